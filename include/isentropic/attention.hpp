@@ -1,0 +1,178 @@
+// Attention that measures itself: one description of the problem, one result, several passes.
+//
+// For query i of a head: raw score r_j = q_i.k_j; x_j = lambda_i r_j; soft cap; bias; the mask removes keys; the
+// score map turns scores into weights a_ij; output o_i = sum_j a_ij v_j. With the output come the statistics of
+// the row (statistics.hpp). Memory beyond inputs and outputs is linear in n; no n x n buffer exists.
+//
+//   float q[...], k[...], v[...];                                    // [batch, heads, n, d]
+//   AttentionResult result = attention({.query = View(q, {1, 8, 1024, 64}),
+//                                       .key = View(k, {1, 2, 1024, 64}),          // grouped kv heads
+//                                       .value = View(v, {1, 2, 1024, 64}),
+//                                       .mask = Mask::causal().window(256),
+//                                       .scale = Scale::log_n(1.0),
+//                                       .statistics = Statistics::all()});
+//   result.output;               // [1, 8, 1024, 64]
+//   result.statistics.entropy;   // [1, 8, 1024], nats
+//
+// Types: float32, bfloat16, float16 compute in float32; float64 computes in float64.
+// A row without visible keys: output 0, L = -inf, H = 0, gradients 0. NaN and Inf stay in the rows that see them;
+// a weight of exactly 0 never touches its value.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "isentropic/error.hpp"
+#include "isentropic/executor.hpp"
+#include "isentropic/export.hpp"
+#include "isentropic/entropy_solver.hpp"
+#include "isentropic/key_groups.hpp"
+#include "isentropic/mask.hpp"
+#include "isentropic/scale.hpp"
+#include "isentropic/score_map.hpp"
+#include "isentropic/score_terms.hpp"
+#include "isentropic/softmax_record.hpp"
+#include "isentropic/statistics.hpp"
+#include "isentropic/tensor.hpp"
+
+namespace isentropic {
+
+// Weights are kept with probability 1 - probability and divided by it. The choice is keyed by
+// (seed, batch, head, i, j) alone. Statistics describe the weights before dropout.
+struct Dropout {
+  double probability = 0.0;
+  std::uint64_t seed = 0;
+};
+
+// Where a problem lies in a larger one whose queries or keys are split over calls, devices or hosts.
+// Masks, positions and visible counts refer to the whole; -1 means "what is here is all".
+struct Shard {
+  std::int64_t query_offset = 0;
+  std::int64_t key_offset = 0;
+  std::int64_t total_queries = -1;
+  std::int64_t total_keys = -1;
+  // Keys each row sees in the whole problem, int64 [batch or 1, heads or 1, n_q]: needed by scales that look at n
+  // when a dense or block-sparse mask is split along the keys.
+  View visible;
+};
+
+struct AttentionProblem {
+  View query;  // [batch, heads, n_q, d]
+  View key;    // [batch, kv_heads, n_k, d], kv_heads divides heads
+  View value;  // [batch, kv_heads, n_k, d_v]; may be absent where only statistics are computed
+  Mask mask = Mask::none();
+  Scale scale = Scale::inverse_sqrt_d();
+  ScoreMap map = ScoreMap::softmax();
+  Bias bias = {};
+  std::optional<double> soft_cap = {};
+  std::optional<PerHead> sink = {};
+  Statistics statistics = Statistics::none();
+  std::optional<Dropout> dropout = {};
+  Shard shard = {};
+  Executor* executor = nullptr;  // default_executor() when null
+};
+
+// The scale a row was given.
+struct RowScales {
+  std::vector<double> lambda;               // [batch, heads, n_q]
+  std::vector<std::int64_t> visible;        // n of the whole problem, what the law was given
+  std::vector<WantedEntropyStatus> status;  // only for wanted entropies, else empty
+  std::vector<int> iterations;              // statistics passes spent, likewise
+};
+
+struct AttentionResult {
+  Tensor output;             // [batch, heads, n_q, d_v], type of the query
+  RowStatistics statistics;  // as asked for
+  RowScales scales;
+  Tensor selected;                             // top_k: int64 [batch, heads, n_q, k], -1 where a row has fewer
+  std::vector<SoftmaxRecord<double>> records;  // softmax maps: of the keys, without the sink; [batch, heads, n_q]
+};
+
+// The forward pass.
+ISENTROPIC_API AttentionResult attention(const AttentionProblem& problem);
+
+// The statistics alone: no value is read, no output formed. At least one statistic must be asked for.
+ISENTROPIC_API AttentionResult attention_statistics(const AttentionProblem& problem);
+
+// The weights a_ij of some rows, float32 or float64 [batch, heads, rows, n_k], before dropout, sink included.
+ISENTROPIC_API Tensor attention_weights(const AttentionProblem& problem, const std::vector<std::int64_t>& rows);
+
+// Column sums over queries, sum_i a_ij: [batch, heads, n_k]. A second pass that reuses what `forward` found.
+ISENTROPIC_API Tensor attention_key_mass(const AttentionProblem& problem, const AttentionResult& forward);
+
+// ---- Backward ----
+//
+// With upstream gradients gO, gL, gH, gE, gV, gC of output, L, H, E, V and sum p^2, and D = rowsum(gO o O):
+//
+//   dS = P o (gO V^T - D' + a1 (s - E) + a2 (s - E)^2 + a3 P)
+//   a1 = gE - gH + 2 gV,   a2 = gV,   a3 = 2 gC,   D' = D - gL - gE + gV V + 2 gC sum p^2
+//
+// and with a sink the terms of O and L carry the sink's share of the normaliser. Then through bias and cap.
+
+struct AttentionUpstream {
+  View output;          // [batch, heads, n_q, d_v]
+  View log_partition;   // each [batch, heads, n_q], any floating type; absent means 0
+  View entropy;
+  View mean_score;
+  View score_variance;
+  View collision;
+};
+
+// The numbers of a row that its gradient needs, all taken from the finished row. When keys are split, every shard
+// is given the constants of the whole row.
+struct RowConstants {
+  double log_partition = 0;  // of the keys, without the sink
+  double gate = 0;           // e^{L_keys - L}: 1 without a sink
+  double mean_score = 0;     // E
+  double base = 0;           // gate (gL - D) + gE - gV V - 2 gC sum p^2
+  double a1 = 0, a2 = 0, a3 = 0;
+  double sink = 0;           // the row's share of the sink's gradient: sink_mass (gL - D)
+};
+
+struct AttentionGradients {
+  Tensor query, key, value;  // type and shape of the inputs
+  Tensor lambda;             // dL/dlambda_i, [batch, heads, n_q], at fixed q.k
+  std::vector<Tensor> scale_parameters;  // [heads] each, in the order of Scale::parameters()
+  Tensor bias;               // dense: shape of the bias; alibi: [heads], of the slopes; relative: shape of the table
+  Tensor sink;               // [heads]
+};
+
+// What else to compute besides query, key, value, lambda and scale parameters.
+enum class BiasGradient : std::uint8_t { skip, compute };
+
+ISENTROPIC_API std::vector<RowConstants> attention_row_constants(const AttentionProblem& problem,
+                                                                 const AttentionResult& forward,
+                                                                 const AttentionUpstream& upstream);
+
+ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& problem, const AttentionResult& forward,
+                                                     const AttentionUpstream& upstream,
+                                                     BiasGradient bias = BiasGradient::compute);
+
+// For a shard: the row constants come from the whole problem, the scales from the whole rows. Softmax maps only.
+// The returned query, lambda, parameter and bias gradients are this shard's share: shares add up. The sink's
+// gradient belongs to the row, not to a shard of its keys: sum RowConstants::sink over the rows of a head.
+ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& shard, const RowScales& scales,
+                                                     const std::vector<RowConstants>& constants,
+                                                     const AttentionUpstream& upstream,
+                                                     BiasGradient bias = BiasGradient::compute);
+
+// ---- Sharding ----
+
+// An unfinished result: unnormalised output and record of each row, relative to the record's maximum.
+struct Partial {
+  std::int64_t batch = 0, heads = 0, n_q = 0, d_v = 0;
+  DType type = DType::float32;                 // of the query
+  std::vector<SoftmaxRecord<double>> records;  // [batch, heads, n_q]
+  std::vector<double> output;                  // [batch, heads, n_q, d_v]: sum_j e^{s_j - m} v_j
+  std::vector<KeyGroupsRecord> groups;         // when key groups were asked for
+  RowScales scales;
+};
+
+ISENTROPIC_API Partial attention_partial(const AttentionProblem& problem);
+// Any order, any grouping; the empty partial is the identity.
+ISENTROPIC_API Partial merge(const Partial& x, const Partial& y);
+// Normalises, merges the sink in, computes the statistics `problem` asks for.
+ISENTROPIC_API AttentionResult finish(const Partial& partial, const AttentionProblem& problem);
+
+}  // namespace isentropic

@@ -1,0 +1,44 @@
+// Attention in two levels: inside blocks of keys, then over the blocks.
+//
+//   inside block b:   p(j | b) = softmax of the block's scores, output o_b, entropy H_b, log-partition L_b
+//   over blocks:      P(b) = softmax_b(sigma_b),  o = sum_b P(b) o_b
+//   chain rule:       H = H(block) + sum_b P(b) H_b
+//
+// sigma_b = L_b makes the two levels equal to flat attention, exactly. sigma_b = lambda_b q.mean(k in b), the block's
+// summary, is the usual approximation: blocks are chosen without looking inside.
+// Segmented attention is a mask: Mask::segments(n).
+#pragma once
+
+#include <cstdint>
+
+#include "isentropic/attention.hpp"
+
+namespace isentropic {
+
+enum class BlockScore : std::uint8_t { log_partition, mean_key };
+
+struct HierarchicalProblem {
+  AttentionProblem attention;  // softmax map, no sink, no dropout; its statistics are not looked at
+  std::int64_t block = 64;     // keys in a block; the last may be shorter
+  BlockScore score = BlockScore::log_partition;
+  Scale block_scale = Scale::inverse_sqrt_d();  // lambda_b for mean_key; n is the number of blocks the row sees
+};
+
+struct HierarchicalResult {
+  Tensor output;          // [batch, heads, n_q, d_v]
+  Tensor entropy;         // [batch, heads, n_q]: block_entropy + within_entropy
+  Tensor block_entropy;   // H(block)
+  Tensor within_entropy;  // sum_b P(b) H_b
+};
+
+ISENTROPIC_API HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem);
+
+struct HierarchicalGradients {
+  Tensor query, key, value;
+};
+
+// Gradients of the output. `output` is the upstream gradient, [batch, heads, n_q, d_v].
+ISENTROPIC_API HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem& problem,
+                                                                     const HierarchicalResult& forward, View output);
+
+}  // namespace isentropic

@@ -1,0 +1,82 @@
+// The scale that gives a softmax row a wanted entropy.
+//
+// For scores s = lambda r the entropy falls with lambda: dH/dlambda = -lambda Var_p(r) <= 0. In the variable
+// lambda^2 it is nearly a straight line (Gaussian scores: H = log k - lambda^2 Var(r) / 2), so Newton's step is
+//
+//   lambda^2 <- lambda^2 (1 + 2 (H - target) / V),      V = Var_p(s) = lambda^2 Var_p(r),
+//
+// kept inside a bracket that each evaluation shrinks. One evaluation is one statistics-only pass.
+//
+// Reach: log(ties of the maximum) < target < log k. Outside it the row saturates and says so:
+// above, lambda = 0 (H = log k is the most there is); below, lambda is the largest one tried.
+// By hand: r = {0, 1}, target = H(1/4, 3/4) = 0.562335...: lambda = log 3.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstdint>
+#include <limits>
+
+namespace isentropic {
+
+enum class WantedEntropyStatus : std::uint8_t {
+  solved,        // |H - target| <= tolerance
+  above_reach,   // target >= log k: uniform weights, lambda = 0
+  below_reach,   // target <= log(ties): H stays above it for every lambda
+  not_converged  // the iteration limit, or scores that are not finite
+};
+
+// The state of one row; the caller evaluates H and V at `lambda` and calls update until `active` is false.
+class EntropySolver {
+ public:
+  static constexpr int kMaxIterations = 40;
+
+  // k visible keys. start > 0 is the first lambda tried; tolerance is absolute, in nats.
+  EntropySolver(double target, std::int64_t k, double start, double tolerance)
+      : target_(target), tolerance_(tolerance), lambda_(start) {
+    if (k == 0 || target >= std::log(static_cast<double>(k))) finish(WantedEntropyStatus::above_reach, 0.0);
+  }
+
+  bool active() const { return active_; }
+  double lambda() const { return lambda_; }
+  int iterations() const { return iterations_; }
+  WantedEntropyStatus status() const { return status_; }
+
+  // H and V of the row at lambda().
+  void update(double entropy, double variance) {
+    ++iterations_;
+    const double excess = entropy - target_;
+    if (!(std::isfinite(entropy) && std::isfinite(variance)))
+      return finish(WantedEntropyStatus::not_converged, lambda_);
+    if (std::abs(excess) <= tolerance_) return finish(WantedEntropyStatus::solved, lambda_);
+    const bool frozen = variance <= std::numeric_limits<double>::min();
+    if (excess > 0 && frozen) return finish(WantedEntropyStatus::below_reach, lambda_);
+    if (iterations_ >= kMaxIterations) return finish(WantedEntropyStatus::not_converged, lambda_);
+    (excess > 0 ? low_ : high_) = lambda_;
+    lambda_ = inside(frozen ? 0.0 : lambda_ * std::sqrt(std::max(0.0, 1 + 2 * excess / variance)));
+  }
+
+ private:
+  // Newton's proposal when the bracket holds it; else the middle of the bracket in log lambda, or a stride
+  // beyond the end that is still open.
+  double inside(double proposal) const {
+    const bool open_above = !std::isfinite(high_);
+    if (proposal > low_ && proposal < high_) return open_above ? std::min(proposal, 64 * low_) : proposal;
+    if (open_above) return 4 * low_;
+    return low_ > 0 ? std::sqrt(low_ * high_) : high_ / 8;
+  }
+
+  void finish(WantedEntropyStatus status, double lambda) {
+    status_ = status;
+    lambda_ = lambda;
+    active_ = false;
+  }
+
+  double target_, tolerance_, lambda_;
+  double low_ = 0, high_ = std::numeric_limits<double>::infinity();
+  int iterations_ = 0;
+  bool active_ = true;
+  WantedEntropyStatus status_ = WantedEntropyStatus::not_converged;
+};
+
+}  // namespace isentropic

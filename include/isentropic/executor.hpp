@@ -1,0 +1,39 @@
+// Where the work runs. The caller gives an executor; without one, OpenMP (or one thread if built without).
+//
+// Work is a range [0, count) of independent tasks. An executor may cut the range anywhere and run the pieces
+// in any order: results never depend on it, bit for bit.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+
+#include "isentropic/export.hpp"
+
+namespace isentropic {
+
+class ISENTROPIC_API Executor {
+ public:
+  using Work = std::function<void(std::int64_t begin, std::int64_t end)>;
+  virtual ~Executor() = default;
+  virtual int threads() const = 0;
+  virtual void parallel_for(std::int64_t count, const Work& work) = 0;
+};
+
+// The calling thread alone.
+ISENTROPIC_API Executor& serial_executor();
+
+// OpenMP with its own number of threads (OMP_NUM_THREADS); serial when the library is built without OpenMP.
+ISENTROPIC_API Executor& default_executor();
+
+// As default_executor(), with a fixed number of threads.
+class ISENTROPIC_API FixedThreads final : public Executor {
+ public:
+  explicit FixedThreads(int threads) : threads_(threads) {}
+  int threads() const override { return threads_; }
+  void parallel_for(std::int64_t count, const Work& work) override;
+
+ private:
+  int threads_;
+};
+
+}  // namespace isentropic

@@ -1,0 +1,114 @@
+// The scale lambda of a row: x_j = lambda q.k_j, applied in the kernel's precision after the product.
+//
+//   inverse_sqrt_d    1 / sqrt d                                      (the usual one)
+//   log_n             kappa log n / d
+//   log_n_sqrt_d      kappa log n / sqrt d
+//   sqrt_log_n        kappa sqrt(log n / d)
+//   frozen            kappa log n_max / d                             (log_n stopped at one length)
+//   hybrid            alpha / sqrt d + beta log n / d
+//   trained_length    max(1, log n / log n_train) / sqrt d
+//   ssmax             s_head log n                                    (no 1 / sqrt d)
+//   yarn              (0.1 mscale log(factor) + 1)^2 / sqrt d         (factor >= 1)
+//   llama4            (1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, by position p
+//   constant          lambda itself (1 / temperature)
+//   per_row           a tensor
+//   wanted_entropy    solved per row so that H = target (entropy_solver.hpp)
+//
+// n is the number of keys the row can see: i + 1 when causal, the neighbourhood's size when sparse, n_k in
+// cross-attention. log 1 = 0, so a row with one key gets lambda = 0, which is harmless. By hand: log_n(1) at
+// n = 1024, d = 64 is 0.10830.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "isentropic/export.hpp"
+#include "isentropic/tensor.hpp"
+
+namespace isentropic {
+
+// One value for all heads, or one for each.
+class PerHead {
+ public:
+  PerHead(double value) : values_{value} {}  // NOLINT: a plain number is the common case
+  PerHead(std::vector<double> values) : values_(std::move(values)) {}  // NOLINT
+  double operator[](std::int64_t head) const { return values_[values_.size() == 1 ? 0 : head]; }
+  const std::vector<double>& values() const { return values_; }
+
+ private:
+  std::vector<double> values_;
+};
+
+// What a law may look at.
+struct ScaleRow {
+  std::int64_t visible;   // n
+  std::int64_t d;
+  std::int64_t position;  // of the query within its document, from 0
+  std::int64_t head;
+};
+
+// How gradients treat the lambda of a wanted entropy: as a constant, or through the equation H = target.
+enum class WantedEntropyGradient : std::uint8_t { detached, implicit };
+
+class ISENTROPIC_API Scale {
+ public:
+  enum class Law : std::uint8_t {
+    inverse_sqrt_d,
+    log_n,
+    log_n_sqrt_d,
+    sqrt_log_n,
+    frozen,
+    hybrid,
+    trained_length,
+    ssmax,
+    yarn,
+    llama4,
+    constant,
+    per_row,
+    wanted_entropy
+  };
+
+  static Scale inverse_sqrt_d();
+  static Scale log_n(PerHead kappa = 1.0);
+  static Scale log_n_sqrt_d(PerHead kappa = 1.0);
+  static Scale sqrt_log_n(PerHead kappa = 1.0);
+  static Scale frozen(PerHead kappa, std::int64_t n_max);
+  static Scale hybrid(PerHead alpha, PerHead beta);
+  static Scale trained_length(std::int64_t n_train);
+  static Scale ssmax(PerHead s);
+  static Scale yarn(double factor, double mscale = 1.0);
+  static Scale llama4(std::int64_t step = 8192, double coefficient = 0.1);
+  static Scale constant(PerHead lambda);
+  static Scale temperature(PerHead tau);  // constant(1 / tau)
+  static Scale per_row(View lambda);      // [batch or 1, heads or 1, n_q]
+  static Scale wanted_entropy(PerHead target, WantedEntropyGradient gradient = WantedEntropyGradient::detached);
+
+  Law law() const { return law_; }
+  const View& rows() const { return rows_; }
+  double target(std::int64_t head) const { return parameters_[0][head]; }
+  WantedEntropyGradient gradient() const { return gradient_; }
+
+  // lambda of a row; not for per_row and wanted_entropy.
+  double lambda(const ScaleRow& row) const;
+
+  // The learnable numbers of the law: kappa; alpha and beta; s; lambda. The others have none.
+  const std::vector<PerHead>& parameters() const { return parameters_; }
+  int learnable() const;
+  // d lambda / d parameter.
+  double derivative(int parameter, const ScaleRow& row) const;
+
+  // The law's name as above: "log_n".
+  std::string name() const;
+
+ private:
+  explicit Scale(Law law, std::vector<PerHead> parameters = {}) : law_(law), parameters_(std::move(parameters)) {}
+  Law law_;
+  std::vector<PerHead> parameters_;
+  std::int64_t length_ = 0;  // n_max, n_train or step
+  View rows_;
+  WantedEntropyGradient gradient_ = WantedEntropyGradient::detached;
+};
+
+}  // namespace isentropic

@@ -1,0 +1,89 @@
+// From scores to weights. s is the finished score of a visible key; a masked key has weight 0.
+//
+//   softmax                 a = e^{s - L}
+//   top_k(k)                softmax over the k largest scores (ties: the lowest index)
+//   hard                    1 at the largest score: top_k(1)
+//   gumbel(tau, seed)       softmax((s + g) / tau), g standard Gumbel noise keyed by (seed, batch, head, i, j);
+//                           straight_through: the output takes the argmax, gradients the relaxed weights
+//   sparsemax               a = max(s - t, 0) with t such that the weights sum to one
+//
+// and f(s) divided by a normaliser N, with b = f(s):
+//
+//   sigmoid(offset)         b = 1 / (1 + e^{-(s + offset)})
+//   relu_squared            b = max(s, 0)^2                      (GAU)
+//   identity                b = s;  l1(): N = sum |b|;  l2(): N = sqrt(sum b^2)
+//   linear(phi, gamma)      b = gamma^{p_i - j} lambda phi(q).phi(k)
+//   decay(gamma)            b = gamma^{p_i - j}, whatever the content
+//
+// N is 1 (none), the number of visible keys (visible), sum |b| (l1) or sqrt(sum b^2) (l2); a row whose N is 0 has
+// weight 0 everywhere. Only weights that are non-negative and sum to one have an entropy.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "isentropic/export.hpp"
+#include "isentropic/scale.hpp"
+
+namespace isentropic {
+
+enum class Normaliser : std::uint8_t { none, visible, l1, l2 };
+enum class GumbelSample : std::uint8_t { relaxed, straight_through };
+enum class Feature : std::uint8_t { elu_plus_one, relu, exp, identity };
+
+// The quadratic form visits every pair; the recurrent one carries a d x d_v state, in O(n), and gives the same
+// output. It exists for linear and decay with masks none and causal.
+enum class LinearForm : std::uint8_t { quadratic, recurrent };
+
+class ISENTROPIC_API ScoreMap {
+ public:
+  enum class Kind : std::uint8_t { softmax, top_k, gumbel, sparsemax, sigmoid, relu_squared, identity, linear, decay };
+
+  static ScoreMap softmax() { return ScoreMap(Kind::softmax); }
+  static ScoreMap top_k(std::int64_t keys);
+  static ScoreMap hard() { return top_k(1); }
+  static ScoreMap gumbel(double tau, std::uint64_t seed, GumbelSample sample = GumbelSample::relaxed);
+  static ScoreMap sparsemax() { return ScoreMap(Kind::sparsemax); }
+  static ScoreMap sigmoid(double offset = 0.0, Normaliser normaliser = Normaliser::none);
+  static ScoreMap relu_squared(Normaliser normaliser = Normaliser::visible);
+  static ScoreMap identity(Normaliser normaliser = Normaliser::visible);
+  static ScoreMap l1() { return identity(Normaliser::l1); }
+  static ScoreMap l2() { return identity(Normaliser::l2); }
+  static ScoreMap linear(Feature feature, Normaliser normaliser = Normaliser::l1, PerHead gamma = 1.0,
+                         LinearForm form = LinearForm::quadratic);
+  static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1,
+                        LinearForm form = LinearForm::quadratic);
+
+  Kind kind() const { return kind_; }
+  std::string name() const;
+  std::int64_t keys() const { return keys_; }
+  double tau() const { return number_; }
+  double offset() const { return number_; }
+  std::uint64_t seed() const { return seed_; }
+  GumbelSample sample() const { return sample_; }
+  Normaliser normaliser() const { return normaliser_; }
+  Feature feature() const { return feature_; }
+  const PerHead& gamma() const { return gamma_; }
+  LinearForm form() const { return form_; }
+
+  // softmax and gumbel: computed block by block with the record of softmax_record.hpp alone.
+  bool streams() const { return kind_ == Kind::softmax || kind_ == Kind::gumbel; }
+  // softmax, gumbel, top_k: the weights are a softmax and all its statistics exist.
+  bool is_softmax() const { return streams() || kind_ == Kind::top_k; }
+  // The weights are non-negative and sum to one.
+  bool is_distribution() const;
+
+ private:
+  explicit ScoreMap(Kind kind) : kind_(kind) {}
+  Kind kind_;
+  std::int64_t keys_ = 0;
+  double number_ = 1.0;
+  std::uint64_t seed_ = 0;
+  GumbelSample sample_ = GumbelSample::relaxed;
+  Normaliser normaliser_ = Normaliser::none;
+  Feature feature_ = Feature::identity;
+  PerHead gamma_ = 1.0;
+  LinearForm form_ = LinearForm::quadratic;
+};
+
+}  // namespace isentropic

@@ -54,13 +54,13 @@ struct Shard {
   std::int64_t total_keys = -1;
   // Keys each row sees in the whole problem, int64 [batch or 1, heads or 1, n_q]: needed by scales that look at n
   // when a dense or block-sparse mask is split along the keys.
-  View visible;
+  View visible = {};
 };
 
 struct AttentionProblem {
   View query;  // [batch, heads, n_q, d]
   View key;    // [batch, kv_heads, n_k, d], kv_heads divides heads
-  View value;  // [batch, kv_heads, n_k, d_v]; may be absent where only statistics are computed
+  View value = {};  // [batch, kv_heads, n_k, d_v]; may be absent where only statistics are computed
   Mask mask = Mask::none();
   Scale scale = Scale::inverse_sqrt_d();
   ScoreMap map = ScoreMap::softmax();
@@ -76,7 +76,7 @@ struct AttentionProblem {
 // The scale a row was given.
 struct RowScales {
   std::vector<double> lambda;               // [batch, heads, n_q]
-  std::vector<std::int64_t> visible;        // n of the whole problem, what the law was given
+  std::vector<std::int64_t> visible;        // n of the whole problem; empty when the law does not look at it
   std::vector<WantedEntropyStatus> status;  // only for wanted entropies, else empty
   std::vector<int> iterations;              // statistics passes spent, likewise
 };
@@ -87,6 +87,7 @@ struct AttentionResult {
   RowScales scales;
   Tensor selected;                             // top_k: int64 [batch, heads, n_q, k], -1 where a row has fewer
   std::vector<SoftmaxRecord<double>> records;  // softmax maps: of the keys, without the sink; [batch, heads, n_q]
+  MomentSet moments = MomentSet::partition;    // which sums the records hold
 };
 
 // The forward pass.
@@ -111,12 +112,12 @@ ISENTROPIC_API Tensor attention_key_mass(const AttentionProblem& problem, const 
 // and with a sink the terms of O and L carry the sink's share of the normaliser. Then through bias and cap.
 
 struct AttentionUpstream {
-  View output;          // [batch, heads, n_q, d_v]
-  View log_partition;   // each [batch, heads, n_q], any floating type; absent means 0
-  View entropy;
-  View mean_score;
-  View score_variance;
-  View collision;
+  View output = {};          // [batch, heads, n_q, d_v]
+  View log_partition = {};   // each [batch, heads, n_q], any floating type; absent means 0
+  View entropy = {};
+  View mean_score = {};
+  View score_variance = {};
+  View collision = {};
 };
 
 // The numbers of a row that its gradient needs, all taken from the finished row. When keys are split, every shard
@@ -166,6 +167,7 @@ struct Partial {
   std::vector<SoftmaxRecord<double>> records;  // [batch, heads, n_q]
   std::vector<double> output;                  // [batch, heads, n_q, d_v]: sum_j e^{s_j - m} v_j
   std::vector<KeyGroupsRecord> groups;         // when key groups were asked for
+  MomentSet moments = MomentSet::partition;
   RowScales scales;
 };
 

@@ -18,7 +18,8 @@ namespace isentropic {
 enum class BlockScore : std::uint8_t { log_partition, mean_key };
 
 struct HierarchicalProblem {
-  AttentionProblem attention;  // softmax map, no sink, no dropout; its statistics are not looked at
+  AttentionProblem attention;  // softmax, no sink, no dropout, no shard; its statistics are not looked at.
+                               // mean_key: no bias and no soft cap either
   std::int64_t block = 64;     // keys in a block; the last may be shorter
   BlockScore score = BlockScore::log_partition;
   Scale block_scale = Scale::inverse_sqrt_d();  // lambda_b for mean_key; n is the number of blocks the row sees
@@ -29,6 +30,8 @@ struct HierarchicalResult {
   Tensor entropy;         // [batch, heads, n_q]: block_entropy + within_entropy
   Tensor block_entropy;   // H(block)
   Tensor within_entropy;  // sum_b P(b) H_b
+  RowScales scales;                                  // inside blocks: those of the whole row
+  std::vector<SoftmaxRecord<double>> block_records;  // of the block scores, [batch, heads, n_q]
 };
 
 ISENTROPIC_API HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem);

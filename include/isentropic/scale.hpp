@@ -90,6 +90,8 @@ class ISENTROPIC_API Scale {
   double target(std::int64_t head) const { return parameters_[0][head]; }
   WantedEntropyGradient gradient() const { return gradient_; }
 
+  // Whether the law depends on n, so that visible keys must be counted before it is known.
+  bool looks_at_n() const;
   // lambda of a row; not for per_row and wanted_entropy.
   double lambda(const ScaleRow& row) const;
 

@@ -34,6 +34,10 @@
 
 namespace isentropic {
 
+// Which sums a pass accumulates, chosen when its kernel is compiled: z alone (L, maximum and peak come free); u too, one
+// multiply-add per score more; or all four, three more. Sums that are not accumulated stay 0.
+enum class MomentSet : std::uint8_t { partition, entropy, all };
+
 // The sums of a record. V is a number or a vector of lanes: only + and * are used on it.
 template <class V>
 struct SoftmaxMoments {
@@ -92,7 +96,7 @@ ISENTROPIC_HOST_DEVICE inline SoftmaxRecord<T> merge(const SoftmaxRecord<T>& x, 
   SoftmaxRecord<T> out;
   out.m = x.m > y.m ? x.m : y.m;
   // A NaN score makes the row NaN, whichever side it is on.
-  if (x.m != x.m || y.m != y.m) out.m = std::numeric_limits<T>::quiet_NaN();
+  if (x.m != x.m || y.m != y.m) out.m = x.m + y.m;
   out.sums = add(rebase(x, out.m), rebase(y, out.m));
   out.k = x.k + y.k;
   if (x.m == y.m && x.a >= 0 && y.a >= 0) {
@@ -107,7 +111,7 @@ ISENTROPIC_HOST_DEVICE inline SoftmaxRecord<T> merge(const SoftmaxRecord<T>& x, 
 
 template <class T>
 ISENTROPIC_HOST_DEVICE inline T log_partition(const SoftmaxRecord<T>& x) {
-  return x.empty() ? -std::numeric_limits<T>::infinity() : x.m + std::log(x.sums.z);
+  return x.m + std::log(x.sums.z);  // empty: m = log z = -inf
 }
 
 // H = log z - u / z, in [0, log k].
@@ -115,7 +119,10 @@ template <class T>
 ISENTROPIC_HOST_DEVICE inline T entropy(const SoftmaxRecord<T>& x) {
   if (x.empty()) return T(0);
   const T h = std::log(x.sums.z) - x.sums.u / x.sums.z;
-  return h < T(0) ? T(0) : h;  // rounding alone can make it negative; a NaN passes through
+  // Rounding alone can leave [0, log k]; a NaN passes through.
+  if (h < T(0)) return T(0);
+  const T most = std::log(static_cast<T>(x.k));
+  return h > most ? most : h;
 }
 
 // H / log k; 0 when k <= 1.

@@ -1,0 +1,62 @@
+// Blocks of queries and keys, converted to the compute type and laid out for products.hpp.
+//
+// This is the only place that reads query, key and value memory: a paged cache needs a change here and nowhere else.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/cpu/features.hpp"
+#include "attention/cpu/products.hpp"
+#include "attention/dims.hpp"
+#include "tensor/element.hpp"
+
+namespace isentropic {
+
+inline constexpr std::int64_t kQueryBlock = 64;
+inline constexpr std::int64_t kKeyBlock = 128;
+
+// Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0.
+template <class T>
+struct RowBlock {
+  std::int64_t begin = 0, end = 0, width = 0;
+  std::vector<T> data;
+  bool finite = true;
+
+  std::int64_t rows() const { return end - begin; }
+  std::int64_t stride() const { return padded(width); }
+  const T* row(std::int64_t r) const { return data.data() + r * stride(); }
+
+  void load(const View& view, std::int64_t b, std::int64_t h, std::int64_t begin_, std::int64_t end_) {
+    begin = begin_, end = end_, width = view.shape[3], finite = true;
+    data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
+    const std::int64_t offset = b * view.stride[0] + h * view.stride[1];
+    for (std::int64_t r = 0; r < rows(); ++r) {
+      const bool row_finite =
+          isentropic::load(view, offset + (begin + r) * view.stride[2], width, data.data() + r * stride());
+      finite = finite && row_finite;
+    }
+  }
+
+  void apply(Feature feature) {
+    if (feature == Feature::identity) return;
+    for (std::int64_t r = 0; r < rows(); ++r)
+      for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
+  }
+};
+
+// The transpose of a block, [width, padded rows]: scores become products of rows with it.
+template <class T>
+void transpose(const RowBlock<T>& block, std::vector<T>& out) {
+  const std::int64_t stride = padded(block.rows());
+  out.assign(static_cast<std::size_t>(block.width * stride), T(0));
+  for (std::int64_t r = 0; r < block.rows(); ++r)
+    for (std::int64_t c = 0; c < block.width; ++c) out[c * stride + r] = block.row(r)[c];
+}
+
+// The features q and k are replaced by, for maps that are linear in them.
+inline Feature feature_of(const ScoreMap& map) {
+  return map.kind() == ScoreMap::Kind::linear ? map.feature() : Feature::identity;
+}
+
+}  // namespace isentropic

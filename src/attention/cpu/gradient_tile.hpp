@@ -1,0 +1,98 @@
+// Gradients of a block of scores: a score tile, the weights it stands for and dS, formed together.
+#pragma once
+
+#include <vector>
+
+#include "attention/cpu/dropout.hpp"
+#include "attention/cpu/gradient_row.hpp"
+#include "attention/cpu/score_tile.hpp"
+
+namespace isentropic {
+
+struct GradientContext {
+  const ScoreContext& scores;
+  const AttentionUpstream& upstream;
+  const std::vector<RowConstants>& constants;    // [batch, heads, n_q]
+  const std::vector<std::int64_t>& hard_keys;    // straight-through: the chosen key of each row; else empty
+};
+
+template <class T>
+class GradientTile {
+ public:
+  explicit GradientTile(const GradientContext& context) : tile(context.scores), context_(context) {}
+
+  void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
+    b_ = b, h_ = h;
+    tile.load_queries(b, h, i0, i1);
+    if (context_.upstream.output.present()) upstream.load(context_.upstream.output, b, h, i0, i1);
+  }
+
+  void load_keys(std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::int64_t j1) {
+    tile.load_keys(b, kv_head, j0, j1);
+    if (!context_.upstream.output.present()) return;
+    values.load(context_.scores.problem.value, b, kv_head, j0, j1);
+    transpose(values, transposed_values_);
+  }
+
+  // False when no row sees a key of the block.
+  bool compute() {
+    if (tile.compute() == TileVisibility::none) return false;
+    const std::int64_t rows = tile.queries.rows(), stride = tile.stride();
+    gradient_.assign(rows * stride, T(0));
+    if (context_.upstream.output.present())
+      product<Store::overwrite>(Product<T>{{upstream.data.data(), upstream.stride(), 1}, transposed_values_.data(), stride,
+                                           rows, values.width, stride, gradient_.data(), stride});
+    for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
+    return true;
+  }
+
+  // Weights as they multiply the values: sink, dropout and straight-through included.
+  T* weights(std::int64_t r) { return tile.row(r); }
+  // d loss / d s through cap and Gumbel temperature, that is d loss / d x.
+  T* scaled_gradient(std::int64_t r) { return gradient_.data() + r * tile.stride(); }
+  // d loss / d bias, before the cap's derivative; valid when it was asked for.
+  const T* bias_gradient(std::int64_t r) const { return bias_gradient_.data() + r * padded(tile.keys.rows()); }
+
+  void keep_bias_gradient() { keep_bias_ = true; }
+
+  ScoreTile<T> tile;
+  RowBlock<T> upstream, values;
+
+ private:
+  void compute_row(std::int64_t r) {
+    const AttentionProblem& problem = context_.scores.problem;
+    const std::int64_t i = tile.queries.begin + r, n = tile.keys.rows(), stride = tile.stride();
+    const RowConstants& constants = context_.constants[context_.scores.dims.row(b_, h_, i)];
+    T *p = tile.row(r), *gradient = scaled_gradient(r);
+    apply_dropout(problem, b_, h_, i, tile.keys.begin, n, gradient);
+    softmax_gradient_row(constants, stride, p, gradient);
+    make_weights(i, constants, p);
+    const T outer = tile.outer_derivative();
+    for (std::int64_t j = 0; j < stride; ++j) gradient[j] *= outer;
+    if (keep_bias_) {
+      bias_gradient_.resize(gradient_.size());
+      std::copy_n(gradient, stride, bias_gradient_.data() + r * stride);
+    }
+    if (const T* cap = tile.cap_derivative(r))
+      for (std::int64_t j = 0; j < n; ++j) gradient[j] = gradient[j] == T(0) ? T(0) : gradient[j] * cap[j];
+  }
+
+  void make_weights(std::int64_t i, const RowConstants& constants, T* p) const {
+    const std::int64_t n = tile.keys.rows();
+    if (!context_.hard_keys.empty()) {
+      const std::int64_t chosen = context_.hard_keys[context_.scores.dims.row(b_, h_, i)];
+      for (std::int64_t j = 0; j < n; ++j) p[j] = j + tile.keys.begin == chosen ? T(1) : T(0);
+      return;
+    }
+    const T gate = static_cast<T>(constants.gate);
+    for (std::int64_t j = 0; j < n; ++j) p[j] *= gate;
+    apply_dropout(context_.scores.problem, b_, h_, i, tile.keys.begin, n, p);
+  }
+
+  const GradientContext& context_;
+  std::int64_t b_ = 0, h_ = 0;
+  bool keep_bias_ = false;
+  std::vector<T> transposed_values_, gradient_, bias_gradient_;
+};
+
+}  // namespace isentropic

@@ -1,0 +1,56 @@
+// All scores of a few rows at once, [rows, n_k]: memory linear in n. The scores are those of score_tile.hpp.
+#pragma once
+
+#include <span>
+#include <vector>
+
+#include "attention/cpu/row_map.hpp"
+#include "attention/cpu/score_tile.hpp"
+
+namespace isentropic {
+
+inline constexpr std::int64_t kBufferedRows = 8;
+
+template <class T>
+class RowScores {
+ public:
+  explicit RowScores(const ScoreContext& context) : tile(context), context_(context) {}
+
+  // Rows [i0, i1), at most kBufferedRows of them.
+  void compute(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
+    const Dims& dims = context_.dims;
+    b_ = b, h_ = h, i0_ = i0;
+    scores_.assign((i1 - i0) * dims.n_k, -std::numeric_limits<T>::infinity());
+    if (context_.problem.soft_cap) cap_derivative_.assign(scores_.size(), T(0));
+    tile.load_queries(b, h, i0, i1);
+    const Span keys = context_.visibility.reach(b, i0, i1);
+    for (std::int64_t j0 = keys.begin / kKeyBlock * kKeyBlock; j0 < keys.end; j0 += kKeyBlock) {
+      const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
+      if (context_.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
+      tile.load_keys(b, dims.kv_head(h), j0, j1);
+      tile.compute();
+      for (std::int64_t r = 0; r < i1 - i0; ++r) {
+        std::copy_n(tile.row(r), j1 - j0, scores_.data() + r * dims.n_k + j0);
+        if (const T* cap = tile.cap_derivative(r)) std::copy_n(cap, j1 - j0, cap_derivative_.data() + r * dims.n_k + j0);
+      }
+    }
+  }
+
+  std::span<T> row(std::int64_t r) { return {scores_.data() + r * context_.dims.n_k, n_k()}; }
+  const T* cap_derivative(std::int64_t r) const {
+    return cap_derivative_.empty() ? nullptr : cap_derivative_.data() + r * context_.dims.n_k;
+  }
+  MapRow map_row(std::int64_t r) const {
+    return {h_, context_.visibility.place(b_, i0_ + r).position - context_.visibility.key_offset()};
+  }
+
+  ScoreTile<T> tile;  // its queries are those of the rows
+
+ private:
+  std::size_t n_k() const { return static_cast<std::size_t>(context_.dims.n_k); }
+  const ScoreContext& context_;
+  std::int64_t b_ = 0, h_ = 0, i0_ = 0;
+  std::vector<T> scores_, cap_derivative_;
+};
+
+}  // namespace isentropic

@@ -1,0 +1,162 @@
+// Forward passes that hold whole rows: every map that does not stream, weights of requested rows, key mass.
+#include <functional>
+
+#include "attention/cpu/dropout.hpp"
+#include "attention/cpu/passes.hpp"
+#include "attention/cpu/row_scores.hpp"
+#include "attention/statistics_sheet.hpp"
+
+namespace isentropic {
+namespace {
+
+// sum_j a_j v_j for some rows of weights [rows, n_k].
+template <class T>
+void weigh_values(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t rows, const T* weights,
+                  std::vector<T>& out) {
+  const Dims& dims = context.dims;
+  out.assign(rows * padded(dims.d_v), T(0));
+  RowBlock<T> values;
+  for (std::int64_t j0 = 0; j0 < dims.n_k; j0 += kKeyBlock) {
+    const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
+    values.load(context.problem.value, b, dims.kv_head(h), j0, j1);
+    accumulate(Product<T>{{weights + j0, dims.n_k, 1}, values.data.data(), values.stride(), rows, j1 - j0,
+                          values.stride(), out.data(), values.stride()},
+               values.finite);
+  }
+}
+
+void store_selected(Tensor& selected, std::int64_t row, std::int64_t keys, const std::vector<std::int64_t>& chosen) {
+  std::int64_t* out = selected.values<std::int64_t>().data() + row * keys;
+  std::fill_n(out, keys, -1);
+  std::copy(chosen.begin(), chosen.end(), out);
+}
+
+// The record of a finished top_k row: the selected keys, counted against what the mask lets the row see.
+template <class T>
+SoftmaxRecord<double> top_k_record(const RowMap<T>& map, std::span<const T> scores, std::int64_t visible) {
+  SoftmaxRecord<double> record = map.softmax_record(scores);
+  record.k = visible;
+  return record;
+}
+
+template <class T>
+void forward_rows(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
+                  StatisticsSheet& sheet, AttentionResult& result) {
+  const Dims& dims = context.dims;
+  const ScoreMap& score_map = context.problem.map;
+  RowScores<T> rows(context);
+  RowMap<T> map(score_map);
+  rows.compute(b, h, i0, i1);
+  std::vector<T> weights((i1 - i0) * dims.n_k), out;
+  for (std::int64_t r = 0; r < i1 - i0; ++r) {
+    const std::int64_t row = dims.row(b, h, i0 + r);
+    const std::span<T> scores = rows.row(r), row_weights(weights.data() + r * dims.n_k, scores.size());
+    const auto visible = std::ssize(scores) - std::count(scores.begin(), scores.end(), -std::numeric_limits<T>::infinity());
+    map.forward(rows.map_row(r), scores, row_weights);
+    if (score_map.kind() == ScoreMap::Kind::top_k) {
+      result.records[row] = top_k_record<T>(map, scores, visible);
+      store_selected(result.selected, row, score_map.keys(), map.selected());
+      sheet.write(row, h, result.records[row]);
+    } else {
+      sheet.write(row, map.plain_record(rows.map_row(r), scores, row_weights));
+    }
+    apply_dropout(context.problem, b, h, i0 + r, 0, dims.n_k, row_weights.data());
+  }
+  if (!result.output.present()) return;
+  weigh_values(context, b, h, i1 - i0, weights.data(), out);
+  for (std::int64_t r = 0; r < i1 - i0; ++r)
+    store(result.output, dims.row(b, h, i0 + r) * dims.d_v, dims.d_v, out.data() + r * padded(dims.d_v));
+}
+
+// f(b, h, i0, i1) for blocks of kBufferedRows rows.
+template <class F>
+void for_each_row_block(const ScoreContext& context, F f) {
+  const Dims& dims = context.dims;
+  const std::int64_t blocks = (dims.n_q + kBufferedRows - 1) / kBufferedRows;
+  executor_of(context.problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t i0 = task % blocks * kBufferedRows;
+      f(task / blocks / dims.heads, task / blocks % dims.heads, i0, std::min(i0 + kBufferedRows, dims.n_q));
+    }
+  });
+}
+
+// The share of the normaliser that keys hold: 1 without a sink.
+double key_share(const AttentionProblem& problem, std::int64_t head, const SoftmaxRecord<double>& keys) {
+  return problem.sink ? std::exp(log_partition(keys) - log_partition(with_sink(problem, head, keys))) : 1.0;
+}
+
+}  // namespace
+
+AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
+  const Dims dims(problem);
+  StatisticsSheet sheet(problem);
+  AttentionResult result;
+  result.scales = std::move(scales);
+  result.moments = MomentSet::all;
+  if (output == OutputUse::compute)
+    result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
+  if (problem.map.kind() == ScoreMap::Kind::top_k) {
+    result.records.resize(dims.rows());
+    result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, problem.map.keys()});
+  }
+  const ScoreContext context(problem, result.scales.lambda);
+  with_compute_type(problem.query.type, [&]<class T>() {
+    for_each_row_block(context, [&](std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
+      forward_rows<T>(context, b, h, i0, i1, sheet, result);
+    });
+  });
+  result.statistics = sheet.take();
+  return result;
+}
+
+Tensor rows_weights(const AttentionProblem& problem, const RowScales& scales, const std::vector<std::int64_t>& rows) {
+  const ScoreContext context(problem, scales.lambda);
+  const Dims& dims = context.dims;
+  const auto count = std::ssize(rows);
+  Tensor out(statistics_type(problem), {dims.batch, dims.heads, count, dims.n_k});
+  with_compute_type(problem.query.type, [&]<class T>() {
+    executor_of(problem).parallel_for(dims.batch * dims.heads * count, [&](std::int64_t begin, std::int64_t end) {
+      RowScores<T> row_scores(context);
+      RowMap<T> map(problem.map);
+      std::vector<T> weights(dims.n_k);
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t i = rows[task % count], h = task / count % dims.heads, b = task / count / dims.heads;
+        row_scores.compute(b, h, i, i + 1);
+        const double share = key_share(problem, h, map.softmax_record(row_scores.row(0)));
+        map.forward(row_scores.map_row(0), row_scores.row(0), weights);
+        for (T& weight : weights) weight *= static_cast<T>(share);
+        store(out, task * dims.n_k, dims.n_k, weights.data());
+      }
+    });
+  });
+  return out;
+}
+
+Tensor rows_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
+  const ScoreContext context(problem, forward.scales.lambda);
+  const Dims& dims = context.dims;
+  Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
+  with_compute_type(problem.query.type, [&]<class T>() {
+    executor_of(problem).parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
+      RowScores<T> rows(context);
+      RowMap<T> map(problem.map);
+      std::vector<T> weights(dims.n_k);
+      for (std::int64_t task = begin; task < end; ++task) {
+        std::vector<double> mass(dims.n_k, 0.0);
+        for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kBufferedRows) {
+          const std::int64_t i1 = std::min(i0 + kBufferedRows, dims.n_q);
+          rows.compute(task / dims.heads, task % dims.heads, i0, i1);
+          for (std::int64_t r = 0; r < i1 - i0; ++r) {
+            map.forward(rows.map_row(r), rows.row(r), weights);
+            for (std::int64_t j = 0; j < dims.n_k; ++j) mass[j] += static_cast<double>(weights[j]);
+          }
+        }
+        store(out, task * dims.n_k, dims.n_k, mass.data());
+      }
+    });
+  });
+  return out;
+}
+
+}  // namespace isentropic

@@ -1,0 +1,147 @@
+// The finished scores of a block of queries against a block of keys:
+//
+//   x = lambda r;  cap tanh(x / cap);  + bias;  + additive mask;  Gumbel: (s + g) / tau;  unseen keys: -inf.
+//
+// Every pass, forward or backward, gets its scores here, so that they agree bit for bit.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <vector>
+
+#include "attention/cpu/blocks.hpp"
+#include "attention/random.hpp"
+#include "attention/visibility.hpp"
+
+namespace isentropic {
+
+// What passes share: the problem, its mask made ready and the scale of every row.
+struct ScoreContext {
+  const AttentionProblem& problem;
+  Dims dims;
+  Visibility visibility;
+  const std::vector<double>& lambda;  // [batch, heads, n_q]
+
+  ScoreContext(const AttentionProblem& problem_, const std::vector<double>& lambda_)
+      : problem(problem_), dims(problem_), visibility(problem_), lambda(lambda_) {}
+};
+
+template <class T>
+class ScoreTile {
+ public:
+  explicit ScoreTile(const ScoreContext& context) : context_(context) {}
+
+  // Rows [i0, i1) of head h.
+  void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
+    b_ = b, h_ = h;
+    queries.load(context_.problem.query, b, h, i0, i1);
+    queries.apply(feature_of(context_.problem.map));
+  }
+
+  void load_keys(std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::int64_t j1) {
+    keys.load(context_.problem.key, b, kv_head, j0, j1);
+    keys.apply(feature_of(context_.problem.map));
+    transpose(keys, transposed_keys_);
+  }
+
+  std::int64_t stride() const { return padded(keys.rows()); }
+  T* row(std::int64_t r) { return scores_.data() + r * stride(); }
+  // d s / d x of each score, without the factor of the Gumbel temperature; empty without a soft cap.
+  const T* cap_derivative(std::int64_t r) const {
+    return context_.problem.soft_cap ? cap_derivative_.data() + r * stride() : nullptr;
+  }
+  // d s / d (cap output): 1, or 1 / tau for Gumbel maps.
+  T outer_derivative() const {
+    const ScoreMap& map = context_.problem.map;
+    return map.kind() == ScoreMap::Kind::gumbel ? T(1 / map.tau()) : T(1);
+  }
+
+  // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key.
+  TileVisibility compute() {
+    const TileVisibility seen =
+        context_.visibility.tile(b_, h_, queries.begin, queries.end, keys.begin, keys.end);
+    if (seen == TileVisibility::none) return seen;
+    scores_.resize(static_cast<std::size_t>(queries.rows() * stride()));
+    if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
+    product<Store::overwrite>(Product<T>{{queries.data.data(), queries.stride(), 1}, transposed_keys_.data(), stride(),
+                                         queries.rows(), context_.dims.d, stride(), scores_.data(), stride()});
+    for (std::int64_t r = 0; r < queries.rows(); ++r) finish_row(r, seen);
+    return seen;
+  }
+
+  RowBlock<T> queries, keys;
+
+ private:
+  static constexpr T kHidden = -std::numeric_limits<T>::infinity();
+
+  void finish_row(std::int64_t r, TileVisibility seen) {
+    const AttentionProblem& problem = context_.problem;
+    const std::int64_t i = queries.begin + r, n = keys.rows();
+    T* s = row(r);
+    const T lambda = static_cast<T>(context_.lambda[context_.dims.row(b_, h_, i)]);
+    for (std::int64_t j = 0; j < n; ++j) s[j] *= lambda;
+    if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
+    add_bias(i, s);
+    if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
+    if (seen == TileVisibility::some) context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
+    for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
+  }
+
+  void cap(T* s, T* derivative, std::int64_t n) const {
+    const T bound = static_cast<T>(*context_.problem.soft_cap);
+    for (std::int64_t j = 0; j < n; ++j) {
+      const T t = std::tanh(s[j] / bound);
+      s[j] = bound * t;
+      derivative[j] = 1 - t * t;
+    }
+  }
+
+  void add_bias(std::int64_t i, T* s) {
+    const Bias& bias = context_.problem.bias;
+    const View& additive = context_.problem.mask.dense_part;
+    if (additive.present() && additive.type != DType::boolean) add_dense(additive, i, s);
+    if (bias.kind() == Bias::Kind::dense) add_dense(bias.values(), i, s);
+    if (bias.kind() == Bias::Kind::alibi) {
+      const T slope = static_cast<T>(bias.slopes()[h_]);
+      for_each_lag(i, [&](std::int64_t j, std::int64_t lag) { s[j] -= slope * static_cast<T>(std::abs(lag)); });
+    }
+    if (bias.kind() == Bias::Kind::relative) {
+      const View& table = bias.values();
+      const std::int64_t reach = table.shape[1] / 2;
+      for_each_lag(i, [&](std::int64_t j, std::int64_t lag) {
+        const std::int64_t place = broadcast_offset(table, h_, std::clamp(lag, -reach, reach) + reach);
+        s[j] += static_cast<T>(element(table, place));
+      });
+    }
+  }
+
+  void add_dense(const View& view, std::int64_t i, T* s) {
+    dense_.resize(static_cast<std::size_t>(keys.rows()));
+    load(view, broadcast_offset(view, b_, h_, i, keys.begin), keys.rows(), dense_.data());
+    for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += dense_[j];
+  }
+
+  void add_gumbel(std::int64_t i, T* s) const {
+    const ScoreMap& map = context_.problem.map;
+    const Shard& shard = context_.problem.shard;
+    RandomRow random(RandomStream::gumbel, map.seed(), b_, h_, i + shard.query_offset);
+    for (std::int64_t j = 0; j < keys.rows(); ++j) {
+      const double noise = random.gumbel(j + keys.begin + shard.key_offset);
+      s[j] = (s[j] + static_cast<T>(noise)) / static_cast<T>(map.tau());
+    }
+  }
+
+  // f(j - keys.begin, p_i - position of key j)
+  template <class F>
+  void for_each_lag(std::int64_t i, F f) const {
+    const std::int64_t first = context_.visibility.place(b_, i).position - keys.begin - context_.visibility.key_offset();
+    for (std::int64_t j = 0; j < keys.rows(); ++j) f(j, first - j);
+  }
+
+  const ScoreContext& context_;
+  std::int64_t b_ = 0, h_ = 0;
+  std::vector<T> transposed_keys_, scores_, cap_derivative_, dense_;
+};
+
+}  // namespace isentropic

@@ -1,0 +1,129 @@
+#include "attention/cpu/softmax_forward.hpp"
+
+#include "attention/cpu/dropout.hpp"
+#include "attention/cpu/softmax_row.hpp"
+
+namespace isentropic {
+namespace {
+
+inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
+
+template <MomentSet set, class T>
+void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows) {
+  const AttentionProblem& problem = context.problem;
+  for (std::int64_t r = 0; r < rows.i1 - rows.i0; ++r) {
+    T* s = tile.row(r);
+    if (!rows.groups.empty())
+      fold_groups(rows.groups[r], s, tile.keys.rows(), tile.keys.begin, context.visibility.key_offset(),
+                  context.visibility.place(rows.b, rows.i0 + r), problem.statistics.first_keys(),
+                  problem.statistics.recent_keys());
+    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.keys.begin + context.visibility.key_offset());
+    if (rows.output.empty()) continue;
+    if (shrink != T(1)) {
+      T* out = rows.output.data() + r * rows.output_stride;
+      for (std::int64_t c = 0; c < rows.output_stride; ++c) out[c] *= shrink;
+    }
+    apply_dropout(problem, rows.b, rows.h, rows.i0 + r, tile.keys.begin, tile.keys.rows(), s);
+  }
+}
+
+template <class T>
+void fold_tile(MomentSet set, const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows) {
+  switch (set) {
+    case MomentSet::partition: return fold_tile<MomentSet::partition>(context, tile, rows);
+    case MomentSet::entropy: return fold_tile<MomentSet::entropy>(context, tile, rows);
+    case MomentSet::all: return fold_tile<MomentSet::all>(context, tile, rows);
+  }
+}
+
+// y's keys added to x, for the same rows.
+template <class T>
+void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
+  for (std::size_t r = 0; r < x.records.size(); ++r) {
+    const SoftmaxRecord<double> merged = merge(x.records[r], y.records[r]);
+    const auto factor = [&](const SoftmaxRecord<double>& part) {
+      return part.empty() ? T(0) : static_cast<T>(std::exp(part.m - merged.m));
+    };
+    const T x_factor = factor(x.records[r]), y_factor = factor(y.records[r]);
+    for (std::int64_t c = 0; c < x.output_stride && !x.output.empty(); ++c) {
+      T& out = x.output[r * x.output_stride + c];
+      out = out * x_factor + y.output[r * x.output_stride + c] * y_factor;
+    }
+    x.records[r] = merged;
+    if (!x.groups.empty()) x.groups[r] = merge(x.groups[r], y.groups[r]);
+  }
+}
+
+}  // namespace
+
+template <class T>
+RowsResult<T> fold_keys(const ScoreContext& context, const SoftmaxPass& pass, std::int64_t b, std::int64_t h,
+                        std::int64_t i0, std::int64_t i1, Span keys) {
+  RowsResult<T> rows{b, h, i0, i1, std::vector<SoftmaxRecord<double>>(i1 - i0), {}, {}, 0};
+  if (pass.groups) rows.groups.resize(i1 - i0);
+  if (pass.values) {
+    rows.output_stride = padded(context.dims.d_v);
+    rows.output.assign((i1 - i0) * rows.output_stride, T(0));
+  }
+  ScoreTile<T> tile(context);
+  tile.load_queries(b, h, i0, i1);
+  RowBlock<T> values;
+  // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
+  for (std::int64_t j0 = keys.begin / kKeyBlock * kKeyBlock; j0 < keys.end; j0 += kKeyBlock) {
+    const std::int64_t j1 = std::min(j0 + kKeyBlock, context.dims.n_k);
+    if (context.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
+    tile.load_keys(b, context.dims.kv_head(h), j0, j1);
+    tile.compute();
+    fold_tile(pass.moments, context, tile, rows);
+    if (!pass.values) continue;
+    values.load(context.problem.value, b, context.dims.kv_head(h), j0, j1);
+    accumulate(Product<T>{{tile.row(0), tile.stride(), 1}, values.data.data(), values.stride(), i1 - i0, j1 - j0,
+                          values.stride(), rows.output.data(), rows.output_stride},
+               values.finite);
+  }
+  return rows;
+}
+
+template <class T>
+void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
+                   const std::function<void(RowsResult<T>&)>& receive) {
+  const Dims& dims = context.dims;
+  const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
+  const std::int64_t splits = blocks == 1 ? std::max<std::int64_t>(1, (dims.n_k + kSplitKeys - 1) / kSplitKeys) : 1;
+  std::vector<RowsResult<T>> pieces(splits > 1 ? dims.batch * dims.heads * splits : 0);
+  Executor& executor = executor_of(context.problem);
+
+  executor.parallel_for(dims.batch * dims.heads * blocks * splits, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      const std::int64_t split = task % splits, block = task / splits % blocks;
+      const std::int64_t h = task / splits / blocks % dims.heads, b = task / splits / blocks / dims.heads;
+      // The last rows first: causal ones see the most keys, and the long tasks should not come last.
+      const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
+      Span keys = context.visibility.reach(b, i0, i1);
+      if (splits > 1)
+        keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
+      RowsResult<T> rows = fold_keys<T>(context, pass, b, h, i0, i1, keys);
+      if (splits == 1)
+        receive(rows);
+      else
+        pieces[task] = std::move(rows);
+    }
+  });
+  if (splits == 1) return;
+  executor.parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t task = begin; task < end; ++task) {
+      RowsResult<T>& rows = pieces[task * splits];
+      for (std::int64_t split = 1; split < splits; ++split) merge_into(rows, pieces[task * splits + split]);
+      receive(rows);
+    }
+  });
+}
+
+template RowsResult<float> fold_keys(const ScoreContext&, const SoftmaxPass&, std::int64_t, std::int64_t, std::int64_t,
+                                     std::int64_t, Span);
+template RowsResult<double> fold_keys(const ScoreContext&, const SoftmaxPass&, std::int64_t, std::int64_t, std::int64_t,
+                                      std::int64_t, Span);
+template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<float>&)>&);
+template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<double>&)>&);
+
+}  // namespace isentropic

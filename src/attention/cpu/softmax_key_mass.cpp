@@ -1,0 +1,54 @@
+// Column sums of the weights, sum_i a_ij: a sweep by blocks of keys that reuses the log-partition of every row.
+#include "attention/cpu/exp.hpp"
+#include "attention/cpu/passes.hpp"
+#include "attention/cpu/score_tile.hpp"
+#include "attention/statistics_sheet.hpp"
+
+namespace isentropic {
+namespace {
+
+template <class T>
+void sum_columns(const ScoreContext& context, const std::vector<double>& log_partitions, std::int64_t b, std::int64_t h,
+                 std::int64_t j0, std::int64_t j1, Tensor& out) {
+  const Dims& dims = context.dims;
+  ScoreTile<T> tile(context);
+  tile.load_keys(b, dims.kv_head(h), j0, j1);
+  std::vector<double> mass(j1 - j0, 0.0);
+  for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
+    const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
+    if (context.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
+    tile.load_queries(b, h, i0, i1);
+    tile.compute();
+    for (std::int64_t r = 0; r < i1 - i0; ++r) {
+      const double total = log_partitions[dims.row(b, h, i0 + r)];
+      if (total == -std::numeric_limits<double>::infinity()) continue;
+      const T* s = tile.row(r);
+      for (std::int64_t j = 0; j < j1 - j0; ++j) mass[j] += static_cast<double>(exp_not_positive(s[j] - static_cast<T>(total)));
+    }
+  }
+  store(out, (b * dims.heads + h) * dims.n_k + j0, j1 - j0, mass.data());
+}
+
+}  // namespace
+
+Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
+  const ScoreContext context(problem, forward.scales.lambda);
+  const Dims& dims = context.dims;
+  std::vector<double> log_partitions(dims.rows());
+  for (std::int64_t row = 0; row < dims.rows(); ++row)
+    log_partitions[row] = log_partition(with_sink(problem, row / dims.n_q % dims.heads, forward.records[row]));
+  Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
+  const std::int64_t blocks = (dims.n_k + kKeyBlock - 1) / kKeyBlock;
+  with_compute_type(problem.query.type, [&]<class T>() {
+    executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t j0 = task % blocks * kKeyBlock;
+        sum_columns<T>(context, log_partitions, task / blocks / dims.heads, task / blocks % dims.heads, j0,
+                       std::min(j0 + kKeyBlock, dims.n_k), out);
+      }
+    });
+  });
+  return out;
+}
+
+}  // namespace isentropic

@@ -1,0 +1,120 @@
+// One row of scores folded into its record: the inner loop of the streaming pass.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+
+#include "attention/cpu/exp.hpp"
+#include "attention/visibility.hpp"
+#include "isentropic/key_groups.hpp"
+
+namespace isentropic {
+
+// Sums run in kLanes separate lanes, so that compilers vectorise them without reassociating anything.
+inline constexpr int kLanes = 16;
+
+template <class T>
+inline T sum_of_lanes(const T (&lanes)[kLanes]) {
+  T sum = 0;
+  for (int l = 0; l < kLanes; ++l) sum += lanes[l];
+  return sum;
+}
+
+// The largest of n scores (a multiple of kLanes); NaN is passed over here and shows up in the sums.
+template <class T>
+inline T row_maximum(const T* s, std::int64_t n) {
+  T lanes[kLanes];
+  std::fill_n(lanes, kLanes, -std::numeric_limits<T>::infinity());
+  for (std::int64_t j = 0; j < n; j += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] = s[j + l] > lanes[l] ? s[j + l] : lanes[l];
+  return *std::max_element(lanes, lanes + kLanes);
+}
+
+// s becomes e^{s - m}; returns its sums.
+template <MomentSet set, class T>
+inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
+  T z[kLanes] = {}, u[kLanes] = {}, w[kLanes] = {}, c[kLanes] = {};
+  for (std::int64_t j = 0; j < n; j += kLanes) {
+    for (int l = 0; l < kLanes; ++l) {
+      T t = s[j + l] - m;
+      t = t < kExpFloor<T> ? kExpFloor<T> : t;
+      const T e = exp_not_positive(t);
+      z[l] += e;
+      if constexpr (set != MomentSet::partition) u[l] += t * e;
+      if constexpr (set == MomentSet::all) {
+        w[l] += t * t * e;
+        c[l] += e * e;
+      }
+      s[j + l] = e;
+    }
+  }
+  return {sum_of_lanes(z), sum_of_lanes(u), sum_of_lanes(w), sum_of_lanes(c)};
+}
+
+template <class T>
+inline std::int64_t count_visible(const T* s, std::int64_t n) {
+  return n - std::count(s, s + n, -std::numeric_limits<T>::infinity());
+}
+
+// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ... into the record and turns them
+// into weights relative to its new maximum. Returns the factor by which what was summed so far shrinks.
+template <MomentSet set, class T>
+inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, std::int64_t j0) {
+  const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
+  const T highest = row_maximum(s, n);
+  if (poisoned || (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
+    record.k += count_visible(s, n);
+    std::fill_n(s, n, T(0));
+    return T(1);
+  }
+  record.k += count_visible(s, n);
+  if (static_cast<double>(highest) > record.m) record.a = j0 + (std::find(s, s + n, highest) - s);
+  const double m = std::max(record.m, static_cast<double>(highest));
+  const SoftmaxMoments<T> block = exponentiate<set>(s, n, static_cast<T>(m));
+  const bool was_empty = record.empty();
+  const double shrink = was_empty ? 0.0 : std::exp(record.m - m);
+  const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
+  record.sums = was_empty ? sums : add(rebase(record, m), sums);
+  record.m = block.z == block.z ? m : std::numeric_limits<double>::quiet_NaN();
+  return was_empty ? T(1) : static_cast<T>(shrink);
+}
+
+// The record of scores [begin, end) of a block that starts at key j0, with the keys' positions.
+template <class T>
+inline LocatedRecord located_record(const T* s, std::int64_t begin, std::int64_t end, std::int64_t j0,
+                                    std::int64_t first_position) {
+  LocatedRecord out;
+  double m = -std::numeric_limits<double>::infinity();
+  for (std::int64_t j = begin; j < end; ++j) m = std::max(m, static_cast<double>(s[j]));
+  for (std::int64_t j = begin; j < end; ++j) {
+    if (s[j] == -std::numeric_limits<T>::infinity()) continue;
+    const double t = static_cast<double>(s[j]) - m, e = std::exp(t);
+    SoftmaxMoments<double>& sums = out.record.sums;
+    sums = {sums.z + e, sums.u + t * e, sums.w + t * t * e, sums.c + e * e};
+    out.location += e * static_cast<double>(first_position + j);
+    ++out.record.k;
+    if (out.record.a < 0 && t == 0) out.record.a = j0 + j;
+  }
+  out.record.m = m;
+  return out;
+}
+
+// Folds a block of n scores into the groups of a row; positions are those of the whole key axis.
+template <class T>
+inline void fold_groups(KeyGroupsRecord& groups, const T* s, std::int64_t n, std::int64_t j0, std::int64_t key_offset,
+                        const RowPlace& row, std::int64_t first_keys, std::int64_t recent_keys) {
+  const std::int64_t first_position = j0 + key_offset;
+  const auto local = [&](std::int64_t position) { return std::clamp<std::int64_t>(position - first_position, 0, n); };
+  const std::int64_t first_end = local(row.document.begin + first_keys);
+  const std::int64_t recent_begin = std::max(first_end, local(row.position - recent_keys + 1));
+  const std::int64_t recent_end = std::max(recent_begin, local(row.position + 1));
+  const auto fold = [&](KeyGroup group, std::int64_t begin, std::int64_t end) {
+    if (begin < end) groups.group[group] = merge(groups.group[group], located_record(s, begin, end, j0, first_position));
+  };
+  fold(kFirstKeys, 0, first_end);
+  fold(kOtherKeys, first_end, recent_begin);
+  fold(kRecentKeys, recent_begin, recent_end);
+  fold(kOtherKeys, recent_end, n);
+}
+
+}  // namespace isentropic

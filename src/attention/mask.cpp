@@ -1,0 +1,75 @@
+#include "isentropic/mask.hpp"
+
+#include "isentropic/error.hpp"
+
+namespace isentropic {
+namespace {
+
+void require_at_least(const char* argument, std::int64_t value, std::int64_t least) {
+  if (value < least) throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
+}
+
+template <class Change>
+Mask changed(Mask mask, Change change) {
+  change(mask);
+  return mask;
+}
+
+}  // namespace
+
+Mask Mask::causal(Align align) {
+  return changed({}, [&](Mask& mask) {
+    mask.is_causal = true;
+    mask.align = align;
+  });
+}
+
+Mask Mask::aligned(Align value) const {
+  return changed(*this, [&](Mask& mask) { mask.align = value; });
+}
+
+Mask Mask::window(std::int64_t left, std::int64_t right) const {
+  require_at_least("window left", left, 1);
+  require_at_least("window right", right, 0);
+  return changed(*this, [&](Mask& mask) { mask.window_part = Window{left, right}; });
+}
+
+Mask Mask::prefix(std::int64_t keys) const {
+  require_at_least("prefix", keys, 0);
+  return changed(*this, [&](Mask& mask) { mask.prefix_keys = keys; });
+}
+
+Mask Mask::strided(std::int64_t stride, std::int64_t local) const {
+  require_at_least("stride", stride, 1);
+  require_at_least("local", local, 0);
+  return changed(*this, [&](Mask& mask) { mask.strided_part = Strided{stride, local}; });
+}
+
+Mask Mask::block_sparse(View layout, std::int64_t block_q, std::int64_t block_k) const {
+  require_at_least("block_q", block_q, 1);
+  require_at_least("block_k", block_k, 1);
+  return changed(*this, [&](Mask& mask) { mask.block_sparse_part = BlockSparse{std::move(layout), block_q, block_k}; });
+}
+
+Mask Mask::key_lengths(std::vector<std::int64_t> values) const {
+  return changed(*this, [&](Mask& mask) { mask.lengths = std::move(values); });
+}
+
+Mask Mask::documents(std::vector<std::int64_t> offsets) const {
+  return documents(std::vector<DocumentOffsets>{{offsets, offsets}});
+}
+
+Mask Mask::documents(std::vector<DocumentOffsets> offsets) const {
+  return changed(*this, [&](Mask& mask) { mask.document_offsets = std::move(offsets); });
+}
+
+Mask Mask::segments(std::int64_t length) const {
+  require_at_least("segment length", length, 1);
+  return changed(*this, [&](Mask& mask) { mask.segment_length = length; });
+}
+
+Mask Mask::dense(View mask_values) const {
+  return changed(*this, [&](Mask& mask) { mask.dense_part = std::move(mask_values); });
+}
+
+}  // namespace isentropic

@@ -1,0 +1,86 @@
+#include "isentropic/statistics.hpp"
+
+#include <array>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic {
+namespace {
+
+constexpr std::array kNames = {
+#define ISENTROPIC_NAME(name) #name,
+    ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_NAME)
+#undef ISENTROPIC_NAME
+};
+
+constexpr std::uint32_t bit(Statistic statistic) { return 1u << static_cast<int>(statistic); }
+
+constexpr std::uint32_t kGroupBits = bit(Statistic::first_mass) | bit(Statistic::recent_mass) |
+                                     bit(Statistic::entropy_without_first) | bit(Statistic::mean_distance);
+constexpr std::uint32_t kEveryBit = (1u << kNames.size()) - 1;
+
+}  // namespace
+
+const char* name(Statistic statistic) { return kNames[static_cast<std::size_t>(statistic)]; }
+
+Statistic statistic_named(const std::string& name) {
+  std::string known;
+  for (std::size_t i = 0; i < kNames.size(); ++i) {
+    if (name == kNames[i]) return static_cast<Statistic>(i);
+    known += (i ? ", " : "") + std::string(kNames[i]);
+  }
+  throw Error("statistic", "'" + name + "'", "one of " + known);
+}
+
+Statistics Statistics::all() {
+  Statistics set;
+  set.bits_ = kEveryBit & ~kGroupBits;
+  set.lenient_ = true;
+  return set;
+}
+
+Statistics Statistics::of(std::initializer_list<Statistic> list) {
+  Statistics set;
+  for (Statistic statistic : list) set.bits_ |= bit(statistic);
+  return set;
+}
+
+Statistics Statistics::with(Statistic statistic) const {
+  Statistics set = *this;
+  set.bits_ |= bit(statistic);
+  return set;
+}
+
+Statistics Statistics::groups(std::int64_t first, std::int64_t recent) const {
+  if (first < 0) throw Error("first keys", std::to_string(first), "at least 0");
+  if (recent < 0) throw Error("recent keys", std::to_string(recent), "at least 0");
+  Statistics set = *this;
+  set.bits_ |= kGroupBits;
+  set.first_ = first;
+  set.recent_ = recent;
+  return set;
+}
+
+bool Statistics::wants_groups() const { return (bits_ & kGroupBits) != 0; }
+
+Statistics Statistics::intersect(std::uint32_t bits) const {
+  Statistics set = *this;
+  set.bits_ &= bits;
+  return set;
+}
+
+const Tensor& RowStatistics::operator[](Statistic statistic) const {
+  switch (statistic) {
+#define ISENTROPIC_CASE(name) \
+  case Statistic::name: return name;
+    ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_CASE)
+#undef ISENTROPIC_CASE
+  }
+  throw Error("statistic", std::to_string(static_cast<int>(statistic)), "a Statistic");
+}
+
+Tensor& RowStatistics::operator[](Statistic statistic) {
+  return const_cast<Tensor&>(static_cast<const RowStatistics&>(*this)[statistic]);
+}
+
+}  // namespace isentropic

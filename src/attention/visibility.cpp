@@ -1,0 +1,176 @@
+#include "attention/visibility.hpp"
+
+#include <limits>
+
+#include "tensor/element.hpp"
+
+namespace isentropic {
+namespace {
+
+std::int64_t or_default(std::int64_t value, std::int64_t fallback) { return value < 0 ? fallback : value; }
+
+const DocumentOffsets& offsets_of(const Mask& mask, std::int64_t b) {
+  return mask.document_offsets[mask.document_offsets.size() == 1 ? 0 : static_cast<std::size_t>(b)];
+}
+
+Span local(Span whole, std::int64_t offset, std::int64_t n) {
+  return {std::clamp<std::int64_t>(whole.begin - offset, 0, n), std::clamp<std::int64_t>(whole.end - offset, 0, n)};
+}
+
+bool covers(const Span& span, std::int64_t begin, std::int64_t end) { return span.begin <= begin && end <= span.end; }
+
+bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
+  return span.size() > 0 && span.begin < end && begin < span.end;
+}
+
+}  // namespace
+
+bool means_masked(DType type, double value) {
+  switch (type) {
+    case DType::float16: return value <= -65504.0;
+    case DType::bfloat16: return value <= -0x1.FEp127;
+    case DType::float32: return value <= static_cast<double>(std::numeric_limits<float>::lowest());
+    default: return value <= std::numeric_limits<double>::lowest();
+  }
+}
+
+Visibility::Visibility(const AttentionProblem& problem)
+    : problem_(problem),
+      dims_(problem),
+      total_queries_(or_default(problem.shard.total_queries, dims_.n_q)),
+      total_keys_(or_default(problem.shard.total_keys, dims_.n_k)),
+      tests_dense_(problem.mask.dense_part.present() || problem.bias.kind() == Bias::Kind::dense) {
+  tests_keys_ = tests_dense_ || problem.mask.strided_part || problem.mask.block_sparse_part;
+}
+
+RowPlace Visibility::place(std::int64_t b, std::int64_t i) const {
+  const Mask& mask = problem_.mask;
+  const std::int64_t query = i + problem_.shard.query_offset;
+  const Span keys{0, mask.lengths.empty() ? total_keys_ : mask.lengths[static_cast<std::size_t>(b)]};
+  if (!mask.document_offsets.empty()) {
+    const DocumentOffsets& offsets = offsets_of(mask, b);
+    const auto after = std::upper_bound(offsets.query.begin(), offsets.query.end(), query);
+    if (after == offsets.query.begin() || after == offsets.query.end()) return {0, {0, 0}};
+    const auto t = static_cast<std::size_t>(after - offsets.query.begin()) - 1;
+    const Span document{offsets.key[t], std::min(offsets.key[t + 1], keys.end)};
+    const std::int64_t shift =
+        mask.align == Align::end ? document.size() - (offsets.query[t + 1] - offsets.query[t]) : 0;
+    return {document.begin + (query - offsets.query[t]) + shift, document};
+  }
+  const std::int64_t position = query + (mask.align == Align::end ? keys.end - total_queries_ : 0);
+  if (mask.segment_length == 0) return {position, keys};
+  if (position < 0) return {position, {0, 0}};
+  const std::int64_t begin = position / mask.segment_length * mask.segment_length;
+  return {position, {begin, std::min(begin + mask.segment_length, keys.end)}};
+}
+
+RowSpans Visibility::whole_spans(std::int64_t b, std::int64_t i) const {
+  const Mask& mask = problem_.mask;
+  const RowPlace row = place(b, i);
+  Span band = row.document;
+  if (mask.is_causal) band.end = std::min(band.end, row.position + 1);
+  if (mask.window_part) {
+    band.begin = std::max(band.begin, row.position - mask.window_part->left + 1);
+    band.end = std::min(band.end, row.position + mask.window_part->right + 1);
+  }
+  Span prefix{row.document.begin, std::min(row.document.begin + mask.prefix_keys, row.document.end)};
+  band.begin = std::max(band.begin, prefix.end);
+  if (prefix.size() == 0) prefix = {band.begin, band.begin};
+  if (band.size() == 0) band = {prefix.end, prefix.end};
+  return {prefix, band};
+}
+
+RowSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
+  const RowSpans whole = whole_spans(b, i);
+  const std::int64_t offset = problem_.shard.key_offset;
+  return {local(whole.prefix, offset, dims_.n_k), local(whole.band, offset, dims_.n_k)};
+}
+
+Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+  Span all{dims_.n_k, 0};
+  for (std::int64_t i = i0; i < i1; ++i) {
+    const RowSpans row = spans(b, i);
+    if (row.prefix.size() + row.band.size() == 0) continue;
+    all.begin = std::min(all.begin, row.begin());
+    all.end = std::max(all.end, row.end());
+  }
+  return all;
+}
+
+TileVisibility Visibility::tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                                std::int64_t j1) const {
+  bool any = false, all = !tests_keys_;
+  for (std::int64_t i = i0; i < i1 && (all || !any); ++i) {
+    const RowSpans row = spans(b, i);
+    any = any || meets(row.prefix, j0, j1) || meets(row.band, j0, j1);
+    const bool touching = row.prefix.end == row.band.begin;
+    all = all && (covers(row.prefix, j0, j1) || covers(row.band, j0, j1) ||
+                  (touching && covers({row.prefix.begin, row.band.end}, j0, j1)));
+  }
+  if (!any || layout_hides_tile(b, h, i0, i1, j0, j1)) return TileVisibility::none;
+  return all ? TileVisibility::all : TileVisibility::some;
+}
+
+bool Visibility::passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+  const Mask::BlockSparse& part = *problem_.mask.block_sparse_part;
+  const std::int64_t block_i = (i + problem_.shard.query_offset) / part.block_q;
+  const std::int64_t block_j = (j + problem_.shard.key_offset) / part.block_k;
+  return static_cast<const bool*>(part.layout.data)[broadcast_offset(part.layout, b, h, block_i, block_j)];
+}
+
+bool Visibility::layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                                   std::int64_t j1) const {
+  if (!problem_.mask.block_sparse_part) return false;
+  const auto next = [](std::int64_t local_index, std::int64_t offset, std::int64_t block) {
+    return (((local_index + offset) / block) + 1) * block - offset;
+  };
+  const Mask::BlockSparse& part = *problem_.mask.block_sparse_part;
+  for (std::int64_t i = i0; i < i1; i = next(i, problem_.shard.query_offset, part.block_q))
+    for (std::int64_t j = j0; j < j1; j = next(j, problem_.shard.key_offset, part.block_k))
+      if (passes_layout(b, h, i, j)) return false;
+  return true;
+}
+
+bool Visibility::passes(const RowPlace& where, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+  const Mask& mask = problem_.mask;
+  if (mask.strided_part) {
+    const std::int64_t lag = where.position - (j + problem_.shard.key_offset);
+    if (std::abs(lag) >= mask.strided_part->local && lag % mask.strided_part->stride != 0) return false;
+  }
+  if (mask.block_sparse_part && !passes_layout(b, h, i, j)) return false;
+  const auto visible_in = [&](const View& view) {
+    const double value = element(view, broadcast_offset(view, b, h, i, j));
+    return view.type == DType::boolean ? value != 0 : !means_masked(view.type, value);
+  };
+  if (mask.dense_part.present() && !visible_in(mask.dense_part)) return false;
+  return problem_.bias.kind() != Bias::Kind::dense || visible_in(problem_.bias.values());
+}
+
+bool Visibility::sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
+  const RowSpans row = spans(b, i);
+  const RowPlace where = place(b, i);
+  for (const Span& span : {row.prefix, row.band})
+    for (std::int64_t j = std::max(span.begin, j0); j < std::min(span.end, j1); ++j)
+      if (!tests_keys_ || passes(where, b, h, i, j)) return true;
+  return false;
+}
+
+std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) const {
+  if (problem_.shard.visible.present()) {
+    const View& given = problem_.shard.visible;
+    return static_cast<const std::int64_t*>(given.data)[broadcast_offset(given, b, h, i)];
+  }
+  const RowSpans whole = whole_spans(b, i);
+  if (!tests_keys_) return whole.prefix.size() + whole.band.size();
+  // Dense parts know the local keys only; the other parts know them all.
+  const std::int64_t offset = problem_.shard.key_offset;
+  const Span known = tests_dense_ ? Span{offset, offset + dims_.n_k} : Span{0, total_keys_};
+  const RowPlace where = place(b, i);
+  std::int64_t seen = 0;
+  for (const Span& span : {whole.prefix, whole.band})
+    for (std::int64_t j = std::max(span.begin, known.begin); j < std::min(span.end, known.end); ++j)
+      seen += passes(where, b, h, i, j - offset);
+  return seen;
+}
+
+}  // namespace isentropic

@@ -15,6 +15,7 @@ class ISENTROPIC_API Executor {
  public:
   using Work = std::function<void(std::int64_t begin, std::int64_t end)>;
   virtual ~Executor() = default;
+  virtual const char* name() const = 0;
   virtual int threads() const = 0;
   virtual void parallel_for(std::int64_t count, const Work& work) = 0;
 };
@@ -29,6 +30,7 @@ ISENTROPIC_API Executor& default_executor();
 class ISENTROPIC_API FixedThreads final : public Executor {
  public:
   explicit FixedThreads(int threads) : threads_(threads) {}
+  const char* name() const override { return default_executor().name(); }
   int threads() const override { return threads_; }
   void parallel_for(std::int64_t count, const Work& work) override;
 

@@ -19,7 +19,8 @@ inline LocatedRecord merge(const LocatedRecord& x, const LocatedRecord& y) {
   LocatedRecord out;
   out.record = merge(x.record, y.record);
   const auto seen_from = [&](const LocatedRecord& part) {
-    return part.record.empty() ? 0.0 : part.location * std::exp(part.record.m - out.record.m);
+    if (part.record.empty()) return 0.0;
+    return part.record.m == out.record.m ? part.location : part.location * std::exp(part.record.m - out.record.m);
   };
   out.location = seen_from(x) + seen_from(y);
   return out;

@@ -91,9 +91,12 @@ ISENTROPIC_HOST_DEVICE inline SoftmaxMoments<T> rebase(const SoftmaxRecord<T>& x
 
 template <class T>
 ISENTROPIC_HOST_DEVICE inline SoftmaxRecord<T> merge(const SoftmaxRecord<T>& x, const SoftmaxRecord<T>& y) {
-  if (x.empty()) return y;
-  if (y.empty()) return x;
   SoftmaxRecord<T> out;
+  if (x.empty() || y.empty()) {
+    out = x.empty() ? y : x;
+    out.k = x.k + y.k;  // keys may be visible and yet have no mass: a score of -inf
+    return out;
+  }
   out.m = x.m > y.m ? x.m : y.m;
   // A NaN score makes the row NaN, whichever side it is on.
   if (x.m != x.m || y.m != y.m) out.m = x.m + y.m;

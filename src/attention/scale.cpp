@@ -140,7 +140,8 @@ double Scale::lambda(const ScaleRow& row) const {
       return mscale * mscale / std::sqrt(d);
     }
     case Law::llama4: {
-      const double steps = static_cast<double>((row.position + 1) / length_);
+      // A query may lie before the first key (aligned to the end, more queries than keys): no step yet.
+      const double steps = static_cast<double>(std::max<std::int64_t>(0, row.position + 1) / length_);
       return (1 + parameter(0) * std::log1p(steps)) / std::sqrt(d);
     }
     case Law::constant: return parameter(0);

@@ -43,21 +43,25 @@ class Visibility {
   TileVisibility tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                       std::int64_t j1) const;
 
-  // Sets the scores of unseen keys among [j0, j1) to -inf.
+  // Sets the scores of unseen keys among [j0, j1) to -inf; returns how many are seen.
   template <class T>
-  void hide(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1, T* scores) const {
-    const RowSpans seen = spans(b, i);
-    const auto hide_range = [&](std::int64_t begin, std::int64_t end) {
-      begin = std::max(begin, j0), end = std::min(end, j1);
-      if (begin < end) std::fill(scores + (begin - j0), scores + (end - j0), -std::numeric_limits<T>::infinity());
-    };
-    hide_range(j0, seen.prefix.size() ? seen.prefix.begin : seen.band.begin);
-    hide_range(seen.prefix.size() ? seen.prefix.end : j0, seen.band.begin);
-    hide_range(seen.band.size() ? seen.band.end : seen.prefix.end, j1);
-    if (!tests_keys_) return;
+  std::int64_t hide(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1, T* scores) const {
+    const RowSpans row = spans(b, i);
     const RowPlace where = place(b, i);
-    for (std::int64_t j = j0; j < j1; ++j)
-      if (!passes(where, b, h, i, j)) scores[j - j0] = -std::numeric_limits<T>::infinity();
+    std::int64_t seen = 0, from = j0;  // everything before `from` is settled
+    const auto hide_until = [&](std::int64_t end) {
+      for (; from < std::min(end, j1); ++from) scores[from - j0] = -std::numeric_limits<T>::infinity();
+    };
+    for (const Span& span : {row.prefix, row.band}) {
+      hide_until(span.begin);
+      for (; from < std::min(span.end, j1); ++from) {
+        const bool passed = !tests_keys_ || passes(where, b, h, i, from);
+        if (!passed) scores[from - j0] = -std::numeric_limits<T>::infinity();
+        seen += passed;
+      }
+    }
+    hide_until(j1);
+    return seen;
   }
 
   // Whether the row sees any of the local keys [j0, j1).

@@ -12,6 +12,7 @@ namespace {
 
 class Serial final : public Executor {
  public:
+  const char* name() const override { return "serial"; }
   int threads() const override { return 1; }
   void parallel_for(std::int64_t count, const Work& work) override {
     if (count > 0) work(0, count);
@@ -36,6 +37,7 @@ void openmp_for(std::int64_t count, int threads, const Executor::Work& work) {
 
 class OpenMp final : public Executor {
  public:
+  const char* name() const override { return "openmp"; }
   int threads() const override { return omp_get_max_threads(); }
   void parallel_for(std::int64_t count, const Work& work) override { openmp_for(count, threads(), work); }
 };

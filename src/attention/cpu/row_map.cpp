@@ -16,11 +16,6 @@ bool hidden(T score) {
   return score == -std::numeric_limits<T>::infinity();
 }
 
-template <class T>
-std::int64_t visible_count(std::span<const T> scores) {
-  return std::count_if(scores.begin(), scores.end(), [](T s) { return !hidden(s); });
-}
-
 // Orders need comparable numbers: a row with a NaN score becomes NaN as a whole.
 template <class T>
 bool spread_nan(std::span<T> scores) {
@@ -57,11 +52,11 @@ void RowMap<T>::keep(std::span<const std::int64_t> keys, std::span<T> scores) {
 }
 
 template <class T>
-SoftmaxRecord<double> RowMap<T>::softmax_record(std::span<const T> scores) const {
+SoftmaxRecord<double> RowMap<T>::softmax_record(const MapRow& row, std::span<const T> scores) const {
   SoftmaxRecord<double> record;
+  record.k = row.visible;
   for (std::int64_t j = 0; j < std::ssize(scores); ++j) {
     if (hidden(scores[j])) continue;
-    ++record.k;
     if (!(scores[j] <= record.m)) record.m = scores[j], record.a = j;  // a NaN is taken too, and stays
   }
   for (T score : scores) {
@@ -73,8 +68,8 @@ SoftmaxRecord<double> RowMap<T>::softmax_record(std::span<const T> scores) const
 }
 
 template <class T>
-void RowMap<T>::softmax(std::span<const T> scores, std::span<T> weights) const {
-  const double total = log_partition(softmax_record(scores));
+void RowMap<T>::softmax(const MapRow& row, std::span<const T> scores, std::span<T> weights) const {
+  const double total = log_partition(softmax_record(row, scores));
   for (std::size_t j = 0; j < scores.size(); ++j)
     weights[j] = hidden(scores[j]) ? T(0) : static_cast<T>(std::exp(static_cast<double>(scores[j]) - total));
 }
@@ -133,11 +128,11 @@ T RowMap<T>::decay(const MapRow& row, std::int64_t j) const {
 }
 
 template <class T>
-double RowMap<T>::normaliser(std::span<const T> scores, std::span<const T> b) const {
+double RowMap<T>::normaliser(const MapRow& row, std::span<const T> b) const {
   double sum = 0;
   switch (map_.normaliser()) {
     case Normaliser::none: return 1;
-    case Normaliser::visible: return static_cast<double>(visible_count(scores));
+    case Normaliser::visible: return static_cast<double>(row.visible);
     case Normaliser::l1:
       for (T x : b) sum += std::abs(static_cast<double>(x));
       return sum;
@@ -153,13 +148,13 @@ void RowMap<T>::forward(const MapRow& row, std::span<T> scores, std::span<T> wei
   switch (map_.kind()) {
     case ScoreMap::Kind::top_k: select(scores); [[fallthrough]];
     case ScoreMap::Kind::softmax:
-    case ScoreMap::Kind::gumbel: return softmax(scores, weights);
+    case ScoreMap::Kind::gumbel: return softmax(row, scores, weights);
     case ScoreMap::Kind::sparsemax: return sparsemax(scores, weights);
     default: break;
   }
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)
     weights[j] = hidden(scores[j]) ? T(0) : decay(row, j) * unnormalised(scores[j]);
-  const double n = normaliser(scores, weights);
+  const double n = normaliser(row, weights);
   for (T& weight : weights) weight = n == 0 ? T(0) : static_cast<T>(weight / n);
 }
 
@@ -180,7 +175,7 @@ void RowMap<T>::backward(const MapRow& row, std::span<const T> scores, std::span
   std::vector<T> b(scores.size());
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)
     b[j] = hidden(scores[j]) ? T(0) : decay(row, j) * unnormalised(scores[j]);
-  const double n = normaliser(scores, b);
+  const double n = normaliser(row, b);
   for (std::int64_t j = 0; j < std::ssize(scores); ++j) {
     if (hidden(scores[j]) || n == 0) {
       gradient[j] = T(0);
@@ -196,6 +191,7 @@ void RowMap<T>::backward(const MapRow& row, std::span<const T> scores, std::span
 template <class T>
 PlainRecord RowMap<T>::plain_record(const MapRow& row, std::span<const T> scores, std::span<const T> weights) const {
   PlainRecord record;
+  record.k = row.visible;
   record.max_score = -std::numeric_limits<double>::infinity();
   const bool linear = map_.kind() == ScoreMap::Kind::linear || map_.kind() == ScoreMap::Kind::decay;
   for (std::int64_t j = 0; j < std::ssize(scores); ++j) {
@@ -203,7 +199,6 @@ PlainRecord RowMap<T>::plain_record(const MapRow& row, std::span<const T> scores
     const double a = static_cast<double>(weights[j]), size = std::abs(a);
     // The score of a linear map is its unnormalised weight, decay included.
     const double score = static_cast<double>(linear ? decay(row, j) * unnormalised(scores[j]) : scores[j]);
-    ++record.k;
     record.sum_absolute += size;
     record.sum_squares += a * a;
     record.max_absolute = size > record.max_absolute ? size : record.max_absolute;

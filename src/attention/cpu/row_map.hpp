@@ -17,7 +17,8 @@ namespace isentropic {
 // What a map needs to know about the row besides its scores.
 struct MapRow {
   std::int64_t head;
-  std::int64_t lag;  // p_i - position of key 0, so that key j lies lag - j back
+  std::int64_t lag;      // p_i - position of key 0, so that key j lies lag - j back
+  std::int64_t visible;  // keys the row sees
 };
 
 template <class T>
@@ -35,7 +36,7 @@ class RowMap {
   static void keep(std::span<const std::int64_t> keys, std::span<T> scores);
 
   // The record of a softmax row, of what forward left in `scores`.
-  SoftmaxRecord<double> softmax_record(std::span<const T> scores) const;
+  SoftmaxRecord<double> softmax_record(const MapRow& row, std::span<const T> scores) const;
   PlainRecord plain_record(const MapRow& row, std::span<const T> scores, std::span<const T> weights) const;
 
   const std::vector<std::int64_t>& selected() const { return selected_; }  // of the last top_k row, by falling score
@@ -45,9 +46,9 @@ class RowMap {
   T derivative(T score) const;    // f'(s)
   T decay(const MapRow& row, std::int64_t j) const;
   void select(std::span<T> scores);
-  void softmax(std::span<const T> scores, std::span<T> weights) const;
+  void softmax(const MapRow& row, std::span<const T> scores, std::span<T> weights) const;
   void sparsemax(std::span<const T> scores, std::span<T> weights);
-  double normaliser(std::span<const T> scores, std::span<const T> unnormalised) const;
+  double normaliser(const MapRow& row, std::span<const T> unnormalised) const;
 
   const ScoreMap& map_;
   std::vector<std::int64_t> selected_;

@@ -20,6 +20,7 @@ class RowScores {
   void compute(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
     const Dims& dims = context_.dims;
     b_ = b, h_ = h, i0_ = i0;
+    visible_.assign(static_cast<std::size_t>(i1 - i0), 0);
     scores_.assign((i1 - i0) * dims.n_k, -std::numeric_limits<T>::infinity());
     if (context_.problem.soft_cap) cap_derivative_.assign(scores_.size(), T(0));
     tile.load_queries(b, h, i0, i1);
@@ -31,6 +32,7 @@ class RowScores {
       tile.compute();
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
         std::copy_n(tile.row(r), j1 - j0, scores_.data() + r * dims.n_k + j0);
+        visible_[r] += tile.visible(r);
         if (const T* cap = tile.cap_derivative(r)) std::copy_n(cap, j1 - j0, cap_derivative_.data() + r * dims.n_k + j0);
       }
     }
@@ -41,7 +43,7 @@ class RowScores {
     return cap_derivative_.empty() ? nullptr : cap_derivative_.data() + r * context_.dims.n_k;
   }
   MapRow map_row(std::int64_t r) const {
-    return {h_, context_.visibility.place(b_, i0_ + r).position - context_.visibility.key_offset()};
+    return {h_, context_.visibility.place(b_, i0_ + r).position - context_.visibility.key_offset(), visible_[r]};
   }
 
   ScoreTile<T> tile;  // its queries are those of the rows
@@ -51,6 +53,7 @@ class RowScores {
   const ScoreContext& context_;
   std::int64_t b_ = 0, h_ = 0, i0_ = 0;
   std::vector<T> scores_, cap_derivative_;
+  std::vector<std::int64_t> visible_;
 };
 
 }  // namespace isentropic

@@ -31,14 +31,6 @@ void store_selected(Tensor& selected, std::int64_t row, std::int64_t keys, const
   std::copy(chosen.begin(), chosen.end(), out);
 }
 
-// The record of a finished top_k row: the selected keys, counted against what the mask lets the row see.
-template <class T>
-SoftmaxRecord<double> top_k_record(const RowMap<T>& map, std::span<const T> scores, std::int64_t visible) {
-  SoftmaxRecord<double> record = map.softmax_record(scores);
-  record.k = visible;
-  return record;
-}
-
 template <class T>
 void forward_rows(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
                   StatisticsSheet& sheet, AttentionResult& result) {
@@ -51,10 +43,9 @@ void forward_rows(const ScoreContext& context, std::int64_t b, std::int64_t h, s
   for (std::int64_t r = 0; r < i1 - i0; ++r) {
     const std::int64_t row = dims.row(b, h, i0 + r);
     const std::span<T> scores = rows.row(r), row_weights(weights.data() + r * dims.n_k, scores.size());
-    const auto visible = std::ssize(scores) - std::count(scores.begin(), scores.end(), -std::numeric_limits<T>::infinity());
     map.forward(rows.map_row(r), scores, row_weights);
     if (score_map.kind() == ScoreMap::Kind::top_k) {
-      result.records[row] = top_k_record<T>(map, scores, visible);
+      result.records[row] = map.softmax_record(rows.map_row(r), scores);
       store_selected(result.selected, row, score_map.keys(), map.selected());
       sheet.write(row, h, result.records[row]);
     } else {
@@ -123,7 +114,7 @@ Tensor rows_weights(const AttentionProblem& problem, const RowScales& scales, co
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t i = rows[task % count], h = task / count % dims.heads, b = task / count / dims.heads;
         row_scores.compute(b, h, i, i + 1);
-        const double share = key_share(problem, h, map.softmax_record(row_scores.row(0)));
+        const double share = key_share(problem, h, map.softmax_record(row_scores.map_row(0), row_scores.row(0)));
         map.forward(row_scores.map_row(0), row_scores.row(0), weights);
         for (T& weight : weights) weight *= static_cast<T>(share);
         store(out, task * dims.n_k, dims.n_k, weights.data());

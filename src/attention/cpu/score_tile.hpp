@@ -47,6 +47,8 @@ class ScoreTile {
 
   std::int64_t stride() const { return padded(keys.rows()); }
   T* row(std::int64_t r) { return scores_.data() + r * stride(); }
+  // Keys of the block that the row sees.
+  std::int64_t visible(std::int64_t r) const { return visible_[r]; }
   // d s / d x of each score, without the factor of the Gumbel temperature; empty without a soft cap.
   const T* cap_derivative(std::int64_t r) const {
     return context_.problem.soft_cap ? cap_derivative_.data() + r * stride() : nullptr;
@@ -63,6 +65,7 @@ class ScoreTile {
         context_.visibility.tile(b_, h_, queries.begin, queries.end, keys.begin, keys.end);
     if (seen == TileVisibility::none) return seen;
     scores_.resize(static_cast<std::size_t>(queries.rows() * stride()));
+    visible_.assign(static_cast<std::size_t>(queries.rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
     product<Store::overwrite>(Product<T>{{queries.data.data(), queries.stride(), 1}, transposed_keys_.data(), stride(),
                                          queries.rows(), context_.dims.d, stride(), scores_.data(), stride()});
@@ -84,7 +87,8 @@ class ScoreTile {
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
     add_bias(i, s);
     if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
-    if (seen == TileVisibility::some) context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
+    if (seen == TileVisibility::some)
+      visible_[r] = context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
     for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
   }
 
@@ -142,6 +146,7 @@ class ScoreTile {
   const ScoreContext& context_;
   std::int64_t b_ = 0, h_ = 0;
   std::vector<T> transposed_keys_, scores_, cap_derivative_, dense_;
+  std::vector<std::int64_t> visible_;
 };
 
 }  // namespace isentropic

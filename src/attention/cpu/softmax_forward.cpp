@@ -17,7 +17,8 @@ void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& r
       fold_groups(rows.groups[r], s, tile.keys.rows(), tile.keys.begin, context.visibility.key_offset(),
                   context.visibility.place(rows.b, rows.i0 + r), problem.statistics.first_keys(),
                   problem.statistics.recent_keys());
-    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.keys.begin + context.visibility.key_offset());
+    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.keys.begin + context.visibility.key_offset(),
+                                   tile.visible(r));
     if (rows.output.empty()) continue;
     if (shrink != T(1)) {
       T* out = rows.output.data() + r * rows.output_stride;

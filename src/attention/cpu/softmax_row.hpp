@@ -51,23 +51,18 @@ inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
   return {sum_of_lanes(z), sum_of_lanes(u), sum_of_lanes(w), sum_of_lanes(c)};
 }
 
-template <class T>
-inline std::int64_t count_visible(const T* s, std::int64_t n) {
-  return n - std::count(s, s + n, -std::numeric_limits<T>::infinity());
-}
-
-// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ... into the record and turns them
-// into weights relative to its new maximum. Returns the factor by which what was summed so far shrinks.
+// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`, into
+// the record and turns them into weights relative to its new maximum. Returns the factor by which what was summed so
+// far shrinks.
 template <MomentSet set, class T>
-inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, std::int64_t j0) {
+inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, std::int64_t j0, std::int64_t visible) {
+  record.k += visible;
   const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
   const T highest = row_maximum(s, n);
   if (poisoned || (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
-    record.k += count_visible(s, n);
     std::fill_n(s, n, T(0));
     return T(1);
   }
-  record.k += count_visible(s, n);
   if (static_cast<double>(highest) > record.m) record.a = j0 + (std::find(s, s + n, highest) - s);
   const double m = std::max(record.m, static_cast<double>(highest));
   const SoftmaxMoments<T> block = exponentiate<set>(s, n, static_cast<T>(m));

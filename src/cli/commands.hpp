@@ -1,0 +1,26 @@
+// The subcommands. Each adds itself to the program and runs when it was named; it throws Error when it fails and
+// UsageError when it was asked wrongly.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <cstdint>
+#include <string>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::cli {
+
+// Exit status 2 instead of 1.
+class UsageError : public Error {
+ public:
+  using Error::Error;
+};
+
+void add_lengths(CLI::App& program);
+void add_info(CLI::App& program);
+
+// Numbers of the command line, whole texts only; UsageError names the argument, the text and the range.
+std::int64_t parse_integer(const std::string& argument, const std::string& text, std::int64_t low, std::int64_t high);
+double parse_number(const std::string& argument, const std::string& text, double low, double high);
+
+}  // namespace isentropic::cli

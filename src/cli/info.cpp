@@ -1,0 +1,119 @@
+// isentropic info: what this build contains and what the machine offers.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "isentropic/attention.hpp"
+#include "isentropic/version.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+using Names = std::vector<std::string>;
+using Json = nlohmann::ordered_json;
+
+// Instruction sets the kernels could use, as far as this CPU has them.
+Names instruction_sets() {
+  Names out;
+#if defined(__x86_64__)
+  __builtin_cpu_init();
+  if (__builtin_cpu_supports("avx2")) out.push_back("avx2");
+  if (__builtin_cpu_supports("fma")) out.push_back("fma");
+  if (__builtin_cpu_supports("avx512f")) out.push_back("avx512f");
+  if (__builtin_cpu_supports("avx512bf16")) out.push_back("avx512bf16");
+#elif defined(__aarch64__)
+  out.push_back("neon");
+#endif
+  return out;
+}
+
+Names types() {
+  Names out;
+  for (const DType type : {DType::float32, DType::bfloat16, DType::float16, DType::float64}) out.push_back(name(type));
+  return out;
+}
+
+Names scales() {
+  Names out;
+  for (const Scale& scale : {Scale::inverse_sqrt_d(), Scale::log_n(), Scale::log_n_sqrt_d(), Scale::sqrt_log_n(),
+                             Scale::frozen(1.0, 1024), Scale::hybrid(1.0, 0.1), Scale::trained_length(512),
+                             Scale::ssmax(1.0), Scale::yarn(1.0), Scale::llama4(), Scale::constant(1.0)})
+    out.push_back(scale.name());
+  out.insert(out.end(), {"per_row", "wanted_entropy"});
+  return out;
+}
+
+Names maps() {
+  Names out;
+  for (const ScoreMap& map :
+       {ScoreMap::softmax(), ScoreMap::top_k(1), ScoreMap::gumbel(1.0, 0), ScoreMap::sparsemax(), ScoreMap::sigmoid(),
+        ScoreMap::relu_squared(), ScoreMap::identity(), ScoreMap::linear(Feature::relu), ScoreMap::decay(1.0)})
+    out.push_back(map.name());
+  return out;
+}
+
+Names statistics() {
+  return {
+#define ISENTROPIC_NAME(name) #name,
+      ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_NAME)
+#undef ISENTROPIC_NAME
+  };
+}
+
+Json describe() {
+  return {{"version", ISENTROPIC_VERSION},
+          {"instruction_sets", instruction_sets()},
+          {"kernels", Names{"portable"}},
+          {"threads", default_executor().threads()},
+          {"executor", default_executor().name()},
+          {"types", types()},
+          {"masks", Names{"none", "causal", "window", "prefix", "strided", "block_sparse", "key_lengths", "documents",
+                          "segments", "dense"}},
+          {"score_terms", Names{"dense_bias", "alibi", "relative_bias", "soft_cap", "sink"}},
+          {"scales", scales()},
+          {"maps", maps()},
+          {"statistics", statistics()}};
+}
+
+std::string text_of(const Json& value) {
+  if (value.is_boolean()) return value.get<bool>() ? "yes" : "no";
+  if (value.is_string()) return value.get<std::string>();
+  if (value.is_array()) return value.empty() ? "none" : fmt::format("{}", fmt::join(value.get<Names>(), " "));
+  return value.dump();
+}
+
+// Lines of at most this many characters, continued under the second column.
+void print_wrapped(const std::string& title, const std::string& text) {
+  constexpr std::size_t kColumn = 18, kWidth = 100;
+  std::string line = fmt::format("{:<{}}", title, kColumn);
+  std::size_t begin = 0;
+  while (begin < text.size()) {
+    std::size_t end = text.size();
+    if (end - begin > kWidth - kColumn) end = text.rfind(' ', begin + kWidth - kColumn);
+    fmt::print("{}{}\n", line, text.substr(begin, end - begin));
+    begin = end + 1;
+    line = std::string(kColumn, ' ');
+  }
+}
+
+void run(bool as_json) {
+  const Json description = describe();
+  if (as_json) {
+    fmt::print("{}\n", description.dump(2));
+    return;
+  }
+  for (const auto& [key, value] : description.items()) print_wrapped(key, text_of(value));
+}
+
+}  // namespace
+
+void add_info(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("info", "What this build contains and what the machine offers");
+  const auto as_json = std::make_shared<bool>(false);
+  command->add_flag("--json", *as_json, "as JSON");
+  command->callback([as_json] { run(*as_json); });
+}
+
+}  // namespace isentropic::cli

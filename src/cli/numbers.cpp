@@ -1,0 +1,29 @@
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "cli/commands.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+template <class Number>
+Number parse(const std::string& argument, const std::string& text, Number low, Number high, const char* kind) {
+  Number value{};
+  const auto [end, failure] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (failure != std::errc{} || end != text.data() + text.size() || !(value >= low && value <= high))
+    throw UsageError(argument, text.empty() ? "empty" : text, fmt::format("{} from {} to {}", kind, low, high));
+  return value;
+}
+
+}  // namespace
+
+std::int64_t parse_integer(const std::string& argument, const std::string& text, std::int64_t low, std::int64_t high) {
+  return parse(argument, text, low, high, "an integer");
+}
+
+double parse_number(const std::string& argument, const std::string& text, double low, double high) {
+  return parse(argument, text, low, high, "a number");
+}
+
+}  // namespace isentropic::cli

@@ -1,0 +1,203 @@
+#include "report/chart.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <iterator>
+
+namespace isentropic::report {
+namespace {
+
+// Sizes in user units; the picture is meant for a width of about 900 pixels.
+constexpr double kPlotWidth = 288, kPlotHeight = 340, kLeft = 46, kLabelWidth = 138, kTop = 112, kBottom = 48;
+constexpr double kLabelGap = 15.5;  // between the baselines of two labels
+constexpr double kLeader = 16;      // from the end of a line to its label
+constexpr double kPanelWidth = kLeft + kPlotWidth + kLabelWidth;
+
+struct Colour {
+  const char *light, *dark;
+};
+constexpr Colour kPalette[kColours] = {
+    {"#d55e00", "#ff8c42"},  // vermillion
+    {"#0072b2", "#58b0ec"},  // blue
+    {"#b5508a", "#e394c1"},  // reddish purple
+    {"#7a7300", "#d3c84a"},  // olive, for Okabe and Ito's yellow, which white swallows
+    {"#00845f", "#3fcf9f"},  // bluish green
+    {"#b87700", "#f2b134"},  // orange
+    {"#6a4bb0", "#b39dff"},  // violet
+    {"#2f8fc4", "#8fd3ff"},  // sky blue
+};
+
+std::string style() {
+  std::string light, dark;
+  for (int i = 0; i < kColours; ++i) {
+    light += fmt::format(".c{0}{{stroke:{1}}}.t{0}{{fill:{1}}}", i, kPalette[i].light);
+    dark += fmt::format(".c{0}{{stroke:{1}}}.t{0}{{fill:{1}}}", i, kPalette[i].dark);
+  }
+  return "text{font-family:system-ui,-apple-system,'Segoe UI','Helvetica Neue',Arial,sans-serif;font-size:12px}"
+         ".title{font-size:19px;font-weight:600}.panel{font-size:13.5px;font-weight:600}"
+         ".tick{font-size:11px}.line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
+         ".strong{stroke-width:3.4}.strong-label{font-weight:700}.ceiling{stroke-dasharray:1.5 5}"
+         ".leader{fill:none;stroke-width:.8;opacity:.55}.grid{stroke-width:1}.axis{stroke-width:1}"
+         // Light, then what changes in the dark.
+         ".page{fill:#fff}.ink{fill:#1f2328}.soft{fill:#59636e}.grid{stroke:#e6e9ed}.axis{stroke:#9aa3ad}"
+         ".strong{stroke:#1f2328}.strong-label{fill:#1f2328}.ceiling{stroke:#8b949e}.ceiling-label{fill:#6e7781}" +
+         light +
+         "@media(prefers-color-scheme:dark){.page{fill:#0d1117}.ink{fill:#e6edf3}.soft{fill:#9198a1}"
+         ".grid{stroke:#21262d}.axis{stroke:#59636e}.strong{stroke:#f0f6fc}.strong-label{fill:#f0f6fc}"
+         ".ceiling{stroke:#7d8590}.ceiling-label{fill:#9198a1}" +
+         dark + "}";
+}
+
+std::string stroke_class(const Line& line) {
+  if (line.stroke == Stroke::strong) return "strong";
+  if (line.stroke == Stroke::ceiling) return "ceiling";
+  return fmt::format("c{}", line.colour % kColours);
+}
+
+std::string label_class(const Line& line) {
+  return line.stroke == Stroke::plain ? fmt::format("t{}", line.colour % kColours) : stroke_class(line) + "-label";
+}
+
+struct Point {
+  double x, y;
+};
+
+// Draws one panel whose left edge is at `left`.
+class PanelWriter {
+ public:
+  PanelWriter(const Panel& panel, double left) : panel_(panel), left_(left + kLeft) {}
+
+  std::string str() {
+    frame();
+    // The strong line last, so that it lies on top.
+    for (const bool strong : {false, true})
+      for (const Line& line : panel_.lines)
+        if ((line.stroke == Stroke::strong) == strong) curve(line);
+    labels();
+    return out_;
+  }
+
+ private:
+  template <class... Values>
+  void put(fmt::format_string<Values...> format, Values&&... values) {
+    fmt::format_to(std::back_inserter(out_), format, std::forward<Values>(values)...);
+    out_ += '\n';
+  }
+
+  double x_of(double value) const { return left_ + kPlotWidth * panel_.x.position(value); }
+  double y_of(double value) const { return kTop + kPlotHeight * (1 - panel_.y.position(value)); }
+
+  std::vector<Point> points_of(const Line& line) const {
+    std::vector<Point> out;
+    for (std::size_t i = 0; i < std::min(line.x.size(), line.y.size()); ++i)
+      if (std::isfinite(line.x[i]) && std::isfinite(line.y[i])) out.push_back({x_of(line.x[i]), y_of(line.y[i])});
+    return out;
+  }
+
+  void frame() {
+    const double bottom = kTop + kPlotHeight, right = left_ + kPlotWidth;
+    put(R"(<text class="panel ink" x="{:.1f}" y="{:.1f}">{}</text>)", left_, kTop - 20, escape(panel_.title));
+    for (const Tick& tick : panel_.y.ticks) {
+      const double y = y_of(tick.value);
+      put(R"(<line class="grid" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", left_, y, right, y);
+      put(R"(<text class="tick soft" x="{:.1f}" y="{:.1f}" text-anchor="end">{}</text>)", left_ - 8, y + 3.8,
+          escape(tick.label));
+    }
+    put(R"(<line class="axis" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", left_, bottom, right, bottom);
+    for (const Tick& tick : panel_.x.ticks) {
+      const double x = x_of(tick.value);
+      const double length = tick.label.empty() ? 3 : 6;
+      put(R"(<line class="axis" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", x, bottom, x, bottom + length);
+      if (!tick.label.empty())
+        put(R"(<text class="tick soft" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", x, bottom + 19,
+            escape(tick.label));
+    }
+    put(R"(<text class="soft" x="{:.1f}" y="{:.1f}" text-anchor="middle">{}</text>)", left_ + kPlotWidth / 2,
+        bottom + 40, escape(panel_.x.label));
+  }
+
+  void curve(const Line& line) {
+    const std::vector<Point> points = points_of(line);
+    if (points.empty()) return;
+    std::string path;
+    for (const Point& p : points) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", p.x, p.y);
+    if (points.size() == 1) path += "h0";  // with round caps: a dot
+    put(R"(<path class="line {}" d="{}"/>)", stroke_class(line), path);
+  }
+
+  void labels() {
+    std::vector<const Line*> lines;
+    std::vector<Point> ends;
+    std::vector<double> wanted;
+    for (const Line& line : panel_.lines) {
+      const std::vector<Point> points = points_of(line);
+      if (points.empty() || line.label.empty()) continue;
+      lines.push_back(&line);
+      ends.push_back(points.back());
+      wanted.push_back(points.back().y);
+    }
+    const std::vector<double> placed = spread(wanted, kLabelGap, kTop - 4, kTop + kPlotHeight - 4);
+    for (std::size_t i = 0; i < lines.size(); ++i) {
+      const double x = left_ + kPlotWidth + kLeader;
+      put(R"(<path class="leader {}" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>)", stroke_class(*lines[i]), ends[i].x + 2.5,
+          ends[i].y, x - 2.5, placed[i]);
+      put(R"(<text class="{}" x="{:.1f}" y="{:.1f}">{}</text>)", label_class(*lines[i]), x, placed[i] + 4,
+          escape(lines[i]->label));
+    }
+  }
+
+  const Panel& panel_;
+  double left_;
+  std::string out_;
+};
+
+}  // namespace
+
+std::string escape(const std::string& text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out += c;
+    }
+  }
+  return out;
+}
+
+std::string svg(const Figure& figure) {
+  const double margin = 14;
+  const double width = 2 * margin + kPanelWidth * static_cast<double>(std::max<std::size_t>(1, figure.panels.size()));
+  const double height = kTop + kPlotHeight + kBottom + margin;
+  std::string out = fmt::format(
+      R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" role="img">)"
+      "\n<title>{2}</title>\n<desc>{3}</desc>\n<style>{4}</style>\n"
+      R"(<rect class="page" width="100%" height="100%"/>)"
+      "\n"
+      R"(<text class="title ink" x="{5:.0f}" y="36">{2}</text>)"
+      "\n"
+      R"(<text class="soft" x="{5:.0f}" y="57">{3}</text>)"
+      "\n",
+      width, height, escape(figure.title), escape(figure.subtitle), style(), margin + kLeft);
+  for (std::size_t i = 0; i < figure.panels.size(); ++i)
+    out += PanelWriter(figure.panels[i], margin + kPanelWidth * static_cast<double>(i)).str();
+  return out + "</svg>\n";
+}
+
+}  // namespace isentropic::report

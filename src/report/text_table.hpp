@@ -1,0 +1,35 @@
+// A table of plain text with aligned columns: the first to the left, the others to the right.
+//
+//   law        64   1024
+//   ─────────────────────
+//   1/√d     3.69   6.45
+//
+// Widths count characters, not bytes, so UTF-8 labels line up.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace isentropic::report {
+
+// Characters (code points) of a UTF-8 text.
+std::size_t display_width(const std::string& text);
+
+class TextTable {
+ public:
+  explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
+
+  // Shorter rows are filled with empty cells.
+  void add_row(std::vector<std::string> cells);
+  // A line of dashes before the next row.
+  void add_rule();
+
+  // Lines end in '\n' and carry no trailing blanks.
+  std::string str() const;
+
+ private:
+  std::vector<std::vector<std::string>> rows_;  // an empty row is a rule
+};
+
+}  // namespace isentropic::report

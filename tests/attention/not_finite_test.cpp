@@ -1,0 +1,186 @@
+// Values that are not finite stay in the rows that see them.
+#include <cmath>
+#include <limits>
+
+#include "sweep.hpp"
+
+namespace attention_test {
+namespace {
+
+using isentropic::AttentionResult;
+using isentropic::Mask;
+using isentropic::ScoreMap;
+using isentropic::Statistics;
+using isentropic::Tensor;
+using isentropic::View;
+using support::Numbers;
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kInfinity = std::numeric_limits<double>::infinity();
+
+// One number of an input replaced; the rows that cannot see it must not change by a bit.
+struct Poisoned {
+  Poisoned(const Case& description, double poison, Numbers reference::Problem::*member, std::size_t at,
+           View isentropic::AttentionProblem::*view)
+      : clean(build(description)), dirty(build(description)) {
+    (dirty.oracle.*member)[at] = poison;
+    dirty.problem.*view = dirty.store(&(dirty.oracle.*member), (dirty.problem.*view).shape);
+    clean.problem.statistics = dirty.problem.statistics = Statistics::all().groups(1, 2);
+  }
+  Instance clean, dirty;
+};
+
+bool row_is_finite(const Tensor& output, std::int64_t h, std::int64_t i) {
+  for (std::int64_t t = 0; t < output.shape()[3]; ++t) {
+    if (!std::isfinite(output.at({0, h, i, t}))) return false;
+  }
+  return true;
+}
+
+void expect_same_row(const AttentionResult& x, const AttentionResult& y, std::int64_t h, std::int64_t i) {
+  for (std::int64_t t = 0; t < x.output.shape()[3]; ++t) {
+    EXPECT_EQ(x.output.at({0, h, i, t}), y.output.at({0, h, i, t})) << "row " << i;
+  }
+#define ISENTROPIC_CHECK(field)                                                                   \
+  if (x.statistics.field.present()) {                                                             \
+    EXPECT_EQ(x.statistics.field.at({0, h, i}), y.statistics.field.at({0, h, i})) << #field << i; \
+  }
+  ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_CHECK)
+#undef ISENTROPIC_CHECK
+}
+
+const Sizes kRows{.heads = 2, .kv_heads = 2, .n_q = 70, .n_k = 70, .d = 4, .d_v = 3};
+
+TEST(NotFinite, StaysInItsQueryRow) {
+  for (DType type : {DType::float64, DType::float32, DType::bfloat16}) {
+    for (double poison : {kNaN, kInfinity, -kInfinity}) {
+      Poisoned x({.sizes = kRows, .parts = {support::causal()}, .type = type, .seed = 43}, poison,
+                 &reference::Problem::query, (1 * 70 + 20) * 4 + 2, &isentropic::AttentionProblem::query);
+      const AttentionResult clean = attention(x.clean.problem), dirty = attention(x.dirty.problem);
+      const support::RandomUpstream upstream(x.clean, support::UpstreamParts::both);
+      const Tensor clean_gradient = attention_backward(x.clean.problem, clean, upstream.views).query;
+      const Tensor dirty_gradient = attention_backward(x.dirty.problem, dirty, upstream.views).query;
+      for (std::int64_t h = 0; h < 2; ++h) {
+        for (std::int64_t i = 0; i < 70; ++i) {
+          const bool same = clean_gradient.at({0, h, i, 1}) == dirty_gradient.at({0, h, i, 1});
+          EXPECT_TRUE(same || (h == 1 && i == 20)) << "gradient of query " << i;
+          if (h == 1 && i == 20) {
+            EXPECT_FALSE(row_is_finite(dirty.output, h, i));
+            EXPECT_FALSE(std::isfinite(dirty.statistics.log_partition.at({0, h, i})));
+          } else {
+            expect_same_row(clean, dirty, h, i);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST(NotFinite, InAKeyReachesOnlyTheRowsThatSeeIt) {
+  for (DType type : {DType::float64, DType::float32, DType::bfloat16}) {
+    for (double poison : {kNaN, kInfinity}) {
+      Poisoned x({.sizes = kRows, .parts = {support::causal()}, .type = type, .seed = 44}, poison,
+                 &reference::Problem::key, (0 * 70 + 30) * 4 + 1, &isentropic::AttentionProblem::key);
+      const AttentionResult clean = attention(x.clean.problem), dirty = attention(x.dirty.problem);
+      for (std::int64_t i = 0; i < 70; ++i) {
+        expect_same_row(clean, dirty, 1, i);
+        if (i < 30) expect_same_row(clean, dirty, 0, i);
+        const bool must_show = i >= 30 && std::isnan(poison);  // an infinite key may lose, with a score of -inf
+        EXPECT_FALSE(must_show && row_is_finite(dirty.output, 0, i)) << i;
+      }
+    }
+  }
+}
+
+// Every way to hide a key hides what is in it.
+TEST(NotFinite, InAMaskedKeyOrValueReachesNobody) {
+  std::vector<std::vector<Part>> masks;
+  const auto hides_key_five = [](std::string name, std::function<void(Instance&)> apply) {
+    return std::vector<Part>{{name, apply}};
+  };
+  masks.push_back({support::key_lengths({5})});
+  masks.push_back(hides_key_five("dense boolean", [](Instance& x) {
+    std::vector<char> flags(8, 1);
+    flags[5] = 0;
+    x.problem.mask = Mask::none().dense(x.store_flags(flags, {1, 1, 1, 8}));
+  }));
+  for (double hidden : {-kInfinity, support::lowest(DType::float32)}) {
+    masks.push_back(hides_key_five("dense additive", [=](Instance& x) {
+      Numbers added(8, 0);
+      added[5] = hidden;
+      x.problem.mask = Mask::none().dense(x.store(&added, {1, 1, 1, 8}, DType::float32));
+    }));
+    masks.push_back(hides_key_five("dense bias", [=](Instance& x) {
+      Numbers added(8, 0);
+      added[5] = hidden;
+      x.problem.bias = isentropic::Bias::dense(x.store(&added, {1, 1, 1, 8}, DType::float32));
+    }));
+  }
+  masks.push_back(hides_key_five("block-sparse", [](Instance& x) {
+    x.problem.mask = Mask::none().block_sparse(x.store_flags({1, 1, 0, 1}, {1, 1, 1, 4}), 8, 2);
+  }));
+  for (const auto& mask : masks) {
+    for (const Part& map : support::score_maps()) {
+      for (double poison : {kNaN, kInfinity, -kInfinity}) {
+        for (const bool in_key : {true, false}) {
+          Case description{.sizes = {.heads = 2, .kv_heads = 1, .n_q = 6, .n_k = 8, .d = 2, .d_v = 2},
+                           .parts = joined(mask, {map}),
+                           .type = DType::float32,
+                           .seed = 45};
+          SCOPED_TRACE(testing::Message()
+                       << description.describe() << ", poison " << poison << " in " << (in_key ? "key" : "value"));
+          Poisoned x(description, poison, in_key ? &reference::Problem::key : &reference::Problem::value, 5 * 2 + 1,
+                     in_key ? &isentropic::AttentionProblem::key : &isentropic::AttentionProblem::value);
+          x.clean.problem.statistics = x.dirty.problem.statistics = Statistics::all();
+          const AttentionResult clean = attention(x.clean.problem), dirty = attention(x.dirty.problem);
+          support::expect_identical(clean, dirty);
+          // Nor do gradients: those of the hidden key and value are 0.
+          support::RandomUpstream upstream(x.clean, support::UpstreamParts::output);
+          const auto clean_gradients = attention_backward(x.clean.problem, clean, upstream.views);
+          const auto dirty_gradients = attention_backward(x.dirty.problem, dirty, upstream.views);
+          support::expect_identical(clean_gradients, dirty_gradients);
+          EXPECT_EQ(dirty_gradients.key.at({0, 0, 5, 1}), 0);
+          EXPECT_EQ(dirty_gradients.value.at({0, 0, 5, 1}), 0);
+        }
+      }
+    }
+  }
+}
+
+// A weight that underflows to 0, or that the map sets to 0, does not touch its value.
+TEST(NotFinite, BehindAWeightOfZero) {
+  const float q[] = {1}, k[] = {200, 0, 199, -300};
+  for (double poison : {kNaN, kInfinity}) {
+    const float v[] = {1, static_cast<float>(poison), 2, static_cast<float>(poison)};
+    const isentropic::AttentionProblem problem{.query = View(q, {1, 1, 1, 1}),
+                                               .key = View(k, {1, 1, 4, 1}),
+                                               .value = View(v, {1, 1, 4, 1}),
+                                               .scale = isentropic::Scale::constant(1.0)};
+    for (const ScoreMap& map : {ScoreMap::softmax(), ScoreMap::top_k(2), ScoreMap::sparsemax()}) {
+      isentropic::AttentionProblem each = problem;
+      each.map = map;
+      const double output = attention(each).output.at({0, 0, 0, 0});
+      EXPECT_TRUE(output >= 1 && output <= 2) << map.name() << " gives " << output;
+    }
+  }
+}
+
+// A score of -inf is a weight of 0, not a mask: the key is seen and counted, and the rest of the row is what it was.
+TEST(NotFinite, AScoreOfMinusInfinityIsSeen) {
+  for (DType type : {DType::float64, DType::float32}) {
+    Numbers q = {1}, k = {-kInfinity, 0.5, -kInfinity, -1, 0.25}, v = {1, 2, 3, 4, 5};
+    Instance x = build({.sizes = {.n_q = 1, .n_k = 5, .d = 1, .d_v = 1}, .type = type});
+    x.problem.query = x.store(&q, {1, 1, 1, 1});
+    x.problem.key = x.store(&k, {1, 1, 5, 1});
+    x.problem.value = x.store(&v, {1, 1, 5, 1});
+    x.oracle.query = q;
+    x.oracle.key = k;
+    x.oracle.value = v;
+    support::groups(1, 0).apply(x);
+    SCOPED_TRACE(isentropic::name(type));
+    expect_forward(x, type == DType::float64 ? 1e-14 : 1e-6);
+  }
+}
+
+}  // namespace
+}  // namespace attention_test

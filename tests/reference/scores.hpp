@@ -1,0 +1,38 @@
+// From vectors to scores: r = q.k, x = lambda r, soft cap, bias; and the laws that give lambda.
+#pragma once
+
+#include "reference/problem.hpp"
+
+namespace reference {
+
+// What a law may look at.
+struct LawRow {
+  Index visible, d, position, head;
+};
+
+// Not for per_row and wanted_entropy.
+double law_value(const Scale& scale, const LawRow& row);
+
+enum class Reach { solved, above, below };
+
+// The lambda at which softmax(lambda r) over `raw` has entropy `target`, by bisection.
+// Above reach: 0. Below reach: the largest lambda tried.
+double solve_entropy(const Numbers& raw, double target, Reach* reach = nullptr);
+
+// One row's scores. Invisible keys hold 0 and are to be skipped.
+struct ScoreRow {
+  std::vector<char> seen;
+  Index visible = 0;
+  double lambda = 0;
+  Reach reach = Reach::solved;
+  Numbers raw;     // r_j
+  Numbers scaled;  // x_j
+  Numbers score;   // s_j, what the score map is given
+};
+
+ScoreRow score_row(const Problem& problem, Index b, Index h, Index i);
+
+// The same problem with its lambdas written out as per_row.
+Problem with_explicit_scale(const Problem& problem);
+
+}  // namespace reference

@@ -5,6 +5,7 @@
 #include <span>
 
 #include "isentropic/error.hpp"
+#include "isentropic/executor.hpp"
 #include "lengths/directions.hpp"
 
 namespace isentropic::lengths {

@@ -25,9 +25,6 @@
 #include <string>
 #include <vector>
 
-#include "isentropic/executor.hpp"
-#include "isentropic/score_terms.hpp"
-
 namespace isentropic::lengths {
 
 enum class Keys : std::uint8_t { random, clustered, correlated };

@@ -15,7 +15,7 @@
 
 namespace isentropic::lengths {
 
-// Mean over rows and its standard error.
+// Mean over rows and its standard error, rows of one key set taken as independent.
 struct Estimate {
   double mean = 0;
   double error = 0;

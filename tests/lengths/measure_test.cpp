@@ -5,9 +5,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <numbers>
-
-#include "lengths/slope.hpp"
 
 namespace isentropic::lengths {
 namespace {

@@ -34,7 +34,8 @@ double correlation(const Numbers& x, const Numbers& y, std::size_t lag) {
 void expect_independent(const Numbers& noise) {
   const double bound = 5 / std::sqrt(static_cast<double>(noise.size()) / 2);
   const auto row = static_cast<std::size_t>(kWide.n_k), head = row * static_cast<std::size_t>(kWide.n_q);
-  for (std::size_t lag : {std::size_t{1}, std::size_t{2}, std::size_t{4}, row, row + 1, head, 3 * head}) {
+  for (std::size_t lag :
+       {std::size_t{1}, std::size_t{2}, std::size_t{4}, std::size_t{32}, row, row + 1, head, 3 * head}) {
     EXPECT_LE(std::abs(correlation(noise, noise, lag)), bound) << "lag " << lag;
   }
 }

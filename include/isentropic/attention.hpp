@@ -123,9 +123,12 @@ struct AttentionUpstream {
 // The numbers of a row that its gradient needs, all taken from the finished row. When keys are split, every shard
 // is given the constants of the whole row.
 struct RowConstants {
-  double log_partition = 0;  // of the keys, without the sink
+  // Scores are seen from the row's maximum m, which is one of them and so exact in any type: a log-partition of 10^4
+  // in float32 would already be wrong in the third digit of every weight.
+  double max_score = 0;      // m; -inf for a row without keys
+  double log_partition = 0;  // L - m of the keys, without the sink
+  double mean_score = 0;     // E - m
   double gate = 0;           // e^{L_keys - L}: 1 without a sink
-  double mean_score = 0;     // E
   double base = 0;           // gate (gL - D) + gE - gV V - 2 gC sum p^2
   double a1 = 0, a2 = 0, a3 = 0;
   double sink = 0;           // the row's share of the sink's gradient: sink_mass (gL - D)

@@ -95,9 +95,10 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
     const double gE = upstream_value(upstream.mean_score, b, h, i);
     const double gV = upstream_value(upstream.score_variance, b, h, i);
     const double gC = upstream_value(upstream.collision, b, h, i);
-    c.log_partition = log_partition(keys);
-    c.gate = problem.sink ? std::exp(c.log_partition - total) : 1.0;
-    c.mean_score = mean_score(keys);
+    c.max_score = keys.m;
+    c.log_partition = keys.empty() ? 0.0 : std::log(keys.sums.z);
+    c.mean_score = keys.empty() ? 0.0 : keys.sums.u / keys.sums.z;
+    c.gate = problem.sink ? std::exp(log_partition(keys) - total) : 1.0;
     c.base = c.gate * (gL - products[row]) + gE - gV * score_variance(keys) - 2 * gC * collision(keys);
     c.a1 = gE - gH + 2 * gV;
     c.a2 = gV;

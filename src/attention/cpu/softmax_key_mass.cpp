@@ -7,8 +7,14 @@
 namespace isentropic {
 namespace {
 
+// e^{(s - m) - (L - m)}: the maximum is exact in any type, L alone is not.
+struct RowOrigin {
+  double max_score;
+  double log_partition;  // L - m, the sink included
+};
+
 template <class T>
-void sum_columns(const ScoreContext& context, const std::vector<double>& log_partitions, std::int64_t b, std::int64_t h,
+void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& origins, std::int64_t b, std::int64_t h,
                  std::int64_t j0, std::int64_t j1, Tensor& out) {
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
@@ -20,10 +26,11 @@ void sum_columns(const ScoreContext& context, const std::vector<double>& log_par
     tile.load_queries(b, h, i0, i1);
     tile.compute();
     for (std::int64_t r = 0; r < i1 - i0; ++r) {
-      const double total = log_partitions[dims.row(b, h, i0 + r)];
-      if (total == -std::numeric_limits<double>::infinity()) continue;
+      const RowOrigin& origin = origins[dims.row(b, h, i0 + r)];
+      if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
+      const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
       const T* s = tile.row(r);
-      for (std::int64_t j = 0; j < j1 - j0; ++j) mass[j] += static_cast<double>(exp_not_positive(s[j] - static_cast<T>(total)));
+      for (std::int64_t j = 0; j < j1 - j0; ++j) mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
     }
   }
   store(out, (b * dims.heads + h) * dims.n_k + j0, j1 - j0, mass.data());
@@ -34,16 +41,18 @@ void sum_columns(const ScoreContext& context, const std::vector<double>& log_par
 Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
   const ScoreContext context(problem, forward.scales.lambda);
   const Dims& dims = context.dims;
-  std::vector<double> log_partitions(dims.rows());
-  for (std::int64_t row = 0; row < dims.rows(); ++row)
-    log_partitions[row] = log_partition(with_sink(problem, row / dims.n_q % dims.heads, forward.records[row]));
+  std::vector<RowOrigin> origins(dims.rows());
+  for (std::int64_t row = 0; row < dims.rows(); ++row) {
+    const SoftmaxRecord<double>& keys = forward.records[row];
+    origins[row] = {keys.m, log_partition(with_sink(problem, row / dims.n_q % dims.heads, keys)) - keys.m};
+  }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   const std::int64_t blocks = (dims.n_k + kKeyBlock - 1) / kKeyBlock;
   with_compute_type(problem.query.type, [&]<class T>() {
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t j0 = task % blocks * kKeyBlock;
-        sum_columns<T>(context, log_partitions, task / blocks / dims.heads, task / blocks % dims.heads, j0,
+        sum_columns<T>(context, origins, task / blocks / dims.heads, task / blocks % dims.heads, j0,
                        std::min(j0 + kKeyBlock, dims.n_k), out);
       }
     });

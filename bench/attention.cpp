@@ -1,5 +1,7 @@
 // Times the attention call. Every case is verified first and a wrong answer is not timed. Ratios come from
 // interleaved pairs within one run: absolute numbers on a shared machine mean little.
+#include "isentropic/attention.hpp"
+
 #include <fmt/core.h>
 
 #include <algorithm>
@@ -8,8 +10,6 @@
 #include <functional>
 #include <random>
 #include <vector>
-
-#include "isentropic/attention.hpp"
 
 namespace {
 

@@ -23,10 +23,10 @@
 #include <optional>
 #include <vector>
 
+#include "isentropic/entropy_solver.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/executor.hpp"
 #include "isentropic/export.hpp"
-#include "isentropic/entropy_solver.hpp"
 #include "isentropic/key_groups.hpp"
 #include "isentropic/mask.hpp"
 #include "isentropic/scale.hpp"
@@ -58,8 +58,8 @@ struct Shard {
 };
 
 struct AttentionProblem {
-  View query;  // [batch, heads, n_q, d]
-  View key;    // [batch, kv_heads, n_k, d], kv_heads divides heads
+  View query;       // [batch, heads, n_q, d]
+  View key;         // [batch, kv_heads, n_k, d], kv_heads divides heads
   View value = {};  // [batch, kv_heads, n_k, d_v]; may be absent where only statistics are computed
   Mask mask = Mask::none();
   Scale scale = Scale::inverse_sqrt_d();
@@ -70,7 +70,7 @@ struct AttentionProblem {
   Statistics statistics = Statistics::none();
   std::optional<Dropout> dropout = {};
   Shard shard = {};
-  Executor* executor = nullptr;  // default_executor() when null
+  Executor* executor = nullptr;  // null: default_executor(), or the calling thread for tiny problems
 };
 
 // The scale a row was given.
@@ -96,7 +96,8 @@ ISENTROPIC_API AttentionResult attention(const AttentionProblem& problem);
 // The statistics alone: no value is read, no output formed. At least one statistic must be asked for.
 ISENTROPIC_API AttentionResult attention_statistics(const AttentionProblem& problem);
 
-// The weights a_ij of some rows, float32 or float64 [batch, heads, rows, n_k], before dropout, sink included.
+// The weights a_ij of some rows, float32 or float64 [batch, heads, rows, n_k], before dropout, sink included. Of a
+// straight-through sample: the relaxed weights, in key mass too.
 ISENTROPIC_API Tensor attention_weights(const AttentionProblem& problem, const std::vector<std::int64_t>& rows);
 
 // Column sums over queries, sum_i a_ij: [batch, heads, n_k]. A second pass that reuses what `forward` found.
@@ -110,10 +111,12 @@ ISENTROPIC_API Tensor attention_key_mass(const AttentionProblem& problem, const 
 //   a1 = gE - gH + 2 gV,   a2 = gV,   a3 = 2 gC,   D' = D - gL - gE + gV V + 2 gC sum p^2
 //
 // and with a sink the terms of O and L carry the sink's share of the normaliser. Then through bias and cap.
+// gH and gE need a forward pass that computed entropy or mean_score; gV, gC and the implicit gradient of a wanted
+// entropy need one that computed score_variance or collision.
 
 struct AttentionUpstream {
-  View output = {};          // [batch, heads, n_q, d_v]
-  View log_partition = {};   // each [batch, heads, n_q], any floating type; absent means 0
+  View output = {};         // [batch, heads, n_q, d_v]
+  View log_partition = {};  // each [batch, heads, n_q], any floating type; absent means 0
   View entropy = {};
   View mean_score = {};
   View score_variance = {};
@@ -131,15 +134,15 @@ struct RowConstants {
   double gate = 0;           // e^{L_keys - L}: 1 without a sink
   double base = 0;           // gate (gL - D) + gE - gV V - 2 gC sum p^2
   double a1 = 0, a2 = 0, a3 = 0;
-  double sink = 0;           // the row's share of the sink's gradient: sink_mass (gL - D)
+  double sink = 0;  // the row's share of the sink's gradient: sink_mass (gL - D)
 };
 
 struct AttentionGradients {
-  Tensor query, key, value;  // type and shape of the inputs
-  Tensor lambda;             // dL/dlambda_i, [batch, heads, n_q], at fixed q.k
+  Tensor query, key, value;              // type and shape of the inputs
+  Tensor lambda;                         // dL/dlambda_i, [batch, heads, n_q], at fixed q.k
   std::vector<Tensor> scale_parameters;  // [heads] each, in the order of Scale::parameters()
-  Tensor bias;               // dense: shape of the bias; alibi: [heads], of the slopes; relative: shape of the table
-  Tensor sink;               // [heads]
+  Tensor bias;  // dense: shape of the bias; alibi: [heads], of the slopes; relative: shape of the table
+  Tensor sink;  // [heads]
 };
 
 // What else to compute besides query, key, value, lambda and scale parameters.

@@ -4,8 +4,8 @@
 //   over blocks:      P(b) = softmax_b(sigma_b),  o = sum_b P(b) o_b
 //   chain rule:       H = H(block) + sum_b P(b) H_b
 //
-// sigma_b = L_b makes the two levels equal to flat attention, exactly. sigma_b = lambda_b q.mean(k in b), the block's
-// summary, is the usual approximation: blocks are chosen without looking inside.
+// sigma_b = L_b makes the two levels equal to flat attention, exactly. sigma_b = lambda_b q.k_mean, with the mean of
+// the keys of b that the row sees, is the usual approximation: blocks are chosen without looking inside.
 // Segmented attention is a mask: Mask::segments(n).
 #pragma once
 
@@ -26,10 +26,10 @@ struct HierarchicalProblem {
 };
 
 struct HierarchicalResult {
-  Tensor output;          // [batch, heads, n_q, d_v]
-  Tensor entropy;         // [batch, heads, n_q]: block_entropy + within_entropy
-  Tensor block_entropy;   // H(block)
-  Tensor within_entropy;  // sum_b P(b) H_b
+  Tensor output;                                     // [batch, heads, n_q, d_v]
+  Tensor entropy;                                    // [batch, heads, n_q]: block_entropy + within_entropy
+  Tensor block_entropy;                              // H(block)
+  Tensor within_entropy;                             // sum_b P(b) H_b
   RowScales scales;                                  // inside blocks: those of the whole row
   std::vector<SoftmaxRecord<double>> block_records;  // of the block scores, [batch, heads, n_q]
 };
@@ -40,7 +40,7 @@ struct HierarchicalGradients {
   Tensor query, key, value;
 };
 
-// Gradients of the output. `output` is the upstream gradient, [batch, heads, n_q, d_v].
+// Gradients of the output, scales taken as constants. `output` is the upstream gradient, [batch, heads, n_q, d_v].
 ISENTROPIC_API HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem& problem,
                                                                      const HierarchicalResult& forward, View output);
 

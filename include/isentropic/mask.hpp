@@ -4,7 +4,8 @@
 //
 // Position. Query i has position p_i = i (Align::start, as in torch) or i + n_k - n_q (Align::end, for decoding:
 // the last query sits at the last key). With key lengths n_k is the length of that batch entry, within packed documents
-// both lengths are the document's and positions count from its first key.
+// both lengths are the document's (its keys cut to the key length, if there is one) and positions count from its
+// first key.
 //
 //   causal            j <= p_i
 //   window(l, r)      p_i - l < j <= p_i + r        (window(4096): the last 4096 keys, the query's own included)
@@ -55,9 +56,9 @@ struct ISENTROPIC_API Mask {
   Mask prefix(std::int64_t keys) const;
   Mask strided(std::int64_t stride, std::int64_t local) const;
   Mask block_sparse(View layout, std::int64_t block_q, std::int64_t block_k) const;
-  Mask key_lengths(std::vector<std::int64_t> lengths) const;                   // one for each batch entry
-  Mask documents(std::vector<std::int64_t> offsets) const;                     // self-attention
-  Mask documents(std::vector<DocumentOffsets> offsets) const;                  // one, or one for each batch entry
+  Mask key_lengths(std::vector<std::int64_t> lengths) const;   // one for each batch entry
+  Mask documents(std::vector<std::int64_t> offsets) const;     // self-attention
+  Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one for each batch entry
   Mask segments(std::int64_t length) const;
   Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
 

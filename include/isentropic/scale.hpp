@@ -32,7 +32,7 @@ namespace isentropic {
 // One value for all heads, or one for each.
 class PerHead {
  public:
-  PerHead(double value) : values_{value} {}  // NOLINT: a plain number is the common case
+  PerHead(double value) : values_{value} {}                            // NOLINT: a plain number is the common case
   PerHead(std::vector<double> values) : values_(std::move(values)) {}  // NOLINT
   double operator[](std::int64_t head) const { return values_[values_.size() == 1 ? 0 : head]; }
   const std::vector<double>& values() const { return values_; }
@@ -43,7 +43,7 @@ class PerHead {
 
 // What a law may look at.
 struct ScaleRow {
-  std::int64_t visible;   // n
+  std::int64_t visible;  // n
   std::int64_t d;
   std::int64_t position;  // of the query within its document, from 0
   std::int64_t head;

@@ -4,7 +4,8 @@
 //   top_k(k)                softmax over the k largest scores (ties: the lowest index)
 //   hard                    1 at the largest score: top_k(1)
 //   gumbel(tau, seed)       softmax((s + g) / tau), g standard Gumbel noise keyed by (seed, batch, head, i, j);
-//                           straight_through: the output takes the argmax, gradients the relaxed weights
+//                           straight_through: the output takes the argmax, gradients the relaxed weights (no sink,
+//                           no dropout, no split keys: it chooses one key)
 //   sparsemax               a = max(s - t, 0) with t such that the weights sum to one
 //
 // and f(s) divided by a normaliser N, with b = f(s):
@@ -16,7 +17,7 @@
 //   decay(gamma)            b = gamma^{p_i - j}, whatever the content
 //
 // N is 1 (none), the number of visible keys (visible), sum |b| (l1) or sqrt(sum b^2) (l2); a row whose N is 0 has
-// weight 0 everywhere. Only weights that are non-negative and sum to one have an entropy.
+// weight 0 everywhere. Only weights that are non-negative and sum to one have an entropy. gamma is not learnt.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +33,7 @@ enum class GumbelSample : std::uint8_t { relaxed, straight_through };
 enum class Feature : std::uint8_t { elu_plus_one, relu, exp, identity };
 
 // The quadratic form visits every pair; the recurrent one carries a d x d_v state, in O(n), and gives the same
-// output. It exists for linear and decay with masks none and causal.
+// output. It exists for linear and decay with masks none, causal and key lengths. Its backward is the quadratic one.
 enum class LinearForm : std::uint8_t { quadratic, recurrent };
 
 class ISENTROPIC_API ScoreMap {
@@ -51,8 +52,7 @@ class ISENTROPIC_API ScoreMap {
   static ScoreMap l2() { return identity(Normaliser::l2); }
   static ScoreMap linear(Feature feature, Normaliser normaliser = Normaliser::l1, PerHead gamma = 1.0,
                          LinearForm form = LinearForm::quadratic);
-  static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1,
-                        LinearForm form = LinearForm::quadratic);
+  static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1, LinearForm form = LinearForm::quadratic);
 
   Kind kind() const { return kind_; }
   std::string name() const;
@@ -68,7 +68,7 @@ class ISENTROPIC_API ScoreMap {
 
   // softmax and gumbel: computed block by block with the record of softmax_record.hpp alone.
   bool streams() const { return kind_ == Kind::softmax || kind_ == Kind::gumbel; }
-  // softmax, gumbel, top_k: the weights are a softmax and all its statistics exist.
+  // softmax, gumbel, top_k: the weights are a softmax and its statistics exist (key groups: where it streams).
   bool is_softmax() const { return streams() || kind_ == Kind::top_k; }
   // The weights are non-negative and sum to one.
   bool is_distribution() const;

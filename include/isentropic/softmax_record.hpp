@@ -34,8 +34,8 @@
 
 namespace isentropic {
 
-// Which sums a pass accumulates, chosen when its kernel is compiled: z alone (L, maximum and peak come free); u too, one
-// multiply-add per score more; or all four, three more. Sums that are not accumulated stay 0.
+// Which sums a pass accumulates, chosen when its kernel is compiled: z alone (L, maximum and peak come free); u too,
+// one multiply-add per score more; or all four, three more. Sums that are not accumulated stay 0.
 enum class MomentSet : std::uint8_t { partition, entropy, all };
 
 // The sums of a record. V is a number or a vector of lanes: only + and * are used on it.
@@ -125,7 +125,7 @@ ISENTROPIC_HOST_DEVICE inline T entropy(const SoftmaxRecord<T>& x) {
   // Rounding alone can leave [0, log k]; a NaN passes through.
   if (h < T(0)) return T(0);
   const T most = std::log(static_cast<T>(x.k));
-  return h > most ? most : h;
+  return x.k > 0 && h > most ? most : h;
 }
 
 // H / log k; 0 when k <= 1.

@@ -17,7 +17,7 @@
 //   mean_distance              E_p[position of the query - position of the key]
 //
 // All but L and sink_mass describe the distribution over keys given that the sink was not chosen.
-// A row without visible keys: L = max_score = -inf, argmax = -1, every other one 0.
+// A row without visible keys: L = max_score = -inf, argmax = -1, every other one 0; with a sink L = sigma, sink_mass 1.
 #pragma once
 
 #include <cstdint>

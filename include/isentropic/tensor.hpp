@@ -56,8 +56,8 @@ struct DTypeOf<std::int64_t> {
 
 using Shape = std::vector<std::int64_t>;
 
-ISENTROPIC_API std::string to_string(const Shape& shape);          // "[2, 8, 16, 64]"
-ISENTROPIC_API Shape contiguous_strides(const Shape& shape);       // row-major
+ISENTROPIC_API std::string to_string(const Shape& shape);     // "[2, 8, 16, 64]"
+ISENTROPIC_API Shape contiguous_strides(const Shape& shape);  // row-major
 
 // A read-only view. A default-constructed view is absent.
 struct ISENTROPIC_API View {

@@ -105,8 +105,8 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
     c.a3 = 2 * gC;
     if (problem.sink) c.sink = std::exp((*problem.sink)[h] - total) * (gL - products[row]);
   }
-  const bool implicit = problem.scale.law() == Scale::Law::wanted_entropy &&
-                        problem.scale.gradient() == WantedEntropyGradient::implicit;
+  const bool implicit =
+      problem.scale.law() == Scale::Law::wanted_entropy && problem.scale.gradient() == WantedEntropyGradient::implicit;
   if (implicit) {
     if (forward.moments != MomentSet::all)
       throw Error("implicit gradient", "wanted", "a forward pass that computed score_variance");
@@ -149,14 +149,13 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const Att
     validate(problem, forward);
     validate(problem, upstream);
   }
-  AttentionGradients gradients =
-      problem.map.streams()
-          ? softmax_backward(problem, forward.scales, constants, upstream, chosen_keys(problem, forward), bias)
-          : rows_backward(problem, forward, constants, upstream, bias);
+  AttentionGradients gradients = problem.map.streams() ? softmax_backward(problem, forward.scales, constants, upstream,
+                                                                          chosen_keys(problem, forward), bias)
+                                                       : rows_backward(problem, forward, constants, upstream, bias);
   gradients.scale_parameters = scale_parameter_gradients(problem, forward.scales, gradients.lambda);
   if (problem.sink)
-    gradients.sink = sum_by_head(Dims(problem), statistics_type(problem),
-                                 [&](std::int64_t row) { return constants[row].sink; });
+    gradients.sink =
+        sum_by_head(Dims(problem), statistics_type(problem), [&](std::int64_t row) { return constants[row].sink; });
   return gradients;
 }
 

@@ -144,7 +144,8 @@ HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem) {
   const Shape rows{dims.batch, dims.heads, dims.n_q};
   const DType type = statistics_type(problem.attention);
   result.output = Tensor(problem.attention.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
-  result.entropy = Tensor(type, rows), result.block_entropy = Tensor(type, rows), result.within_entropy = Tensor(type, rows);
+  result.entropy = Tensor(type, rows), result.block_entropy = Tensor(type, rows),
+  result.within_entropy = Tensor(type, rows);
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
     const SoftmaxRecord<double>& record = result.block_records[row];
     const double share = record.empty() ? 0.0 : 1 / record.sums.z;
@@ -170,7 +171,8 @@ HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem&
   const bool by_mean = problem.score == BlockScore::mean_key;
   HierarchicalGradients gradients{Tensor(whole.query.type, whole.query.shape), Tensor(whole.key.type, whole.key.shape),
                                   Tensor(whole.value.type, whole.value.shape)};
-  std::vector<double> query(dims.rows() * dims.d, 0.0), g(dims.d_v), o(dims.d_v), o_block(dims.d_v), q(dims.d), k(dims.d);
+  std::vector<double> query(dims.rows() * dims.d, 0.0), g(dims.d_v), o(dims.d_v), o_block(dims.d_v), q(dims.d),
+      k(dims.d);
   for (std::int64_t block = 0; block < levels.blocks(); ++block) {
     const AttentionProblem inside = levels.inside(block), mean_problem = levels.mean_key(block);
     const AttentionResult inner = attention(inside);
@@ -178,7 +180,8 @@ HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem&
     if (by_mean) mean = attention(mean_problem);
     const std::vector<double> sigma = levels.block_scores(inner, mean.output);
     Tensor output_gradient(DType::float64, {dims.batch, dims.heads, dims.n_q, dims.d_v});
-    Tensor score_gradient = levels.rows_tensor(), mean_gradient(DType::float64, {dims.batch, dims.heads, dims.n_q, dims.d});
+    Tensor score_gradient = levels.rows_tensor(),
+           mean_gradient(DType::float64, {dims.batch, dims.heads, dims.n_q, dims.d});
     for (std::int64_t row = 0; row < dims.rows(); ++row) {
       if (inner.records[row].empty()) continue;
       const double mass = std::exp(sigma[row] - log_partition(forward.block_records[row]));
@@ -197,9 +200,9 @@ HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem&
       for (std::int64_t c = 0; c < dims.d; ++c) query[row * dims.d + c] += factor * k[c], q[c] *= factor;
       store(mean_gradient, row * dims.d, dims.d, q.data());
     }
-    const AttentionGradients part =
-        attention_backward(inside, inner, {.output = output_gradient, .log_partition = by_mean ? View() : score_gradient.view()},
-                           BiasGradient::skip);
+    const AttentionGradients part = attention_backward(
+        inside, inner, {.output = output_gradient, .log_partition = by_mean ? View() : score_gradient.view()},
+        BiasGradient::skip);
     std::vector<double> key = part.key.to_doubles();
     if (by_mean) {
       const std::vector<double> through_mean =

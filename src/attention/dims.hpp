@@ -25,8 +25,13 @@ struct Dims {
   std::int64_t kv_head(std::int64_t h) const { return h / group(); }
 };
 
+// The caller's executor, or the default one. With that, tiny problems stay on the calling thread: waking others costs
+// more than the work, and far more on a busy machine.
 inline Executor& executor_of(const AttentionProblem& problem) {
-  return problem.executor ? *problem.executor : default_executor();
+  constexpr std::int64_t kWorthThreads = 1 << 20;  // multiplications
+  const Dims dims(problem);
+  if (problem.executor) return *problem.executor;
+  return dims.rows() * dims.n_k * (dims.d + dims.d_v) < kWorthThreads ? serial_executor() : default_executor();
 }
 
 // The type of statistics and weights.

@@ -33,7 +33,8 @@ class RandomRow {
  public:
   RandomRow(RandomStream stream, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t i)
       : seed_(seed),
-        counter_{0, static_cast<std::uint32_t>(i), static_cast<std::uint32_t>(head) | static_cast<std::uint32_t>(stream),
+        counter_{0, static_cast<std::uint32_t>(i),
+                 static_cast<std::uint32_t>(head) | static_cast<std::uint32_t>(stream),
                  static_cast<std::uint32_t>(batch)} {}
 
   // Uniform in (0, 1), a multiple of 2^-32 plus 2^-33.

@@ -15,8 +15,7 @@ void require_finite(const std::string& argument, const PerHead& values) {
 }
 
 void require_length(const std::string& argument, std::int64_t value, std::int64_t least) {
-  if (value < least)
-    throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
+  if (value < least) throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
 }
 
 double log_of(std::int64_t n) { return n > 1 ? std::log(static_cast<double>(n)) : 0.0; }
@@ -118,8 +117,10 @@ bool Scale::looks_at_n() const {
     case Law::hybrid:
     case Law::trained_length:
     case Law::ssmax:
-    case Law::wanted_entropy: return true;
-    default: return false;
+    case Law::wanted_entropy:
+      return true;
+    default:
+      return false;
   }
 }
 
@@ -127,14 +128,22 @@ double Scale::lambda(const ScaleRow& row) const {
   const auto parameter = [&](int index) { return parameters_[index][row.head]; };
   const double d = static_cast<double>(row.d), log_n = log_of(row.visible);
   switch (law_) {
-    case Law::inverse_sqrt_d: return 1 / std::sqrt(d);
-    case Law::log_n: return parameter(0) * log_n / d;
-    case Law::log_n_sqrt_d: return parameter(0) * log_n / std::sqrt(d);
-    case Law::sqrt_log_n: return parameter(0) * std::sqrt(log_n / d);
-    case Law::frozen: return parameter(0) * log_of(length_) / d;
-    case Law::hybrid: return parameter(0) / std::sqrt(d) + parameter(1) * log_n / d;
-    case Law::trained_length: return std::max(1.0, log_n / log_of(length_)) / std::sqrt(d);
-    case Law::ssmax: return parameter(0) * log_n;
+    case Law::inverse_sqrt_d:
+      return 1 / std::sqrt(d);
+    case Law::log_n:
+      return parameter(0) * log_n / d;
+    case Law::log_n_sqrt_d:
+      return parameter(0) * log_n / std::sqrt(d);
+    case Law::sqrt_log_n:
+      return parameter(0) * std::sqrt(log_n / d);
+    case Law::frozen:
+      return parameter(0) * log_of(length_) / d;
+    case Law::hybrid:
+      return parameter(0) / std::sqrt(d) + parameter(1) * log_n / d;
+    case Law::trained_length:
+      return std::max(1.0, log_n / log_of(length_)) / std::sqrt(d);
+    case Law::ssmax:
+      return parameter(0) * log_n;
     case Law::yarn: {
       const double mscale = 0.1 * parameter(1) * std::log(parameter(0)) + 1;
       return mscale * mscale / std::sqrt(d);
@@ -144,9 +153,11 @@ double Scale::lambda(const ScaleRow& row) const {
       const double steps = static_cast<double>(std::max<std::int64_t>(0, row.position + 1) / length_);
       return (1 + parameter(0) * std::log1p(steps)) / std::sqrt(d);
     }
-    case Law::constant: return parameter(0);
+    case Law::constant:
+      return parameter(0);
     case Law::per_row:
-    case Law::wanted_entropy: break;
+    case Law::wanted_entropy:
+      break;
   }
   throw Error("scale", name(), "a law that is a formula");
 }
@@ -158,9 +169,12 @@ int Scale::learnable() const {
     case Law::sqrt_log_n:
     case Law::frozen:
     case Law::ssmax:
-    case Law::constant: return 1;
-    case Law::hybrid: return 2;
-    default: return 0;
+    case Law::constant:
+      return 1;
+    case Law::hybrid:
+      return 2;
+    default:
+      return 0;
   }
 }
 
@@ -173,19 +187,32 @@ double Scale::derivative(int parameter, const ScaleRow& row) const {
 
 std::string Scale::name() const {
   switch (law_) {
-    case Law::inverse_sqrt_d: return "inverse_sqrt_d";
-    case Law::log_n: return "log_n";
-    case Law::log_n_sqrt_d: return "log_n_sqrt_d";
-    case Law::sqrt_log_n: return "sqrt_log_n";
-    case Law::frozen: return "frozen";
-    case Law::hybrid: return "hybrid";
-    case Law::trained_length: return "trained_length";
-    case Law::ssmax: return "ssmax";
-    case Law::yarn: return "yarn";
-    case Law::llama4: return "llama4";
-    case Law::constant: return "constant";
-    case Law::per_row: return "per_row";
-    case Law::wanted_entropy: return "wanted_entropy";
+    case Law::inverse_sqrt_d:
+      return "inverse_sqrt_d";
+    case Law::log_n:
+      return "log_n";
+    case Law::log_n_sqrt_d:
+      return "log_n_sqrt_d";
+    case Law::sqrt_log_n:
+      return "sqrt_log_n";
+    case Law::frozen:
+      return "frozen";
+    case Law::hybrid:
+      return "hybrid";
+    case Law::trained_length:
+      return "trained_length";
+    case Law::ssmax:
+      return "ssmax";
+    case Law::yarn:
+      return "yarn";
+    case Law::llama4:
+      return "llama4";
+    case Law::constant:
+      return "constant";
+    case Law::per_row:
+      return "per_row";
+    case Law::wanted_entropy:
+      return "wanted_entropy";
   }
   return "unknown";
 }

@@ -72,15 +72,24 @@ ScoreMap ScoreMap::decay(PerHead gamma, Normaliser normaliser, LinearForm form) 
 
 std::string ScoreMap::name() const {
   switch (kind_) {
-    case Kind::softmax: return "softmax";
-    case Kind::top_k: return "top_k";
-    case Kind::gumbel: return "gumbel";
-    case Kind::sparsemax: return "sparsemax";
-    case Kind::sigmoid: return "sigmoid";
-    case Kind::relu_squared: return "relu_squared";
-    case Kind::identity: return "identity";
-    case Kind::linear: return "linear";
-    case Kind::decay: return "decay";
+    case Kind::softmax:
+      return "softmax";
+    case Kind::top_k:
+      return "top_k";
+    case Kind::gumbel:
+      return "gumbel";
+    case Kind::sparsemax:
+      return "sparsemax";
+    case Kind::sigmoid:
+      return "sigmoid";
+    case Kind::relu_squared:
+      return "relu_squared";
+    case Kind::identity:
+      return "identity";
+    case Kind::linear:
+      return "linear";
+    case Kind::decay:
+      return "decay";
   }
   return "unknown";
 }

@@ -72,7 +72,8 @@ Statistics Statistics::intersect(std::uint32_t bits) const {
 const Tensor& RowStatistics::operator[](Statistic statistic) const {
   switch (statistic) {
 #define ISENTROPIC_CASE(name) \
-  case Statistic::name: return name;
+  case Statistic::name:       \
+    return name;
     ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_CASE)
 #undef ISENTROPIC_CASE
   }

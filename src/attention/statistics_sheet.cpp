@@ -26,11 +26,11 @@ bool wants_any(const Statistics& statistics, std::initializer_list<Statistic> li
 }  // namespace
 
 MomentSet moments_for(const Statistics& statistics) {
-  if (wants_any(statistics, {Statistic::score_variance, Statistic::collision, Statistic::sparsity,
-                             Statistic::participation}))
+  if (wants_any(statistics,
+                {Statistic::score_variance, Statistic::collision, Statistic::sparsity, Statistic::participation}))
     return MomentSet::all;
-  if (wants_any(statistics, {Statistic::entropy, Statistic::normalised_entropy, Statistic::effective_keys,
-                             Statistic::mean_score}))
+  if (wants_any(statistics,
+                {Statistic::entropy, Statistic::normalised_entropy, Statistic::effective_keys, Statistic::mean_score}))
     return MomentSet::entropy;
   return MomentSet::partition;
 }
@@ -44,8 +44,8 @@ StatisticsSheet::StatisticsSheet(const AttentionProblem& problem)
   const Dims dims(problem);
   for (Statistic statistic : kEvery)
     if (asked_.has(statistic))
-      statistics_[statistic] = Tensor(is_integer(statistic) ? DType::int64 : statistics_type(problem),
-                                      {dims.batch, dims.heads, dims.n_q});
+      statistics_[statistic] =
+          Tensor(is_integer(statistic) ? DType::int64 : statistics_type(problem), {dims.batch, dims.heads, dims.n_q});
 }
 
 void StatisticsSheet::set(Statistic statistic, std::int64_t row, double value) {

@@ -42,7 +42,8 @@ void require_floating(const char* argument, const View& view) {
 void require_per_head(const char* argument, const PerHead& values, std::int64_t heads) {
   const auto count = static_cast<std::int64_t>(values.values().size());
   if (count != 1 && count != heads)
-    throw Error(std::string(argument) + " count", to_string(count), "1 or " + to_string(heads) + " (one for each head)");
+    throw Error(std::string(argument) + " count", to_string(count),
+                "1 or " + to_string(heads) + " (one for each head)");
 }
 
 void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
@@ -52,7 +53,8 @@ void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
   require_floating("query", q);
   if (q.shape[3] == 0) throw Error("query d", "0", "at least 1");
   if (k.type != q.type) throw Error("key type", name(k.type), std::string(name(q.type)) + ", as the query");
-  if (k.shape[0] != q.shape[0]) throw Error("key batch", to_string(k.shape[0]), to_string(q.shape[0]) + ", as the query");
+  if (k.shape[0] != q.shape[0])
+    throw Error("key batch", to_string(k.shape[0]), to_string(q.shape[0]) + ", as the query");
   if (k.shape[3] != q.shape[3]) throw Error("key d", to_string(k.shape[3]), to_string(q.shape[3]) + ", as the query");
   if (k.shape[1] == 0 || q.shape[1] % k.shape[1] != 0)
     throw Error("key heads", to_string(k.shape[1]), "a divisor of the query's " + to_string(q.shape[1]) + " heads");
@@ -98,9 +100,11 @@ void validate_mask(const AttentionProblem& problem, const Dims& dims) {
   const std::int64_t n_k = total(problem.shard.total_keys, dims.n_k);
   if (!mask.lengths.empty()) {
     if (static_cast<std::int64_t>(mask.lengths.size()) != dims.batch)
-      throw Error("mask key lengths count", to_string(mask.lengths.size()), to_string(dims.batch) + ", one per batch entry");
+      throw Error("mask key lengths count", to_string(mask.lengths.size()),
+                  to_string(dims.batch) + ", one per batch entry");
     for (std::int64_t length : mask.lengths)
-      if (length < 0 || length > n_k) throw Error("mask key length", to_string(length), "from 0 to n_k = " + to_string(n_k));
+      if (length < 0 || length > n_k)
+        throw Error("mask key length", to_string(length), "from 0 to n_k = " + to_string(n_k));
   }
   validate_documents(mask, dims.batch, n_q, n_k);
   if (mask.dense_part.present()) {
@@ -111,7 +115,8 @@ void validate_mask(const AttentionProblem& problem, const Dims& dims) {
     const Mask::BlockSparse& part = *mask.block_sparse_part;
     const auto blocks = [](std::int64_t n, std::int64_t block) { return (n + block - 1) / block; };
     require_shape("block-sparse layout", part.layout,
-                  {dims.batch, dims.heads, blocks(n_q, part.block_q), blocks(n_k, part.block_k)}, Broadcast::all_but_last);
+                  {dims.batch, dims.heads, blocks(n_q, part.block_q), blocks(n_k, part.block_k)},
+                  Broadcast::all_but_last);
     if (part.layout.type != DType::boolean) throw Error("block-sparse layout type", name(part.layout.type), "boolean");
   }
 }
@@ -156,7 +161,8 @@ void validate_wanted_entropy(const AttentionProblem& problem) {
     refuse("an additive mask (use a boolean one)");
   if (problem.map.kind() != ScoreMap::Kind::softmax) refuse("the map " + problem.map.name());
   const bool keys_split = total(problem.shard.total_keys, problem.key.shape[2]) != problem.key.shape[2];
-  if (keys_split) throw Error("wanted entropy", "given with a shard of the keys", "all keys: its scale needs the whole row");
+  if (keys_split)
+    throw Error("wanted entropy", "given with a shard of the keys", "all keys: its scale needs the whole row");
 }
 
 void validate_scale(const AttentionProblem& problem, const Dims& dims) {
@@ -189,8 +195,8 @@ void validate_shard(const AttentionProblem& problem, const Dims& dims) {
   }
   const bool merges = problem.map.streams() && problem.map.sample() == GumbelSample::relaxed;
   if (keys_split && !merges)
-    throw Error("shard total keys", to_string(shard.total_keys), "all keys here: the map " + problem.map.name() +
-                                                                     " needs the whole row");
+    throw Error("shard total keys", to_string(shard.total_keys),
+                "all keys here: the map " + problem.map.name() + " needs the whole row");
 }
 
 void validate_recurrent(const AttentionProblem& problem) {
@@ -200,7 +206,8 @@ void validate_recurrent(const AttentionProblem& problem) {
   if (!plain) throw Error("mask", "more than causal", "none, causal or key lengths for a recurrent form");
   if (problem.dropout) throw Error("dropout", "given", "none for a recurrent form");
   const Normaliser normaliser = problem.map.normaliser();
-  const bool signed_features = problem.map.kind() == ScoreMap::Kind::linear && problem.map.feature() == Feature::identity;
+  const bool signed_features =
+      problem.map.kind() == ScoreMap::Kind::linear && problem.map.feature() == Feature::identity;
   if (normaliser == Normaliser::l2 || (normaliser == Normaliser::l1 && signed_features))
     throw Error("normaliser", normaliser == Normaliser::l2 ? "l2" : "l1 of signed features",
                 "none, visible, or l1 of non-negative features for a recurrent form");
@@ -271,8 +278,8 @@ Statistics available_statistics(const AttentionProblem& problem) {
     drop(statistic, softmax);
   for (Statistic statistic : {Statistic::entropy, Statistic::normalised_entropy, Statistic::effective_keys})
     drop(statistic, distribution);
-  for (Statistic statistic : {Statistic::first_mass, Statistic::recent_mass, Statistic::entropy_without_first,
-                              Statistic::mean_distance})
+  for (Statistic statistic :
+       {Statistic::first_mass, Statistic::recent_mass, Statistic::entropy_without_first, Statistic::mean_distance})
     drop(statistic, problem.map.streams());
   drop(Statistic::sink_mass, problem.sink.has_value());
   if (problem.map.kind() == ScoreMap::Kind::linear || problem.map.kind() == ScoreMap::Kind::decay) {
@@ -280,7 +287,8 @@ Statistics available_statistics(const AttentionProblem& problem) {
     for (Statistic statistic : {Statistic::peak, Statistic::argmax, Statistic::max_score, Statistic::entropy,
                                 Statistic::normalised_entropy, Statistic::effective_keys})
       drop(statistic, quadratic);
-    const bool signed_weights = problem.map.kind() == ScoreMap::Kind::linear && problem.map.feature() == Feature::identity;
+    const bool signed_weights =
+        problem.map.kind() == ScoreMap::Kind::linear && problem.map.feature() == Feature::identity;
     for (Statistic statistic : {Statistic::sparsity, Statistic::participation})
       drop(statistic, quadratic || !signed_weights);
   }

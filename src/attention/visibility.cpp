@@ -27,10 +27,14 @@ bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
 
 bool means_masked(DType type, double value) {
   switch (type) {
-    case DType::float16: return value <= -65504.0;
-    case DType::bfloat16: return value <= -0x1.FEp127;
-    case DType::float32: return value <= static_cast<double>(std::numeric_limits<float>::lowest());
-    default: return value <= std::numeric_limits<double>::lowest();
+    case DType::float16:
+      return value <= -65504.0;
+    case DType::bfloat16:
+      return value <= -0x1.FEp127;
+    case DType::float32:
+      return value <= static_cast<double>(std::numeric_limits<float>::lowest());
+    default:
+      return value <= std::numeric_limits<double>::lowest();
   }
 }
 

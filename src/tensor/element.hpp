@@ -13,12 +13,18 @@ namespace isentropic {
 template <class F>
 decltype(auto) with_element_type(DType type, F&& f) {
   switch (type) {
-    case DType::float32: return f.template operator()<float>();
-    case DType::bfloat16: return f.template operator()<bfloat16>();
-    case DType::float16: return f.template operator()<float16>();
-    case DType::float64: return f.template operator()<double>();
-    case DType::boolean: return f.template operator()<bool>();
-    case DType::int64: break;
+    case DType::float32:
+      return f.template operator()<float>();
+    case DType::bfloat16:
+      return f.template operator()<bfloat16>();
+    case DType::float16:
+      return f.template operator()<float16>();
+    case DType::float64:
+      return f.template operator()<double>();
+    case DType::boolean:
+      return f.template operator()<bool>();
+    case DType::int64:
+      break;
   }
   return f.template operator()<std::int64_t>();
 }
@@ -52,9 +58,8 @@ inline E to_element(T x) {
 
 // The element `offset` elements from the start of the view.
 inline double element(const View& view, std::int64_t offset) {
-  return with_element_type(view.type, [&]<class E>() {
-    return from_element<double>(static_cast<const E*>(view.data)[offset]);
-  });
+  return with_element_type(view.type,
+                           [&]<class E>() { return from_element<double>(static_cast<const E*>(view.data)[offset]); });
 }
 
 // Where (i0, i1, i2, ...) lies; an axis of length 1 is repeated.

@@ -11,12 +11,18 @@ namespace isentropic {
 
 const char* name(DType type) {
   switch (type) {
-    case DType::float32: return "float32";
-    case DType::bfloat16: return "bfloat16";
-    case DType::float16: return "float16";
-    case DType::float64: return "float64";
-    case DType::boolean: return "boolean";
-    case DType::int64: return "int64";
+    case DType::float32:
+      return "float32";
+    case DType::bfloat16:
+      return "bfloat16";
+    case DType::float16:
+      return "float16";
+    case DType::float64:
+      return "float64";
+    case DType::boolean:
+      return "boolean";
+    case DType::int64:
+      return "int64";
   }
   return "unknown";
 }
@@ -102,11 +108,11 @@ float16 to_float16(float x) {
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);
   const std::uint32_t magnitude = bits & 0x7FFFFFFF;
   const auto with_sign = [sign](std::uint32_t rest) { return float16{static_cast<std::uint16_t>(sign | rest)}; };
-  if (magnitude > 0x7F800000) return with_sign(0x7E00);                                 // NaN
-  if (magnitude >= 0x477FF000) return with_sign(0x7C00);                                // rounds to Inf
-  if (magnitude < 0x38800000) {                                                         // subnormal result
-    const float steps = std::bit_cast<float>(magnitude) * 0x1p24f;                      // exact
-    return with_sign(static_cast<std::uint32_t>(steps + 0x1p23f - 0x1p23f));            // nearest, ties to even
+  if (magnitude > 0x7F800000) return with_sign(0x7E00);                       // NaN
+  if (magnitude >= 0x477FF000) return with_sign(0x7C00);                      // rounds to Inf
+  if (magnitude < 0x38800000) {                                               // subnormal result
+    const float steps = std::bit_cast<float>(magnitude) * 0x1p24f;            // exact
+    return with_sign(static_cast<std::uint32_t>(steps + 0x1p23f - 0x1p23f));  // nearest, ties to even
   }
   const std::uint32_t rounded = magnitude - 0x38000000 + 0xFFF + ((magnitude >> 13) & 1);
   return with_sign(rounded >> 13);

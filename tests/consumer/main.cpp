@@ -14,7 +14,8 @@ int main() {
   const std::array<float, n * d> zeros{};
   const View rows(zeros.data(), {1, 1, n, d});
 
-  const AttentionResult result = attention({.query = rows, .key = rows, .value = rows, .statistics = Statistics::all()});
+  const AttentionResult result =
+      attention({.query = rows, .key = rows, .value = rows, .statistics = Statistics::all()});
   const double entropy = result.statistics.entropy.at({0, 0, n - 1});
   std::printf("isentropic %s: H = %.6f, log n = %.6f\n", ISENTROPIC_VERSION, entropy, std::log(n));
 

@@ -45,7 +45,8 @@ class BiasAccumulator {
   Tensor take() const {
     if (kind() == Bias::Kind::none) return {};
     if (kind() == Bias::Kind::alibi)
-      return sum_by_head(context_.dims, statistics_type(context_.problem), [&](std::int64_t row) { return sums_[row]; });
+      return sum_by_head(context_.dims, statistics_type(context_.problem),
+                         [&](std::int64_t row) { return sums_[row]; });
     const View& values = context_.problem.bias.values();
     Tensor out(values.type, values.shape);
     store(out, 0, out.size(), sums_.data());

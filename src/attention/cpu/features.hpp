@@ -10,10 +10,14 @@ namespace isentropic {
 template <class T>
 inline T feature_value(Feature feature, T x) {
   switch (feature) {
-    case Feature::elu_plus_one: return x > 0 ? x + 1 : std::exp(x);
-    case Feature::relu: return x > 0 ? x : T(0);
-    case Feature::exp: return std::exp(x);
-    case Feature::identity: break;
+    case Feature::elu_plus_one:
+      return x > 0 ? x + 1 : std::exp(x);
+    case Feature::relu:
+      return x > 0 ? x : T(0);
+    case Feature::exp:
+      return std::exp(x);
+    case Feature::identity:
+      break;
   }
   return x;
 }
@@ -22,10 +26,14 @@ inline T feature_value(Feature feature, T x) {
 template <class T>
 inline T feature_derivative(Feature feature, T x) {
   switch (feature) {
-    case Feature::elu_plus_one: return x > 0 ? T(1) : std::exp(x);
-    case Feature::relu: return x > 0 ? T(1) : T(0);
-    case Feature::exp: return std::exp(x);
-    case Feature::identity: break;
+    case Feature::elu_plus_one:
+      return x > 0 ? T(1) : std::exp(x);
+    case Feature::relu:
+      return x > 0 ? T(1) : T(0);
+    case Feature::exp:
+      return std::exp(x);
+    case Feature::identity:
+      break;
   }
   return T(1);
 }

@@ -12,8 +12,8 @@ namespace isentropic {
 struct GradientContext {
   const ScoreContext& scores;
   const AttentionUpstream& upstream;
-  const std::vector<RowConstants>& constants;    // [batch, heads, n_q]
-  const std::vector<std::int64_t>& hard_keys;    // straight-through: the chosen key of each row; else empty
+  const std::vector<RowConstants>& constants;  // [batch, heads, n_q]
+  const std::vector<std::int64_t>& hard_keys;  // straight-through: the chosen key of each row; else empty
 };
 
 template <class T>
@@ -40,8 +40,14 @@ class GradientTile {
     const std::int64_t rows = tile.queries.rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      product<Store::overwrite>(Product<T>{{upstream.data.data(), upstream.stride(), 1}, transposed_values_.data(), stride,
-                                           rows, values.width, stride, gradient_.data(), stride});
+      product<Store::overwrite>(Product<T>{{upstream.data.data(), upstream.stride(), 1},
+                                           transposed_values_.data(),
+                                           stride,
+                                           rows,
+                                           values.width,
+                                           stride,
+                                           gradient_.data(),
+                                           stride});
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
   }

@@ -56,7 +56,8 @@ class State {
     double sum = 0;
     for (std::int64_t c = 0; c < d_ && !squares_.empty(); ++c)
       for (std::int64_t e = 0; e < d_; ++e)
-        sum += static_cast<double>(query[c]) * static_cast<double>(squares_[c * d_ + e]) * static_cast<double>(query[e]);
+        sum +=
+            static_cast<double>(query[c]) * static_cast<double>(squares_[c * d_ + e]) * static_cast<double>(query[e]);
     return sum;
   }
 
@@ -67,7 +68,8 @@ class State {
 
 // Rows of features: the tensor's, or a single 1 for decay alone.
 template <class T>
-RowBlock<T> features(const AttentionProblem& problem, const View& view, std::int64_t b, std::int64_t h, std::int64_t i) {
+RowBlock<T> features(const AttentionProblem& problem, const View& view, std::int64_t b, std::int64_t h,
+                     std::int64_t i) {
   RowBlock<T> block;
   block.load(view, b, h, i, i + 1);
   block.apply(feature_of(problem.map));
@@ -83,7 +85,8 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
   const ScoreMap& map = problem.map;
   const bool decay_only = map.kind() == ScoreMap::Kind::decay;
   const Statistics& asked = sheet.asked();
-  const bool squares = asked.has(Statistic::sparsity) || asked.has(Statistic::participation) || asked.has(Statistic::collision);
+  const bool squares =
+      asked.has(Statistic::sparsity) || asked.has(Statistic::participation) || asked.has(Statistic::collision);
   const bool values = result.output.present();
   const T gamma = static_cast<T>(map.gamma()[h]);
   State<T> state(decay_only ? 1 : dims.d, values ? dims.d_v : 0, squares);

@@ -93,18 +93,23 @@ void RowMap<T>::sparsemax(std::span<const T> scores, std::span<T> weights) {
     threshold = (sum - 1) / static_cast<double>(rank);
   }
   for (std::size_t j = 0; j < scores.size(); ++j)
-    weights[j] = hidden(scores[j]) ? T(0)
-                                   : static_cast<T>(std::max(0.0, static_cast<double>(scores[j]) -
-                                                                      static_cast<double>(highest) - threshold));
+    weights[j] =
+        hidden(scores[j])
+            ? T(0)
+            : static_cast<T>(std::max(0.0, static_cast<double>(scores[j]) - static_cast<double>(highest) - threshold));
 }
 
 template <class T>
 T RowMap<T>::unnormalised(T score) const {
   switch (map_.kind()) {
-    case ScoreMap::Kind::sigmoid: return 1 / (1 + std::exp(-(score + static_cast<T>(map_.offset()))));
-    case ScoreMap::Kind::relu_squared: return score < 0 ? T(0) : score * score;
-    case ScoreMap::Kind::decay: return T(1);
-    default: return score;
+    case ScoreMap::Kind::sigmoid:
+      return 1 / (1 + std::exp(-(score + static_cast<T>(map_.offset()))));
+    case ScoreMap::Kind::relu_squared:
+      return score < 0 ? T(0) : score * score;
+    case ScoreMap::Kind::decay:
+      return T(1);
+    default:
+      return score;
   }
 }
 
@@ -115,9 +120,12 @@ T RowMap<T>::derivative(T score) const {
       const T y = unnormalised(score);
       return y * (1 - y);
     }
-    case ScoreMap::Kind::relu_squared: return score < 0 ? T(0) : 2 * score;
-    case ScoreMap::Kind::decay: return T(0);
-    default: return T(1);
+    case ScoreMap::Kind::relu_squared:
+      return score < 0 ? T(0) : 2 * score;
+    case ScoreMap::Kind::decay:
+      return T(0);
+    default:
+      return T(1);
   }
 }
 
@@ -131,8 +139,10 @@ template <class T>
 double RowMap<T>::normaliser(const MapRow& row, std::span<const T> b) const {
   double sum = 0;
   switch (map_.normaliser()) {
-    case Normaliser::none: return 1;
-    case Normaliser::visible: return static_cast<double>(row.visible);
+    case Normaliser::none:
+      return 1;
+    case Normaliser::visible:
+      return static_cast<double>(row.visible);
     case Normaliser::l1:
       for (T x : b) sum += std::abs(static_cast<double>(x));
       return sum;
@@ -146,11 +156,16 @@ double RowMap<T>::normaliser(const MapRow& row, std::span<const T> b) const {
 template <class T>
 void RowMap<T>::forward(const MapRow& row, std::span<T> scores, std::span<T> weights) {
   switch (map_.kind()) {
-    case ScoreMap::Kind::top_k: select(scores); [[fallthrough]];
+    case ScoreMap::Kind::top_k:
+      select(scores);
+      [[fallthrough]];
     case ScoreMap::Kind::softmax:
-    case ScoreMap::Kind::gumbel: return softmax(row, scores, weights);
-    case ScoreMap::Kind::sparsemax: return sparsemax(scores, weights);
-    default: break;
+    case ScoreMap::Kind::gumbel:
+      return softmax(row, scores, weights);
+    case ScoreMap::Kind::sparsemax:
+      return sparsemax(scores, weights);
+    default:
+      break;
   }
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)
     weights[j] = hidden(scores[j]) ? T(0) : decay(row, j) * unnormalised(scores[j]);
@@ -184,7 +199,8 @@ void RowMap<T>::backward(const MapRow& row, std::span<const T> scores, std::span
     double db = static_cast<double>(gradient[j]);
     if (map_.normaliser() == Normaliser::l1) db -= b[j] > 0 ? inner : (b[j] < 0 ? -inner : 0.0);
     if (map_.normaliser() == Normaliser::l2) db -= inner * static_cast<double>(weights[j]);
-    gradient[j] = static_cast<T>(db / n * static_cast<double>(decay(row, j)) * static_cast<double>(derivative(scores[j])));
+    gradient[j] =
+        static_cast<T>(db / n * static_cast<double>(decay(row, j)) * static_cast<double>(derivative(scores[j])));
   }
 }
 

@@ -33,7 +33,8 @@ class RowScores {
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
         std::copy_n(tile.row(r), j1 - j0, scores_.data() + r * dims.n_k + j0);
         visible_[r] += tile.visible(r);
-        if (const T* cap = tile.cap_derivative(r)) std::copy_n(cap, j1 - j0, cap_derivative_.data() + r * dims.n_k + j0);
+        if (const T* cap = tile.cap_derivative(r))
+          std::copy_n(cap, j1 - j0, cap_derivative_.data() + r * dims.n_k + j0);
       }
     }
   }

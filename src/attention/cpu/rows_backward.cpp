@@ -18,12 +18,19 @@ class RowsBackward {
  public:
   RowsBackward(const ScoreContext& context, const AttentionResult& forward, const std::vector<RowConstants>& constants,
                const AttentionUpstream& upstream, AttentionGradients& out)
-      : context_(context), dims_(context.dims), forward_(forward), constants_(constants), upstream_(upstream), out_(out),
-        rows_(context), map_(context.problem.map) {}
+      : context_(context),
+        dims_(context.dims),
+        forward_(forward),
+        constants_(constants),
+        upstream_(upstream),
+        out_(out),
+        rows_(context),
+        map_(context.problem.map) {}
 
   // Bias gradients go to `bias`, where not null.
   void run(std::int64_t b, std::int64_t kv_head, BiasAccumulator* bias) {
-    KeySums<T> sums{std::vector<T>(dims_.n_k * padded(dims_.d), T(0)), std::vector<T>(dims_.n_k * padded(dims_.d_v), T(0))};
+    KeySums<T> sums{std::vector<T>(dims_.n_k * padded(dims_.d), T(0)),
+                    std::vector<T>(dims_.n_k * padded(dims_.d_v), T(0))};
     for (std::int64_t h = kv_head * dims_.group(); h < (kv_head + 1) * dims_.group(); ++h)
       for (std::int64_t i0 = 0; i0 < dims_.n_q; i0 += kBufferedRows)
         run_rows(b, h, i0, std::min(i0 + kBufferedRows, dims_.n_q), sums, bias);
@@ -55,8 +62,14 @@ class RowsBackward {
       const std::int64_t j1 = std::min(j0 + kKeyBlock, dims_.n_k), stride = padded(j1 - j0);
       values_.load(context_.problem.value, b, dims_.kv_head(h), j0, j1);
       transpose(values_, transposed);
-      product<Store::overwrite>(Product<T>{{output_gradient_.data.data(), output_gradient_.stride(), 1}, transposed.data(),
-                                           stride, i1 - i0, dims_.d_v, stride, block.data(), stride});
+      product<Store::overwrite>(Product<T>{{output_gradient_.data.data(), output_gradient_.stride(), 1},
+                                           transposed.data(),
+                                           stride,
+                                           i1 - i0,
+                                           dims_.d_v,
+                                           stride,
+                                           block.data(),
+                                           stride});
       for (std::int64_t r = 0; r < i1 - i0; ++r)
         std::copy_n(block.data() + r * stride, j1 - j0, gradient_.data() + r * dims_.n_k + j0);
     }
@@ -92,8 +105,14 @@ class RowsBackward {
     for (std::int64_t j0 = 0; j0 < n; j0 += kKeyBlock) {
       keys.load(context_.problem.key, b, dims_.kv_head(h), j0, std::min(j0 + kKeyBlock, n));
       keys.apply(feature_of(context_.problem.map));
-      accumulate(Product<T>{{gradient_.data() + j0, n, 1}, keys.data.data(), stride, rows, keys.rows(), stride,
-                            gathered.data(), stride},
+      accumulate(Product<T>{{gradient_.data() + j0, n, 1},
+                            keys.data.data(),
+                            stride,
+                            rows,
+                            keys.rows(),
+                            stride,
+                            gathered.data(),
+                            stride},
                  keys.finite);
     }
     store_queries(b, h, i0, i1, gathered);
@@ -101,11 +120,18 @@ class RowsBackward {
       const T lambda = static_cast<T>(context_.lambda[dims_.row(b, h, i0 + r)]);
       for (std::int64_t j = 0; j < n; ++j) gradient_[r * n + j] *= lambda;
     }
-    accumulate(Product<T>{{gradient_.data(), 1, n}, queries.data.data(), stride, n, rows, stride, sums.key.data(), stride},
-               queries.finite);
+    accumulate(
+        Product<T>{{gradient_.data(), 1, n}, queries.data.data(), stride, n, rows, stride, sums.key.data(), stride},
+        queries.finite);
     if (upstream_.output.present())
-      accumulate(Product<T>{{weights_.data(), 1, n}, output_gradient_.data.data(), value_stride, n, rows, value_stride,
-                            sums.value.data(), value_stride},
+      accumulate(Product<T>{{weights_.data(), 1, n},
+                            output_gradient_.data.data(),
+                            value_stride,
+                            n,
+                            rows,
+                            value_stride,
+                            sums.value.data(),
+                            value_stride},
                  output_gradient_.finite);
   }
 

@@ -19,8 +19,14 @@ void weigh_values(const ScoreContext& context, std::int64_t b, std::int64_t h, s
   for (std::int64_t j0 = 0; j0 < dims.n_k; j0 += kKeyBlock) {
     const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
     values.load(context.problem.value, b, dims.kv_head(h), j0, j1);
-    accumulate(Product<T>{{weights + j0, dims.n_k, 1}, values.data.data(), values.stride(), rows, j1 - j0,
-                          values.stride(), out.data(), values.stride()},
+    accumulate(Product<T>{{weights + j0, dims.n_k, 1},
+                          values.data.data(),
+                          values.stride(),
+                          rows,
+                          j1 - j0,
+                          values.stride(),
+                          out.data(),
+                          values.stride()},
                values.finite);
   }
 }
@@ -64,12 +70,13 @@ template <class F>
 void for_each_row_block(const ScoreContext& context, F f) {
   const Dims& dims = context.dims;
   const std::int64_t blocks = (dims.n_q + kBufferedRows - 1) / kBufferedRows;
-  executor_of(context.problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t i0 = task % blocks * kBufferedRows;
-      f(task / blocks / dims.heads, task / blocks % dims.heads, i0, std::min(i0 + kBufferedRows, dims.n_q));
-    }
-  });
+  executor_of(context.problem)
+      .parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t task = begin; task < end; ++task) {
+          const std::int64_t i0 = task % blocks * kBufferedRows;
+          f(task / blocks / dims.heads, task / blocks % dims.heads, i0, std::min(i0 + kBufferedRows, dims.n_q));
+        }
+      });
 }
 
 // The share of the normaliser that keys hold: 1 without a sink.

@@ -61,14 +61,19 @@ class ScoreTile {
 
   // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key.
   TileVisibility compute() {
-    const TileVisibility seen =
-        context_.visibility.tile(b_, h_, queries.begin, queries.end, keys.begin, keys.end);
+    const TileVisibility seen = context_.visibility.tile(b_, h_, queries.begin, queries.end, keys.begin, keys.end);
     if (seen == TileVisibility::none) return seen;
     scores_.resize(static_cast<std::size_t>(queries.rows() * stride()));
     visible_.assign(static_cast<std::size_t>(queries.rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
-    product<Store::overwrite>(Product<T>{{queries.data.data(), queries.stride(), 1}, transposed_keys_.data(), stride(),
-                                         queries.rows(), context_.dims.d, stride(), scores_.data(), stride()});
+    product<Store::overwrite>(Product<T>{{queries.data.data(), queries.stride(), 1},
+                                         transposed_keys_.data(),
+                                         stride(),
+                                         queries.rows(),
+                                         context_.dims.d,
+                                         stride(),
+                                         scores_.data(),
+                                         stride()});
     for (std::int64_t r = 0; r < queries.rows(); ++r) finish_row(r, seen);
     return seen;
   }
@@ -87,8 +92,7 @@ class ScoreTile {
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
     add_bias(i, s);
     if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
-    if (seen == TileVisibility::some)
-      visible_[r] = context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
+    if (seen == TileVisibility::some) visible_[r] = context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
     for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
   }
 
@@ -139,7 +143,8 @@ class ScoreTile {
   // f(j - keys.begin, p_i - position of key j)
   template <class F>
   void for_each_lag(std::int64_t i, F f) const {
-    const std::int64_t first = context_.visibility.place(b_, i).position - keys.begin - context_.visibility.key_offset();
+    const std::int64_t first =
+        context_.visibility.place(b_, i).position - keys.begin - context_.visibility.key_offset();
     for (std::int64_t j = 0; j < keys.rows(); ++j) f(j, first - j);
   }
 

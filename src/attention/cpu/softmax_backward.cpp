@@ -29,8 +29,14 @@ void sweep_queries(const GradientContext& context, std::int64_t b, std::int64_t 
     tile.load_keys(b, dims.kv_head(h), j0, j1);
     if (!tile.compute()) continue;
     const RowBlock<T>& key_block = tile.tile.keys;
-    accumulate(Product<T>{{tile.scaled_gradient(0), tile.tile.stride(), 1}, key_block.data.data(), stride, rows, j1 - j0,
-                          stride, gathered.data(), stride},
+    accumulate(Product<T>{{tile.scaled_gradient(0), tile.tile.stride(), 1},
+                          key_block.data.data(),
+                          stride,
+                          rows,
+                          j1 - j0,
+                          stride,
+                          gathered.data(),
+                          stride},
                key_block.finite);
     for (std::int64_t r = 0; slopes && r < rows; ++r) slopes->add(b, h, i0 + r, j0, j1 - j0, tile.bias_gradient(r));
   }
@@ -69,12 +75,24 @@ void sweep_keys(const GradientContext& context, std::int64_t b, std::int64_t kv_
         T* dx = tile.scaled_gradient(r);
         for (std::int64_t j = 0; j < keys; ++j) dx[j] *= lambda;
       }
-      accumulate(Product<T>{{tile.scaled_gradient(0), 1, tile_stride}, tile.tile.queries.data.data(), stride, keys,
-                            i1 - i0, stride, key_gradient.data(), stride},
+      accumulate(Product<T>{{tile.scaled_gradient(0), 1, tile_stride},
+                            tile.tile.queries.data.data(),
+                            stride,
+                            keys,
+                            i1 - i0,
+                            stride,
+                            key_gradient.data(),
+                            stride},
                  tile.tile.queries.finite);
       if (!values) continue;
-      accumulate(Product<T>{{tile.weights(0), 1, tile_stride}, tile.upstream.data.data(), value_stride, keys, i1 - i0,
-                            value_stride, value_gradient.data(), value_stride},
+      accumulate(Product<T>{{tile.weights(0), 1, tile_stride},
+                            tile.upstream.data.data(),
+                            value_stride,
+                            keys,
+                            i1 - i0,
+                            value_stride,
+                            value_gradient.data(),
+                            value_stride},
                  tile.upstream.finite);
     }
   }

@@ -73,8 +73,8 @@ AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scale
 Partial softmax_partial(const AttentionProblem& problem, RowScales scales) {
   const Dims dims(problem);
   const Statistics asked = StatisticsSheet(problem).asked();
-  Partial partial{dims.batch, dims.heads, dims.n_q, dims.d_v, problem.query.type, {}, {}, {}, moments_for(asked),
-                  std::move(scales)};
+  Partial partial{dims.batch, dims.heads, dims.n_q, dims.d_v,           problem.query.type,
+                  {},         {},         {},       moments_for(asked), std::move(scales)};
   partial.records.resize(dims.rows());
   partial.output.resize(dims.rows() * dims.d_v);
   if (asked.wants_groups()) partial.groups.resize(dims.rows());

@@ -31,9 +31,12 @@ void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& r
 template <class T>
 void fold_tile(MomentSet set, const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows) {
   switch (set) {
-    case MomentSet::partition: return fold_tile<MomentSet::partition>(context, tile, rows);
-    case MomentSet::entropy: return fold_tile<MomentSet::entropy>(context, tile, rows);
-    case MomentSet::all: return fold_tile<MomentSet::all>(context, tile, rows);
+    case MomentSet::partition:
+      return fold_tile<MomentSet::partition>(context, tile, rows);
+    case MomentSet::entropy:
+      return fold_tile<MomentSet::entropy>(context, tile, rows);
+    case MomentSet::all:
+      return fold_tile<MomentSet::all>(context, tile, rows);
   }
 }
 
@@ -78,8 +81,14 @@ RowsResult<T> fold_keys(const ScoreContext& context, const SoftmaxPass& pass, st
     fold_tile(pass.moments, context, tile, rows);
     if (!pass.values) continue;
     values.load(context.problem.value, b, context.dims.kv_head(h), j0, j1);
-    accumulate(Product<T>{{tile.row(0), tile.stride(), 1}, values.data.data(), values.stride(), i1 - i0, j1 - j0,
-                          values.stride(), rows.output.data(), rows.output_stride},
+    accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
+                          values.data.data(),
+                          values.stride(),
+                          i1 - i0,
+                          j1 - j0,
+                          values.stride(),
+                          rows.output.data(),
+                          rows.output_stride},
                values.finite);
   }
   return rows;
@@ -101,8 +110,7 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
       // The last rows first: causal ones see the most keys, and the long tasks should not come last.
       const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
       Span keys = context.visibility.reach(b, i0, i1);
-      if (splits > 1)
-        keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
+      if (splits > 1) keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
       RowsResult<T> rows = fold_keys<T>(context, pass, b, h, i0, i1, keys);
       if (splits == 1)
         receive(rows);

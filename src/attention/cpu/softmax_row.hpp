@@ -51,15 +51,16 @@ inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
   return {sum_of_lanes(z), sum_of_lanes(u), sum_of_lanes(w), sum_of_lanes(c)};
 }
 
-// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`, into
-// the record and turns them into weights relative to its new maximum. Returns the factor by which what was summed so
-// far shrinks.
+// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`,
+// into the record and turns them into weights relative to its new maximum. Returns the factor by which what was summed
+// so far shrinks.
 template <MomentSet set, class T>
 inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, std::int64_t j0, std::int64_t visible) {
   record.k += visible;
   const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
   const T highest = row_maximum(s, n);
-  if (poisoned || (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
+  if (poisoned ||
+      (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
     std::fill_n(s, n, T(0));
     return T(1);
   }
@@ -104,7 +105,8 @@ inline void fold_groups(KeyGroupsRecord& groups, const T* s, std::int64_t n, std
   const std::int64_t recent_begin = std::max(first_end, local(row.position - recent_keys + 1));
   const std::int64_t recent_end = std::max(recent_begin, local(row.position + 1));
   const auto fold = [&](KeyGroup group, std::int64_t begin, std::int64_t end) {
-    if (begin < end) groups.group[group] = merge(groups.group[group], located_record(s, begin, end, j0, first_position));
+    if (begin < end)
+      groups.group[group] = merge(groups.group[group], located_record(s, begin, end, j0, first_position));
   };
   fold(kFirstKeys, 0, first_end);
   fold(kOtherKeys, first_end, recent_begin);

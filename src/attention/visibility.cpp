@@ -101,17 +101,24 @@ Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
   return all;
 }
 
+// Within one document the ends of a band never fall from row to row: if the first and the last row of a block have
+// one, they speak for those between. Else the rows are asked one by one.
 TileVisibility Visibility::tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                                 std::int64_t j1) const {
-  bool any = false, all = !tests_keys_;
-  for (std::int64_t i = i0; i < i1 && (all || !any); ++i) {
+  const bool in_order = problem_.mask.document_offsets.empty() && problem_.mask.segment_length == 0 && i0 < i1 &&
+                        spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
+  const std::int64_t step = in_order ? std::max<std::int64_t>(1, i1 - 1 - i0) : 1;
+  Span reached{j1, j0};
+  bool all = !tests_keys_;
+  for (std::int64_t i = i0; i < i1; i += step) {
     const RowSpans row = spans(b, i);
-    any = any || meets(row.prefix, j0, j1) || meets(row.band, j0, j1);
+    for (const Span& span : {row.prefix, row.band})
+      if (span.size() > 0) reached = {std::min(reached.begin, span.begin), std::max(reached.end, span.end)};
     const bool touching = row.prefix.end == row.band.begin;
     all = all && (covers(row.prefix, j0, j1) || covers(row.band, j0, j1) ||
                   (touching && covers({row.prefix.begin, row.band.end}, j0, j1)));
   }
-  if (!any || layout_hides_tile(b, h, i0, i1, j0, j1)) return TileVisibility::none;
+  if (!meets(reached, j0, j1) || layout_hides_tile(b, h, i0, i1, j0, j1)) return TileVisibility::none;
   return all ? TileVisibility::all : TileVisibility::some;
 }
 

@@ -6,6 +6,7 @@
 
 #include "cli/commands.hpp"
 #include "isentropic/attention.hpp"
+#include "isentropic/kernels.hpp"
 #include "isentropic/version.hpp"
 
 namespace isentropic::cli {
@@ -14,19 +15,18 @@ namespace {
 using Names = std::vector<std::string>;
 using Json = nlohmann::ordered_json;
 
-// Instruction sets the kernels could use, as far as this CPU has them.
-Names instruction_sets() {
+// Those the kernels were built for and this CPU can run, best first.
+Names usable_instruction_sets() {
   Names out;
-#if defined(__x86_64__)
-  __builtin_cpu_init();
-  if (__builtin_cpu_supports("avx2")) out.push_back("avx2");
-  if (__builtin_cpu_supports("fma")) out.push_back("fma");
-  if (__builtin_cpu_supports("avx512f")) out.push_back("avx512f");
-  if (__builtin_cpu_supports("avx512bf16")) out.push_back("avx512bf16");
-#elif defined(__aarch64__)
-  out.push_back("neon");
-#endif
+  for (const InstructionSet& set : instruction_sets())
+    if (set.supported) out.push_back(set.name);
   return out;
+}
+
+std::string active_instruction_set() {
+  for (const InstructionSet& set : instruction_sets())
+    if (set.active) return set.name;
+  return {};
 }
 
 Names types() {
@@ -64,8 +64,8 @@ Names statistics() {
 
 Json describe() {
   return {{"version", ISENTROPIC_VERSION},
-          {"instruction_sets", instruction_sets()},
-          {"kernels", Names{"portable"}},
+          {"instruction_sets", usable_instruction_sets()},
+          {"kernels", active_instruction_set()},
           {"threads", default_executor().threads()},
           {"executor", default_executor().name()},
           {"types", types()},

@@ -71,18 +71,27 @@ inline std::int64_t broadcast_offset(const View& view, Index... index) {
   return offset;
 }
 
+// In lanes, so that compilers vectorise it: x * 0 is 0 unless x is NaN or Inf.
+template <class T>
+inline bool all_finite(const T* x, std::int64_t n) {
+  constexpr int kLanes = 16;
+  T probe[kLanes] = {};
+  std::int64_t i = 0;
+  for (; i + kLanes <= n; i += kLanes)
+    for (int l = 0; l < kLanes; ++l) probe[l] += x[i + l] * T(0);
+  for (; i < n; ++i) probe[0] += x[i] * T(0);
+  for (int l = 1; l < kLanes; ++l) probe[0] += probe[l];
+  return probe[0] == T(0);
+}
+
 // Copies n contiguous elements from `offset` on. Returns whether all are finite.
 template <class T>
 inline bool load(const View& view, std::int64_t offset, std::int64_t n, T* out) {
-  return with_element_type(view.type, [&]<class E>() {
+  with_element_type(view.type, [&]<class E>() {
     const E* in = static_cast<const E*>(view.data) + offset;
-    T probe = 0;  // stays 0 unless an element is NaN or Inf
-    for (std::int64_t i = 0; i < n; ++i) {
-      out[i] = from_element<T>(in[i]);
-      probe += out[i] * T(0);
-    }
-    return probe == T(0);
+    for (std::int64_t i = 0; i < n; ++i) out[i] = from_element<T>(in[i]);
   });
+  return all_finite(out, n);
 }
 
 // Writes n numbers into a tensor from element `offset` on.

@@ -79,7 +79,7 @@ struct BiasTasks {
 
 // The sweep that fills a bias whose elements rows share.
 template <class T>
-void sweep_shared_bias(const GradientContext& context, BiasAccumulator& accumulator) {
+void sweep_shared_bias(const GradientContext& context, const KeyBlocks<T>& key_blocks, BiasAccumulator& accumulator) {
   const ScoreContext& scores = context.scores;
   const Dims& dims = scores.dims;
   const std::int64_t query_blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
@@ -89,13 +89,12 @@ void sweep_shared_bias(const GradientContext& context, BiasAccumulator& accumula
     GradientTile<T> tile(context);
     tile.keep_bias_gradient();
     tile.load_queries(b, h, i0, i1);
-    for (std::int64_t j0 = 0; j0 < dims.n_k; j0 += kKeyBlock) {
-      const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
-      if (scores.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
-      tile.load_keys(b, dims.kv_head(h), j0, j1);
-      if (!tile.compute()) continue;
-      for (std::int64_t i = i0; i < i1; ++i) accumulator.add(b, h, i, j0, j1 - j0, tile.bias_gradient(i - i0));
-    }
+    key_blocks.for_each(b, dims.kv_head(h), {0, dims.n_k}, [&](const KeyBlock<T>& block) {
+      tile.load_keys(block);
+      if (!tile.compute()) return;
+      for (std::int64_t i = i0; i < i1; ++i)
+        accumulator.add(b, h, i, block.begin, block.rows(), tile.bias_gradient(i - i0));
+    });
   };
   executor_of(scores.problem).parallel_for(tasks.count(), [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task)

@@ -1,6 +1,7 @@
-// Blocks of queries and keys, converted to the compute type and laid out for products.hpp.
+// Blocks of rows, converted to the compute type and laid out for products.hpp.
 //
-// This is the only place that reads query, key and value memory: a paged cache needs a change here and nowhere else.
+// This and key_blocks.hpp are the only places that read query, key and value memory: a paged cache needs a change here
+// and nowhere else.
 #pragma once
 
 #include <cstdint>
@@ -13,8 +14,8 @@
 
 namespace isentropic {
 
-inline constexpr std::int64_t kQueryBlock = 64;
-inline constexpr std::int64_t kKeyBlock = 128;
+inline constexpr std::int64_t kQueryBlock = 96;
+inline constexpr std::int64_t kKeyBlock = 256;
 
 // Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0.
 template <class T>
@@ -44,15 +45,6 @@ struct RowBlock {
       for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
   }
 };
-
-// The transpose of a block, [width, padded rows]: scores become products of rows with it.
-template <class T>
-void transpose(const RowBlock<T>& block, std::vector<T>& out) {
-  const std::int64_t stride = padded(block.rows());
-  out.assign(static_cast<std::size_t>(block.width * stride), T(0));
-  for (std::int64_t r = 0; r < block.rows(); ++r)
-    for (std::int64_t c = 0; c < block.width; ++c) out[c * stride + r] = block.row(r)[c];
-}
 
 // The features q and k are replaced by, for maps that are linear in them.
 inline Feature feature_of(const ScoreMap& map) {

@@ -5,19 +5,15 @@
 #include <limits>
 
 #include "attention/cpu/exp.hpp"
+#include "attention/cpu/kernels.hpp"
 #include "isentropic/attention.hpp"
 
 namespace isentropic {
 
 // s: finished scores, -inf where hidden; becomes p. dp: gradient of the weights before the sink's share; becomes dS.
 template <class T>
-inline void softmax_gradient_row(const RowConstants& row, std::int64_t n, T* s, T* dp) {
+inline void portable_gradient_row(const RowConstants& row, std::int64_t n, T* s, T* dp) {
   constexpr T kHidden = -std::numeric_limits<T>::infinity();
-  if (row.max_score == -std::numeric_limits<double>::infinity()) {  // no visible key
-    std::fill_n(s, n, T(0));
-    std::fill_n(dp, n, T(0));
-    return;
-  }
   const T m = static_cast<T>(row.max_score);
   const T log_partition = static_cast<T>(row.log_partition), mean = static_cast<T>(row.mean_score);
   const T gate = static_cast<T>(row.gate), base = static_cast<T>(row.base);
@@ -31,6 +27,19 @@ inline void softmax_gradient_row(const RowConstants& row, std::int64_t n, T* s, 
     dp[j] = p == T(0) ? T(0) : p * inner;  // hidden keys may carry NaN in dp
     s[j] = p;
   }
+}
+
+template <class T>
+inline void softmax_gradient_row(const RowConstants& row, std::int64_t n, T* s, T* dp) {
+  if (row.max_score == -std::numeric_limits<double>::infinity()) {  // no visible key
+    std::fill_n(s, n, T(0));
+    std::fill_n(dp, n, T(0));
+    return;
+  }
+  if constexpr (std::is_same_v<T, float>)
+    active_kernels().gradient_row(row, n, s, dp);
+  else
+    portable_gradient_row(row, n, s, dp);
 }
 
 }  // namespace isentropic

@@ -27,12 +27,7 @@ class GradientTile {
     if (context_.upstream.output.present()) upstream.load(context_.upstream.output, b, h, i0, i1);
   }
 
-  void load_keys(std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::int64_t j1) {
-    tile.load_keys(b, kv_head, j0, j1);
-    if (!context_.upstream.output.present()) return;
-    values.load(context_.scores.problem.value, b, kv_head, j0, j1);
-    transpose(values, transposed_values_);
-  }
+  void load_keys(const KeyBlock<T>& block) { tile.load_keys(block); }
 
   // False when no row sees a key of the block.
   bool compute() {
@@ -40,14 +35,8 @@ class GradientTile {
     const std::int64_t rows = tile.queries.rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      product<Store::overwrite>(Product<T>{{upstream.data.data(), upstream.stride(), 1},
-                                           transposed_values_.data(),
-                                           stride,
-                                           rows,
-                                           values.width,
-                                           stride,
-                                           gradient_.data(),
-                                           stride});
+      multiply_panels(upstream.data.data(), upstream.stride(), rows, upstream.width, tile.keys.transposed_values,
+                      tile.keys.rows(), gradient_.data());
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
   }
@@ -62,7 +51,7 @@ class GradientTile {
   void keep_bias_gradient() { keep_bias_ = true; }
 
   ScoreTile<T> tile;
-  RowBlock<T> upstream, values;
+  RowBlock<T> upstream;
 
  private:
   void compute_row(std::int64_t r) {
@@ -98,7 +87,7 @@ class GradientTile {
   const GradientContext& context_;
   std::int64_t b_ = 0, h_ = 0;
   bool keep_bias_ = false;
-  std::vector<T> transposed_values_, gradient_, bias_gradient_;
+  std::vector<T> gradient_, bias_gradient_;
 };
 
 }  // namespace isentropic

@@ -8,6 +8,9 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstring>
+#include <type_traits>
+
+#include "attention/cpu/kernels.hpp"
 
 namespace isentropic {
 
@@ -21,8 +24,6 @@ struct Weights {
   T operator()(std::int64_t r, std::int64_t i) const { return data[r * row_stride + i * inner_stride]; }
 };
 
-enum class Store : std::uint8_t { overwrite, accumulate };
-
 // rows x cols, cols a multiple of kPad.
 template <class T>
 struct Product {
@@ -32,6 +33,9 @@ struct Product {
   std::int64_t rows, inner, cols;
   T* out;
   std::int64_t out_stride;
+  const T* row_factor = nullptr;  // overwrite: each row is multiplied by its factor
+  // A weight of exactly 0 does not touch its row of B, where there may be NaN or Inf; nothing else changes, to the bit.
+  bool skip_zero_weights = false;
 };
 
 namespace detail {
@@ -44,13 +48,15 @@ struct Lanes {
   static constexpr int kCount = 16 / sizeof(T);
 };
 
-template <int kRows, Store store, class T>
+template <int kRows, Store store, bool kSkipZeros, class T>
 void product_rows(const Product<T>& x, std::int64_t r0) {
+  static_assert(kRows == 1 || !kSkipZeros, "rows differ in what they skip");
   using Vector = typename Lanes<T>::Type;
   constexpr int kCount = Lanes<T>::kCount;
   for (std::int64_t c0 = 0; c0 < x.cols; c0 += 2 * kCount) {
     Vector left[kRows] = {}, right[kRows] = {}, b0, b1;
     for (std::int64_t i = 0; i < x.inner; ++i) {
+      if (kSkipZeros && x.weights(r0, i) == T(0)) continue;
       const T* b = x.b + i * x.b_stride + c0;
       std::memcpy(&b0, b, sizeof(Vector));
       std::memcpy(&b1, b + kCount, sizeof(Vector));
@@ -68,6 +74,9 @@ void product_rows(const Product<T>& x, std::int64_t r0) {
         left[r] += b0;
         right[r] += b1;
       }
+      if constexpr (store == Store::overwrite) {
+        if (x.row_factor) left[r] *= x.row_factor[r0 + r], right[r] *= x.row_factor[r0 + r];
+      }
       std::memcpy(out, &left[r], sizeof(Vector));
       std::memcpy(out + kCount, &right[r], sizeof(Vector));
     }
@@ -77,30 +86,26 @@ void product_rows(const Product<T>& x, std::int64_t r0) {
 }  // namespace detail
 
 template <Store store, class T>
-void product(const Product<T>& x) {
+void portable_product(const Product<T>& x) {
   std::int64_t r = 0;
-  for (; r + 4 <= x.rows; r += 4) detail::product_rows<4, store>(x, r);
-  for (; r < x.rows; ++r) detail::product_rows<1, store>(x, r);
+  for (; r + 4 <= x.rows && !x.skip_zero_weights; r += 4) detail::product_rows<4, store, false>(x, r);
+  for (; r < x.rows; ++r)
+    x.skip_zero_weights ? detail::product_rows<1, store, true>(x, r) : detail::product_rows<1, store, false>(x, r);
 }
 
-// As product<accumulate>, but a weight of exactly 0 does not touch its row of B: there may be NaN or Inf in it.
-template <class T>
-void product_skipping_zeros(const Product<T>& x) {
-  for (std::int64_t r = 0; r < x.rows; ++r)
-    for (std::int64_t i = 0; i < x.inner; ++i) {
-      const T w = x.weights(r, i);
-      if (w == T(0)) continue;
-      for (std::int64_t c = 0; c < x.cols; ++c) x.out[r * x.out_stride + c] += w * x.b[i * x.b_stride + c];
-    }
-}
-
-// Accumulates, by the careful way when B holds NaN or Inf.
-template <class T>
-void accumulate(const Product<T>& x, bool b_finite) {
-  if (b_finite)
-    product<Store::accumulate>(x);
+template <Store store, class T>
+void product(const Product<T>& x) {
+  if constexpr (std::is_same_v<T, float>)
+    active_kernels().product(x, store);
   else
-    product_skipping_zeros(x);
+    portable_product<store>(x);
+}
+
+// Accumulates, carefully when B holds NaN or Inf.
+template <class T>
+void accumulate(Product<T> x, bool b_finite) {
+  x.skip_zero_weights = !b_finite;
+  product<Store::accumulate>(x);
 }
 
 }  // namespace isentropic

@@ -14,7 +14,7 @@ inline constexpr std::int64_t kBufferedRows = 8;
 template <class T>
 class RowScores {
  public:
-  explicit RowScores(const ScoreContext& context) : tile(context), context_(context) {}
+  RowScores(const ScoreContext& context, const KeyBlocks<T>& keys) : tile(context), context_(context), keys_(keys) {}
 
   // Rows [i0, i1), at most kBufferedRows of them.
   void compute(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
@@ -24,19 +24,16 @@ class RowScores {
     scores_.assign((i1 - i0) * dims.n_k, -std::numeric_limits<T>::infinity());
     if (context_.problem.soft_cap) cap_derivative_.assign(scores_.size(), T(0));
     tile.load_queries(b, h, i0, i1);
-    const Span keys = context_.visibility.reach(b, i0, i1);
-    for (std::int64_t j0 = keys.begin / kKeyBlock * kKeyBlock; j0 < keys.end; j0 += kKeyBlock) {
-      const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
-      if (context_.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
-      tile.load_keys(b, dims.kv_head(h), j0, j1);
-      tile.compute();
+    keys_.for_each(b, dims.kv_head(h), context_.visibility.reach(b, i0, i1), [&](const KeyBlock<T>& block) {
+      tile.load_keys(block);
+      if (tile.compute() == TileVisibility::none) return;
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
-        std::copy_n(tile.row(r), j1 - j0, scores_.data() + r * dims.n_k + j0);
+        std::copy_n(tile.row(r), block.rows(), scores_.data() + r * dims.n_k + block.begin);
         visible_[r] += tile.visible(r);
         if (const T* cap = tile.cap_derivative(r))
-          std::copy_n(cap, j1 - j0, cap_derivative_.data() + r * dims.n_k + j0);
+          std::copy_n(cap, block.rows(), cap_derivative_.data() + r * dims.n_k + block.begin);
       }
-    }
+    });
   }
 
   std::span<T> row(std::int64_t r) { return {scores_.data() + r * context_.dims.n_k, n_k()}; }
@@ -52,6 +49,7 @@ class RowScores {
  private:
   std::size_t n_k() const { return static_cast<std::size_t>(context_.dims.n_k); }
   const ScoreContext& context_;
+  const KeyBlocks<T>& keys_;
   std::int64_t b_ = 0, h_ = 0, i0_ = 0;
   std::vector<T> scores_, cap_derivative_;
   std::vector<std::int64_t> visible_;

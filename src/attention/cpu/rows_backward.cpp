@@ -16,15 +16,16 @@ struct KeySums {
 template <class T>
 class RowsBackward {
  public:
-  RowsBackward(const ScoreContext& context, const AttentionResult& forward, const std::vector<RowConstants>& constants,
-               const AttentionUpstream& upstream, AttentionGradients& out)
+  RowsBackward(const ScoreContext& context, const KeyBlocks<T>& keys, const AttentionResult& forward,
+               const std::vector<RowConstants>& constants, const AttentionUpstream& upstream, AttentionGradients& out)
       : context_(context),
         dims_(context.dims),
         forward_(forward),
         constants_(constants),
         upstream_(upstream),
         out_(out),
-        rows_(context),
+        keys_(keys),
+        rows_(context, keys),
         map_(context.problem.map) {}
 
   // Bias gradients go to `bias`, where not null.
@@ -57,22 +58,13 @@ class RowsBackward {
   // dA = gO V^T.
   void form_weight_gradients(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
     output_gradient_.load(upstream_.output, b, h, i0, i1);
-    std::vector<T> transposed, block((i1 - i0) * kKeyBlock);
-    for (std::int64_t j0 = 0; j0 < dims_.n_k; j0 += kKeyBlock) {
-      const std::int64_t j1 = std::min(j0 + kKeyBlock, dims_.n_k), stride = padded(j1 - j0);
-      values_.load(context_.problem.value, b, dims_.kv_head(h), j0, j1);
-      transpose(values_, transposed);
-      product<Store::overwrite>(Product<T>{{output_gradient_.data.data(), output_gradient_.stride(), 1},
-                                           transposed.data(),
-                                           stride,
-                                           i1 - i0,
-                                           dims_.d_v,
-                                           stride,
-                                           block.data(),
-                                           stride});
+    std::vector<T> products((i1 - i0) * kKeyBlock);
+    keys_.for_each(b, dims_.kv_head(h), {0, dims_.n_k}, [&](const KeyBlock<T>& block) {
+      multiply_panels(output_gradient_.data.data(), output_gradient_.stride(), i1 - i0, dims_.d_v,
+                      block.transposed_values, block.rows(), products.data());
       for (std::int64_t r = 0; r < i1 - i0; ++r)
-        std::copy_n(block.data() + r * stride, j1 - j0, gradient_.data() + r * dims_.n_k + j0);
-    }
+        std::copy_n(products.data() + r * block.stride(), block.rows(), gradient_.data() + r * dims_.n_k + block.begin);
+    });
   }
 
   // dA becomes dS; weights become what multiplies the values.
@@ -101,20 +93,17 @@ class RowsBackward {
     const std::int64_t n = dims_.n_k, rows = i1 - i0, stride = padded(dims_.d), value_stride = padded(dims_.d_v);
     const RowBlock<T>& queries = rows_.tile.queries;
     std::vector<T> gathered(rows * stride, T(0));
-    RowBlock<T> keys;
-    for (std::int64_t j0 = 0; j0 < n; j0 += kKeyBlock) {
-      keys.load(context_.problem.key, b, dims_.kv_head(h), j0, std::min(j0 + kKeyBlock, n));
-      keys.apply(feature_of(context_.problem.map));
-      accumulate(Product<T>{{gradient_.data() + j0, n, 1},
-                            keys.data.data(),
-                            stride,
+    keys_.for_each(b, dims_.kv_head(h), {0, n}, [&](const KeyBlock<T>& block) {
+      accumulate(Product<T>{{gradient_.data() + block.begin, n, 1},
+                            block.keys.data,
+                            block.keys.stride,
                             rows,
-                            keys.rows(),
+                            block.rows(),
                             stride,
                             gathered.data(),
                             stride},
-                 keys.finite);
-    }
+                 block.keys.finite);
+    });
     store_queries(b, h, i0, i1, gathered);
     for (std::int64_t r = 0; r < rows; ++r) {
       const T lambda = static_cast<T>(context_.lambda[dims_.row(b, h, i0 + r)]);
@@ -172,9 +161,10 @@ class RowsBackward {
   const std::vector<RowConstants>& constants_;
   const AttentionUpstream& upstream_;
   AttentionGradients& out_;
+  const KeyBlocks<T>& keys_;
   RowScores<T> rows_;
   RowMap<T> map_;
-  RowBlock<T> output_gradient_, values_;
+  RowBlock<T> output_gradient_;
   std::vector<T> weights_, gradient_;
 };
 
@@ -191,8 +181,9 @@ AttentionGradients rows_backward(const AttentionProblem& problem, const Attentio
   // Rows of different heads may share elements of the bias: then one thread runs through all of them in order.
   Executor& executor = wants_bias && bias_sums.rows_share() ? serial_executor() : executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> keys(problem, {.keys = true, .transposed_values = upstream.output.present()});
     executor.parallel_for(dims.batch * dims.kv_heads, [&](std::int64_t begin, std::int64_t end) {
-      RowsBackward<T> rows(context, forward, constants, upstream, out);
+      RowsBackward<T> rows(context, keys, forward, constants, upstream, out);
       for (std::int64_t task = begin; task < end; ++task)
         rows.run(task / dims.kv_heads, task % dims.kv_heads, wants_bias ? &bias_sums : nullptr);
     });

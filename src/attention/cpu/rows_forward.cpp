@@ -11,24 +11,22 @@ namespace {
 
 // sum_j a_j v_j for some rows of weights [rows, n_k].
 template <class T>
-void weigh_values(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t rows, const T* weights,
-                  std::vector<T>& out) {
+void weigh_values(const ScoreContext& context, const KeyBlocks<T>& keys, std::int64_t b, std::int64_t h,
+                  std::int64_t rows, const T* weights, std::vector<T>& out) {
   const Dims& dims = context.dims;
-  out.assign(rows * padded(dims.d_v), T(0));
-  RowBlock<T> values;
-  for (std::int64_t j0 = 0; j0 < dims.n_k; j0 += kKeyBlock) {
-    const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
-    values.load(context.problem.value, b, dims.kv_head(h), j0, j1);
-    accumulate(Product<T>{{weights + j0, dims.n_k, 1},
-                          values.data.data(),
-                          values.stride(),
+  const std::int64_t stride = padded(dims.d_v);
+  out.assign(rows * stride, T(0));
+  keys.for_each(b, dims.kv_head(h), {0, dims.n_k}, [&](const KeyBlock<T>& block) {
+    accumulate(Product<T>{{weights + block.begin, dims.n_k, 1},
+                          block.values.data,
+                          block.values.stride,
                           rows,
-                          j1 - j0,
-                          values.stride(),
+                          block.rows(),
+                          stride,
                           out.data(),
-                          values.stride()},
-               values.finite);
-  }
+                          stride},
+               block.values.finite);
+  });
 }
 
 void store_selected(Tensor& selected, std::int64_t row, std::int64_t keys, const std::vector<std::int64_t>& chosen) {
@@ -38,11 +36,11 @@ void store_selected(Tensor& selected, std::int64_t row, std::int64_t keys, const
 }
 
 template <class T>
-void forward_rows(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
-                  StatisticsSheet& sheet, AttentionResult& result) {
+void forward_rows(const ScoreContext& context, const KeyBlocks<T>& keys, std::int64_t b, std::int64_t h,
+                  std::int64_t i0, std::int64_t i1, StatisticsSheet& sheet, AttentionResult& result) {
   const Dims& dims = context.dims;
   const ScoreMap& score_map = context.problem.map;
-  RowScores<T> rows(context);
+  RowScores<T> rows(context, keys);
   RowMap<T> map(score_map);
   rows.compute(b, h, i0, i1);
   std::vector<T> weights((i1 - i0) * dims.n_k), out;
@@ -60,7 +58,7 @@ void forward_rows(const ScoreContext& context, std::int64_t b, std::int64_t h, s
     apply_dropout(context.problem, b, h, i0 + r, 0, dims.n_k, row_weights.data());
   }
   if (!result.output.present()) return;
-  weigh_values(context, b, h, i1 - i0, weights.data(), out);
+  weigh_values(context, keys, b, h, i1 - i0, weights.data(), out);
   for (std::int64_t r = 0; r < i1 - i0; ++r)
     store(result.output, dims.row(b, h, i0 + r) * dims.d_v, dims.d_v, out.data() + r * padded(dims.d_v));
 }
@@ -100,8 +98,9 @@ AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, 
   }
   const ScoreContext context(problem, result.scales.lambda);
   with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> keys(problem, {.values = output == OutputUse::compute});
     for_each_row_block(context, [&](std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
-      forward_rows<T>(context, b, h, i0, i1, sheet, result);
+      forward_rows<T>(context, keys, b, h, i0, i1, sheet, result);
     });
   });
   result.statistics = sheet.take();
@@ -114,8 +113,9 @@ Tensor rows_weights(const AttentionProblem& problem, const RowScales& scales, co
   const auto count = std::ssize(rows);
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, count, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> keys(problem, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads * count, [&](std::int64_t begin, std::int64_t end) {
-      RowScores<T> row_scores(context);
+      RowScores<T> row_scores(context, keys);
       RowMap<T> map(problem.map);
       std::vector<T> weights(dims.n_k);
       for (std::int64_t task = begin; task < end; ++task) {
@@ -136,8 +136,9 @@ Tensor rows_key_mass(const AttentionProblem& problem, const AttentionResult& for
   const Dims& dims = context.dims;
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> keys(problem, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
-      RowScores<T> rows(context);
+      RowScores<T> rows(context, keys);
       RowMap<T> map(problem.map);
       std::vector<T> weights(dims.n_k);
       for (std::int64_t task = begin; task < end; ++task) {

@@ -10,7 +10,7 @@
 #include <limits>
 #include <vector>
 
-#include "attention/cpu/blocks.hpp"
+#include "attention/cpu/key_blocks.hpp"
 #include "attention/random.hpp"
 #include "attention/visibility.hpp"
 
@@ -37,15 +37,14 @@ class ScoreTile {
     b_ = b, h_ = h;
     queries.load(context_.problem.query, b, h, i0, i1);
     queries.apply(feature_of(context_.problem.map));
+    lambda_.resize(static_cast<std::size_t>(i1 - i0));
+    for (std::int64_t i = i0; i < i1; ++i)
+      lambda_[i - i0] = static_cast<T>(context_.lambda[context_.dims.row(b, h, i)]);
   }
 
-  void load_keys(std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::int64_t j1) {
-    keys.load(context_.problem.key, b, kv_head, j0, j1);
-    keys.apply(feature_of(context_.problem.map));
-    transpose(keys, transposed_keys_);
-  }
+  void load_keys(const KeyBlock<T>& block) { keys = block; }
 
-  std::int64_t stride() const { return padded(keys.rows()); }
+  std::int64_t stride() const { return keys.stride(); }
   T* row(std::int64_t r) { return scores_.data() + r * stride(); }
   // Keys of the block that the row sees.
   std::int64_t visible(std::int64_t r) const { return visible_[r]; }
@@ -66,19 +65,14 @@ class ScoreTile {
     scores_.resize(static_cast<std::size_t>(queries.rows() * stride()));
     visible_.assign(static_cast<std::size_t>(queries.rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
-    product<Store::overwrite>(Product<T>{{queries.data.data(), queries.stride(), 1},
-                                         transposed_keys_.data(),
-                                         stride(),
-                                         queries.rows(),
-                                         context_.dims.d,
-                                         stride(),
-                                         scores_.data(),
-                                         stride()});
+    multiply_panels(queries.data.data(), queries.stride(), queries.rows(), context_.dims.d, keys.transposed_keys,
+                    keys.rows(), scores_.data(), lambda_.data());
     for (std::int64_t r = 0; r < queries.rows(); ++r) finish_row(r, seen);
     return seen;
   }
 
-  RowBlock<T> queries, keys;
+  RowBlock<T> queries;
+  KeyBlock<T> keys;
 
  private:
   static constexpr T kHidden = -std::numeric_limits<T>::infinity();
@@ -87,8 +81,6 @@ class ScoreTile {
     const AttentionProblem& problem = context_.problem;
     const std::int64_t i = queries.begin + r, n = keys.rows();
     T* s = row(r);
-    const T lambda = static_cast<T>(context_.lambda[context_.dims.row(b_, h_, i)]);
-    for (std::int64_t j = 0; j < n; ++j) s[j] *= lambda;
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
     add_bias(i, s);
     if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
@@ -150,7 +142,7 @@ class ScoreTile {
 
   const ScoreContext& context_;
   std::int64_t b_ = 0, h_ = 0;
-  std::vector<T> transposed_keys_, scores_, cap_derivative_, dense_;
+  std::vector<T> lambda_, scores_, cap_derivative_, dense_;
   std::vector<std::int64_t> visible_;
 };
 

@@ -13,8 +13,8 @@ namespace {
 std::int64_t block_count(std::int64_t n, std::int64_t block) { return (n + block - 1) / block; }
 
 template <class T>
-void sweep_queries(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1,
-                   AttentionGradients& out, BiasAccumulator* slopes) {
+void sweep_queries(const GradientContext& context, const KeyBlocks<T>& key_blocks, std::int64_t b, std::int64_t h,
+                   std::int64_t i0, std::int64_t i1, AttentionGradients& out, BiasAccumulator* slopes) {
   const ScoreContext& scores = context.scores;
   const Dims& dims = scores.dims;
   GradientTile<T> tile(context);
@@ -22,24 +22,21 @@ void sweep_queries(const GradientContext& context, std::int64_t b, std::int64_t 
   tile.load_queries(b, h, i0, i1);
   const std::int64_t rows = i1 - i0, stride = padded(dims.d);
   std::vector<T> gathered(rows * stride, T(0));  // G_i = sum_j dx_ij k_j, so dQ = lambda G and dlambda = q.G
-  const Span keys = scores.visibility.reach(b, i0, i1);
-  for (std::int64_t j0 = keys.begin / kKeyBlock * kKeyBlock; j0 < keys.end; j0 += kKeyBlock) {
-    const std::int64_t j1 = std::min(j0 + kKeyBlock, dims.n_k);
-    if (scores.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
-    tile.load_keys(b, dims.kv_head(h), j0, j1);
-    if (!tile.compute()) continue;
-    const RowBlock<T>& key_block = tile.tile.keys;
-    accumulate(Product<T>{{tile.scaled_gradient(0), tile.tile.stride(), 1},
-                          key_block.data.data(),
-                          stride,
+  key_blocks.for_each(b, dims.kv_head(h), scores.visibility.reach(b, i0, i1), [&](const KeyBlock<T>& block) {
+    tile.load_keys(block);
+    if (!tile.compute()) return;
+    accumulate(Product<T>{{tile.scaled_gradient(0), block.stride(), 1},
+                          block.keys.data,
+                          block.keys.stride,
                           rows,
-                          j1 - j0,
+                          block.rows(),
                           stride,
                           gathered.data(),
                           stride},
-               key_block.finite);
-    for (std::int64_t r = 0; slopes && r < rows; ++r) slopes->add(b, h, i0 + r, j0, j1 - j0, tile.bias_gradient(r));
-  }
+               block.keys.finite);
+    for (std::int64_t r = 0; slopes && r < rows; ++r)
+      slopes->add(b, h, i0 + r, block.begin, block.rows(), tile.bias_gradient(r));
+  });
   for (std::int64_t r = 0; r < rows; ++r) {
     const std::int64_t row = dims.row(b, h, i0 + r);
     T* g = gathered.data() + r * stride;
@@ -54,19 +51,19 @@ void sweep_queries(const GradientContext& context, std::int64_t b, std::int64_t 
 }
 
 template <class T>
-void sweep_keys(const GradientContext& context, std::int64_t b, std::int64_t kv_head, std::int64_t j0, std::int64_t j1,
+void sweep_keys(const GradientContext& context, const KeyBlock<T>& block, std::int64_t b, std::int64_t kv_head,
                 AttentionGradients& out) {
   const ScoreContext& scores = context.scores;
   const Dims& dims = scores.dims;
   const bool values = context.upstream.output.present();
   GradientTile<T> tile(context);
-  tile.load_keys(b, kv_head, j0, j1);
-  const std::int64_t keys = j1 - j0, stride = padded(dims.d), value_stride = padded(dims.d_v);
+  tile.load_keys(block);
+  const std::int64_t keys = block.rows(), stride = padded(dims.d), value_stride = padded(dims.d_v);
   std::vector<T> key_gradient(keys * stride, T(0)), value_gradient(keys * value_stride, T(0));
   for (std::int64_t h = kv_head * dims.group(); h < (kv_head + 1) * dims.group(); ++h) {
     for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
       const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
-      if (scores.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
+      if (scores.visibility.tile(b, h, i0, i1, block.begin, block.end) == TileVisibility::none) continue;
       tile.load_queries(b, h, i0, i1);
       if (!tile.compute()) continue;
       const std::int64_t tile_stride = tile.tile.stride();
@@ -97,7 +94,7 @@ void sweep_keys(const GradientContext& context, std::int64_t b, std::int64_t kv_
     }
   }
   for (std::int64_t j = 0; j < keys; ++j) {
-    const std::int64_t row = (b * dims.kv_heads + kv_head) * dims.n_k + j0 + j;
+    const std::int64_t row = (b * dims.kv_heads + kv_head) * dims.n_k + block.begin + j;
     store(out.key, row * dims.d, dims.d, key_gradient.data() + j * stride);
     if (values) store(out.value, row * dims.d_v, dims.d_v, value_gradient.data() + j * value_stride);
   }
@@ -117,22 +114,22 @@ AttentionGradients softmax_backward(const AttentionProblem& problem, const RowSc
   BiasAccumulator* slopes = wants_bias && !bias_sums.rows_share() ? &bias_sums : nullptr;
   Executor& executor = executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const std::int64_t query_blocks = block_count(dims.n_q, kQueryBlock), key_blocks = block_count(dims.n_k, kKeyBlock);
+    const KeyBlocks<T> key_blocks(problem, {.keys = true, .transposed_values = upstream.output.present()});
+    const std::int64_t query_blocks = block_count(dims.n_q, kQueryBlock), blocks = key_blocks.count();
     executor.parallel_for(dims.batch * dims.heads * query_blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t i0 = (query_blocks - 1 - task % query_blocks) * kQueryBlock;
         const std::int64_t h = task / query_blocks % dims.heads, b = task / query_blocks / dims.heads;
-        sweep_queries<T>(context, b, h, i0, std::min(i0 + kQueryBlock, dims.n_q), out, slopes);
+        sweep_queries<T>(context, key_blocks, b, h, i0, std::min(i0 + kQueryBlock, dims.n_q), out, slopes);
       }
     });
-    executor.parallel_for(dims.batch * dims.kv_heads * key_blocks, [&](std::int64_t begin, std::int64_t end) {
+    executor.parallel_for(dims.batch * dims.kv_heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t j0 = task % key_blocks * kKeyBlock;
-        const std::int64_t kv_head = task / key_blocks % dims.kv_heads, b = task / key_blocks / dims.kv_heads;
-        sweep_keys<T>(context, b, kv_head, j0, std::min(j0 + kKeyBlock, dims.n_k), out);
+        const std::int64_t kv_head = task / blocks % dims.kv_heads, b = task / blocks / dims.kv_heads;
+        sweep_keys<T>(context, key_blocks.block(b, kv_head, task % blocks), b, kv_head, out);
       }
     });
-    if (wants_bias && bias_sums.rows_share()) sweep_shared_bias<T>(context, bias_sums);
+    if (wants_bias && bias_sums.rows_share()) sweep_shared_bias<T>(context, key_blocks, bias_sums);
   });
   if (wants_bias) out.bias = bias_sums.take();
   return out;

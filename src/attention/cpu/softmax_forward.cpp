@@ -28,18 +28,6 @@ void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& r
   }
 }
 
-template <class T>
-void fold_tile(MomentSet set, const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows) {
-  switch (set) {
-    case MomentSet::partition:
-      return fold_tile<MomentSet::partition>(context, tile, rows);
-    case MomentSet::entropy:
-      return fold_tile<MomentSet::entropy>(context, tile, rows);
-    case MomentSet::all:
-      return fold_tile<MomentSet::all>(context, tile, rows);
-  }
-}
-
 // y's keys added to x, for the same rows.
 template <class T>
 void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
@@ -61,8 +49,8 @@ void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
 }  // namespace
 
 template <class T>
-RowsResult<T> fold_keys(const ScoreContext& context, const SoftmaxPass& pass, std::int64_t b, std::int64_t h,
-                        std::int64_t i0, std::int64_t i1, Span keys) {
+RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass, std::int64_t b,
+                        std::int64_t h, std::int64_t i0, std::int64_t i1, Span range) {
   RowsResult<T> rows{b, h, i0, i1, std::vector<SoftmaxRecord<double>>(i1 - i0), {}, {}, 0};
   if (pass.groups) rows.groups.resize(i1 - i0);
   if (pass.values) {
@@ -71,26 +59,22 @@ RowsResult<T> fold_keys(const ScoreContext& context, const SoftmaxPass& pass, st
   }
   ScoreTile<T> tile(context);
   tile.load_queries(b, h, i0, i1);
-  RowBlock<T> values;
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
-  for (std::int64_t j0 = keys.begin / kKeyBlock * kKeyBlock; j0 < keys.end; j0 += kKeyBlock) {
-    const std::int64_t j1 = std::min(j0 + kKeyBlock, context.dims.n_k);
-    if (context.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
-    tile.load_keys(b, context.dims.kv_head(h), j0, j1);
-    tile.compute();
-    fold_tile(pass.moments, context, tile, rows);
-    if (!pass.values) continue;
-    values.load(context.problem.value, b, context.dims.kv_head(h), j0, j1);
+  keys.for_each(b, context.dims.kv_head(h), range, [&](const KeyBlock<T>& block) {
+    tile.load_keys(block);
+    if (tile.compute() == TileVisibility::none) return;
+    with_moments(pass.moments, [&]<MomentSet set>() { fold_tile<set>(context, tile, rows); });
+    if (!pass.values) return;
     accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
-                          values.data.data(),
-                          values.stride(),
+                          block.values.data,
+                          block.values.stride,
                           i1 - i0,
-                          j1 - j0,
-                          values.stride(),
+                          block.rows(),
+                          rows.output_stride,
                           rows.output.data(),
                           rows.output_stride},
-               values.finite);
-  }
+               block.values.finite);
+  });
   return rows;
 }
 
@@ -100,6 +84,7 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
   const Dims& dims = context.dims;
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   const std::int64_t splits = blocks == 1 ? std::max<std::int64_t>(1, (dims.n_k + kSplitKeys - 1) / kSplitKeys) : 1;
+  const KeyBlocks<T> key_blocks(context.problem, {.values = pass.values});
   std::vector<RowsResult<T>> pieces(splits > 1 ? dims.batch * dims.heads * splits : 0);
   Executor& executor = executor_of(context.problem);
 
@@ -111,7 +96,7 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
       const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
       Span keys = context.visibility.reach(b, i0, i1);
       if (splits > 1) keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
-      RowsResult<T> rows = fold_keys<T>(context, pass, b, h, i0, i1, keys);
+      RowsResult<T> rows = fold_keys(context, key_blocks, pass, b, h, i0, i1, keys);
       if (splits == 1)
         receive(rows);
       else
@@ -128,10 +113,10 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
   });
 }
 
-template RowsResult<float> fold_keys(const ScoreContext&, const SoftmaxPass&, std::int64_t, std::int64_t, std::int64_t,
-                                     std::int64_t, Span);
-template RowsResult<double> fold_keys(const ScoreContext&, const SoftmaxPass&, std::int64_t, std::int64_t, std::int64_t,
-                                      std::int64_t, Span);
+template RowsResult<float> fold_keys(const ScoreContext&, const KeyBlocks<float>&, const SoftmaxPass&, std::int64_t,
+                                     std::int64_t, std::int64_t, std::int64_t, Span);
+template RowsResult<double> fold_keys(const ScoreContext&, const KeyBlocks<double>&, const SoftmaxPass&, std::int64_t,
+                                      std::int64_t, std::int64_t, std::int64_t, Span);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<float>&)>&);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<double>&)>&);
 

@@ -14,15 +14,15 @@ struct RowOrigin {
 };
 
 template <class T>
-void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& origins, std::int64_t b, std::int64_t h,
-                 std::int64_t j0, std::int64_t j1, Tensor& out) {
+void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& origins, const KeyBlock<T>& block,
+                 std::int64_t b, std::int64_t h, Tensor& out) {
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
-  tile.load_keys(b, dims.kv_head(h), j0, j1);
-  std::vector<double> mass(j1 - j0, 0.0);
+  tile.load_keys(block);
+  std::vector<double> mass(block.rows(), 0.0);
   for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
-    if (context.visibility.tile(b, h, i0, i1, j0, j1) == TileVisibility::none) continue;
+    if (context.visibility.tile(b, h, i0, i1, block.begin, block.end) == TileVisibility::none) continue;
     tile.load_queries(b, h, i0, i1);
     tile.compute();
     for (std::int64_t r = 0; r < i1 - i0; ++r) {
@@ -30,10 +30,11 @@ void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& orig
       if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
       const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
       const T* s = tile.row(r);
-      for (std::int64_t j = 0; j < j1 - j0; ++j) mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
+      for (std::int64_t j = 0; j < block.rows(); ++j)
+        mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
     }
   }
-  store(out, (b * dims.heads + h) * dims.n_k + j0, j1 - j0, mass.data());
+  store(out, (b * dims.heads + h) * dims.n_k + block.begin, block.rows(), mass.data());
 }
 
 }  // namespace
@@ -47,13 +48,13 @@ Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& 
     origins[row] = {keys.m, log_partition(with_sink(problem, row / dims.n_q % dims.heads, keys)) - keys.m};
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
-  const std::int64_t blocks = (dims.n_k + kKeyBlock - 1) / kKeyBlock;
   with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> key_blocks(problem, {});
+    const std::int64_t blocks = key_blocks.count();
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t j0 = task % blocks * kKeyBlock;
-        sum_columns<T>(context, origins, task / blocks / dims.heads, task / blocks % dims.heads, j0,
-                       std::min(j0 + kKeyBlock, dims.n_k), out);
+        const std::int64_t h = task / blocks % dims.heads, b = task / blocks / dims.heads;
+        sum_columns<T>(context, origins, key_blocks.block(b, dims.kv_head(h), task % blocks), b, h, out);
       }
     });
   });

@@ -5,6 +5,7 @@
 #include <cstdint>
 
 #include "attention/cpu/exp.hpp"
+#include "attention/cpu/kernels.hpp"
 #include "attention/visibility.hpp"
 #include "isentropic/key_groups.hpp"
 
@@ -22,7 +23,7 @@ inline T sum_of_lanes(const T (&lanes)[kLanes]) {
 
 // The largest of n scores (a multiple of kLanes); NaN is passed over here and shows up in the sums.
 template <class T>
-inline T row_maximum(const T* s, std::int64_t n) {
+inline T portable_row_maximum(const T* s, std::int64_t n) {
   T lanes[kLanes];
   std::fill_n(lanes, kLanes, -std::numeric_limits<T>::infinity());
   for (std::int64_t j = 0; j < n; j += kLanes)
@@ -32,7 +33,7 @@ inline T row_maximum(const T* s, std::int64_t n) {
 
 // s becomes e^{s - m}; returns its sums.
 template <MomentSet set, class T>
-inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
+inline SoftmaxMoments<T> portable_exponentiate(T* s, std::int64_t n, T m) {
   T z[kLanes] = {}, u[kLanes] = {}, w[kLanes] = {}, c[kLanes] = {};
   for (std::int64_t j = 0; j < n; j += kLanes) {
     for (int l = 0; l < kLanes; ++l) {
@@ -49,6 +50,36 @@ inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
     }
   }
   return {sum_of_lanes(z), sum_of_lanes(u), sum_of_lanes(w), sum_of_lanes(c)};
+}
+
+template <class T>
+inline T row_maximum(const T* s, std::int64_t n) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().row_maximum(s, n);
+  else
+    return portable_row_maximum(s, n);
+}
+
+template <MomentSet set, class T>
+inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().exponentiate(set, s, n, m);
+  else
+    return portable_exponentiate<set>(s, n, m);
+}
+
+// Calls f.operator()<set>() with the set as a constant.
+template <class F>
+decltype(auto) with_moments(MomentSet set, F&& f) {
+  switch (set) {
+    case MomentSet::partition:
+      return f.template operator()<MomentSet::partition>();
+    case MomentSet::entropy:
+      return f.template operator()<MomentSet::entropy>();
+    case MomentSet::all:
+      break;
+  }
+  return f.template operator()<MomentSet::all>();
 }
 
 // Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`,

@@ -15,8 +15,8 @@ double tolerance(std::int64_t visible) {
 }
 
 template <class T>
-void solve_rows(const ScoreContext& context, RowScales& scales, std::int64_t b, std::int64_t h, std::int64_t i0,
-                std::int64_t i1) {
+void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, RowScales& scales, std::int64_t b,
+                std::int64_t h, std::int64_t i0, std::int64_t i1) {
   const Dims& dims = context.dims;
   const std::int64_t base = dims.row(b, h, 0);
   std::vector<EntropySolver> solvers;
@@ -32,7 +32,8 @@ void solve_rows(const ScoreContext& context, RowScales& scales, std::int64_t b, 
     if (first == i1 - i0) break;
     const auto last = solvers.rend() - std::find_if(solvers.rbegin(), solvers.rend(), active);
     const Span keys = context.visibility.reach(b, i0 + first, i0 + last);
-    const RowsResult<T> rows = fold_keys<T>(context, {MomentSet::all, false, false}, b, h, i0 + first, i0 + last, keys);
+    const RowsResult<T> rows =
+        fold_keys<T>(context, key_blocks, {MomentSet::all, false, false}, b, h, i0 + first, i0 + last, keys);
     for (std::int64_t r = first; r < last; ++r) {
       if (!solvers[r].active()) continue;
       const SoftmaxRecord<double>& record = rows.records[r - first];
@@ -54,12 +55,14 @@ void solve_wanted_entropy(const AttentionProblem& problem, RowScales& scales) {
   scales.status.assign(dims.rows(), WantedEntropyStatus::not_converged);
   scales.iterations.assign(dims.rows(), 0);
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
-  executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
-    for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t i0 = task % blocks * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
-      const std::int64_t h = task / blocks % dims.heads, b = task / blocks / dims.heads;
-      with_compute_type(problem.query.type, [&]<class T>() { solve_rows<T>(context, scales, b, h, i0, i1); });
-    }
+  with_compute_type(problem.query.type, [&]<class T>() {
+    const KeyBlocks<T> key_blocks(problem, {});
+    executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t task = begin; task < end; ++task) {
+        const std::int64_t i0 = task % blocks * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
+        solve_rows<T>(context, key_blocks, scales, task / blocks / dims.heads, task / blocks % dims.heads, i0, i1);
+      }
+    });
   });
 }
 

@@ -1,0 +1,21 @@
+// The instruction sets the kernels were built for, in order of preference.
+//
+// The environment variable ISENTROPIC_ISA forces one by name; it is read once, by the first call that needs kernels.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "isentropic/export.hpp"
+
+namespace isentropic {
+
+struct InstructionSet {
+  std::string name;
+  bool supported;  // this CPU can run it
+  bool active;     // it is the one in use
+};
+
+ISENTROPIC_API std::vector<InstructionSet> instruction_sets();
+
+}  // namespace isentropic

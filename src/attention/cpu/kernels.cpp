@@ -1,0 +1,70 @@
+#include "attention/cpu/kernels.hpp"
+
+#include <cstdlib>
+
+#include "attention/cpu/gradient_row.hpp"
+#include "attention/cpu/kernels_highway.hpp"
+#include "attention/cpu/products.hpp"
+#include "attention/cpu/softmax_row.hpp"
+#include "isentropic/kernels.hpp"
+
+namespace isentropic {
+namespace {
+
+constexpr Kernels kPortable = {
+    "portable",
+    [] { return true; },
+    [](const Product<float>& x, Store store) {
+      return store == Store::accumulate ? portable_product<Store::accumulate>(x)
+                                        : portable_product<Store::overwrite>(x);
+    },
+    [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
+    [](MomentSet set, float* s, std::int64_t n, float m) {
+      return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, m); });
+    },
+    [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },
+};
+
+const Kernels& kernels_named(const std::string& name) {
+  std::string known;
+  for (const Kernels* kernels : kernel_list()) {
+    if (name == kernels->name) {
+      if (!kernels->supported()) throw Error("instruction set", "'" + name + "'", "one that this CPU can run");
+      return *kernels;
+    }
+    known += (known.empty() ? "" : ", ") + std::string(kernels->name);
+  }
+  throw Error("instruction set", "'" + name + "'", "one of " + known);
+}
+
+const Kernels& chosen_kernels() {
+  if (const char* forced = std::getenv("ISENTROPIC_ISA"); forced && *forced) return kernels_named(forced);
+  for (const Kernels* kernels : kernel_list())
+    if (kernels->supported()) return *kernels;
+  return kPortable;
+}
+
+}  // namespace
+
+const std::vector<const Kernels*>& kernel_list() {
+  static const std::vector<const Kernels*> list = [] {
+    std::vector<const Kernels*> out = highway_kernels();
+    out.push_back(&kPortable);
+    return out;
+  }();
+  return list;
+}
+
+const Kernels& active_kernels() {
+  static const Kernels& active = chosen_kernels();
+  return active;
+}
+
+std::vector<InstructionSet> instruction_sets() {
+  std::vector<InstructionSet> out;
+  for (const Kernels* kernels : kernel_list())
+    out.push_back({kernels->name, kernels->supported(), kernels == &active_kernels()});
+  return out;
+}
+
+}  // namespace isentropic

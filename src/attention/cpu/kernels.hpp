@@ -1,0 +1,39 @@
+// The inner loops of the float32 passes, one set for each instruction set.
+//
+// The list is in order of preference and ends in plain C++ that runs anywhere. The first set that the CPU can run is
+// taken; the environment variable ISENTROPIC_ISA names another one. An unknown or unsupported name is an Error at the
+// first call that needs kernels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "isentropic/attention.hpp"
+
+namespace isentropic {
+
+template <class T>
+struct Product;
+enum class Store : std::uint8_t { overwrite, accumulate };
+
+struct Kernels {
+  const char* name;  // "avx512", "avx2", "portable"
+  bool (*supported)();
+
+  // products.hpp
+  void (*product)(const Product<float>&, Store);
+  // softmax_row.hpp
+  float (*row_maximum)(const float* s, std::int64_t n);
+  SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float m);
+  // gradient_row.hpp
+  void (*gradient_row)(const RowConstants& row, std::int64_t n, float* s, float* dp);
+};
+
+// Every set that was built, supported here or not.
+const std::vector<const Kernels*>& kernel_list();
+
+// The set in use.
+const Kernels& active_kernels();
+
+}  // namespace isentropic

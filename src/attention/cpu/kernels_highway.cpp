@@ -1,0 +1,245 @@
+// The inner loops on Highway vectors, compiled once for each instruction set. Highway serves as headers alone: the
+// choice among the sets is made in kernels.cpp.
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "attention/cpu/kernels_highway.cpp"
+#include <hwy/foreach_target.h>
+// foreach_target.h comes before highway.h, which each pass includes anew.
+#include <hwy/highway.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "attention/cpu/exp.hpp"
+#include "attention/cpu/kernels_highway.hpp"
+#include "attention/cpu/products.hpp"
+
+HWY_BEFORE_NAMESPACE();
+namespace isentropic {
+namespace HWY_NAMESPACE {
+namespace hn = hwy::HWY_NAMESPACE;
+
+using Tag = hn::ScalableTag<float>;
+using Vector = hn::Vec<Tag>;
+
+HWY_INLINE std::int64_t lanes() { return static_cast<std::int64_t>(hn::Lanes(Tag())); }
+
+// ---- Products ----
+
+// kRows x kCols vectors of sums stay in registers: 6 x 4 fills the 32 of AVX-512, 6 x 2 the 16 of AVX2.
+template <int kRows, int kCols, Store store, bool kSkipZeros>
+HWY_INLINE void product_tile(const Product<float>& x, std::int64_t r0, std::int64_t c0) {
+  const Tag tag;
+  const std::int64_t n = lanes();
+  Vector sum[kRows][kCols];
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kCols; ++c) sum[r][c] = hn::Zero(tag);
+  const float *b = x.b + c0, *w = x.weights.data + r0 * x.weights.row_stride;
+  for (std::int64_t i = 0; i < x.inner; ++i, b += x.b_stride, w += x.weights.inner_stride) {
+    if (kSkipZeros && *w == 0.0f) continue;
+    Vector row[kCols];
+    for (int c = 0; c < kCols; ++c) row[c] = hn::LoadU(tag, b + c * n);
+    for (int r = 0; r < kRows; ++r) {
+      const Vector weight = hn::Set(tag, w[r * x.weights.row_stride]);
+      for (int c = 0; c < kCols; ++c) sum[r][c] = hn::MulAdd(weight, row[c], sum[r][c]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r) {
+    const Vector factor = hn::Set(tag, x.row_factor ? x.row_factor[r0 + r] : 1.0f);
+    float* out = x.out + (r0 + r) * x.out_stride + c0;
+    for (int c = 0; c < kCols; ++c) {
+      Vector value = sum[r][c];
+      if (store == Store::accumulate)
+        value = hn::Add(hn::LoadU(tag, out + c * n), value);
+      else if (x.row_factor)
+        value = hn::Mul(value, factor);
+      hn::StoreU(value, tag, out + c * n);
+    }
+  }
+}
+
+template <int kRows, Store store, bool kSkipZeros = false>
+HWY_INLINE void product_columns(const Product<float>& x, std::int64_t r0, std::int64_t c0, std::int64_t vectors) {
+  switch (vectors) {
+    case 4:
+      return product_tile<kRows, 4, store, kSkipZeros>(x, r0, c0);
+    case 3:
+      return product_tile<kRows, 3, store, kSkipZeros>(x, r0, c0);
+    case 2:
+      return product_tile<kRows, 2, store, kSkipZeros>(x, r0, c0);
+    default:
+      return product_tile<kRows, 1, store, kSkipZeros>(x, r0, c0);
+  }
+}
+
+// Columns outside, rows inside: a panel of B stays in the nearest cache while all rows pass over it.
+template <Store store>
+void product_all(const Product<float>& x) {
+  constexpr std::int64_t kRows = 6;
+  const std::int64_t n = lanes(), widest = n >= 16 ? 4 : 2;
+  for (std::int64_t c = 0; c < x.cols;) {
+    const std::int64_t vectors = std::min(widest, (x.cols - c) / n);
+    std::int64_t r = 0;
+    for (; x.skip_zero_weights && r < x.rows; ++r) product_columns<1, store, true>(x, r, c, vectors);
+    for (; r + kRows <= x.rows; r += kRows) product_columns<kRows, store>(x, r, c, vectors);
+    for (; r + 2 <= x.rows; r += 2) product_columns<2, store>(x, r, c, vectors);
+    for (; r < x.rows; ++r) product_columns<1, store>(x, r, c, vectors);
+    c += vectors * n;
+  }
+}
+
+void Product_(const Product<float>& x, Store store) {
+  if (store == Store::accumulate)
+    product_all<Store::accumulate>(x);
+  else
+    product_all<Store::overwrite>(x);
+}
+
+// ---- Rows ----
+
+// e^x for x <= 0 as exp.hpp has it: x = k log 2 + r, a polynomial in r, times 2^k; exactly 0 at and below the floor.
+// Coefficients of expf in the Cephes library (S. Moshier); with fused steps at most 2 units in the last place.
+HWY_INLINE Vector exp_not_positive(Vector x) {
+  const Tag tag;
+  const hn::RebindToSigned<Tag> integers;
+  const Vector shift = hn::Set(tag, 12582912.0f);
+  const Vector shifted = hn::MulAdd(x, hn::Set(tag, 1.44269504f), shift);
+  const Vector k = hn::Sub(shifted, shift);
+  Vector r = hn::NegMulAdd(k, hn::Set(tag, 0.693359375f), x);
+  r = hn::NegMulAdd(k, hn::Set(tag, -2.12194440e-4f), r);
+  Vector p = hn::Set(tag, 1.9875691500e-4f);
+  p = hn::MulAdd(p, r, hn::Set(tag, 1.3981999507e-3f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 8.3334519073e-3f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 4.1665795894e-2f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 1.6666665459e-1f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 5.0000001201e-1f));
+  p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(tag, 1.0f)));
+  // The integer k sits in the low bits of `shifted`: moved into the exponent, it multiplies by 2^k.
+  const auto power = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
+  const Vector scaled = hn::BitCast(tag, hn::Add(hn::BitCast(integers, p), power));
+  // NaN must pass: integer arithmetic on its bits may not be trusted to keep it.
+  const Vector value = hn::IfThenElse(hn::IsNaN(x), x, scaled);
+  return hn::IfThenZeroElse(hn::Le(x, hn::Set(tag, kExpFloor<float>)), value);
+}
+
+float RowMaximum(const float* s, std::int64_t n) {
+  const Tag tag;
+  const std::int64_t step = lanes();
+  Vector highest = hn::Set(tag, -std::numeric_limits<float>::infinity());
+  for (std::int64_t j = 0; j < n; j += step) {
+    const Vector x = hn::LoadU(tag, s + j);
+    highest = hn::IfThenElse(hn::Gt(x, highest), x, highest);  // NaN is passed over
+  }
+  return hn::GetLane(hn::MaxOfLanes(tag, highest));
+}
+
+template <MomentSet set>
+HWY_INLINE SoftmaxMoments<float> exponentiate(float* s, std::int64_t n, float m) {
+  const Tag tag;
+  const std::int64_t step = lanes();
+  const Vector maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
+  // Two chains of sums hide the latency of the additions.
+  SoftmaxMoments<Vector> sums[2];
+  for (auto& part : sums) part = {hn::Zero(tag), hn::Zero(tag), hn::Zero(tag), hn::Zero(tag)};
+  const auto fold = [&](std::int64_t j, SoftmaxMoments<Vector>& part) HWY_ATTR {
+    Vector t = hn::Sub(hn::LoadU(tag, s + j), maximum);
+    t = hn::IfThenElse(hn::Lt(t, floor), floor, t);
+    const Vector e = exp_not_positive(t);
+    hn::StoreU(e, tag, s + j);
+    part.z = hn::Add(part.z, e);
+    if (set != MomentSet::partition) {
+      const Vector te = hn::Mul(t, e);
+      part.u = hn::Add(part.u, te);
+      if (set == MomentSet::all) {
+        part.w = hn::MulAdd(t, te, part.w);
+        part.c = hn::MulAdd(e, e, part.c);
+      }
+    }
+  };
+  std::int64_t j = 0;
+  for (; j + 2 * step <= n; j += 2 * step) {
+    fold(j, sums[0]);
+    fold(j + step, sums[1]);
+  }
+  for (; j < n; j += step) fold(j, sums[0]);
+  const auto total = [&](Vector x, Vector y) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(tag, hn::Add(x, y))); };
+  return {total(sums[0].z, sums[1].z), total(sums[0].u, sums[1].u), total(sums[0].w, sums[1].w),
+          total(sums[0].c, sums[1].c)};
+}
+
+SoftmaxMoments<float> Exponentiate(MomentSet set, float* s, std::int64_t n, float m) {
+  switch (set) {
+    case MomentSet::partition:
+      return exponentiate<MomentSet::partition>(s, n, m);
+    case MomentSet::entropy:
+      return exponentiate<MomentSet::entropy>(s, n, m);
+    case MomentSet::all:
+      break;
+  }
+  return exponentiate<MomentSet::all>(s, n, m);
+}
+
+void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {
+  const Tag tag;
+  const std::int64_t step = lanes();
+  const auto constant = [&](double x) HWY_ATTR { return hn::Set(tag, static_cast<float>(x)); };
+  const Vector m = constant(row.max_score), log_partition = constant(row.log_partition),
+               mean = constant(row.mean_score);
+  const Vector gate = constant(row.gate), base = constant(row.base);
+  const Vector a1 = constant(row.a1), a2 = constant(row.a2), a3 = constant(row.a3);
+  const Vector hidden = hn::Set(tag, -std::numeric_limits<float>::infinity());
+  const auto differentiate = [&](float* scores, float* gradient) HWY_ATTR {
+    const Vector score = hn::LoadU(tag, scores);
+    const auto seen = hn::Ne(score, hidden);
+    const Vector x = hn::Sub(score, m);
+    const Vector p = hn::IfThenElseZero(seen, exp_not_positive(hn::Sub(x, log_partition)));
+    const Vector t = hn::IfThenElseZero(seen, hn::Sub(x, mean));
+    Vector inner = hn::MulAdd(gate, hn::LoadU(tag, gradient), base);
+    inner = hn::MulAdd(hn::MulAdd(a2, t, a1), t, inner);
+    inner = hn::MulAdd(a3, p, inner);
+    hn::StoreU(hn::IfThenZeroElse(hn::Eq(p, hn::Zero(tag)), hn::Mul(p, inner)), tag, gradient);
+    hn::StoreU(p, tag, scores);
+  };
+  std::int64_t j = 0;
+  for (; j + step <= n; j += step) differentiate(s + j, dp + j);
+  if (j == n) return;
+  float last_scores[HWY_MAX_BYTES / sizeof(float)] = {}, last_gradient[HWY_MAX_BYTES / sizeof(float)] = {};
+  std::copy(s + j, s + n, last_scores);
+  std::copy(dp + j, dp + n, last_gradient);
+  differentiate(last_scores, last_gradient);
+  std::copy(last_scores, last_scores + (n - j), s + j);
+  std::copy(last_gradient, last_gradient + (n - j), dp + j);
+}
+
+}  // namespace HWY_NAMESPACE
+}  // namespace isentropic
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace isentropic {
+namespace {
+
+#if HWY_ARCH_X86
+bool has_avx512() {
+  return __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+         __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw");
+}
+bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
+
+constexpr Kernels kAvx512 = {"avx512",           has_avx512,           N_AVX3::Product_,
+                             N_AVX3::RowMaximum, N_AVX3::Exponentiate, N_AVX3::GradientRow};
+constexpr Kernels kAvx2 = {
+    "avx2", has_avx2, N_AVX2::Product_, N_AVX2::RowMaximum, N_AVX2::Exponentiate, N_AVX2::GradientRow};
+#endif
+
+}  // namespace
+
+std::vector<const Kernels*> highway_kernels() {
+#if HWY_ARCH_X86
+  return {&kAvx512, &kAvx2};
+#else
+  return {};
+#endif
+}
+
+}  // namespace isentropic
+#endif

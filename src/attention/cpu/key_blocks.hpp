@@ -1,0 +1,143 @@
+// Keys and values in blocks of kKeyBlock, packed once for a pass and shared by all its tasks and query heads.
+//
+// Transposed blocks lie in panels of kPanel columns, [panel][width][kPanel]: a panel fits the nearest cache, and rows
+// of scores are products with it. Row-major blocks are read in place when type and width allow, else converted and
+// padded. The memory is that of keys and values once more, linear in n.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "attention/cpu/blocks.hpp"
+#include "attention/visibility.hpp"
+
+namespace isentropic {
+
+inline constexpr std::int64_t kPanel = 64;
+
+// Rows of a packed tensor as products read them: [rows, stride], width rounded up to kPad.
+template <class T>
+struct PackedRows {
+  const T* data = nullptr;
+  std::int64_t stride = 0;
+  bool finite = true;
+};
+
+template <class T>
+struct KeyBlock {
+  std::int64_t begin = 0, end = 0;
+  const T* transposed_keys = nullptr;    // panels; rows of scores are products with them
+  const T* transposed_values = nullptr;  // likewise for d loss / d weights
+  PackedRows<T> keys, values;
+
+  std::int64_t rows() const { return end - begin; }
+  std::int64_t stride() const { return padded(rows()); }
+};
+
+// scores[r, j] = factor_r sum_c rows[r, c] panels[c, j] for the keys of a block.
+template <class T>
+void multiply_panels(const T* rows, std::int64_t row_stride, std::int64_t count, std::int64_t width, const T* panels,
+                     std::int64_t keys, T* out, const T* row_factor = nullptr) {
+  for (std::int64_t j = 0; j < padded(keys); j += kPanel)
+    product<Store::overwrite>(Product<T>{{rows, row_stride, 1},
+                                         panels + j * width,
+                                         kPanel,
+                                         count,
+                                         width,
+                                         std::min(kPanel, padded(keys) - j),
+                                         out + j,
+                                         padded(keys),
+                                         row_factor});
+}
+
+// What a pass reads.
+struct KeyNeeds {
+  bool keys = false;               // row-major keys, for dQ
+  bool values = false;             // row-major values, for the output
+  bool transposed_values = false;  // for d loss / d weights
+};
+
+template <class T>
+class KeyBlocks {
+ public:
+  KeyBlocks(const AttentionProblem& problem, const KeyNeeds& needs) : problem_(problem), dims_(problem), needs_(needs) {
+    blocks_.resize(dims_.batch * dims_.kv_heads * count());
+    storage_.resize(blocks_.size());
+    executor_of(problem).parallel_for(std::ssize(blocks_), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t index = begin; index < end; ++index) pack(index);
+    });
+  }
+
+  std::int64_t count() const { return (dims_.n_k + kKeyBlock - 1) / kKeyBlock; }
+  const KeyBlock<T>& block(std::int64_t b, std::int64_t kv_head, std::int64_t index) const {
+    return blocks_[(b * dims_.kv_heads + kv_head) * count() + index];
+  }
+
+  // f(block) for the blocks that hold keys of the range.
+  template <class F>
+  void for_each(std::int64_t b, std::int64_t kv_head, Span range, F f) const {
+    for (std::int64_t index = range.begin / kKeyBlock; index * kKeyBlock < range.end; ++index)
+      f(block(b, kv_head, index));
+  }
+
+ private:
+  struct Storage {
+    RowBlock<T> keys, values;
+    std::vector<T> transposed_keys, transposed_values;
+  };
+
+  void pack(std::int64_t index) {
+    const std::int64_t b = index / count() / dims_.kv_heads, head = index / count() % dims_.kv_heads;
+    KeyBlock<T>& block = blocks_[index];
+    Storage& storage = storage_[index];
+    block.begin = index % count() * kKeyBlock;
+    block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
+    const Feature feature = feature_of(problem_.map);
+    block.keys = rows(problem_.key, b, head, block, feature, storage.keys);
+    block.transposed_keys = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
+    if (needs_.values || needs_.transposed_values)
+      block.values = rows(problem_.value, b, head, block, Feature::identity, storage.values);
+    if (needs_.transposed_values)
+      block.transposed_values = transpose(block.values, block.rows(), dims_.d_v, storage.transposed_values);
+    // What was only a step on the way is not kept.
+    if (!needs_.keys) storage.keys = {}, block.keys.data = nullptr;
+    if (!needs_.values) storage.values = {}, block.values.data = nullptr;
+  }
+
+  // In place where the memory already is what products read.
+  static PackedRows<T> rows(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block,
+                            Feature feature, RowBlock<T>& storage) {
+    const std::int64_t width = view.shape[3];
+    if (view.type == DTypeOf<T>::value && width % kPad == 0 && feature == Feature::identity) {
+      PackedRows<T> out{
+          static_cast<const T*>(view.data) + b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2],
+          view.stride[2], true};
+      for (std::int64_t r = 0; r < block.rows() && out.finite; ++r)
+        out.finite = all_finite(out.data + r * out.stride, width);
+      return out;
+    }
+    storage.load(view, b, head, block.begin, block.end);
+    storage.apply(feature);
+    return {storage.data.data(), storage.stride(), storage.finite};
+  }
+
+  static const T* transpose(const PackedRows<T>& rows, std::int64_t count, std::int64_t width, std::vector<T>& out) {
+    const std::int64_t panels = (count + kPanel - 1) / kPanel;
+    out.assign(static_cast<std::size_t>(panels * kPanel * width), T(0));
+    for (std::int64_t panel = 0; panel < panels; ++panel) {
+      T* to = out.data() + panel * kPanel * width;
+      const std::int64_t here = std::min(kPanel, count - panel * kPanel);
+      for (std::int64_t c = 0; c < width; ++c)
+        for (std::int64_t r = 0; r < here; ++r) to[c * kPanel + r] = rows.data[(panel * kPanel + r) * rows.stride + c];
+    }
+    return out.data();
+  }
+
+  const AttentionProblem& problem_;
+  Dims dims_;
+  KeyNeeds needs_;
+  std::vector<KeyBlock<T>> blocks_;
+  std::vector<Storage> storage_;
+};
+
+}  // namespace isentropic

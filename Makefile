@@ -1,6 +1,6 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run test bench asan tsan format clean help configure packages
+.PHONY: build run test bench peers asan tsan format clean help configure packages
 .DEFAULT_GOAL := build
 
 packages:
@@ -20,8 +20,16 @@ test: build
 	@tools/run-tests cpu $(JOBS)
 
 bench: configure
-	@cmake --build --preset cpu -j $(JOBS) --target isentropic-bench
-	build/bin/isentropic-bench
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
+	build/bin/isentropic bench attention
+
+# PyTorch in an environment of its own. Waiting threads sleep: two pools of them share the cores here.
+peers: configure
+	@tools/require-packages python3-venv
+	@test -x build/peers/venv/bin/python || python3 -m venv build/peers/venv
+	@build/peers/venv/bin/pip install -q -r bench/peers/requirements.txt
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic_peers
+	OMP_WAIT_POLICY=passive build/peers/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 
 asan tsan: packages
 	@cmake --preset $@ >/dev/null
@@ -37,6 +45,7 @@ help:
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
 	@echo 'make test     build, run every test'
 	@echo 'make bench    build, run the benchmarks'
+	@echo 'make peers    compare with PyTorch in one run (installs it into build/peers)'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
 	@echo 'make format   format the sources with clang-format'

@@ -3,6 +3,7 @@
 // The environment variable ISENTROPIC_ISA forces one by name; it is read once, by the first call that needs kernels.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -17,5 +18,9 @@ struct InstructionSet {
 };
 
 ISENTROPIC_API std::vector<InstructionSet> instruction_sets();
+
+// Runs float32 multiply-adds of the active set that never leave the registers, on the calling thread, and returns how
+// many operations that was: timing it gives the peak that kernels are measured against.
+ISENTROPIC_API double fma_burst(std::int64_t rounds);
 
 }  // namespace isentropic

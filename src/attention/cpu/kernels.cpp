@@ -11,6 +11,17 @@
 namespace isentropic {
 namespace {
 
+double portable_fma_burst(std::int64_t rounds) {
+  using Vector = detail::Lanes<float>::Type;
+  Vector sums[12];
+  for (int chain = 0; chain < 12; ++chain) sums[chain] = Vector{} + static_cast<float>(chain);
+  for (std::int64_t round = 0; round < rounds; ++round)
+    for (Vector& sum : sums) sum = sum * 0.999f + 0.001f;
+  volatile float kept = 0;
+  for (const Vector& sum : sums) kept = kept + sum[0];
+  return 2.0 * 12 * detail::Lanes<float>::kCount * static_cast<double>(rounds);
+}
+
 constexpr Kernels kPortable = {
     "portable",
     [] { return true; },
@@ -22,6 +33,7 @@ constexpr Kernels kPortable = {
     [](MomentSet set, float* s, std::int64_t n, float m) {
       return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, m); });
     },
+    portable_fma_burst,
     [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },
 };
 
@@ -66,5 +78,7 @@ std::vector<InstructionSet> instruction_sets() {
     out.push_back({kernels->name, kernels->supported(), kernels == &active_kernels()});
   return out;
 }
+
+double fma_burst(std::int64_t rounds) { return active_kernels().fma_burst(rounds); }
 
 }  // namespace isentropic

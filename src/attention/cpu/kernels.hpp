@@ -26,6 +26,9 @@ struct Kernels {
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float m);
+  // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
+  // Returns the number of operations done.
+  double (*fma_burst)(std::int64_t rounds);
   // gradient_row.hpp
   void (*gradient_row)(const RowConstants& row, std::int64_t n, float* s, float* dp);
 };

@@ -1,0 +1,197 @@
+#include "bench/attention_bench.hpp"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <random>
+
+#include "isentropic/attention.hpp"
+#include "isentropic/kernels.hpp"
+
+namespace isentropic::bench {
+namespace {
+
+double seconds_of(const std::function<void()>& work) {
+  const auto start = std::chrono::steady_clock::now();
+  work();
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+double median(std::vector<double> values) {
+  const auto middle = values.begin() + std::ssize(values) / 2;
+  std::nth_element(values.begin(), middle, values.end());
+  return *middle;
+}
+
+// Random queries, keys and values, and the same numbers in bfloat16.
+struct Inputs {
+  std::int64_t heads, n, d;
+  std::vector<float> wide[3];
+  std::vector<bfloat16> narrow[3];
+
+  Inputs(std::int64_t heads_, std::int64_t n_, std::int64_t d_) : heads(heads_), n(n_), d(d_) {
+    std::mt19937 generator(7);
+    std::normal_distribution<float> normal;
+    for (int part = 0; part < 3; ++part) {
+      for (std::int64_t x = 0; x < heads * n * d; ++x) {
+        narrow[part].push_back(to_bfloat16(normal(generator)));
+        wide[part].push_back(to_float(narrow[part].back()));
+      }
+    }
+  }
+
+  AttentionProblem problem(bool bfloat, bool causal) const {
+    const Shape shape{1, heads, n, d};
+    const auto view = [&](int part) {
+      return bfloat ? View(narrow[part].data(), shape) : View(wide[part].data(), shape);
+    };
+    return {.query = view(0), .key = view(1), .value = view(2), .mask = causal ? Mask::causal() : Mask::none()};
+  }
+};
+
+// The last row of head 0, formed naively in double, against what the library says.
+void verify(const Inputs& in, const AttentionResult& result, const std::string& what) {
+  const std::int64_t i = in.n - 1;
+  std::vector<double> p(static_cast<std::size_t>(in.n));
+  double highest = -INFINITY, z = 0, entropy = 0, output = 0;
+  for (std::int64_t j = 0; j < in.n; ++j) {
+    p[j] = 0;
+    for (std::int64_t c = 0; c < in.d; ++c)
+      p[j] += static_cast<double>(in.wide[0][i * in.d + c]) * static_cast<double>(in.wide[1][j * in.d + c]);
+    p[j] /= std::sqrt(static_cast<double>(in.d));
+    highest = std::max(highest, p[j]);
+  }
+  for (double& x : p) z += x = std::exp(x - highest);
+  for (std::int64_t j = 0; j < in.n; ++j) {
+    entropy -= p[j] / z * std::log(p[j] / z);
+    output += p[j] / z * static_cast<double>(in.wide[2][j * in.d]);
+  }
+  const double tolerance = result.output.type() == DType::bfloat16 ? 4e-3 : 1e-4;
+  if (!(std::abs(result.statistics.entropy.at({0, 0, i}) - entropy) < 1e-4) ||
+      !(std::abs(result.output.at({0, 0, i, 0}) - output) < tolerance))
+    throw Error("answer of " + what, "wrong", "that of a plain computation; not timed");
+}
+
+// Value gradients sum over keys to the upstream gradients summed over rows, because weights sum to one.
+void verify(const AttentionUpstream& upstream, const Tensor& upstream_tensor, const AttentionGradients& gradients) {
+  const auto total = [](const Tensor& tensor) {
+    double sum = 0, size = 0;
+    for (double x : tensor.to_doubles()) sum += x, size += std::abs(x);
+    return std::pair(sum, size);
+  };
+  const auto [expected, expected_size] = total(upstream_tensor);
+  const auto [met, met_size] = total(gradients.value);
+  if (!upstream.output.present() || !(std::abs(met - expected) < 1e-3 * (1 + expected_size)))
+    throw Error("gradient of the values", std::to_string(met), std::to_string(expected) + "; not timed");
+}
+
+struct Variant {
+  Timing timing;
+  double operations;
+  std::function<void()> work;
+};
+
+// Rounds over all variants until each has had its time; at least three rounds.
+std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double peak) {
+  std::vector<std::vector<double>> times(variants.size());
+  double spent = 0;
+  for (int round = 0; round < 3 || (spent < seconds * static_cast<double>(variants.size()) && round < 50); ++round)
+    for (std::size_t v = 0; v < variants.size(); ++v) {
+      times[v].push_back(seconds_of(variants[v].work));
+      spent += times[v].back();
+    }
+  std::vector<Timing> out;
+  for (std::size_t v = 0; v < variants.size(); ++v) {
+    Timing timing = variants[v].timing;
+    timing.seconds = median(times[v]);
+    timing.gflops = variants[v].operations / timing.seconds * 1e-9;
+    timing.peak_fraction = timing.gflops / peak;
+    out.push_back(timing);
+  }
+  return out;
+}
+
+std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds, double peak) {
+  const std::string dtype = bfloat ? "bfloat16" : "float32";
+  const AttentionProblem none = in.problem(bfloat, causal);
+  AttentionProblem entropy = none, all = none;
+  entropy.statistics = Statistics::of({Statistic::log_partition, Statistic::entropy});
+  all.statistics = Statistics::all();
+  const AttentionResult forward = attention(all);
+  verify(in, forward, dtype + " n = " + std::to_string(in.n) + " d = " + std::to_string(in.d));
+  const AttentionUpstream upstream{.output = forward.output};
+  if (!bfloat) verify(upstream, forward.output, attention_backward(all, forward, upstream));
+
+  const double n = static_cast<double>(in.n);
+  const double pairs = causal ? n * (n + 1) / 2 : n * n;
+  const double unit = pairs * static_cast<double>(in.d * in.heads);
+  const auto timing = [&](const char* pass, const char* statistics) {
+    return Timing{pass, dtype, in.n, in.d, in.heads, causal, statistics, 0, 0, 0};
+  };
+  std::vector<Variant> variants = {
+      {timing("forward", "none"), 4 * unit, [&] { attention(none); }},
+      {timing("forward", "entropy"), 4 * unit, [&] { attention(entropy); }},
+      {timing("forward", "all"), 4 * unit, [&] { attention(all); }},
+      {timing("statistics", "all"), 2 * unit, [&] { attention_statistics(all); }},
+      {timing("backward", "all"), 10 * unit, [&] { attention_backward(all, forward, upstream); }}};
+  if (bfloat) variants.erase(variants.begin() + 3, variants.end());
+  return time_interleaved(std::move(variants), seconds, peak);
+}
+
+}  // namespace
+
+double measure_fma_peak() {
+  Executor& executor = default_executor();
+  const std::int64_t rounds = 4'000'000;
+  std::vector<double> rates;
+  for (int repeat = 0; repeat < 7; ++repeat) {
+    std::vector<double> operations(executor.threads());
+    const double time = seconds_of([&] {
+      executor.parallel_for(executor.threads(), [&](std::int64_t begin, std::int64_t end) {
+        for (std::int64_t thread = begin; thread < end; ++thread) operations[thread] = fma_burst(rounds);
+      });
+    });
+    double total = 0;
+    for (double count : operations) total += count;
+    rates.push_back(total / time * 1e-9);
+  }
+  return *std::max_element(rates.begin(), rates.end());
+}
+
+Report run(const Options& options, const std::function<void(const std::vector<Timing>&)>& show) {
+  Report report{default_executor().threads(), {}, measure_fma_peak(), {}};
+  for (const InstructionSet& set : instruction_sets())
+    if (set.active) report.isa = set.name;
+  for (std::int64_t d : options.sizes)
+    for (std::int64_t n : options.lengths) {
+      const Inputs in(options.heads, n, d);
+      for (bool bfloat : {false, true})
+        for (bool causal : {false, true}) {
+          const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds, report.fma_peak_gflops);
+          if (show) show(timings);
+          report.cases.insert(report.cases.end(), timings.begin(), timings.end());
+        }
+    }
+  return report;
+}
+
+nlohmann::json json(const Report& report) {
+  nlohmann::json cases = nlohmann::json::array();
+  for (const Timing& timing : report.cases)
+    cases.push_back({{"pass", timing.pass},
+                     {"dtype", timing.dtype},
+                     {"n", timing.n},
+                     {"d", timing.d},
+                     {"heads", timing.heads},
+                     {"causal", timing.causal},
+                     {"statistics", timing.statistics},
+                     {"seconds", timing.seconds},
+                     {"gflops", timing.gflops},
+                     {"peak_fraction", timing.peak_fraction}});
+  return {{"machine",
+           {{"threads", report.threads}, {"isa", report.isa}, {"fma_peak_gflops", report.fma_peak_gflops}}},
+          {"cases", cases}};
+}
+
+}  // namespace isentropic::bench

@@ -1,0 +1,48 @@
+// How fast the attention call is, as a fraction of the machine's own multiply-add peak measured in the same run.
+//
+// Each case is verified first and a wrong answer is not timed. The variants of a case (statistics none, entropy, all)
+// are interleaved, so that their ratios hold on a noisy machine; every number is a median.
+//
+// Operations counted: 4 d for each pair (query, key it sees) forward, 2 d for statistics alone, 10 d backward.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace isentropic::bench {
+
+struct Options {
+  std::int64_t heads = 8;
+  std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096, 8192, 16384};
+  std::vector<std::int64_t> sizes = {64, 128};  // d
+  double seconds = 0.5;                         // spent on each variant at least
+};
+
+struct Timing {
+  std::string pass;   // forward, statistics, backward
+  std::string dtype;  // float32, bfloat16
+  std::int64_t n, d, heads;
+  bool causal;
+  std::string statistics;  // none, entropy, all
+  double seconds, gflops, peak_fraction;
+};
+
+struct Report {
+  int threads;
+  std::string isa;
+  double fma_peak_gflops;
+  std::vector<Timing> cases;
+};
+
+// `show` is called with each group of timings as it is done.
+Report run(const Options& options, const std::function<void(const std::vector<Timing>&)>& show = {});
+
+// Multiply-adds of all threads at once, in GFLOP/s.
+double measure_fma_peak();
+
+nlohmann::json json(const Report& report);
+
+}  // namespace isentropic::bench

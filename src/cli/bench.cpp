@@ -1,0 +1,73 @@
+// isentropic bench attention: verified, then timed.
+#include <fmt/format.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bench/attention_bench.hpp"
+#include "cli/commands.hpp"
+#include "report/output_file.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+struct Arguments {
+  std::string json_path;
+  std::vector<std::string> lengths, sizes;
+  std::string heads = "8";
+};
+
+bench::Options options_of(const Arguments& arguments) {
+  bench::Options out;
+  out.heads = parse_integer("--heads", arguments.heads, 1, 1024);
+  if (!arguments.lengths.empty()) out.lengths.clear();
+  for (const std::string& n : arguments.lengths) out.lengths.push_back(parse_integer("--n", n, 1, 1 << 20));
+  if (!arguments.sizes.empty()) out.sizes.clear();
+  for (const std::string& d : arguments.sizes) out.sizes.push_back(parse_integer("--d", d, 1, 4096));
+  return out;
+}
+
+// One line for the variants that were interleaved: the times of the others as ratios to the plain forward pass.
+void show(const std::vector<bench::Timing>& timings) {
+  const bench::Timing& plain = timings.front();
+  fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8.1f} {:>8.1f} {:>6.2f}", plain.dtype, plain.n, plain.d,
+             plain.causal ? "causal" : "full", plain.seconds * 1e3, plain.gflops, plain.peak_fraction);
+  for (std::size_t v = 1; v < timings.size(); ++v) fmt::print(" {:>10.3f}", timings[v].seconds / plain.seconds);
+  if (timings.size() > 3) fmt::print(" {:>14.2f}", timings.back().peak_fraction);
+  fmt::print("\n");
+  std::fflush(stdout);
+}
+
+void run(const Arguments& arguments) {
+  const bench::Options options = options_of(arguments);
+  if (!arguments.json_path.empty()) report::check_writable("--json", arguments.json_path);
+  fmt::print("{} heads; times of the plain forward pass, the others as ratios to it; fractions of the FMA peak\n\n",
+             options.heads);
+  fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8} {:>8} {:>6} {:>10} {:>10} {:>10} {:>10} {:>14}\n", "type", "n", "d", "mask",
+             "ms", "GFLOP/s", "peak", "entropy", "all", "stats only", "backward", "backward peak");
+  const bench::Report result = bench::run(options, show);
+  fmt::print("\n{} on {} threads, multiply-add peak {:.0f} GFLOP/s\n", result.isa, result.threads,
+             result.fma_peak_gflops);
+  if (!arguments.json_path.empty())
+    report::write_file("--json", arguments.json_path, bench::json(result).dump(2) + "\n");
+}
+
+}  // namespace
+
+void add_bench(CLI::App& program) {
+  CLI::App* bench = program.add_subcommand("bench", "Time the kernels, after verifying them");
+  bench->require_subcommand(1);
+  CLI::App* command = bench->add_subcommand("attention", "The attention call against the machine's multiply-add peak");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--n", arguments->lengths, "lengths, separated by commas (512 to 16384)")
+      ->type_name("N,...")
+      ->delimiter(',');
+  command->add_option("--d", arguments->sizes, "head sizes, separated by commas (64,128)")
+      ->type_name("N,...")
+      ->delimiter(',');
+  command->add_option("--heads", arguments->heads, "heads")->type_name("N")->capture_default_str();
+  command->add_option("--json", arguments->json_path, "write every timing")->type_name("FILE");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

@@ -64,7 +64,9 @@ class BiasAccumulator {
 struct BiasTasks {
   std::int64_t batches, heads, blocks;
 
-  BiasTasks(const Bias& bias, std::int64_t query_blocks) {
+  BiasTasks(const Bias& bias, const Dims& dims, std::int64_t query_blocks)
+      : batches(dims.batch), heads(dims.heads), blocks(query_blocks) {
+    if (bias.kind() == Bias::Kind::alibi) return;  // every row has a sum of its own
     const Shape& shape = bias.values().shape;
     const bool dense = bias.kind() == Bias::Kind::dense;
     batches = dense ? shape[0] : 1;
@@ -77,18 +79,19 @@ struct BiasTasks {
   }
 };
 
-// The sweep that fills a bias whose elements rows share.
+// The sweep that fills a bias gradient.
 template <class T>
-void sweep_shared_bias(const GradientContext& context, const KeyBlocks<T>& key_blocks, BiasAccumulator& accumulator) {
+void sweep_bias(const GradientContext& context, const KeyBlocks<T>& key_blocks, BiasAccumulator& accumulator) {
   const ScoreContext& scores = context.scores;
   const Dims& dims = scores.dims;
   const std::int64_t query_blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
-  const BiasTasks tasks(scores.problem.bias, query_blocks);
+  const BiasTasks tasks(scores.problem.bias, dims, query_blocks);
   const auto add_rows = [&](std::int64_t b, std::int64_t h, std::int64_t i0) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
     GradientTile<T> tile(context);
     tile.keep_bias_gradient();
-    tile.load_queries(b, h, i0, i1);
+    const GradientRows<T> rows(context, b, h, i0, i1);
+    tile.use_queries(b, h, rows.queries, rows.upstream);
     key_blocks.for_each(b, dims.kv_head(h), {0, dims.n_k}, [&](const KeyBlock<T>& block) {
       tile.load_keys(block);
       if (!tile.compute()) return;

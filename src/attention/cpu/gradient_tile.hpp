@@ -16,15 +16,26 @@ struct GradientContext {
   const std::vector<std::int64_t>& hard_keys;  // straight-through: the chosen key of each row; else empty
 };
 
+// Rows [i0, i1) of head h with their upstream gradients.
+template <class T>
+struct GradientRows {
+  RowBlock<T> queries, upstream;
+
+  GradientRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
+    queries.load(context.scores.problem.query, b, h, i0, i1);
+    if (context.upstream.output.present()) upstream.load(context.upstream.output, b, h, i0, i1);
+  }
+};
+
 template <class T>
 class GradientTile {
  public:
   explicit GradientTile(const GradientContext& context) : tile(context.scores), context_(context) {}
 
-  void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
-    b_ = b, h_ = h;
-    tile.load_queries(b, h, i0, i1);
-    if (context_.upstream.output.present()) upstream.load(context_.upstream.output, b, h, i0, i1);
+  // Rows and their upstream gradients, which the caller has loaded and keeps.
+  void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& queries, const RowBlock<T>& upstream) {
+    b_ = b, h_ = h, upstream_ = &upstream;
+    tile.use_queries(b, h, queries);
   }
 
   void load_keys(const KeyBlock<T>& block) { tile.load_keys(block); }
@@ -32,10 +43,10 @@ class GradientTile {
   // False when no row sees a key of the block.
   bool compute() {
     if (tile.compute() == TileVisibility::none) return false;
-    const std::int64_t rows = tile.queries.rows(), stride = tile.stride();
+    const std::int64_t rows = tile.queries().rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      multiply_panels(upstream.data.data(), upstream.stride(), rows, upstream.width, tile.keys.transposed_values,
+      multiply_panels(upstream_->data.data(), upstream_->stride(), rows, upstream_->width, tile.keys.transposed_values,
                       tile.keys.rows(), gradient_.data());
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
@@ -51,12 +62,11 @@ class GradientTile {
   void keep_bias_gradient() { keep_bias_ = true; }
 
   ScoreTile<T> tile;
-  RowBlock<T> upstream;
 
  private:
   void compute_row(std::int64_t r) {
     const AttentionProblem& problem = context_.scores.problem;
-    const std::int64_t i = tile.queries.begin + r, n = tile.keys.rows(), stride = tile.stride();
+    const std::int64_t i = tile.queries().begin + r, n = tile.keys.rows(), stride = tile.stride();
     const RowConstants& constants = context_.constants[context_.scores.dims.row(b_, h_, i)];
     T *p = tile.row(r), *gradient = scaled_gradient(r);
     apply_dropout(problem, b_, h_, i, tile.keys.begin, n, gradient);
@@ -86,6 +96,7 @@ class GradientTile {
 
   const GradientContext& context_;
   std::int64_t b_ = 0, h_ = 0;
+  const RowBlock<T>* upstream_ = nullptr;
   bool keep_bias_ = false;
   std::vector<T> gradient_, bias_gradient_;
 };

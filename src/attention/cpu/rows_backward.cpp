@@ -91,7 +91,7 @@ class RowsBackward {
   // From dx = gradient_ to dQ and dlambda (stored) and to dK, dV (summed).
   void spread(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, KeySums<T>& sums) {
     const std::int64_t n = dims_.n_k, rows = i1 - i0, stride = padded(dims_.d), value_stride = padded(dims_.d_v);
-    const RowBlock<T>& queries = rows_.tile.queries;
+    const RowBlock<T>& queries = rows_.tile.queries();
     std::vector<T> gathered(rows * stride, T(0));
     keys_.for_each(b, dims_.kv_head(h), {0, n}, [&](const KeyBlock<T>& block) {
       accumulate(Product<T>{{gradient_.data() + block.begin, n, 1},
@@ -133,7 +133,7 @@ class RowsBackward {
       T* g = gathered.data() + r * padded(dims_.d);
       double lambda_gradient = 0;
       for (std::int64_t c = 0; c < dims_.d; ++c)
-        lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(rows_.tile.queries.row(r)[c]);
+        lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(rows_.tile.queries().row(r)[c]);
       store(out_.lambda, row, 1, &lambda_gradient);
       const T lambda = static_cast<T>(context_.lambda[row]);
       for (std::int64_t c = 0; c < dims_.d; ++c) g[c] *= lambda * feature_derivative(feature, raw.row(r)[c]);

@@ -34,9 +34,15 @@ class ScoreTile {
 
   // Rows [i0, i1) of head h.
   void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
-    b_ = b, h_ = h;
-    queries.load(context_.problem.query, b, h, i0, i1);
-    queries.apply(feature_of(context_.problem.map));
+    loaded_.load(context_.problem.query, b, h, i0, i1);
+    loaded_.apply(feature_of(context_.problem.map));
+    use_queries(b, h, loaded_);
+  }
+
+  // Rows that the caller has loaded and keeps.
+  void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& block) {
+    b_ = b, h_ = h, queries_ = &block;
+    const std::int64_t i0 = block.begin, i1 = block.end;
     lambda_.resize(static_cast<std::size_t>(i1 - i0));
     for (std::int64_t i = i0; i < i1; ++i)
       lambda_[i - i0] = static_cast<T>(context_.lambda[context_.dims.row(b, h, i)]);
@@ -60,18 +66,19 @@ class ScoreTile {
 
   // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key.
   TileVisibility compute() {
-    const TileVisibility seen = context_.visibility.tile(b_, h_, queries.begin, queries.end, keys.begin, keys.end);
+    const TileVisibility seen = context_.visibility.tile(b_, h_, queries().begin, queries().end, keys.begin, keys.end);
     if (seen == TileVisibility::none) return seen;
-    scores_.resize(static_cast<std::size_t>(queries.rows() * stride()));
-    visible_.assign(static_cast<std::size_t>(queries.rows()), keys.rows());
+    scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
+    visible_.assign(static_cast<std::size_t>(queries().rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
-    multiply_panels(queries.data.data(), queries.stride(), queries.rows(), context_.dims.d, keys.transposed_keys,
+    multiply_panels(queries().data.data(), queries().stride(), queries().rows(), context_.dims.d, keys.transposed_keys,
                     keys.rows(), scores_.data(), lambda_.data());
-    for (std::int64_t r = 0; r < queries.rows(); ++r) finish_row(r, seen);
+    for (std::int64_t r = 0; r < queries().rows(); ++r) finish_row(r, seen);
     return seen;
   }
 
-  RowBlock<T> queries;
+  const RowBlock<T>& queries() const { return *queries_; }
+
   KeyBlock<T> keys;
 
  private:
@@ -79,7 +86,7 @@ class ScoreTile {
 
   void finish_row(std::int64_t r, TileVisibility seen) {
     const AttentionProblem& problem = context_.problem;
-    const std::int64_t i = queries.begin + r, n = keys.rows();
+    const std::int64_t i = queries().begin + r, n = keys.rows();
     T* s = row(r);
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
     add_bias(i, s);
@@ -142,6 +149,8 @@ class ScoreTile {
 
   const ScoreContext& context_;
   std::int64_t b_ = 0, h_ = 0;
+  RowBlock<T> loaded_;
+  const RowBlock<T>* queries_ = nullptr;
   std::vector<T> lambda_, scores_, cap_derivative_, dense_;
   std::vector<std::int64_t> visible_;
 };

@@ -90,9 +90,17 @@ RowSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
   return {local(whole.prefix, offset, dims_.n_k), local(whole.band, offset, dims_.n_k)};
 }
 
+// Within one document the ends of a band never fall from row to row: if the first and the last row have one, they speak
+// for those between.
+bool Visibility::ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+  return problem_.mask.document_offsets.empty() && problem_.mask.segment_length == 0 && i0 < i1 &&
+         spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
+}
+
 Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
+  const std::int64_t step = ends_rise(b, i0, i1) ? std::max<std::int64_t>(1, i1 - 1 - i0) : 1;
   Span all{dims_.n_k, 0};
-  for (std::int64_t i = i0; i < i1; ++i) {
+  for (std::int64_t i = i0; i < i1; i += step) {
     const RowSpans row = spans(b, i);
     if (row.prefix.size() + row.band.size() == 0) continue;
     all.begin = std::min(all.begin, row.begin());
@@ -101,13 +109,9 @@ Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
   return all;
 }
 
-// Within one document the ends of a band never fall from row to row: if the first and the last row of a block have
-// one, they speak for those between. Else the rows are asked one by one.
 TileVisibility Visibility::tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                                 std::int64_t j1) const {
-  const bool in_order = problem_.mask.document_offsets.empty() && problem_.mask.segment_length == 0 && i0 < i1 &&
-                        spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
-  const std::int64_t step = in_order ? std::max<std::int64_t>(1, i1 - 1 - i0) : 1;
+  const std::int64_t step = ends_rise(b, i0, i1) ? std::max<std::int64_t>(1, i1 - 1 - i0) : 1;
   Span reached{j1, j0};
   bool all = !tests_keys_;
   for (std::int64_t i = i0; i < i1; i += step) {

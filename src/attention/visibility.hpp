@@ -74,6 +74,7 @@ class Visibility {
 
  private:
   RowSpans whole_spans(std::int64_t b, std::int64_t i) const;
+  bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
   // The key-by-key parts, for local i and j.
   bool passes(const RowPlace& where, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
   bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;

@@ -96,7 +96,7 @@ void sweep_bias(const GradientContext& context, const KeyBlocks<T>& key_blocks, 
       tile.load_keys(block);
       if (!tile.compute()) return;
       for (std::int64_t i = i0; i < i1; ++i)
-        accumulator.add(b, h, i, block.begin, block.rows(), tile.bias_gradient(i - i0));
+        accumulator.add(b, h, i, block.begin, tile.tile.keys.rows(), tile.bias_gradient(i - i0));
     });
   };
   executor_of(scores.problem).parallel_for(tasks.count(), [&](std::int64_t begin, std::int64_t end) {

@@ -15,7 +15,7 @@
 namespace isentropic {
 
 inline constexpr std::int64_t kQueryBlock = 96;
-inline constexpr std::int64_t kKeyBlock = 256;
+inline constexpr std::int64_t kKeyBlock = 512;
 
 // Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0.
 template <class T>

@@ -28,10 +28,10 @@ class RowScores {
       tile.load_keys(block);
       if (tile.compute() == TileVisibility::none) return;
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
-        std::copy_n(tile.row(r), block.rows(), scores_.data() + r * dims.n_k + block.begin);
+        std::copy_n(tile.row(r), tile.keys.rows(), scores_.data() + r * dims.n_k + block.begin);
         visible_[r] += tile.visible(r);
         if (const T* cap = tile.cap_derivative(r))
-          std::copy_n(cap, block.rows(), cap_derivative_.data() + r * dims.n_k + block.begin);
+          std::copy_n(cap, tile.keys.rows(), cap_derivative_.data() + r * dims.n_k + block.begin);
       }
     });
   }

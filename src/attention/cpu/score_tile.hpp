@@ -43,6 +43,7 @@ class ScoreTile {
   void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& block) {
     b_ = b, h_ = h, queries_ = &block;
     const std::int64_t i0 = block.begin, i1 = block.end;
+    reach_end_ = context_.visibility.reach(b, i0, i1).end;
     lambda_.resize(static_cast<std::size_t>(i1 - i0));
     for (std::int64_t i = i0; i < i1; ++i)
       lambda_[i - i0] = static_cast<T>(context_.lambda[context_.dims.row(b, h, i)]);
@@ -64,8 +65,11 @@ class ScoreTile {
     return map.kind() == ScoreMap::Kind::gumbel ? T(1 / map.tau()) : T(1);
   }
 
-  // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key.
+  // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key. Keys behind the last one
+  // that a row may see are cut off the block first: along a causal diagonal that is half of it.
   TileVisibility compute() {
+    if (reach_end_ <= keys.begin) return TileVisibility::none;
+    keys.end = std::min(keys.end, reach_end_);
     const TileVisibility seen = context_.visibility.tile(b_, h_, queries().begin, queries().end, keys.begin, keys.end);
     if (seen == TileVisibility::none) return seen;
     scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
@@ -148,7 +152,7 @@ class ScoreTile {
   }
 
   const ScoreContext& context_;
-  std::int64_t b_ = 0, h_ = 0;
+  std::int64_t b_ = 0, h_ = 0, reach_end_ = 0;
   RowBlock<T> loaded_;
   const RowBlock<T>* queries_ = nullptr;
   std::vector<T> lambda_, scores_, cap_derivative_, dense_;

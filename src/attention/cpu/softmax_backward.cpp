@@ -50,17 +50,17 @@ class Sweep {
 
   void add_head(std::int64_t b, std::int64_t h, const KeyBlock<T>& block, T* gathered) {
     load_head(b, h);
-    tile_.load_keys(block);
     for (std::size_t x = 0; x < rows_.size(); ++x) {
       const GradientRows<T>& rows = rows_[x];
       tile_.use_queries(b, h, rows.queries, rows.upstream);
+      tile_.load_keys(block);
       if (!tile_.compute()) continue;
-      const std::int64_t stride = block.stride(), count = rows.queries.rows();
+      const std::int64_t stride = tile_.tile.stride(), keys = tile_.tile.keys.rows(), count = rows.queries.rows();
       accumulate(Product<T>{{tile_.scaled_gradient(0), stride, 1},
                             block.keys.data,
                             block.keys.stride,
                             count,
-                            block.rows(),
+                            keys,
                             key_stride(),
                             gathered + rows.queries.begin * key_stride(),
                             key_stride()},
@@ -68,7 +68,7 @@ class Sweep {
       accumulate(Product<T>{{tile_.scaled_gradient(0), 1, stride},
                             scaled_[x].data.data(),
                             key_stride(),
-                            block.rows(),
+                            keys,
                             count,
                             key_stride(),
                             key_gradient_.data(),
@@ -78,7 +78,7 @@ class Sweep {
       accumulate(Product<T>{{tile_.weights(0), 1, stride},
                             rows.upstream.data.data(),
                             value_stride(),
-                            block.rows(),
+                            keys,
                             count,
                             value_stride(),
                             value_gradient_.data(),

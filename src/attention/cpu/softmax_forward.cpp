@@ -69,7 +69,7 @@ RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, c
                           block.values.data,
                           block.values.stride,
                           i1 - i0,
-                          block.rows(),
+                          tile.keys.rows(),
                           rows.output_stride,
                           rows.output.data(),
                           rows.output_stride},

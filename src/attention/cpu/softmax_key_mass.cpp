@@ -18,19 +18,19 @@ void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& orig
                  std::int64_t b, std::int64_t h, Tensor& out) {
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
-  tile.load_keys(block);
   std::vector<double> mass(block.rows(), 0.0);
   for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
     if (context.visibility.tile(b, h, i0, i1, block.begin, block.end) == TileVisibility::none) continue;
     tile.load_queries(b, h, i0, i1);
-    tile.compute();
+    tile.load_keys(block);
+    if (tile.compute() == TileVisibility::none) continue;
     for (std::int64_t r = 0; r < i1 - i0; ++r) {
       const RowOrigin& origin = origins[dims.row(b, h, i0 + r)];
       if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
       const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
       const T* s = tile.row(r);
-      for (std::int64_t j = 0; j < block.rows(); ++j)
+      for (std::int64_t j = 0; j < tile.keys.rows(); ++j)
         mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
     }
   }

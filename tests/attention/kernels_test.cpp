@@ -36,7 +36,8 @@ TEST(Kernels, TheForcedOneOrTheBestIsActive) {
 TEST(Kernels, TheActiveOneFormedTheScores) {
   const float a = 1 + 0x1p-12f;
   const float q[] = {-1, a}, k[] = {1 + 0x1p-11f, a};
-  const AttentionResult result = attention_statistics({.query = View(q, {1, 1, 1, 2}),
+  // More than a few rows, so that scores come from products; a stride of 0 repeats the one there is.
+  const AttentionResult result = attention_statistics({.query = View(q, {1, 1, 16, 2}, {2, 2, 0, 1}),
                                                        .key = View(k, {1, 1, 1, 2}),
                                                        .scale = Scale::constant(0x1p24),
                                                        .statistics = Statistics::of({Statistic::max_score})});

@@ -23,6 +23,9 @@ struct Kernels {
 
   // products.hpp
   void (*product)(const Product<float>&, Store);
+  // out[j] = factor sum_c q[c] k[j * stride + c], width a multiple of kPad: scores of few rows, keys read in place.
+  void (*dots)(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
+               float* out);
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float m);

@@ -94,6 +94,27 @@ void Product_(const Product<float>& x, Store store) {
     product_all<Store::overwrite>(x);
 }
 
+// Four keys at once hide the latency of the sums over lanes. Each key is summed alike, wherever it stands.
+template <int kKeys>
+HWY_INLINE void dot_keys(const float* q, const float* k, std::int64_t stride, std::int64_t width, float factor,
+                         float* out) {
+  const Tag tag;
+  Vector sum[kKeys];
+  for (int j = 0; j < kKeys; ++j) sum[j] = hn::Zero(tag);
+  for (std::int64_t c = 0; c < width; c += lanes()) {
+    const Vector part = hn::LoadU(tag, q + c);
+    for (int j = 0; j < kKeys; ++j) sum[j] = hn::MulAdd(part, hn::LoadU(tag, k + j * stride + c), sum[j]);
+  }
+  for (int j = 0; j < kKeys; ++j) out[j] = factor * hn::GetLane(hn::SumOfLanes(tag, sum[j]));
+}
+
+void Dots(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
+          float* out) {
+  std::int64_t j = 0;
+  for (; j + 4 <= keys; j += 4) dot_keys<4>(q, k + j * stride, stride, width, factor, out + j);
+  for (; j < keys; ++j) dot_keys<1>(q, k + j * stride, stride, width, factor, out + j);
+}
+
 // ---- Rows ----
 
 // e^x for x <= 0 as exp.hpp has it: x = k log 2 + r, a polynomial in r, times 2^k; exactly 0 at and below the floor.
@@ -239,12 +260,11 @@ bool has_avx512() {
 }
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-constexpr Kernels kAvx512 = {"avx512",           has_avx512,           N_AVX3::Product_,
-                             N_AVX3::RowMaximum, N_AVX3::Exponentiate, N_AVX3::FmaBurst,
-                             N_AVX3::GradientRow};
-constexpr Kernels kAvx2 = {
-    "avx2",           has_avx2,           N_AVX2::Product_, N_AVX2::RowMaximum, N_AVX2::Exponentiate,
-    N_AVX2::FmaBurst, N_AVX2::GradientRow};
+constexpr Kernels kAvx512 = {"avx512",           has_avx512,           N_AVX3::Product_, N_AVX3::Dots,
+                             N_AVX3::RowMaximum, N_AVX3::Exponentiate, N_AVX3::FmaBurst, N_AVX3::GradientRow};
+constexpr Kernels kAvx2 = {"avx2",           has_avx2,           N_AVX2::Product_,
+                           N_AVX2::Dots,     N_AVX2::RowMaximum, N_AVX2::Exponentiate,
+                           N_AVX2::FmaBurst, N_AVX2::GradientRow};
 #endif
 
 }  // namespace

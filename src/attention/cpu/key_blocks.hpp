@@ -3,6 +3,9 @@
 // Transposed blocks lie in panels of kPanel columns, [panel][width][kPanel]: a panel fits the nearest cache, and rows
 // of scores are products with it. Row-major blocks are read in place when type and width allow, else converted and
 // padded. The memory is that of keys and values once more, linear in n.
+//
+// Few rows do not pay for packing: with at most kFewRows of them (decoding) keys stay row-major, each block is prepared
+// when a task visits it and kept by nobody. Which way is taken depends on the problem alone.
 #pragma once
 
 #include <cstdint>
@@ -14,6 +17,7 @@
 namespace isentropic {
 
 inline constexpr std::int64_t kPanel = 64;
+inline constexpr std::int64_t kFewRows = 4;
 
 // Rows of a packed tensor as products read them: [rows, stride], width rounded up to kPad.
 template <class T>
@@ -26,7 +30,7 @@ struct PackedRows {
 template <class T>
 struct KeyBlock {
   std::int64_t begin = 0, end = 0;
-  const T* transposed_keys = nullptr;    // panels; rows of scores are products with them
+  const T* transposed_keys = nullptr;    // panels; rows of scores are products with them; absent for few rows
   const T* transposed_values = nullptr;  // likewise for d loss / d weights
   PackedRows<T> keys, values;
 
@@ -55,16 +59,20 @@ struct KeyNeeds {
   bool keys = false;               // row-major keys, for dQ
   bool values = false;             // row-major values, for the output
   bool transposed_values = false;  // for d loss / d weights
+  bool by_index = false;           // block() is called, not for_each() alone
 };
 
 template <class T>
 class KeyBlocks {
  public:
-  KeyBlocks(const AttentionProblem& problem, const KeyNeeds& needs) : problem_(problem), dims_(problem), needs_(needs) {
+  KeyBlocks(const AttentionProblem& problem, const KeyNeeds& needs)
+      : problem_(problem), dims_(problem), needs_(needs), few_rows_(dims_.n_q <= kFewRows), checks_keys_(needs.keys) {
+    needs_.keys = needs_.keys || few_rows_;
+    if (few_rows_ && !needs_.by_index) return;  // prepared when visited
     blocks_.resize(dims_.batch * dims_.kv_heads * count());
     storage_.resize(blocks_.size());
     executor_of(problem).parallel_for(std::ssize(blocks_), [&](std::int64_t begin, std::int64_t end) {
-      for (std::int64_t index = begin; index < end; ++index) pack(index);
+      for (std::int64_t index = begin; index < end; ++index) pack(index, blocks_[index], storage_[index]);
     });
   }
 
@@ -76,8 +84,12 @@ class KeyBlocks {
   // f(block) for the blocks that hold keys of the range.
   template <class F>
   void for_each(std::int64_t b, std::int64_t kv_head, Span range, F f) const {
-    for (std::int64_t index = range.begin / kKeyBlock; index * kKeyBlock < range.end; ++index)
-      f(block(b, kv_head, index));
+    KeyBlock<T> visited;
+    Storage storage;
+    for (std::int64_t index = range.begin / kKeyBlock; index * kKeyBlock < range.end; ++index) {
+      if (blocks_.empty()) pack((b * dims_.kv_heads + kv_head) * count() + index, visited, storage);
+      f(blocks_.empty() ? visited : block(b, kv_head, index));
+    }
   }
 
  private:
@@ -86,17 +98,16 @@ class KeyBlocks {
     std::vector<T> transposed_keys, transposed_values;
   };
 
-  void pack(std::int64_t index) {
+  void pack(std::int64_t index, KeyBlock<T>& block, Storage& storage) const {
     const std::int64_t b = index / count() / dims_.kv_heads, head = index / count() % dims_.kv_heads;
-    KeyBlock<T>& block = blocks_[index];
-    Storage& storage = storage_[index];
     block.begin = index % count() * kKeyBlock;
     block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
     const Feature feature = feature_of(problem_.map);
-    block.keys = rows(problem_.key, b, head, block, feature, storage.keys);
-    block.transposed_keys = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
+    block.keys =
+        rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing, storage.keys);
+    if (!few_rows_) block.transposed_keys = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
     if (needs_.values || needs_.transposed_values)
-      block.values = rows(problem_.value, b, head, block, Feature::identity, storage.values);
+      block.values = rows(problem_.value, b, head, block, Feature::identity, Check::finite, storage.values);
     if (needs_.transposed_values)
       block.transposed_values = transpose(block.values, block.rows(), dims_.d_v, storage.transposed_values);
     // What was only a step on the way is not kept.
@@ -104,15 +115,18 @@ class KeyBlocks {
     if (!needs_.values) storage.values = {}, block.values.data = nullptr;
   }
 
+  // Forward passes do not multiply by row-major keys: theirs need no check, and decoding is bound by what it reads.
+  enum class Check : std::uint8_t { finite, nothing };
+
   // In place where the memory already is what products read.
   static PackedRows<T> rows(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block,
-                            Feature feature, RowBlock<T>& storage) {
+                            Feature feature, Check check, RowBlock<T>& storage) {
     const std::int64_t width = view.shape[3];
     if (view.type == DTypeOf<T>::value && width % kPad == 0 && feature == Feature::identity) {
       PackedRows<T> out{
           static_cast<const T*>(view.data) + b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2],
           view.stride[2], true};
-      for (std::int64_t r = 0; r < block.rows() && out.finite; ++r)
+      for (std::int64_t r = 0; check == Check::finite && r < block.rows() && out.finite; ++r)
         out.finite = all_finite(out.data + r * out.stride, width);
       return out;
     }
@@ -136,6 +150,7 @@ class KeyBlocks {
   const AttentionProblem& problem_;
   Dims dims_;
   KeyNeeds needs_;
+  bool few_rows_, checks_keys_;
   std::vector<KeyBlock<T>> blocks_;
   std::vector<Storage> storage_;
 };

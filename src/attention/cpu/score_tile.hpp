@@ -75,8 +75,12 @@ class ScoreTile {
     scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
     visible_.assign(static_cast<std::size_t>(queries().rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
-    multiply_panels(queries().data.data(), queries().stride(), queries().rows(), context_.dims.d, keys.transposed_keys,
-                    keys.rows(), scores_.data(), lambda_.data());
+    if (keys.transposed_keys)
+      multiply_panels(queries().data.data(), queries().stride(), queries().rows(), context_.dims.d,
+                      keys.transposed_keys, keys.rows(), scores_.data(), lambda_.data());
+    else
+      for (std::int64_t r = 0; r < queries().rows(); ++r)
+        dots(queries().row(r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(), lambda_[r], row(r));
     for (std::int64_t r = 0; r < queries().rows(); ++r) finish_row(r, seen);
     return seen;
   }

@@ -161,7 +161,8 @@ AttentionGradients softmax_backward(const AttentionProblem& problem, const RowSc
   AttentionGradients out = allocate_gradients(problem);
   Executor& executor = executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem, {.keys = true, .transposed_values = upstream.output.present()});
+    const KeyBlocks<T> key_blocks(problem,
+                                  {.keys = true, .transposed_values = upstream.output.present(), .by_index = true});
     const KeyShares shares(dims, key_blocks.count());
     std::vector<std::vector<T>> gathered(dims.batch * dims.kv_heads * shares.count);
     executor.parallel_for(std::ssize(gathered), [&](std::int64_t begin, std::int64_t end) {

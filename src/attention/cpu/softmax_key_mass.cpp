@@ -49,7 +49,7 @@ Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& 
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem, {});
+    const KeyBlocks<T> key_blocks(problem, {.by_index = true});
     const std::int64_t blocks = key_blocks.count();
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {

@@ -85,7 +85,7 @@ struct AttentionResult {
   Tensor output;             // [batch, heads, n_q, d_v], type of the query
   RowStatistics statistics;  // as asked for
   RowScales scales;
-  Tensor selected;                             // top_k: int64 [batch, heads, n_q, k], -1 where a row has fewer
+  Tensor selected;                             // top_k: int64 [batch, heads, n_q, min(k, n_k)], -1 where a row has fewer
   std::vector<SoftmaxRecord<double>> records;  // softmax maps: of the keys, without the sink; [batch, heads, n_q]
   MomentSet moments = MomentSet::partition;    // which sums the records hold
 };

@@ -24,6 +24,8 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
   const Dims dims(problem);
   std::vector<double> products(dims.rows(), 0.0);
   if (!upstream.present()) return products;
+  if (!forward.output.present())
+    throw Error("forward result output", "absent", "that of attention(), for an upstream gradient of the output");
   Tensor relaxed;
   if (is_straight_through(problem.map)) {
     AttentionProblem soft = problem;
@@ -168,6 +170,9 @@ AttentionGradients attention_backward(const AttentionProblem& shard, const RowSc
   const auto rows = static_cast<std::size_t>(Dims(shard).rows());
   if (constants.size() != rows || scales.lambda.size() != rows)
     throw Error("row constants", std::to_string(constants.size()), std::to_string(rows) + ", one for each row");
+  if (shard.scale.looks_at_n() && scales.visible.size() != rows)
+    throw Error("row scales visible", std::to_string(scales.visible.size()),
+                std::to_string(rows) + ", one for each row");
   AttentionGradients gradients = softmax_backward(shard, scales, constants, upstream, {}, bias);
   gradients.scale_parameters = scale_parameter_gradients(shard, scales, gradients.lambda);
   return gradients;

@@ -1,5 +1,7 @@
 #include "isentropic/mask.hpp"
 
+#include <algorithm>
+
 #include "isentropic/error.hpp"
 
 namespace isentropic {
@@ -8,6 +10,9 @@ namespace {
 void require_at_least(const char* argument, std::int64_t value, std::int64_t least) {
   if (value < least) throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
 }
+
+// Farther than any key: "no limit" may be given as the largest integer, and sums with positions must not overflow.
+std::int64_t at_most_far(std::int64_t value) { return std::min<std::int64_t>(value, std::int64_t{1} << 60); }
 
 template <class Change>
 Mask changed(Mask mask, Change change) {
@@ -31,18 +36,18 @@ Mask Mask::aligned(Align value) const {
 Mask Mask::window(std::int64_t left, std::int64_t right) const {
   require_at_least("window left", left, 1);
   require_at_least("window right", right, 0);
-  return changed(*this, [&](Mask& mask) { mask.window_part = Window{left, right}; });
+  return changed(*this, [&](Mask& mask) { mask.window_part = Window{at_most_far(left), at_most_far(right)}; });
 }
 
 Mask Mask::prefix(std::int64_t keys) const {
   require_at_least("prefix", keys, 0);
-  return changed(*this, [&](Mask& mask) { mask.prefix_keys = keys; });
+  return changed(*this, [&](Mask& mask) { mask.prefix_keys = at_most_far(keys); });
 }
 
 Mask Mask::strided(std::int64_t stride, std::int64_t local) const {
   require_at_least("stride", stride, 1);
   require_at_least("local", local, 0);
-  return changed(*this, [&](Mask& mask) { mask.strided_part = Strided{stride, local}; });
+  return changed(*this, [&](Mask& mask) { mask.strided_part = Strided{at_most_far(stride), at_most_far(local)}; });
 }
 
 Mask Mask::block_sparse(View layout, std::int64_t block_q, std::int64_t block_k) const {
@@ -65,7 +70,7 @@ Mask Mask::documents(std::vector<DocumentOffsets> offsets) const {
 
 Mask Mask::segments(std::int64_t length) const {
   require_at_least("segment length", length, 1);
-  return changed(*this, [&](Mask& mask) { mask.segment_length = length; });
+  return changed(*this, [&](Mask& mask) { mask.segment_length = at_most_far(length); });
 }
 
 Mask Mask::dense(View mask_values) const {

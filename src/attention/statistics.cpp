@@ -1,5 +1,6 @@
 #include "isentropic/statistics.hpp"
 
+#include <algorithm>
 #include <array>
 
 #include "isentropic/error.hpp"
@@ -56,8 +57,9 @@ Statistics Statistics::groups(std::int64_t first, std::int64_t recent) const {
   if (recent < 0) throw Error("recent keys", std::to_string(recent), "at least 0");
   Statistics set = *this;
   set.bits_ |= kGroupBits;
-  set.first_ = first;
-  set.recent_ = recent;
+  constexpr std::int64_t kFar = std::int64_t{1} << 60;  // sums with positions must not overflow
+  set.first_ = std::min(first, kFar);
+  set.recent_ = std::min(recent, kFar);
   return set;
 }
 

@@ -179,7 +179,7 @@ void validate_scale(const AttentionProblem& problem, const Dims& dims) {
 void validate_shard(const AttentionProblem& problem, const Dims& dims) {
   const Shard& shard = problem.shard;
   const auto inside = [](const char* argument, std::int64_t offset, std::int64_t here, std::int64_t whole) {
-    if (offset < 0 || offset + here > whole)
+    if (offset < 0 || here > whole || offset > whole - here)
       throw Error(argument, to_string(offset) + " with " + to_string(here) + " of " + to_string(whole),
                   "an offset that keeps the shard inside the whole");
   };
@@ -221,7 +221,8 @@ void validate_map(const AttentionProblem& problem, const Dims& dims) {
     throw Error("score terms", "bias or soft cap", "none with the map " + map.name());
   bool decays = false;
   for (double gamma : map.gamma().values()) decays = decays || gamma != 1;
-  if (decays && !problem.mask.is_causal) throw Error("mask", "not causal", "causal for a decay gamma^(p_i - j)");
+  if (decays && (!problem.mask.is_causal || problem.mask.prefix_keys > 0))
+    throw Error("mask", problem.mask.is_causal ? "a prefix" : "not causal", "causal for a decay gamma^(p_i - j)");
   if (map.form() == LinearForm::recurrent) validate_recurrent(problem);
 }
 
@@ -244,6 +245,8 @@ void validate(const AttentionProblem& problem, const AttentionResult& result) {
     throw Error("forward result rows", to_string(result.scales.lambda.size()), to_string(rows) + ", as the problem");
   if (problem.map.is_softmax() && result.records.size() != rows)
     throw Error("forward result records", to_string(result.records.size()), to_string(rows) + ", as the problem");
+  if (problem.map.kind() == ScoreMap::Kind::top_k && !result.selected.present())
+    throw Error("forward result selected", "absent", "the result of a top_k map");
 }
 
 void validate(const AttentionProblem& problem, const AttentionUpstream& upstream) {

@@ -43,6 +43,7 @@ struct RowBlock {
     if (feature == Feature::identity) return;
     for (std::int64_t r = 0; r < rows(); ++r)
       for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
+    finite = all_finite(data.data(), std::ssize(data));
   }
 };
 

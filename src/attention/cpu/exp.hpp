@@ -30,8 +30,9 @@ inline float exp_not_positive(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const auto exponent = (std::bit_cast<std::int32_t>(shifted) - std::bit_cast<std::int32_t>(kRound)) + 127;
-  const float power = std::bit_cast<float>(static_cast<std::uint32_t>(exponent) << 23);
+  // Unsigned: far below the floor the difference wraps, and its result is not used.
+  const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRound) + 127u;
+  const float power = std::bit_cast<float>(exponent << 23);
   return x <= kExpFloor<float> ? 0.0f : p * power;
 }
 

@@ -90,7 +90,7 @@ class GradientTile {
       return;
     }
     const T gate = static_cast<T>(constants.gate);
-    for (std::int64_t j = 0; j < n; ++j) p[j] *= gate;
+    for (std::int64_t j = 0; j < n; ++j) p[j] = p[j] == T(0) ? T(0) : p[j] * gate;  // a NaN gate stays with its keys
     apply_dropout(context_.scores.problem, b_, h_, i, tile.keys.begin, n, p);
   }
 

@@ -210,7 +210,7 @@ void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {
   const Vector hidden = hn::Set(tag, -std::numeric_limits<float>::infinity());
   const auto differentiate = [&](float* scores, float* gradient) HWY_ATTR {
     const Vector score = hn::LoadU(tag, scores);
-    const auto seen = hn::Ne(score, hidden);
+    const auto seen = hn::Not(hn::Eq(score, hidden));  // a NaN is seen
     const Vector x = hn::Sub(score, m);
     const Vector p = hn::IfThenElseZero(seen, exp_not_positive(hn::Sub(x, log_partition)));
     const Vector t = hn::IfThenElseZero(seen, hn::Sub(x, mean));

@@ -28,6 +28,7 @@ class State {
     for (T& x : sum_) x *= gamma;
     for (T& x : squares_) x *= gamma * gamma;
     for (std::int64_t c = 0; c < d_; ++c) {
+      if (key[c] == T(0)) continue;  // a weight of 0 does not touch its value
       sum_[c] += key[c];
       for (std::int64_t v = 0; v < d_v_; ++v) outer_[c * d_v_ + v] += key[c] * value[v];
       for (std::int64_t e = 0; e < d_ && !squares_.empty(); ++e) squares_[c * d_ + e] += key[c] * key[e];
@@ -104,7 +105,8 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
     }
     const std::int64_t row = dims.row(b, h, i);
     const std::int64_t here = visibility.place(b, i).position;
-    if (count > 0 && here > position && gamma != T(1)) {
+    // Ageing cancels in normalised weights, and long ageing would only underflow.
+    if (count > 0 && here > position && gamma != T(1) && map.normaliser() != Normaliser::l1) {
       state.age(gamma, here - position);
       position = here;
     }

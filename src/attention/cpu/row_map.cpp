@@ -83,7 +83,12 @@ void RowMap<T>::sparsemax(std::span<const T> scores, std::span<T> weights) {
     return;
   }
   const T highest = sorted_.empty() ? T(0) : *std::max_element(sorted_.begin(), sorted_.end());
-  std::erase_if(sorted_, [&](T s) { return hidden(s) || !(s > highest - 1); });
+  if (highest == std::numeric_limits<T>::infinity()) {  // as softmax: no finite weights
+    std::transform(scores.begin(), scores.end(), weights.begin(),
+                   [](T s) { return hidden(s) ? T(0) : std::numeric_limits<T>::quiet_NaN(); });
+    return;
+  }
+  std::erase_if(sorted_, [&](T s) { return hidden(s) || !(s >= highest - 1); });
   std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
   double sum = 0, threshold = 0;
   for (std::size_t rank = 1; rank <= sorted_.size(); ++rank) {
@@ -135,6 +140,19 @@ T RowMap<T>::decay(const MapRow& row, std::int64_t j) const {
   return decays ? static_cast<T>(std::pow(map_.gamma()[row.head], static_cast<double>(row.lag - j))) : T(1);
 }
 
+// A common factor cancels under l1 and l2: counting lags from the last visible key keeps powers of gamma from
+// underflow.
+template <class T>
+MapRow RowMap<T>::seen_from_last_key(MapRow row, std::span<const T> scores) const {
+  if (map_.normaliser() != Normaliser::l1 && map_.normaliser() != Normaliser::l2) return row;
+  for (std::int64_t j = std::ssize(scores) - 1; j >= 0; --j)
+    if (!hidden(scores[j])) {
+      row.lag = j;
+      break;
+    }
+  return row;
+}
+
 template <class T>
 double RowMap<T>::normaliser(const MapRow& row, std::span<const T> b) const {
   double sum = 0;
@@ -167,8 +185,9 @@ void RowMap<T>::forward(const MapRow& row, std::span<T> scores, std::span<T> wei
     default:
       break;
   }
+  const MapRow origin = seen_from_last_key(row, scores);
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)
-    weights[j] = hidden(scores[j]) ? T(0) : decay(row, j) * unnormalised(scores[j]);
+    weights[j] = hidden(scores[j]) ? T(0) : decay(origin, j) * unnormalised(scores[j]);
   const double n = normaliser(row, weights);
   for (T& weight : weights) weight = n == 0 ? T(0) : static_cast<T>(weight / n);
 }
@@ -187,9 +206,10 @@ void RowMap<T>::backward(const MapRow& row, std::span<const T> scores, std::span
       gradient[j] = weights[j] != 0 ? static_cast<T>(static_cast<double>(gradient[j]) - sum / support) : T(0);
     return;
   }
+  const MapRow origin = seen_from_last_key(row, scores);
   std::vector<T> b(scores.size());
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)
-    b[j] = hidden(scores[j]) ? T(0) : decay(row, j) * unnormalised(scores[j]);
+    b[j] = hidden(scores[j]) ? T(0) : decay(origin, j) * unnormalised(scores[j]);
   const double n = normaliser(row, b);
   for (std::int64_t j = 0; j < std::ssize(scores); ++j) {
     if (hidden(scores[j]) || n == 0) {
@@ -200,7 +220,7 @@ void RowMap<T>::backward(const MapRow& row, std::span<const T> scores, std::span
     if (map_.normaliser() == Normaliser::l1) db -= b[j] > 0 ? inner : (b[j] < 0 ? -inner : 0.0);
     if (map_.normaliser() == Normaliser::l2) db -= inner * static_cast<double>(weights[j]);
     gradient[j] =
-        static_cast<T>(db / n * static_cast<double>(decay(row, j)) * static_cast<double>(derivative(scores[j])));
+        static_cast<T>(db / n * static_cast<double>(decay(origin, j)) * static_cast<double>(derivative(scores[j])));
   }
 }
 

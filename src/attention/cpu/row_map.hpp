@@ -45,6 +45,7 @@ class RowMap {
   T unnormalised(T score) const;  // f(s)
   T derivative(T score) const;    // f'(s)
   T decay(const MapRow& row, std::int64_t j) const;
+  MapRow seen_from_last_key(MapRow row, std::span<const T> scores) const;
   void select(std::span<T> scores);
   void softmax(const MapRow& row, std::span<const T> scores, std::span<T> weights) const;
   void sparsemax(std::span<const T> scores, std::span<T> weights);

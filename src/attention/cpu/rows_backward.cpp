@@ -75,8 +75,10 @@ class RowsBackward {
     const std::int64_t row = dims_.row(b, h, i);
     apply_dropout(problem, b, h, i, 0, dims_.n_k, gradient.data());
     if (problem.map.kind() == ScoreMap::Kind::top_k) {
-      const std::int64_t keys = problem.map.keys();
-      RowMap<T>::keep(forward_.selected.template values<std::int64_t>().subspan(row * keys, keys), scores);
+      const std::int64_t keys = forward_.selected.shape().back();
+      // A NaN row selected nothing: all of it stays NaN.
+      if (constants_[row].max_score == constants_[row].max_score)
+        RowMap<T>::keep(forward_.selected.template values<std::int64_t>().subspan(row * keys, keys), scores);
       softmax_gradient_row(constants_[row], dims_.n_k, scores.data(), gradient.data());
       std::copy(scores.begin(), scores.end(), weights.begin());
     } else {
@@ -107,7 +109,8 @@ class RowsBackward {
     store_queries(b, h, i0, i1, gathered);
     for (std::int64_t r = 0; r < rows; ++r) {
       const T lambda = static_cast<T>(context_.lambda[dims_.row(b, h, i0 + r)]);
-      for (std::int64_t j = 0; j < n; ++j) gradient_[r * n + j] *= lambda;
+      for (std::int64_t j = 0; j < n; ++j)  // hidden keys stay out of it, whatever lambda is
+        if (gradient_[r * n + j] != T(0)) gradient_[r * n + j] *= lambda;
     }
     accumulate(
         Product<T>{{gradient_.data(), 1, n}, queries.data.data(), stride, n, rows, stride, sums.key.data(), stride},

@@ -29,7 +29,8 @@ void weigh_values(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
   });
 }
 
-void store_selected(Tensor& selected, std::int64_t row, std::int64_t keys, const std::vector<std::int64_t>& chosen) {
+void store_selected(Tensor& selected, std::int64_t row, const std::vector<std::int64_t>& chosen) {
+  const std::int64_t keys = selected.shape().back();
   std::int64_t* out = selected.values<std::int64_t>().data() + row * keys;
   std::fill_n(out, keys, -1);
   std::copy(chosen.begin(), chosen.end(), out);
@@ -50,7 +51,7 @@ void forward_rows(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
     map.forward(rows.map_row(r), scores, row_weights);
     if (score_map.kind() == ScoreMap::Kind::top_k) {
       result.records[row] = map.softmax_record(rows.map_row(r), scores);
-      store_selected(result.selected, row, score_map.keys(), map.selected());
+      store_selected(result.selected, row, map.selected());
       sheet.write(row, h, result.records[row]);
     } else {
       sheet.write(row, map.plain_record(rows.map_row(r), scores, row_weights));
@@ -94,7 +95,7 @@ AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, 
     result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
   if (problem.map.kind() == ScoreMap::Kind::top_k) {
     result.records.resize(dims.rows());
-    result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, problem.map.keys()});
+    result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, std::min(problem.map.keys(), dims.n_k)});
   }
   const ScoreContext context(problem, result.scales.lambda);
   with_compute_type(problem.query.type, [&]<class T>() {

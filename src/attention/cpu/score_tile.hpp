@@ -96,6 +96,7 @@ class ScoreTile {
     const AttentionProblem& problem = context_.problem;
     const std::int64_t i = queries().begin + r, n = keys.rows();
     T* s = row(r);
+    if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // whatever the content
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
     add_bias(i, s);
     if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);

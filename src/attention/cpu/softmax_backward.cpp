@@ -4,6 +4,7 @@
 // own, and the buffers are added in order at the end. How many shares there are depends on the problem alone: no
 // atomics, and the same bits whatever the number of threads. Bias gradients take a sweep more, when asked for.
 #include <algorithm>
+#include <cmath>
 
 #include "attention/cpu/bias_gradient.hpp"
 #include "attention/cpu/gradient_tile.hpp"
@@ -14,13 +15,19 @@ namespace {
 
 inline constexpr std::int64_t kLeastTasks = 16;
 
+inline constexpr std::int64_t kBufferElements = 1
+                                                << 24;  // of all shares' dQ together, or four times dQ if that is more
+
 // Every share-th block of the keys: causal rows make the first blocks the longest, so shares are dealt like cards.
 struct KeyShares {
   std::int64_t blocks, count;
 
   KeyShares(const Dims& dims, std::int64_t blocks_) : blocks(blocks_) {
     const std::int64_t heads = std::max<std::int64_t>(1, dims.batch * dims.kv_heads);
-    count = std::clamp<std::int64_t>((kLeastTasks + heads - 1) / heads, 1, std::max<std::int64_t>(1, blocks));
+    const std::int64_t affordable =
+        std::max<std::int64_t>(4, kBufferElements / std::max<std::int64_t>(1, dims.rows() * dims.d));
+    const std::int64_t wanted = std::min((kLeastTasks + heads - 1) / heads, affordable);
+    count = std::clamp<std::int64_t>(wanted, 1, std::max<std::int64_t>(1, blocks));
   }
 };
 
@@ -99,6 +106,7 @@ class Sweep {
       scaled_.push_back(rows_.back().queries);
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
         const T lambda = static_cast<T>(context_.scores.lambda[dims_.row(b, h, i0 + r)]);
+        scaled_.back().finite = scaled_.back().finite && std::isfinite(lambda);
         T* row = scaled_.back().data.data() + r * key_stride();
         for (std::int64_t c = 0; c < dims_.d; ++c) row[c] *= lambda;
       }

@@ -4,6 +4,7 @@
 #include "attention/cpu/passes.hpp"
 #include "attention/cpu/softmax_forward.hpp"
 #include "attention/statistics_sheet.hpp"
+#include "attention/validate.hpp"
 
 namespace isentropic {
 namespace {
@@ -96,7 +97,8 @@ Partial softmax_partial(const AttentionProblem& problem, RowScales scales) {
 Partial merge(const Partial& x, const Partial& y) {
   if (x.records.empty()) return y;
   if (y.records.empty()) return x;
-  if (x.records.size() != y.records.size() || x.d_v != y.d_v || x.groups.size() != y.groups.size())
+  if (x.batch != y.batch || x.heads != y.heads || x.n_q != y.n_q || x.d_v != y.d_v ||
+      x.groups.size() != y.groups.size())
     throw Error("partial result", "of another size", "two partial results of the same rows and statistics");
   if (x.moments != y.moments) throw Error("partial result moments", "different", "two passes with the same statistics");
   Partial out = x;
@@ -116,11 +118,14 @@ Partial merge(const Partial& x, const Partial& y) {
 }
 
 AttentionResult finish(const Partial& partial, const AttentionProblem& problem) {
+  validate(problem);
   const Dims dims(problem);
-  if (static_cast<std::int64_t>(partial.records.size()) != dims.rows())
-    throw Error("partial result rows", std::to_string(partial.records.size()), std::to_string(dims.rows()));
+  const Shape met{partial.batch, partial.heads, partial.n_q, partial.d_v};
+  const Shape expected{dims.batch, dims.heads, dims.n_q, dims.d_v};
+  if (met != expected) throw Error("partial result shape", to_string(met), to_string(expected) + ", as the problem");
   StatisticsSheet sheet(problem);
-  if (moments_for(sheet.asked()) > partial.moments || (sheet.asked().wants_groups() && partial.groups.empty()))
+  if (moments_for(sheet.asked()) > partial.moments ||
+      (sheet.asked().wants_groups() && partial.groups.empty() && dims.rows() > 0))
     throw Error("partial result statistics", "fewer", "those the problem asks for");
   AttentionResult result = empty_result(problem, partial.scales, OutputUse::compute, partial.moments);
   const ScoreContext context(problem, result.scales.lambda);

@@ -31,7 +31,8 @@ void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& orig
       const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
       const T* s = tile.row(r);
       for (std::int64_t j = 0; j < tile.keys.rows(); ++j)
-        mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
+        if (s[j] != -std::numeric_limits<T>::infinity())
+          mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
     }
   }
   store(out, (b * dims.heads + h) * dims.n_k + block.begin, block.rows(), mass.data());

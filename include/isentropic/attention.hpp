@@ -53,7 +53,7 @@ struct Shard {
   std::int64_t total_queries = -1;
   std::int64_t total_keys = -1;
   // Keys each row sees in the whole problem, int64 [batch or 1, heads or 1, n_q]: needed by scales that look at n
-  // when a dense or block-sparse mask is split along the keys.
+  // when a dense mask or bias is split along the keys. (A block-sparse layout is always that of the whole problem.)
   View visible = {};
 };
 
@@ -85,7 +85,7 @@ struct AttentionResult {
   Tensor output;             // [batch, heads, n_q, d_v], type of the query
   RowStatistics statistics;  // as asked for
   RowScales scales;
-  Tensor selected;                             // top_k: int64 [batch, heads, n_q, min(k, n_k)], -1 where a row has fewer
+  Tensor selected;  // top_k: int64 [batch, heads, n_q, min(k, n_k)], -1 where a row has fewer
   std::vector<SoftmaxRecord<double>> records;  // softmax maps: of the keys, without the sink; [batch, heads, n_q]
   MomentSet moments = MomentSet::partition;    // which sums the records hold
 };

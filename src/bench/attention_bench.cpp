@@ -96,7 +96,10 @@ struct Variant {
 std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double peak) {
   std::vector<std::vector<double>> times(variants.size());
   double spent = 0;
-  for (int round = 0; round < 3 || (spent < seconds * static_cast<double>(variants.size()) && round < 50); ++round)
+  const double patience = 10 * seconds * static_cast<double>(variants.size());
+  for (int round = 0;
+       (round < 3 && spent < patience) || (spent < seconds * static_cast<double>(variants.size()) && round < 50);
+       ++round)
     for (std::size_t v = 0; v < variants.size(); ++v) {
       times[v].push_back(seconds_of(variants[v].work));
       spent += times[v].back();
@@ -189,8 +192,7 @@ nlohmann::json json(const Report& report) {
                      {"seconds", timing.seconds},
                      {"gflops", timing.gflops},
                      {"peak_fraction", timing.peak_fraction}});
-  return {{"machine",
-           {{"threads", report.threads}, {"isa", report.isa}, {"fma_peak_gflops", report.fma_peak_gflops}}},
+  return {{"machine", {{"threads", report.threads}, {"isa", report.isa}, {"fma_peak_gflops", report.fma_peak_gflops}}},
           {"cases", cases}};
 }
 

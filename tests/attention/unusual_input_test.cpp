@@ -93,7 +93,7 @@ TEST(ExpFeatures, ThatOverflowStayWithTheRowsThatSeeThem) {
   problem.map = ScoreMap::linear(Feature::exp);
   const AttentionResult forward = attention(problem);
   const AttentionGradients gradients = attention_backward(problem, forward, {.output = View(x.v.data(), {1, 1, 8, 2})});
-  for (std::int64_t i = 0; i < 7; ++i) EXPECT_TRUE(std::isfinite(gradients.query.at({0, 0, i, 0}))) << i;
+  for (std::int64_t i = 0; i < 7; ++i) EXPECT_TRUE(std::isfinite(gradients.query.at({0, 0, i, 1}))) << i;
 }
 
 TEST(Decay, FarBehindTheLastKeyIsStillADistribution) {

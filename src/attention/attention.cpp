@@ -1,6 +1,5 @@
 #include "isentropic/attention.hpp"
 
-#include "attention/backward.hpp"
 #include "attention/cpu/passes.hpp"
 #include "attention/row_scales.hpp"
 #include "attention/validate.hpp"

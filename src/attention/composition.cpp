@@ -32,7 +32,6 @@ class Levels {
  public:
   Levels(const HierarchicalProblem& problem, const RowScales& scales)
       : problem_(problem), dims_(problem.attention), visibility_(problem.attention), lambda_(rows_tensor()) {
-    lambda_.values<double>();
     std::copy(scales.lambda.begin(), scales.lambda.end(), lambda_.values<double>().begin());
     if (problem.score == BlockScore::mean_key) block_lambda_ = block_scales();
   }

@@ -1,11 +1,21 @@
 // The CPU's passes over a validated problem whose row scales are known. attention.cpp chooses among them.
 #pragma once
 
-#include "isentropic/attention.hpp"
+#include "attention/dims.hpp"
 
 namespace isentropic {
 
 enum class OutputUse : std::uint8_t { compute, skip };
+
+// What every forward pass starts from: the scales, and a zero output where one is wanted.
+inline AttentionResult empty_result(const AttentionProblem& problem, RowScales scales, OutputUse output) {
+  const Dims dims(problem);
+  AttentionResult result;
+  result.scales = std::move(scales);
+  if (output == OutputUse::compute)
+    result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
+  return result;
+}
 
 // Maps that stream block by block: softmax and Gumbel.
 AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scales, OutputUse output);

@@ -133,10 +133,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
 AttentionResult recurrent_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
   const Dims dims(problem);
   StatisticsSheet sheet(problem);
-  AttentionResult result;
-  result.scales = std::move(scales);
-  if (output == OutputUse::compute)
-    result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
+  AttentionResult result = empty_result(problem, std::move(scales), output);
   with_compute_type(problem.query.type, [&]<class T>() {
     executor_of(problem).parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task)

@@ -88,11 +88,8 @@ double key_share(const AttentionProblem& problem, std::int64_t head, const Softm
 AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
   const Dims dims(problem);
   StatisticsSheet sheet(problem);
-  AttentionResult result;
-  result.scales = std::move(scales);
+  AttentionResult result = empty_result(problem, std::move(scales), output);
   result.moments = MomentSet::all;
-  if (output == OutputUse::compute)
-    result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
   if (problem.map.kind() == ScoreMap::Kind::top_k) {
     result.records.resize(dims.rows());
     result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, std::min(problem.map.keys(), dims.n_k)});

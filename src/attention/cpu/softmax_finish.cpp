@@ -46,23 +46,14 @@ void finish_rows(const ScoreContext& context, RowsResult<T>& rows, StatisticsShe
   }
 }
 
-AttentionResult empty_result(const AttentionProblem& problem, RowScales scales, OutputUse output, MomentSet moments) {
-  const Dims dims(problem);
-  AttentionResult result;
-  result.scales = std::move(scales);
-  result.records.resize(dims.rows());
-  result.moments = moments;
-  if (output == OutputUse::compute)
-    result.output = Tensor(problem.query.type, {dims.batch, dims.heads, dims.n_q, dims.d_v});
-  return result;
-}
-
 }  // namespace
 
 AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
   StatisticsSheet sheet(problem);
   const SoftmaxPass pass{moments_for(sheet.asked()), output == OutputUse::compute, sheet.asked().wants_groups()};
-  AttentionResult result = empty_result(problem, std::move(scales), output, pass.moments);
+  AttentionResult result = empty_result(problem, std::move(scales), output);
+  result.records.resize(Dims(problem).rows());
+  result.moments = pass.moments;
   const ScoreContext context(problem, result.scales.lambda);
   with_compute_type(problem.query.type, [&]<class T>() {
     for_each_rows<T>(context, pass, [&](RowsResult<T>& rows) { finish_rows(context, rows, sheet, result); });
@@ -127,7 +118,9 @@ AttentionResult finish(const Partial& partial, const AttentionProblem& problem) 
   if (moments_for(sheet.asked()) > partial.moments ||
       (sheet.asked().wants_groups() && partial.groups.empty() && dims.rows() > 0))
     throw Error("partial result statistics", "fewer", "those the problem asks for");
-  AttentionResult result = empty_result(problem, partial.scales, OutputUse::compute, partial.moments);
+  AttentionResult result = empty_result(problem, partial.scales, OutputUse::compute);
+  result.records.resize(dims.rows());
+  result.moments = partial.moments;
   const ScoreContext context(problem, result.scales.lambda);
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
     const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;

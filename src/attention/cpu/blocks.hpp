@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "attention/cpu/features.hpp"
+#include "attention/cpu/narrow_blocks.hpp"
 #include "attention/cpu/products.hpp"
 #include "attention/dims.hpp"
 #include "tensor/element.hpp"
@@ -17,19 +18,25 @@ namespace isentropic {
 inline constexpr std::int64_t kQueryBlock = 96;
 inline constexpr std::int64_t kKeyBlock = 512;
 
-// Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0.
+// Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0; or as factors of 16 bits.
 template <class T>
 struct RowBlock {
   std::int64_t begin = 0, end = 0, width = 0;
   std::vector<T> data;
+  NarrowLeft narrow;  // in place of data when it has planes
   bool finite = true;
 
   std::int64_t rows() const { return end - begin; }
   std::int64_t stride() const { return padded(width); }
   const T* row(std::int64_t r) const { return data.data() + r * stride(); }
 
-  void load(const View& view, std::int64_t b, std::int64_t h, std::int64_t begin_, std::int64_t end_) {
+  void load(const View& view, std::int64_t b, std::int64_t h, std::int64_t begin_, std::int64_t end_, int planes = 0) {
     begin = begin_, end = end_, width = view.shape[3], finite = true;
+    narrow.planes = 0;
+    if (planes > 0) {
+      finite = narrow.load(planes, view, b, h, begin, end);
+      return;
+    }
     data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
     const std::int64_t offset = b * view.stride[0] + h * view.stride[1];
     for (std::int64_t r = 0; r < rows(); ++r) {

@@ -46,8 +46,7 @@ class GradientTile {
     const std::int64_t rows = tile.queries().rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      multiply_panels(upstream_->data.data(), upstream_->stride(), rows, upstream_->width, tile.keys.transposed_values,
-                      tile.keys.rows(), gradient_.data());
+      multiply_columns(*upstream_, tile.keys.transposed_values, tile.keys.rows(), gradient_.data());
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
   }

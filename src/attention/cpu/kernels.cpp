@@ -3,6 +3,7 @@
 #include <cstdlib>
 
 #include "attention/cpu/gradient_row.hpp"
+#include "attention/cpu/kernels_bf16.hpp"
 #include "attention/cpu/kernels_highway.hpp"
 #include "attention/cpu/products.hpp"
 #include "attention/cpu/softmax_row.hpp"
@@ -63,6 +64,10 @@ const Kernels& chosen_kernels() {
 const std::vector<const Kernels*>& kernel_list() {
   static const std::vector<const Kernels*> list = [] {
     std::vector<const Kernels*> out = highway_kernels();
+    if (!out.empty()) {
+      const std::vector<const Kernels*> bf16 = bf16_kernels(*out.front());
+      out.insert(out.begin(), bf16.begin(), bf16.end());
+    }
     out.push_back(&kPortable);
     return out;
   }();

@@ -1,4 +1,4 @@
-// The inner loops of the float32 passes, one set for each instruction set.
+// The inner loops, one set for each instruction set.
 //
 // The list is in order of preference and ends in plain C++ that runs anywhere. The first set that the CPU can run is
 // taken; the environment variable ISENTROPIC_ISA names another one. An unknown or unsupported name is an Error at the
@@ -15,10 +15,11 @@ namespace isentropic {
 
 template <class T>
 struct Product;
+struct NarrowKernels;
 enum class Store : std::uint8_t { overwrite, accumulate };
 
 struct Kernels {
-  const char* name;  // "avx512", "avx2", "portable"
+  const char* name;  // "amx", "avx512_bf16", "avx512", "avx2", "portable"
   bool (*supported)();
 
   // products.hpp
@@ -34,6 +35,8 @@ struct Kernels {
   double (*fma_burst)(std::int64_t rounds);
   // gradient_row.hpp
   void (*gradient_row)(const RowConstants& row, std::int64_t n, float* s, float* dp);
+  // narrow_product.hpp; null: 16-bit factors are converted to float32
+  const NarrowKernels* narrow = nullptr;
 };
 
 // Every set that was built, supported here or not.

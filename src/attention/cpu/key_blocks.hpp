@@ -4,6 +4,8 @@
 // of scores are products with it. Row-major blocks are read in place when type and width allow, else converted and
 // padded. The memory is that of keys and values once more, linear in n.
 //
+// Where the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
+//
 // Few rows do not pay for packing: with at most kFewRows of them (decoding) keys stay row-major, each block is prepared
 // when a task visits it and kept by nobody. Which way is taken depends on the problem alone.
 #pragma once
@@ -19,38 +21,56 @@ namespace isentropic {
 inline constexpr std::int64_t kPanel = 64;
 inline constexpr std::int64_t kFewRows = 4;
 
-// Rows of a packed tensor as products read them: [rows, stride], width rounded up to kPad.
+// Rows of a packed tensor as products read them: [rows, stride], width rounded up to kPad; or in 16 bits.
 template <class T>
 struct PackedRows {
   const T* data = nullptr;
   std::int64_t stride = 0;
   bool finite = true;
+  const NarrowRight* narrow = nullptr;
+};
+
+// Rows transposed, as panels or in 16 bits.
+template <class T>
+struct PackedColumns {
+  const T* panels = nullptr;
+  const NarrowRight* narrow = nullptr;
+  bool present() const { return panels || narrow; }
 };
 
 template <class T>
 struct KeyBlock {
   std::int64_t begin = 0, end = 0;
-  const T* transposed_keys = nullptr;    // panels; rows of scores are products with them; absent for few rows
-  const T* transposed_values = nullptr;  // likewise for d loss / d weights
+  PackedColumns<T> transposed_keys;    // rows of scores are products with them; absent for few rows
+  PackedColumns<T> transposed_values;  // likewise for d loss / d weights
   PackedRows<T> keys, values;
 
   std::int64_t rows() const { return end - begin; }
   std::int64_t stride() const { return padded(rows()); }
 };
 
-// scores[r, j] = factor_r sum_c rows[r, c] panels[c, j] for the keys of a block.
+// out[r, j] = factor_r sum_c rows[r, c] columns[c, j] for the keys of a block.
 template <class T>
-void multiply_panels(const T* rows, std::int64_t row_stride, std::int64_t count, std::int64_t width, const T* panels,
-                     std::int64_t keys, T* out, const T* row_factor = nullptr) {
-  for (std::int64_t j = 0; j < padded(keys); j += kPanel)
-    product<Store::overwrite>(Product<T>{{rows, row_stride, 1},
-                                         panels + j * width,
+void multiply_columns(const RowBlock<T>& rows, const PackedColumns<T>& columns, std::int64_t keys, T* out,
+                      const T* row_factor = nullptr) {
+  const std::int64_t stride = padded(keys);
+  if constexpr (std::is_same_v<T, float>) {
+    if (columns.narrow) {
+      multiply(rows.narrow, *columns.narrow, rows.rows(), rows.width, stride, out, stride, Store::overwrite);
+      for (std::int64_t r = 0; row_factor && r < rows.rows(); ++r)
+        for (std::int64_t j = 0; j < stride; ++j) out[r * stride + j] *= row_factor[r];
+      return;
+    }
+  }
+  for (std::int64_t j = 0; j < stride; j += kPanel)
+    product<Store::overwrite>(Product<T>{{rows.data.data(), rows.stride(), 1},
+                                         columns.panels + j * rows.width,
                                          kPanel,
-                                         count,
-                                         width,
-                                         std::min(kPanel, padded(keys) - j),
+                                         rows.rows(),
+                                         rows.width,
+                                         std::min(kPanel, stride - j),
                                          out + j,
-                                         padded(keys),
+                                         stride,
                                          row_factor});
 }
 
@@ -65,8 +85,14 @@ struct KeyNeeds {
 template <class T>
 class KeyBlocks {
  public:
-  KeyBlocks(const AttentionProblem& problem, const KeyNeeds& needs)
-      : problem_(problem), dims_(problem), needs_(needs), few_rows_(dims_.n_q <= kFewRows), checks_keys_(needs.keys) {
+  // planes: those of 16-bit factors, 0 for the compute type; as the ScoreContext of the pass has it.
+  KeyBlocks(const AttentionProblem& problem, int planes, const KeyNeeds& needs)
+      : problem_(problem),
+        dims_(problem),
+        planes_(planes),
+        needs_(needs),
+        few_rows_(dims_.n_q <= kFewRows),
+        checks_keys_(needs.keys) {
     needs_.keys = needs_.keys || few_rows_;
     if (few_rows_ && !needs_.by_index) return;  // prepared when visited
     blocks_.resize(dims_.batch * dims_.kv_heads * count());
@@ -96,23 +122,43 @@ class KeyBlocks {
   struct Storage {
     RowBlock<T> keys, values;
     std::vector<T> transposed_keys, transposed_values;
+    NarrowRight narrow_keys, narrow_values, narrow_transposed_keys, narrow_transposed_values;
   };
 
   void pack(std::int64_t index, KeyBlock<T>& block, Storage& storage) const {
     const std::int64_t b = index / count() / dims_.kv_heads, head = index / count() % dims_.kv_heads;
     block.begin = index % count() * kKeyBlock;
     block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
+    if (planes_ > 0) return pack_narrow(b, head, block, storage);
     const Feature feature = feature_of(problem_.map);
     block.keys =
         rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing, storage.keys);
-    if (!few_rows_) block.transposed_keys = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
+    if (!few_rows_) block.transposed_keys.panels = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
     if (needs_.values || needs_.transposed_values)
       block.values = rows(problem_.value, b, head, block, Feature::identity, Check::finite, storage.values);
     if (needs_.transposed_values)
-      block.transposed_values = transpose(block.values, block.rows(), dims_.d_v, storage.transposed_values);
+      block.transposed_values.panels = transpose(block.values, block.rows(), dims_.d_v, storage.transposed_values);
     // What was only a step on the way is not kept.
     if (!needs_.keys) storage.keys = {}, block.keys.data = nullptr;
     if (!needs_.values) storage.values = {}, block.values.data = nullptr;
+  }
+
+  // The same in 16 bits. Rows that are not finite stay in the compute type: weights of 0 must pass them by.
+  void pack_narrow(std::int64_t b, std::int64_t head, KeyBlock<T>& block, Storage& storage) const {
+    const auto narrow = [&](const View& view, RowBlock<T>& rows, bool as_columns, NarrowRight& columns,
+                            PackedColumns<T>& packed_columns, bool as_rows, NarrowRight& right, PackedRows<T>& packed) {
+      rows.load(view, b, head, block.begin, block.end, planes_);
+      if (as_columns) pack_columns(rows.narrow, columns), packed_columns.narrow = &columns;
+      if (as_rows && rows.finite) pack_rows(rows.narrow, rows.width, right), packed.narrow = &right;
+      const bool as_is = as_rows && !rows.finite;
+      rows = {};
+      if (as_is) packed = this->rows(view, b, head, block, Feature::identity, Check::finite, rows);
+    };
+    narrow(problem_.key, storage.keys, true, storage.narrow_transposed_keys, block.transposed_keys, needs_.keys,
+           storage.narrow_keys, block.keys);
+    if (needs_.values || needs_.transposed_values)
+      narrow(problem_.value, storage.values, needs_.transposed_values, storage.narrow_transposed_values,
+             block.transposed_values, needs_.values, storage.narrow_values, block.values);
   }
 
   // Forward passes do not multiply by row-major keys: theirs need no check, and decoding is bound by what it reads.
@@ -149,6 +195,7 @@ class KeyBlocks {
 
   const AttentionProblem& problem_;
   Dims dims_;
+  int planes_;
   KeyNeeds needs_;
   bool few_rows_, checks_keys_;
   std::vector<KeyBlock<T>> blocks_;

@@ -60,8 +60,7 @@ class RowsBackward {
     output_gradient_.load(upstream_.output, b, h, i0, i1);
     std::vector<T> products((i1 - i0) * kKeyBlock);
     keys_.for_each(b, dims_.kv_head(h), {0, dims_.n_k}, [&](const KeyBlock<T>& block) {
-      multiply_panels(output_gradient_.data.data(), output_gradient_.stride(), i1 - i0, dims_.d_v,
-                      block.transposed_values, block.rows(), products.data());
+      multiply_columns(output_gradient_, block.transposed_values, block.rows(), products.data());
       for (std::int64_t r = 0; r < i1 - i0; ++r)
         std::copy_n(products.data() + r * block.stride(), block.rows(), gradient_.data() + r * dims_.n_k + block.begin);
     });
@@ -176,7 +175,7 @@ class RowsBackward {
 AttentionGradients rows_backward(const AttentionProblem& problem, const AttentionResult& forward,
                                  const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                  BiasGradient bias) {
-  const ScoreContext context(problem, forward.scales.lambda);
+  const ScoreContext context(problem, forward.scales.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   AttentionGradients out = allocate_gradients(problem);
   BiasAccumulator bias_sums(context);
@@ -184,7 +183,7 @@ AttentionGradients rows_backward(const AttentionProblem& problem, const Attentio
   // Rows of different heads may share elements of the bias: then one thread runs through all of them in order.
   Executor& executor = wants_bias && bias_sums.rows_share() ? serial_executor() : executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> keys(problem, {.keys = true, .transposed_values = upstream.output.present()});
+    const KeyBlocks<T> keys(problem, context.planes, {.keys = true, .transposed_values = upstream.output.present()});
     executor.parallel_for(dims.batch * dims.kv_heads, [&](std::int64_t begin, std::int64_t end) {
       RowsBackward<T> rows(context, keys, forward, constants, upstream, out);
       for (std::int64_t task = begin; task < end; ++task)

@@ -94,9 +94,9 @@ AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, 
     result.records.resize(dims.rows());
     result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, std::min(problem.map.keys(), dims.n_k)});
   }
-  const ScoreContext context(problem, result.scales.lambda);
+  const ScoreContext context(problem, result.scales.lambda, Factors::compute_type);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> keys(problem, {.values = output == OutputUse::compute});
+    const KeyBlocks<T> keys(problem, context.planes, {.values = output == OutputUse::compute});
     for_each_row_block(context, [&](std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
       forward_rows<T>(context, keys, b, h, i0, i1, sheet, result);
     });
@@ -106,12 +106,12 @@ AttentionResult rows_forward(const AttentionProblem& problem, RowScales scales, 
 }
 
 Tensor rows_weights(const AttentionProblem& problem, const RowScales& scales, const std::vector<std::int64_t>& rows) {
-  const ScoreContext context(problem, scales.lambda);
+  const ScoreContext context(problem, scales.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   const auto count = std::ssize(rows);
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, count, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> keys(problem, {});
+    const KeyBlocks<T> keys(problem, context.planes, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads * count, [&](std::int64_t begin, std::int64_t end) {
       RowScores<T> row_scores(context, keys);
       RowMap<T> map(problem.map);
@@ -130,11 +130,11 @@ Tensor rows_weights(const AttentionProblem& problem, const RowScales& scales, co
 }
 
 Tensor rows_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
-  const ScoreContext context(problem, forward.scales.lambda);
+  const ScoreContext context(problem, forward.scales.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> keys(problem, {});
+    const KeyBlocks<T> keys(problem, context.planes, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
       RowScores<T> rows(context, keys);
       RowMap<T> map(problem.map);

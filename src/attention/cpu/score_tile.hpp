@@ -16,15 +16,23 @@
 
 namespace isentropic {
 
+// The types that a pass can multiply in.
+enum class Factors : std::uint8_t { compute_type, sixteen_bits_too };
+
 // What passes share: the problem, its mask made ready and the scale of every row.
 struct ScoreContext {
   const AttentionProblem& problem;
   Dims dims;
   Visibility visibility;
   const std::vector<double>& lambda;  // [batch, heads, n_q]
+  int planes;                         // of 16-bit factors; 0: factors are of the compute type
 
-  ScoreContext(const AttentionProblem& problem_, const std::vector<double>& lambda_)
-      : problem(problem_), dims(problem_), visibility(problem_), lambda(lambda_) {}
+  ScoreContext(const AttentionProblem& problem_, const std::vector<double>& lambda_, Factors factors)
+      : problem(problem_),
+        dims(problem_),
+        visibility(problem_),
+        lambda(lambda_),
+        planes(factors == Factors::sixteen_bits_too && dims.n_q > kFewRows ? narrow_planes(problem) : 0) {}
 };
 
 template <class T>
@@ -34,7 +42,7 @@ class ScoreTile {
 
   // Rows [i0, i1) of head h.
   void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
-    loaded_.load(context_.problem.query, b, h, i0, i1);
+    loaded_.load(context_.problem.query, b, h, i0, i1, context_.planes);
     loaded_.apply(feature_of(context_.problem.map));
     use_queries(b, h, loaded_);
   }
@@ -75,9 +83,8 @@ class ScoreTile {
     scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
     visible_.assign(static_cast<std::size_t>(queries().rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
-    if (keys.transposed_keys)
-      multiply_panels(queries().data.data(), queries().stride(), queries().rows(), context_.dims.d,
-                      keys.transposed_keys, keys.rows(), scores_.data(), lambda_.data());
+    if (keys.transposed_keys.present())
+      multiply_columns(queries(), keys.transposed_keys, keys.rows(), scores_.data(), lambda_.data());
     else
       for (std::int64_t r = 0; r < queries().rows(); ++r)
         dots(queries().row(r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(), lambda_[r], row(r));

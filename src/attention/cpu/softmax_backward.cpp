@@ -163,13 +163,13 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h,
 AttentionGradients softmax_backward(const AttentionProblem& problem, const RowScales& scales,
                                     const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                     const std::vector<std::int64_t>& hard_keys, BiasGradient bias) {
-  const ScoreContext scores(problem, scales.lambda);
+  const ScoreContext scores(problem, scales.lambda, Factors::compute_type);
   const GradientContext context{scores, upstream, constants, hard_keys};
   const Dims& dims = scores.dims;
   AttentionGradients out = allocate_gradients(problem);
   Executor& executor = executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem,
+    const KeyBlocks<T> key_blocks(problem, scores.planes,
                                   {.keys = true, .transposed_values = upstream.output.present(), .by_index = true});
     const KeyShares shares(dims, key_blocks.count());
     std::vector<std::vector<T>> gathered(dims.batch * dims.kv_heads * shares.count);

@@ -54,7 +54,7 @@ AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scale
   AttentionResult result = empty_result(problem, std::move(scales), output);
   result.records.resize(Dims(problem).rows());
   result.moments = pass.moments;
-  const ScoreContext context(problem, result.scales.lambda);
+  const ScoreContext context(problem, result.scales.lambda, Factors::sixteen_bits_too);
   with_compute_type(problem.query.type, [&]<class T>() {
     for_each_rows<T>(context, pass, [&](RowsResult<T>& rows) { finish_rows(context, rows, sheet, result); });
   });
@@ -70,7 +70,7 @@ Partial softmax_partial(const AttentionProblem& problem, RowScales scales) {
   partial.records.resize(dims.rows());
   partial.output.resize(dims.rows() * dims.d_v);
   if (asked.wants_groups()) partial.groups.resize(dims.rows());
-  const ScoreContext context(problem, partial.scales.lambda);
+  const ScoreContext context(problem, partial.scales.lambda, Factors::sixteen_bits_too);
   const SoftmaxPass pass{partial.moments, true, asked.wants_groups()};
   with_compute_type(problem.query.type, [&]<class T>() {
     for_each_rows<T>(context, pass, [&](RowsResult<T>& rows) {
@@ -121,7 +121,7 @@ AttentionResult finish(const Partial& partial, const AttentionProblem& problem) 
   AttentionResult result = empty_result(problem, partial.scales, OutputUse::compute);
   result.records.resize(dims.rows());
   result.moments = partial.moments;
-  const ScoreContext context(problem, result.scales.lambda);
+  const ScoreContext context(problem, result.scales.lambda, Factors::sixteen_bits_too);
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
     const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
     RowsResult<double> rows{b, h, i, i + 1, {partial.records[row]}, {}, {}, dims.d_v};

@@ -28,6 +28,39 @@ void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& r
   }
 }
 
+// out += weights V.
+template <class T>
+class WeightedValues {
+ public:
+  explicit WeightedValues(const ScoreContext& context) : planes_(context.planes) {}
+
+  void add_values(ScoreTile<T>& tile, const PackedRows<T>& values, RowsResult<T>& rows) {
+    const std::int64_t count = rows.i1 - rows.i0, keys = tile.keys.rows();
+    if constexpr (std::is_same_v<T, float>) {
+      if (values.narrow) {
+        narrow_.resize(planes_, count, keys);
+        for (std::int64_t r = 0; r < count; ++r) narrow_.round_row(r, tile.row(r), tile.stride());
+        multiply(narrow_, *values.narrow, count, keys, rows.output_stride, rows.output.data(), rows.output_stride,
+                 Store::accumulate);
+        return;
+      }
+    }
+    accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
+                          values.data,
+                          values.stride,
+                          count,
+                          keys,
+                          rows.output_stride,
+                          rows.output.data(),
+                          rows.output_stride},
+               values.finite);
+  }
+
+ private:
+  int planes_;
+  NarrowLeft narrow_;
+};
+
 // y's keys added to x, for the same rows.
 template <class T>
 void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
@@ -59,21 +92,13 @@ RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, c
   }
   ScoreTile<T> tile(context);
   tile.load_queries(b, h, i0, i1);
+  WeightedValues<T> weights(context);
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
   keys.for_each(b, context.dims.kv_head(h), range, [&](const KeyBlock<T>& block) {
     tile.load_keys(block);
     if (tile.compute() == TileVisibility::none) return;
     with_moments(pass.moments, [&]<MomentSet set>() { fold_tile<set>(context, tile, rows); });
-    if (!pass.values) return;
-    accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
-                          block.values.data,
-                          block.values.stride,
-                          i1 - i0,
-                          tile.keys.rows(),
-                          rows.output_stride,
-                          rows.output.data(),
-                          rows.output_stride},
-               block.values.finite);
+    if (pass.values) weights.add_values(tile, block.values, rows);
   });
   return rows;
 }
@@ -84,7 +109,7 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
   const Dims& dims = context.dims;
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   const std::int64_t splits = blocks == 1 ? std::max<std::int64_t>(1, (dims.n_k + kSplitKeys - 1) / kSplitKeys) : 1;
-  const KeyBlocks<T> key_blocks(context.problem, {.values = pass.values});
+  const KeyBlocks<T> key_blocks(context.problem, context.planes, {.values = pass.values});
   std::vector<RowsResult<T>> pieces(splits > 1 ? dims.batch * dims.heads * splits : 0);
   Executor& executor = executor_of(context.problem);
 

@@ -41,7 +41,7 @@ void sum_columns(const ScoreContext& context, const std::vector<RowOrigin>& orig
 }  // namespace
 
 Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
-  const ScoreContext context(problem, forward.scales.lambda);
+  const ScoreContext context(problem, forward.scales.lambda, Factors::sixteen_bits_too);
   const Dims& dims = context.dims;
   std::vector<RowOrigin> origins(dims.rows());
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
@@ -50,7 +50,7 @@ Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& 
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem, {.by_index = true});
+    const KeyBlocks<T> key_blocks(problem, context.planes, {.by_index = true});
     const std::int64_t blocks = key_blocks.count();
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {

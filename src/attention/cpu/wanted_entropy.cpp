@@ -50,13 +50,13 @@ void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, Row
 }  // namespace
 
 void solve_wanted_entropy(const AttentionProblem& problem, RowScales& scales) {
-  const ScoreContext context(problem, scales.lambda);
+  const ScoreContext context(problem, scales.lambda, Factors::sixteen_bits_too);
   const Dims& dims = context.dims;
   scales.status.assign(dims.rows(), WantedEntropyStatus::not_converged);
   scales.iterations.assign(dims.rows(), 0);
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem, {});
+    const KeyBlocks<T> key_blocks(problem, context.planes, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t i0 = task % blocks * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);

@@ -1,0 +1,121 @@
+#include "attention/cpu/kernels_bf16.hpp"
+
+#if defined(__x86_64__)
+
+#if defined(__GNUC__) && !defined(__clang__)
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns of its own intrinsics
+#endif
+#include <immintrin.h>
+
+#include "attention/cpu/amx.hpp"
+#include "attention/cpu/narrow_product.hpp"
+
+#define ISENTROPIC_BF16 __attribute__((target("avx512f,avx512bw,avx512vl,avx512dq,avx512bf16")))
+
+namespace isentropic {
+namespace {
+
+// kRows x kStrips vectors of sums stay in registers.
+template <int kRows, int kStrips>
+ISENTROPIC_BF16 inline void product_tile(const NarrowProduct& x, std::int64_t r0, std::int64_t c0, Store store) {
+  __m512 sum[kRows][kStrips];
+  for (int r = 0; r < kRows; ++r)
+    for (int s = 0; s < kStrips; ++s)
+      sum[r][s] = store == Store::accumulate ? _mm512_loadu_ps(x.sum(r0 + r, c0 + s * kStrip)) : _mm512_setzero_ps();
+  for (std::int64_t i = 0; i < x.inner; i += 2) {
+    __m512bh b[kStrips];
+    for (int s = 0; s < kStrips; ++s)
+      b[s] = reinterpret_cast<__m512bh>(_mm512_loadu_si512(x.right(i, c0 + s * kStrip)));
+    for (int r = 0; r < kRows; ++r) {
+      std::int32_t pair;
+      __builtin_memcpy(&pair, x.left(r0 + r, i), sizeof(pair));
+      const __m512bh a = reinterpret_cast<__m512bh>(_mm512_set1_epi32(pair));
+      for (int s = 0; s < kStrips; ++s) sum[r][s] = _mm512_dpbf16_ps(sum[r][s], a, b[s]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int s = 0; s < kStrips; ++s) _mm512_storeu_ps(x.sum(r0 + r, c0 + s * kStrip), sum[r][s]);
+}
+
+template <int kStrips>
+ISENTROPIC_BF16 inline void product_columns(const NarrowProduct& x, std::int64_t c0, Store store) {
+  std::int64_t r = 0;
+  for (; r + 6 <= x.rows; r += 6) product_tile<6, kStrips>(x, r, c0, store);
+  for (; r + 2 <= x.rows; r += 2) product_tile<2, kStrips>(x, r, c0, store);
+  for (; r < x.rows; ++r) product_tile<1, kStrips>(x, r, c0, store);
+}
+
+ISENTROPIC_BF16 void product(const NarrowProduct& x, Store store) {
+  std::int64_t c = 0;
+  for (; c + 4 * kStrip <= x.cols; c += 4 * kStrip) product_columns<4>(x, c, store);
+  for (; c < x.cols; c += kStrip) product_columns<1>(x, c, store);
+}
+
+ISENTROPIC_BF16 inline __m512i widen_to_upper(__m256bh x) {
+  return _mm512_slli_epi32(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(x)), 16);
+}
+
+// What rounding to bfloat16 left over.
+ISENTROPIC_BF16 inline __m512 rest(__m512 x, __m256bh high) {
+  return _mm512_sub_ps(x, _mm512_castsi512_ps(widen_to_upper(high)));
+}
+
+ISENTROPIC_BF16 inline void store_row(bfloat16* out, __m256bh x) {
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), reinterpret_cast<__m256i>(x));
+}
+
+ISENTROPIC_BF16 void round(const float* x, std::int64_t n, bfloat16* high, bfloat16* low) {
+  for (std::int64_t j = 0; j < n; j += kStrip) {
+    const __m512 value = _mm512_loadu_ps(x + j);
+    const __m256bh rounded = _mm512_cvtneps_pbh(value);
+    store_row(high + j, rounded);
+    if (low) store_row(low + j, _mm512_cvtneps_pbh(rest(value, rounded)));
+  }
+}
+
+ISENTROPIC_BF16 inline void store_pair(bfloat16* out, __m256bh x, __m256bh y) {
+  const __m512i lower = _mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(x));
+  _mm512_storeu_si512(out, _mm512_or_si512(lower, widen_to_upper(y)));
+}
+
+ISENTROPIC_BF16 void round_pair(const float* x, const float* y, std::int64_t n, bfloat16* high, bfloat16* low) {
+  for (std::int64_t j = 0; j < n; j += kStrip) {
+    const __m512 first = _mm512_loadu_ps(x + j), second = _mm512_loadu_ps(y + j);
+    const __m256bh first_high = _mm512_cvtneps_pbh(first), second_high = _mm512_cvtneps_pbh(second);
+    store_pair(high + 2 * j, first_high, second_high);
+    if (low)
+      store_pair(low + 2 * j, _mm512_cvtneps_pbh(rest(first, first_high)),
+                 _mm512_cvtneps_pbh(rest(second, second_high)));
+  }
+}
+
+constexpr NarrowKernels kVectors = {product, round, round_pair, false};
+constexpr NarrowKernels kTiles = {amx::product, round, round_pair, true};
+
+bool has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl"); }
+
+Kernels extended(Kernels base, const char* name, bool (*supported)(), const NarrowKernels& narrow) {
+  base.name = name;
+  base.supported = supported;
+  base.narrow = &narrow;
+  return base;
+}
+
+}  // namespace
+
+std::vector<const Kernels*> bf16_kernels(const Kernels& avx512) {
+  static const Kernels tiles =
+      extended(avx512, "amx", [] { return has_avx512_bf16() && amx::available(); }, kTiles);
+  static const Kernels vectors = extended(avx512, "avx512_bf16", has_avx512_bf16, kVectors);
+  return {&tiles, &vectors};
+}
+
+}  // namespace isentropic
+
+#else
+
+namespace isentropic {
+std::vector<const Kernels*> bf16_kernels(const Kernels&) { return {}; }
+}  // namespace isentropic
+
+#endif

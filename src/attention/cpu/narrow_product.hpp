@@ -1,0 +1,43 @@
+// The matrix product on factors of 16 bits: out[r, c] (+)= sum_i A[r, i] B[i, c], A and B bfloat16, sums float32.
+//
+// The factors lie as matrix units read them: A row by row, B in strips of kStrip columns whose rows come in pairs,
+// [strip][inner / 2][kStrip][2]. The inner length is a multiple of kNarrowInner, padded with zeros in both.
+#pragma once
+
+#include <cstdint>
+
+#include "attention/cpu/kernels.hpp"
+#include "isentropic/tensor.hpp"
+
+namespace isentropic {
+
+inline constexpr std::int64_t kNarrowInner = 32, kStrip = 16;
+
+inline std::int64_t padded_inner(std::int64_t n) { return (n + kNarrowInner - 1) / kNarrowInner * kNarrowInner; }
+
+struct NarrowProduct {
+  const bfloat16* a;
+  std::int64_t a_stride;
+  const bfloat16* b;
+  std::int64_t strip_stride;
+  std::int64_t rows, inner, cols;  // cols a multiple of kStrip
+  float* out;
+  std::int64_t out_stride;
+
+  const bfloat16* left(std::int64_t r, std::int64_t i) const { return a + r * a_stride + i; }
+  const bfloat16* right(std::int64_t i, std::int64_t c) const { return b + c / kStrip * strip_stride + i * kStrip; }
+  float* sum(std::int64_t r, std::int64_t c) const { return out + r * out_stride + c; }
+};
+
+// What a CPU with instructions for such products offers.
+struct NarrowKernels {
+  void (*product)(const NarrowProduct&, Store);
+  // high = x rounded to bfloat16; low, unless null, what is left of x rounded likewise. n: a multiple of kStrip.
+  void (*round)(const float* x, std::int64_t n, bfloat16* high, bfloat16* low);
+  // The same for two rows, element by element in pairs: out[2 j], out[2 j + 1] from x[j], y[j].
+  void (*round_pair)(const float* x, const float* y, std::int64_t n, bfloat16* high, bfloat16* low);
+  // float16 as two bfloat16 takes four products; true where that still beats float32.
+  bool splits_float16;
+};
+
+}  // namespace isentropic

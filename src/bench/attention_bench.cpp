@@ -92,16 +92,33 @@ struct Variant {
   std::function<void()> work;
 };
 
-// Rounds over all variants until each has had its time; at least three rounds.
-std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double peak) {
-  std::vector<std::vector<double>> times(variants.size());
+// One burst of multiply-adds on all threads, in GFLOP/s.
+double fma_rate() {
+  Executor& executor = default_executor();
+  std::vector<double> operations(executor.threads());
+  const double time = seconds_of([&] {
+    executor.parallel_for(executor.threads(), [&](std::int64_t begin, std::int64_t end) {
+      for (std::int64_t thread = begin; thread < end; ++thread) operations[thread] = fma_burst(4'000'000);
+    });
+  });
+  double total = 0;
+  for (double count : operations) total += count;
+  return total / time * 1e-9;
+}
+
+// Rounds over all variants until each has had its time; at least three rounds. Each round measures the peak anew: on a
+// shared machine it changes while a case runs.
+std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds) {
+  std::vector<std::vector<double>> times(variants.size()), fractions(variants.size());
   double spent = 0;
   const double patience = 10 * seconds * static_cast<double>(variants.size());
   for (int round = 0;
        (round < 3 && spent < patience) || (spent < seconds * static_cast<double>(variants.size()) && round < 50);
        ++round)
     for (std::size_t v = 0; v < variants.size(); ++v) {
+      const double peak = fma_rate();
       times[v].push_back(seconds_of(variants[v].work));
+      fractions[v].push_back(variants[v].operations / times[v].back() * 1e-9 / peak);
       spent += times[v].back();
     }
   std::vector<Timing> out;
@@ -109,13 +126,13 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
     Timing timing = variants[v].timing;
     timing.seconds = median(times[v]);
     timing.gflops = variants[v].operations / timing.seconds * 1e-9;
-    timing.peak_fraction = timing.gflops / peak;
+    timing.peak_fraction = median(fractions[v]);
     out.push_back(timing);
   }
   return out;
 }
 
-std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds, double peak) {
+std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds) {
   const std::string dtype = bfloat ? "bfloat16" : "float32";
   const AttentionProblem none = in.problem(bfloat, causal);
   AttentionProblem entropy = none, all = none;
@@ -139,27 +156,15 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
       {timing("statistics", "all"), 2 * unit, [&] { attention_statistics(all); }},
       {timing("backward", "all"), 10 * unit, [&] { attention_backward(all, forward, upstream); }}};
   if (bfloat) variants.erase(variants.begin() + 3, variants.end());
-  return time_interleaved(std::move(variants), seconds, peak);
+  return time_interleaved(std::move(variants), seconds);
 }
 
 }  // namespace
 
 double measure_fma_peak() {
-  Executor& executor = default_executor();
-  const std::int64_t rounds = 4'000'000;
-  std::vector<double> rates;
-  for (int repeat = 0; repeat < 7; ++repeat) {
-    std::vector<double> operations(executor.threads());
-    const double time = seconds_of([&] {
-      executor.parallel_for(executor.threads(), [&](std::int64_t begin, std::int64_t end) {
-        for (std::int64_t thread = begin; thread < end; ++thread) operations[thread] = fma_burst(rounds);
-      });
-    });
-    double total = 0;
-    for (double count : operations) total += count;
-    rates.push_back(total / time * 1e-9);
-  }
-  return *std::max_element(rates.begin(), rates.end());
+  double highest = 0;
+  for (int repeat = 0; repeat < 7; ++repeat) highest = std::max(highest, fma_rate());
+  return highest;
 }
 
 Report run(const Options& options, const std::function<void(const std::vector<Timing>&)>& show) {
@@ -171,7 +176,7 @@ Report run(const Options& options, const std::function<void(const std::vector<Ti
       const Inputs in(options.heads, n, d);
       for (bool bfloat : {false, true})
         for (bool causal : {false, true}) {
-          const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds, report.fma_peak_gflops);
+          const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds);
           if (show) show(timings);
           report.cases.insert(report.cases.end(), timings.begin(), timings.end());
         }

@@ -22,7 +22,7 @@ inline constexpr std::int64_t kKeyBlock = 512;
 template <class T>
 struct RowBlock {
   std::int64_t begin = 0, end = 0, width = 0;
-  std::vector<T> data;
+  Buffer<T> data;
   NarrowLeft narrow;  // in place of data when it has planes
   bool finite = true;
 

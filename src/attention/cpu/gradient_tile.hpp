@@ -97,7 +97,7 @@ class GradientTile {
   std::int64_t b_ = 0, h_ = 0;
   const RowBlock<T>* upstream_ = nullptr;
   bool keep_bias_ = false;
-  std::vector<T> gradient_, bias_gradient_;
+  Buffer<T> gradient_, bias_gradient_;
 };
 
 }  // namespace isentropic

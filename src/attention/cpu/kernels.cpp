@@ -26,15 +26,15 @@ double portable_fma_burst(std::int64_t rounds) {
 constexpr Kernels kPortable = {
     "portable",
     [] { return true; },
-    [](const Product<float>& x, Store store) {
+    [](Product<float> x, Store store) {
       return store == Store::accumulate ? portable_product<Store::accumulate>(x)
                                         : portable_product<Store::overwrite>(x);
     },
     [](const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
        float* out) { portable_dots(q, k, stride, keys, width, factor, out); },
     [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
-    [](MomentSet set, float* s, std::int64_t n, float m) {
-      return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, m); });
+    [](MomentSet set, float* s, std::int64_t n, float factor, float m) {
+      return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, factor, m); });
     },
     portable_fma_burst,
     [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },

@@ -23,13 +23,13 @@ struct Kernels {
   bool (*supported)();
 
   // products.hpp
-  void (*product)(const Product<float>&, Store);
+  void (*product)(Product<float>, Store);
   // out[j] = factor sum_c q[c] k[j * stride + c], width a multiple of kPad: scores of few rows, keys read in place.
   void (*dots)(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
                float* out);
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
-  SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float m);
+  SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m);
   // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
   // Returns the number of operations done.
   double (*fma_burst)(std::int64_t rounds);

@@ -3,7 +3,9 @@
 #if defined(__x86_64__)
 
 #if defined(__GNUC__) && !defined(__clang__)
-#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"  // GCC 12 warns of its own intrinsics
+// GCC 12 warns of its own intrinsics.
+#pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
+#pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
 #include <immintrin.h>
 
@@ -64,6 +66,10 @@ ISENTROPIC_BF16 inline void store_row(bfloat16* out, __m256bh x) {
   _mm256_storeu_si256(reinterpret_cast<__m256i*>(out), reinterpret_cast<__m256i>(x));
 }
 
+ISENTROPIC_BF16 inline __m256bh load_row(const bfloat16* from) {
+  return reinterpret_cast<__m256bh>(_mm256_loadu_si256(reinterpret_cast<const __m256i*>(from)));
+}
+
 ISENTROPIC_BF16 void round(const float* x, std::int64_t n, bfloat16* high, bfloat16* low) {
   for (std::int64_t j = 0; j < n; j += kStrip) {
     const __m512 value = _mm512_loadu_ps(x + j);
@@ -89,8 +95,50 @@ ISENTROPIC_BF16 void round_pair(const float* x, const float* y, std::int64_t n, 
   }
 }
 
-constexpr NarrowKernels kVectors = {product, round, round_pair, false};
-constexpr NarrowKernels kTiles = {amx::product, round, round_pair, true};
+ISENTROPIC_BF16 void scale(float* x, std::int64_t n, float factor) {
+  const __m512 by = _mm512_set1_ps(factor);
+  for (std::int64_t j = 0; j < n; j += kStrip) _mm512_storeu_ps(x + j, _mm512_mul_ps(_mm512_loadu_ps(x + j), by));
+}
+
+// 16 x 16 numbers of 32 bits, transposed in four steps of one shuffle for each row.
+ISENTROPIC_BF16 inline void transpose(__m512i (&x)[16]) {
+  __m512i y[16];
+  for (int r = 0; r < 16; r += 2) {
+    y[r] = _mm512_unpacklo_epi32(x[r], x[r + 1]);
+    y[r + 1] = _mm512_unpackhi_epi32(x[r], x[r + 1]);
+  }
+  for (int r = 0; r < 16; r += 4)
+    for (int half = 0; half < 2; ++half) {
+      x[r + 2 * half] = _mm512_unpacklo_epi64(y[r + half], y[r + half + 2]);
+      x[r + 2 * half + 1] = _mm512_unpackhi_epi64(y[r + half], y[r + half + 2]);
+    }
+  for (int r = 0; r < 4; ++r) {
+    y[r] = _mm512_shuffle_i32x4(x[r], x[r + 4], 0x88);
+    y[r + 4] = _mm512_shuffle_i32x4(x[r], x[r + 4], 0xdd);
+    y[r + 8] = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0x88);
+    y[r + 12] = _mm512_shuffle_i32x4(x[r + 8], x[r + 12], 0xdd);
+  }
+  for (int r = 0; r < 8; ++r) {
+    x[r] = _mm512_shuffle_i32x4(y[r], y[r + 8], 0x88);
+    x[r + 8] = _mm512_shuffle_i32x4(y[r], y[r + 8], 0xdd);
+  }
+}
+
+ISENTROPIC_BF16 void pack_columns(const bfloat16* rows, std::int64_t stride, std::int64_t n, bfloat16* strip) {
+  for (std::int64_t i = 0; i < n; i += 16) {
+    __m512i x[16];
+    for (int r = 0; r < 16; ++r) x[r] = _mm512_loadu_si512(rows + r * stride + 2 * i);
+    transpose(x);
+    for (int r = 0; r < 16; ++r) _mm512_storeu_si512(strip + (i + r) * 2 * kStrip, x[r]);
+  }
+}
+
+ISENTROPIC_BF16 void pack_pair(const bfloat16* x, const bfloat16* y, bfloat16* out) {
+  store_pair(out, load_row(x), load_row(y));
+}
+
+constexpr NarrowKernels kVectors = {product, round, round_pair, scale, pack_columns, pack_pair, false};
+constexpr NarrowKernels kTiles = {amx::product, round, round_pair, scale, pack_columns, pack_pair, true};
 
 bool has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl"); }
 

@@ -73,7 +73,7 @@ HWY_INLINE void product_columns(const Product<float>& x, std::int64_t r0, std::i
 
 // Columns outside, rows inside: a panel of B stays in the nearest cache while all rows pass over it.
 template <Store store>
-void product_all(const Product<float>& x) {
+void product_panels(const Product<float>& x) {
   constexpr std::int64_t kRows = 6;
   const std::int64_t n = lanes(), widest = n >= 16 ? 4 : 2;
   for (std::int64_t c = 0; c < x.cols;) {
@@ -87,11 +87,16 @@ void product_all(const Product<float>& x) {
   }
 }
 
-void Product_(const Product<float>& x, Store store) {
-  if (store == Store::accumulate)
-    product_all<Store::accumulate>(x);
-  else
-    product_all<Store::overwrite>(x);
+// Long sums are cut, so that the panel fits the cache whatever their length.
+void Product_(Product<float> x, Store store) {
+  if (store == Store::overwrite) return product_panels<Store::overwrite>(x);
+  constexpr std::int64_t kInner = 128;
+  for (std::int64_t left = x.inner; left > 0; left -= kInner) {
+    x.inner = std::min(left, kInner);
+    product_panels<Store::accumulate>(x);
+    x.b += kInner * x.b_stride;
+    x.weights.data += kInner * x.weights.inner_stride;
+  }
 }
 
 // Four keys at once hide the latency of the sums over lanes. Each key is summed alike, wherever it stands.
@@ -117,29 +122,38 @@ void Dots(const float* q, const float* k, std::int64_t stride, std::int64_t keys
 
 // ---- Rows ----
 
-// e^x for x <= 0 as exp.hpp has it: x = k log 2 + r, a polynomial in r, times 2^k; exactly 0 at and below the floor.
-// Coefficients of expf in the Cephes library (S. Moshier); with fused steps at most 2 units in the last place.
-HWY_INLINE Vector exp_not_positive(Vector x) {
+// 2^k value, for the integer k that sits in the low bits of `shifted` and is `k` as a number.
+HWY_INLINE Vector times_power_of_two(Vector value, Vector k, Vector shifted) {
+#if HWY_TARGET == HWY_AVX3
+  (void)shifted;
+  return Vector{_mm512_scalef_ps(value.raw, k.raw)};
+#else
+  (void)k;
   const Tag tag;
   const hn::RebindToSigned<Tag> integers;
-  const Vector shift = hn::Set(tag, 12582912.0f);
+  const auto power = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
+  // NaN must pass: integer arithmetic on its bits may not be trusted to keep it.
+  return hn::IfThenElse(hn::IsNaN(value), value, hn::BitCast(tag, hn::Add(hn::BitCast(integers, value), power)));
+#endif
+}
+
+// e^x for x <= 0 as exp.hpp has it: x = k log 2 + r, a polynomial in r, times 2^k; exactly 1 at 0, exactly 0 at and
+// below the floor. The polynomial has the least relative error on |r| <= log(2)/2 among those of degree 5 that are 1
+// at 0, 9.2e-8; with rounding at most 1.6e-7. (k log 2 in one fused step: off by 2e-9 k, so less than that for weights
+// above 1e-20.)
+HWY_INLINE Vector exp_not_positive(Vector x) {
+  const Tag tag;
+  const Vector shift = hn::Set(tag, 12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer kept in the low bits
   const Vector shifted = hn::MulAdd(x, hn::Set(tag, 1.44269504f), shift);
   const Vector k = hn::Sub(shifted, shift);
-  Vector r = hn::NegMulAdd(k, hn::Set(tag, 0.693359375f), x);
-  r = hn::NegMulAdd(k, hn::Set(tag, -2.12194440e-4f), r);
-  Vector p = hn::Set(tag, 1.9875691500e-4f);
-  p = hn::MulAdd(p, r, hn::Set(tag, 1.3981999507e-3f));
-  p = hn::MulAdd(p, r, hn::Set(tag, 8.3334519073e-3f));
-  p = hn::MulAdd(p, r, hn::Set(tag, 4.1665795894e-2f));
-  p = hn::MulAdd(p, r, hn::Set(tag, 1.6666665459e-1f));
-  p = hn::MulAdd(p, r, hn::Set(tag, 5.0000001201e-1f));
-  p = hn::MulAdd(hn::Mul(r, r), p, hn::Add(r, hn::Set(tag, 1.0f)));
-  // The integer k sits in the low bits of `shifted`: moved into the exponent, it multiplies by 2^k.
-  const auto power = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
-  const Vector scaled = hn::BitCast(tag, hn::Add(hn::BitCast(integers, p), power));
-  // NaN must pass: integer arithmetic on its bits may not be trusted to keep it.
-  const Vector value = hn::IfThenElse(hn::IsNaN(x), x, scaled);
-  return hn::IfThenZeroElse(hn::Le(x, hn::Set(tag, kExpFloor<float>)), value);
+  const Vector r = hn::NegMulAdd(k, hn::Set(tag, 0.693147182f), x);
+  Vector p = hn::Set(tag, 8.290272206e-3f);
+  p = hn::MulAdd(p, r, hn::Set(tag, 4.189816117e-2f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 1.666763872e-1f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 4.999914765e-1f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 9.999997020e-1f));
+  p = hn::MulAdd(p, r, hn::Set(tag, 1.0f));
+  return hn::IfThenZeroElse(hn::Le(x, hn::Set(tag, kExpFloor<float>)), times_power_of_two(p, k, shifted));
 }
 
 float RowMaximum(const float* s, std::int64_t n) {
@@ -148,22 +162,24 @@ float RowMaximum(const float* s, std::int64_t n) {
   Vector highest = hn::Set(tag, -std::numeric_limits<float>::infinity());
   for (std::int64_t j = 0; j < n; j += step) {
     const Vector x = hn::LoadU(tag, s + j);
-    highest = hn::IfThenElse(hn::Gt(x, highest), x, highest);  // NaN is passed over
+    highest = hn::Max(x, highest);  // on x86 the second where either is NaN: a NaN score is passed over
   }
   return hn::GetLane(hn::MaxOfLanes(tag, highest));
 }
 
-template <MomentSet set>
-HWY_INLINE SoftmaxMoments<float> exponentiate(float* s, std::int64_t n, float m) {
+template <MomentSet set, bool kScaled>
+HWY_INLINE SoftmaxMoments<float> exponentiate_row(float* s, std::int64_t n, float factor, float m) {
   const Tag tag;
   const std::int64_t step = lanes();
-  const Vector maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
+  const Vector scale = hn::Set(tag, factor), maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
   // Two chains of sums hide the latency of the additions.
   SoftmaxMoments<Vector> sums[2];
   for (auto& part : sums) part = {hn::Zero(tag), hn::Zero(tag), hn::Zero(tag), hn::Zero(tag)};
   const auto fold = [&](std::int64_t j, SoftmaxMoments<Vector>& part) HWY_ATTR {
-    Vector t = hn::Sub(hn::LoadU(tag, s + j), maximum);
-    t = hn::IfThenElse(hn::Lt(t, floor), floor, t);
+    Vector t = hn::LoadU(tag, s + j);
+    if (kScaled) t = hn::Mul(t, scale);  // not fused: the product is rounded as where scores are scaled at once
+    t = hn::Sub(t, maximum);
+    t = hn::Max(floor, t);  // on x86 the second where either is NaN: NaN stays
     const Vector e = exp_not_positive(t);
     hn::StoreU(e, tag, s + j);
     part.z = hn::Add(part.z, e);
@@ -187,16 +203,21 @@ HWY_INLINE SoftmaxMoments<float> exponentiate(float* s, std::int64_t n, float m)
           total(sums[0].c, sums[1].c)};
 }
 
-SoftmaxMoments<float> Exponentiate(MomentSet set, float* s, std::int64_t n, float m) {
+template <MomentSet set>
+SoftmaxMoments<float> exponentiate(float* s, std::int64_t n, float factor, float m) {
+  return factor == 1.0f ? exponentiate_row<set, false>(s, n, factor, m) : exponentiate_row<set, true>(s, n, factor, m);
+}
+
+SoftmaxMoments<float> Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m) {
   switch (set) {
     case MomentSet::partition:
-      return exponentiate<MomentSet::partition>(s, n, m);
+      return exponentiate<MomentSet::partition>(s, n, factor, m);
     case MomentSet::entropy:
-      return exponentiate<MomentSet::entropy>(s, n, m);
+      return exponentiate<MomentSet::entropy>(s, n, factor, m);
     case MomentSet::all:
       break;
   }
-  return exponentiate<MomentSet::all>(s, n, m);
+  return exponentiate<MomentSet::all>(s, n, factor, m);
 }
 
 void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {

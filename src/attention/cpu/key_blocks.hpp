@@ -49,7 +49,7 @@ struct KeyBlock {
   std::int64_t stride() const { return padded(rows()); }
 };
 
-// out[r, j] = factor_r sum_c rows[r, c] columns[c, j] for the keys of a block.
+// out[r, j] = factor_r sum_c rows[r, c] columns[c, j] for the keys of a block; without factors, factor_r = 1.
 template <class T>
 void multiply_columns(const RowBlock<T>& rows, const PackedColumns<T>& columns, std::int64_t keys, T* out,
                       const T* row_factor = nullptr) {
@@ -58,7 +58,7 @@ void multiply_columns(const RowBlock<T>& rows, const PackedColumns<T>& columns, 
     if (columns.narrow) {
       multiply(rows.narrow, *columns.narrow, rows.rows(), rows.width, stride, out, stride, Store::overwrite);
       for (std::int64_t r = 0; row_factor && r < rows.rows(); ++r)
-        for (std::int64_t j = 0; j < stride; ++j) out[r * stride + j] *= row_factor[r];
+        active_kernels().narrow->scale(out + r * stride, stride, row_factor[r]);
       return;
     }
   }
@@ -121,7 +121,7 @@ class KeyBlocks {
  private:
   struct Storage {
     RowBlock<T> keys, values;
-    std::vector<T> transposed_keys, transposed_values;
+    Buffer<T> transposed_keys, transposed_values;
     NarrowRight narrow_keys, narrow_values, narrow_transposed_keys, narrow_transposed_values;
   };
 
@@ -181,7 +181,7 @@ class KeyBlocks {
     return {storage.data.data(), storage.stride(), storage.finite};
   }
 
-  static const T* transpose(const PackedRows<T>& rows, std::int64_t count, std::int64_t width, std::vector<T>& out) {
+  static const T* transpose(const PackedRows<T>& rows, std::int64_t count, std::int64_t width, Buffer<T>& out) {
     const std::int64_t panels = (count + kPanel - 1) / kPanel;
     out.assign(static_cast<std::size_t>(panels * kPanel * width), T(0));
     for (std::int64_t panel = 0; panel < panels; ++panel) {

@@ -9,6 +9,7 @@
 #include <cstring>
 #include <vector>
 
+#include "attention/cpu/aligned.hpp"
 #include "attention/cpu/narrow_product.hpp"
 #include "attention/cpu/products.hpp"
 #include "attention/dims.hpp"
@@ -24,18 +25,21 @@ inline int narrow_planes(const AttentionProblem& problem) {
   return problem.query.type == DType::float16 && narrow->splits_float16 ? 2 : 0;
 }
 
-// Left factors: [plane][rows][stride], stride a multiple of kNarrowInner, padding 0.
+// Left factors: [plane][rows][stride], stride a multiple of kNarrowInner, padding 0. There are rows of 0 up to a
+// multiple of kStrip behind the last one.
 struct NarrowLeft {
   int planes = 0;
   std::int64_t rows = 0, stride = 0;
-  std::vector<bfloat16> data;
+  Buffer<bfloat16> data;
 
   void resize(int planes_, std::int64_t rows_, std::int64_t width) {
     planes = planes_, rows = rows_, stride = padded_inner(width);
-    data.resize(static_cast<std::size_t>(planes * rows * stride));
+    data.resize(static_cast<std::size_t>(planes * padded(rows) * stride));
+    for (int plane = 0; plane < planes; ++plane)
+      std::fill(row(plane, rows), row(plane, padded(rows)), bfloat16{0});
   }
-  bfloat16* row(int plane, std::int64_t r) { return data.data() + (plane * rows + r) * stride; }
-  const bfloat16* row(int plane, std::int64_t r) const { return data.data() + (plane * rows + r) * stride; }
+  bfloat16* row(int plane, std::int64_t r) { return data.data() + (plane * padded(rows) + r) * stride; }
+  const bfloat16* row(int plane, std::int64_t r) const { return data.data() + (plane * padded(rows) + r) * stride; }
 
   // Rows [begin, end) of head h of a [batch, heads, n, width] tensor. Returns whether all elements are finite.
   bool load(int planes_, const View& view, std::int64_t b, std::int64_t h, std::int64_t begin, std::int64_t end) {
@@ -69,11 +73,11 @@ struct NarrowLeft {
 struct NarrowRight {
   int planes = 0;
   std::int64_t inner = 0, cols = 0;
-  std::vector<bfloat16> data;
+  Buffer<bfloat16> data;
 
   void resize(int planes_, std::int64_t inner_, std::int64_t cols_) {
     planes = planes_, inner = padded_inner(inner_), cols = padded(cols_);
-    data.assign(static_cast<std::size_t>(planes * inner * cols), bfloat16{0});
+    data.resize(static_cast<std::size_t>(planes * inner * cols));
   }
   std::int64_t strip_stride() const { return inner * kStrip; }
   // The pair of elements (2 pair, c), (2 pair + 1, c).
@@ -88,32 +92,30 @@ inline void pack_columns(const NarrowLeft& rows, NarrowRight& out) {
   out.resize(rows.planes, rows.stride, rows.rows);
   for (int plane = 0; plane < rows.planes; ++plane)
     for (std::int64_t first = 0; first < rows.rows; first += kStrip)
-      for (std::int64_t i = 0; i < rows.stride; i += 2)
-        for (std::int64_t r = first; r < std::min(first + kStrip, rows.rows); ++r)
-          std::memcpy(out.pair(plane, i / 2, r), rows.row(plane, r) + i, 2 * sizeof(bfloat16));
+      active_kernels().narrow->pack_columns(rows.row(plane, first), rows.stride, rows.stride / 2,
+                                            out.pair(plane, 0, first));
 }
 
 // B = rows, the first `width` elements of each.
 inline void pack_rows(const NarrowLeft& rows, std::int64_t width, NarrowRight& out) {
   out.resize(rows.planes, rows.rows, width);
   for (int plane = 0; plane < rows.planes; ++plane)
-    for (std::int64_t r = 0; r < rows.rows; ++r)
-      for (std::int64_t first = 0; first < width; first += kStrip) {
-        const bfloat16* in = rows.row(plane, r) + first;
-        bfloat16* to = out.pair(plane, r / 2, first) + r % 2;
-        for (std::int64_t c = 0; c < kStrip; ++c) to[2 * c] = in[c];  // rows are padded beyond kStrip
-      }
+    for (std::int64_t r = 0; r < rows.rows; r += 2)
+      for (std::int64_t c = 0; c < width; c += kStrip)
+        active_kernels().narrow->pack_pair(rows.row(plane, r) + c, rows.row(plane, r + 1) + c,
+                                           out.pair(plane, r / 2, c));
 }
 
-// out (+)= A B over the first `inner` elements, for rows x cols of it.
+// out (+)= A B over the first `inner` elements, for rows x cols of it. Low planes first: while sums are small, so is
+// what rounding loses.
 inline void multiply(const NarrowLeft& a, const NarrowRight& b, std::int64_t rows, std::int64_t inner,
                      std::int64_t cols, float* out, std::int64_t out_stride, Store store) {
-  for (int left = 0; left < a.planes; ++left)
-    for (int right = 0; right < b.planes; ++right) {
-      const bool first = left == 0 && right == 0;
+  for (int left = a.planes - 1; left >= 0; --left)
+    for (int right = b.planes - 1; right >= 0; --right) {
       active_kernels().narrow->product({a.row(left, 0), a.stride, b.plane(right), b.strip_stride(), rows,
                                         padded_inner(inner), cols, out, out_stride},
-                                       first ? store : Store::accumulate);
+                                       store);
+      store = Store::accumulate;
     }
 }
 

@@ -36,6 +36,10 @@ struct NarrowKernels {
   void (*round)(const float* x, std::int64_t n, bfloat16* high, bfloat16* low);
   // The same for two rows, element by element in pairs: out[2 j], out[2 j + 1] from x[j], y[j].
   void (*round_pair)(const float* x, const float* y, std::int64_t n, bfloat16* high, bfloat16* low);
+  void (*scale)(float* x, std::int64_t n, float factor);
+  // Packing: kStrip rows, `stride` apart and n pairs long, as the columns of a strip; two rows as pairs.
+  void (*pack_columns)(const bfloat16* rows, std::int64_t stride, std::int64_t n, bfloat16* strip);
+  void (*pack_pair)(const bfloat16* x, const bfloat16* y, bfloat16* out);  // kStrip of each
   // float16 as two bfloat16 takes four products; true where that still beats float32.
   bool splits_float16;
 };

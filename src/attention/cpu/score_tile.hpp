@@ -35,10 +35,17 @@ struct ScoreContext {
         planes(factors == Factors::sixteen_bits_too && dims.n_q > kFewRows ? narrow_planes(problem) : 0) {}
 };
 
+// Products in 16 bits do not apply lambda on their way; whoever reads the scores once can do it without a pass more.
+enum class Lambda : std::uint8_t { now, may_wait };
+
 template <class T>
 class ScoreTile {
  public:
-  explicit ScoreTile(const ScoreContext& context) : context_(context) {}
+  explicit ScoreTile(const ScoreContext& context)
+      : context_(context),
+        only_products_(!context.problem.soft_cap && context.problem.bias.kind() == Bias::Kind::none &&
+                       !context.problem.mask.dense_part.present() &&
+                       context.problem.map.kind() == ScoreMap::Kind::softmax) {}
 
   // Rows [i0, i1) of head h.
   void load_queries(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
@@ -73,9 +80,12 @@ class ScoreTile {
     return map.kind() == ScoreMap::Kind::gumbel ? T(1 / map.tau()) : T(1);
   }
 
+  // What a row's scores are still to be multiplied by: 1 unless compute() was allowed to leave lambda out.
+  T pending_factor(std::int64_t r) const { return lambda_pending_ ? lambda_[r] : T(1); }
+
   // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key. Keys behind the last one
   // that a row may see are cut off the block first: along a causal diagonal that is half of it.
-  TileVisibility compute() {
+  TileVisibility compute(Lambda lambda = Lambda::now) {
     if (reach_end_ <= keys.begin) return TileVisibility::none;
     keys.end = std::min(keys.end, reach_end_);
     const TileVisibility seen = context_.visibility.tile(b_, h_, queries().begin, queries().end, keys.begin, keys.end);
@@ -83,8 +93,11 @@ class ScoreTile {
     scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
     visible_.assign(static_cast<std::size_t>(queries().rows()), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
+    lambda_pending_ = lambda == Lambda::may_wait && seen == TileVisibility::all && keys.transposed_keys.narrow &&
+                      only_products_ && std::all_of(lambda_.begin(), lambda_.end(), [](T x) { return x > T(0); });
     if (keys.transposed_keys.present())
-      multiply_columns(queries(), keys.transposed_keys, keys.rows(), scores_.data(), lambda_.data());
+      multiply_columns(queries(), keys.transposed_keys, keys.rows(), scores_.data(),
+                       lambda_pending_ ? nullptr : lambda_.data());
     else
       for (std::int64_t r = 0; r < queries().rows(); ++r)
         dots(queries().row(r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(), lambda_[r], row(r));
@@ -164,10 +177,12 @@ class ScoreTile {
   }
 
   const ScoreContext& context_;
+  const bool only_products_;  // scores are lambda r and nothing else
+  bool lambda_pending_ = false;
   std::int64_t b_ = 0, h_ = 0, reach_end_ = 0;
   RowBlock<T> loaded_;
   const RowBlock<T>* queries_ = nullptr;
-  std::vector<T> lambda_, scores_, cap_derivative_, dense_;
+  Buffer<T> lambda_, scores_, cap_derivative_, dense_;
   std::vector<std::int64_t> visible_;
 };
 

@@ -38,7 +38,7 @@ class Sweep {
       : context_(context), dims_(context.scores.dims), keys_(keys), shares_(shares), tile_(context) {}
 
   // gathered: [group, n_q, stride] of G_i = sum_j dx_ij k_j over the share's keys; dQ = lambda G and dlambda = q.G.
-  void run(std::int64_t b, std::int64_t kv_head, std::int64_t share, std::vector<T>& gathered,
+  void run(std::int64_t b, std::int64_t kv_head, std::int64_t share, Buffer<T>& gathered,
            AttentionGradients& out) {
     gathered.assign(dims_.group() * dims_.n_q * key_stride(), T(0));
     for (std::int64_t index = share; index < shares_.blocks; index += shares_.count) {
@@ -130,13 +130,13 @@ class Sweep {
   std::int64_t loaded_b_ = -1, loaded_h_ = -1;
   std::vector<GradientRows<T>> rows_;
   std::vector<RowBlock<T>> scaled_;
-  std::vector<T> key_gradient_, value_gradient_;
+  Buffer<T> key_gradient_, value_gradient_;
 };
 
 // dQ and dlambda of one head from the shares' sums, added in order.
 template <class T>
 void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h,
-                    const std::vector<std::vector<T>>& shares, std::int64_t first_share, std::int64_t count,
+                    const std::vector<Buffer<T>>& shares, std::int64_t first_share, std::int64_t count,
                     AttentionGradients& out) {
   const Dims& dims = scores.dims;
   const std::int64_t stride = padded(dims.d), head = h % dims.group() * dims.n_q;
@@ -172,7 +172,7 @@ AttentionGradients softmax_backward(const AttentionProblem& problem, const RowSc
     const KeyBlocks<T> key_blocks(problem, scores.planes,
                                   {.keys = true, .transposed_values = upstream.output.present(), .by_index = true});
     const KeyShares shares(dims, key_blocks.count());
-    std::vector<std::vector<T>> gathered(dims.batch * dims.kv_heads * shares.count);
+    std::vector<Buffer<T>> gathered(dims.batch * dims.kv_heads * shares.count);
     executor.parallel_for(std::ssize(gathered), [&](std::int64_t begin, std::int64_t end) {
       Sweep<T> sweep(context, key_blocks, shares);
       for (std::int64_t task = begin; task < end; ++task) {

@@ -8,8 +8,9 @@ namespace {
 
 inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
 
+// Scores become weights, here and, unless null, in `narrow`.
 template <MomentSet set, class T>
-void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows) {
+void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows, NarrowLeft* narrow) {
   const AttentionProblem& problem = context.problem;
   for (std::int64_t r = 0; r < rows.i1 - rows.i0; ++r) {
     T* s = tile.row(r);
@@ -17,49 +18,37 @@ void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& r
       fold_groups(rows.groups[r], s, tile.keys.rows(), tile.keys.begin, context.visibility.key_offset(),
                   context.visibility.place(rows.b, rows.i0 + r), problem.statistics.first_keys(),
                   problem.statistics.recent_keys());
-    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.keys.begin + context.visibility.key_offset(),
-                                   tile.visible(r));
+    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.pending_factor(r),
+                                   tile.keys.begin + context.visibility.key_offset(), tile.visible(r));
     if (rows.output.empty()) continue;
     if (shrink != T(1)) {
       T* out = rows.output.data() + r * rows.output_stride;
       for (std::int64_t c = 0; c < rows.output_stride; ++c) out[c] *= shrink;
     }
     apply_dropout(problem, rows.b, rows.h, rows.i0 + r, tile.keys.begin, tile.keys.rows(), s);
+    if constexpr (std::is_same_v<T, float>)
+      if (narrow) narrow->round_row(r, s, tile.stride());
   }
 }
 
 // out += weights V.
 template <class T>
-class WeightedValues {
- public:
-  explicit WeightedValues(const ScoreContext& context) : planes_(context.planes) {}
-
-  void add_values(ScoreTile<T>& tile, const PackedRows<T>& values, RowsResult<T>& rows) {
-    const std::int64_t count = rows.i1 - rows.i0, keys = tile.keys.rows();
-    if constexpr (std::is_same_v<T, float>) {
-      if (values.narrow) {
-        narrow_.resize(planes_, count, keys);
-        for (std::int64_t r = 0; r < count; ++r) narrow_.round_row(r, tile.row(r), tile.stride());
-        multiply(narrow_, *values.narrow, count, keys, rows.output_stride, rows.output.data(), rows.output_stride,
-                 Store::accumulate);
-        return;
-      }
-    }
-    accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
-                          values.data,
-                          values.stride,
-                          count,
-                          keys,
-                          rows.output_stride,
-                          rows.output.data(),
-                          rows.output_stride},
-               values.finite);
-  }
-
- private:
-  int planes_;
-  NarrowLeft narrow_;
-};
+void add_values(ScoreTile<T>& tile, const NarrowLeft& narrow, const PackedRows<T>& values, RowsResult<T>& rows) {
+  const std::int64_t count = rows.i1 - rows.i0, keys = tile.keys.rows();
+  if constexpr (std::is_same_v<T, float>)
+    if (values.narrow)
+      return multiply(narrow, *values.narrow, count, keys, rows.output_stride, rows.output.data(), rows.output_stride,
+                      Store::accumulate);
+  accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
+                        values.data,
+                        values.stride,
+                        count,
+                        keys,
+                        rows.output_stride,
+                        rows.output.data(),
+                        rows.output_stride},
+             values.finite);
+}
 
 // y's keys added to x, for the same rows.
 template <class T>
@@ -92,13 +81,16 @@ RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, c
   }
   ScoreTile<T> tile(context);
   tile.load_queries(b, h, i0, i1);
-  WeightedValues<T> weights(context);
+  NarrowLeft narrow;
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
   keys.for_each(b, context.dims.kv_head(h), range, [&](const KeyBlock<T>& block) {
     tile.load_keys(block);
-    if (tile.compute() == TileVisibility::none) return;
-    with_moments(pass.moments, [&]<MomentSet set>() { fold_tile<set>(context, tile, rows); });
-    if (pass.values) weights.add_values(tile, block.values, rows);
+    if (tile.compute(pass.groups ? Lambda::now : Lambda::may_wait) == TileVisibility::none) return;
+    const bool rounds = pass.values && block.values.narrow;
+    if (rounds) narrow.resize(context.planes, i1 - i0, tile.keys.rows());
+    with_moments(pass.moments,
+                 [&]<MomentSet set>() { fold_tile<set>(context, tile, rows, rounds ? &narrow : nullptr); });
+    if (pass.values) add_values(tile, narrow, block.values, rows);
   });
   return rows;
 }

@@ -16,7 +16,7 @@ struct RowsResult {
   std::int64_t b = 0, h = 0, i0 = 0, i1 = 0;
   std::vector<SoftmaxRecord<double>> records;
   std::vector<KeyGroupsRecord> groups;  // empty unless key groups were asked for
-  std::vector<T> output;                // [rows, output_stride]: sum_j e^{s_j - m} v_j; empty without values
+  Buffer<T> output;                     // [rows, output_stride]: sum_j e^{s_j - m} v_j; empty without values
   std::int64_t output_stride = 0;
 };
 

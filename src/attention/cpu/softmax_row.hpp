@@ -31,13 +31,13 @@ inline T portable_row_maximum(const T* s, std::int64_t n) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
-// s becomes e^{s - m}; returns its sums.
+// s becomes e^{factor s - m}; returns its sums.
 template <MomentSet set, class T>
-inline SoftmaxMoments<T> portable_exponentiate(T* s, std::int64_t n, T m) {
+inline SoftmaxMoments<T> portable_exponentiate(T* s, std::int64_t n, T factor, T m) {
   T z[kLanes] = {}, u[kLanes] = {}, w[kLanes] = {}, c[kLanes] = {};
   for (std::int64_t j = 0; j < n; j += kLanes) {
     for (int l = 0; l < kLanes; ++l) {
-      T t = s[j + l] - m;
+      T t = s[j + l] * factor - m;
       t = t < kExpFloor<T> ? kExpFloor<T> : t;
       const T e = exp_not_positive(t);
       z[l] += e;
@@ -61,11 +61,11 @@ inline T row_maximum(const T* s, std::int64_t n) {
 }
 
 template <MomentSet set, class T>
-inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T m) {
+inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T factor, T m) {
   if constexpr (std::is_same_v<T, float>)
-    return active_kernels().exponentiate(set, s, n, m);
+    return active_kernels().exponentiate(set, s, n, factor, m);
   else
-    return portable_exponentiate<set>(s, n, m);
+    return portable_exponentiate<set>(s, n, factor, m);
 }
 
 // Calls f.operator()<set>() with the set as a constant.
@@ -83,27 +83,27 @@ decltype(auto) with_moments(MomentSet set, F&& f) {
 }
 
 // Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`,
-// into the record and turns them into weights relative to its new maximum. Returns the factor by which what was summed
-// so far shrinks.
+// into the record and turns them into weights relative to its new maximum. They are still to be multiplied by
+// `factor` > 0. Returns the factor by which what was summed so far shrinks.
 template <MomentSet set, class T>
-inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, std::int64_t j0, std::int64_t visible) {
+inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor, std::int64_t j0,
+                  std::int64_t visible) {
   record.k += visible;
   const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
-  const T highest = row_maximum(s, n);
+  const T highest = factor * row_maximum(s, n);
   if (poisoned ||
       (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
     std::fill_n(s, n, T(0));
     return T(1);
   }
-  if (static_cast<double>(highest) > record.m) record.a = j0 + (std::find(s, s + n, highest) - s);
-  const double m = std::max(record.m, static_cast<double>(highest));
-  const SoftmaxMoments<T> block = exponentiate<set>(s, n, static_cast<T>(m));
-  const bool was_empty = record.empty();
-  const double shrink = was_empty ? 0.0 : std::exp(record.m - m);
+  const double before = record.m, m = std::max(before, static_cast<double>(highest));
+  if (m > before) record.a = j0 + (std::find_if(s, s + n, [&](T x) { return factor * x == highest; }) - s);
+  const SoftmaxMoments<T> block = exponentiate<set>(s, n, factor, static_cast<T>(m));
   const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
-  record.sums = was_empty ? sums : add(rebase(record, m), sums);
+  const bool was_empty = record.empty();
+  record.sums = was_empty ? sums : add(m > before ? rebase(record, m) : record.sums, sums);
   record.m = block.z == block.z ? m : std::numeric_limits<double>::quiet_NaN();
-  return was_empty ? T(1) : static_cast<T>(shrink);
+  return was_empty || m == before ? T(1) : static_cast<T>(std::exp(before - m));
 }
 
 // The record of scores [begin, end) of a block that starts at key j0, with the keys' positions.

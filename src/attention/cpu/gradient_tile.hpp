@@ -46,7 +46,7 @@ class GradientTile {
     const std::int64_t rows = tile.queries().rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      multiply_columns(*upstream_, tile.keys.transposed_values, tile.keys.rows(), gradient_.data());
+      multiply_columns(*upstream_, 0, rows, tile.keys.transposed_values, tile.keys.rows(), gradient_.data());
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
   }

@@ -33,6 +33,9 @@ constexpr Kernels kPortable = {
     [](const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
        float* out) { portable_dots(q, k, stride, keys, width, factor, out); },
     [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
+    [](const float* s, std::int64_t n, float factor, float value) {
+      return portable_find_scaled(s, n, factor, value);
+    },
     [](MomentSet set, float* s, std::int64_t n, float factor, float m) {
       return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, factor, m); });
     },

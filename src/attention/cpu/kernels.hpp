@@ -29,6 +29,7 @@ struct Kernels {
                float* out);
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
+  std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);
   SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m);
   // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
   // Returns the number of operations done.

@@ -167,6 +167,16 @@ float RowMaximum(const float* s, std::int64_t n) {
   return hn::GetLane(hn::MaxOfLanes(tag, highest));
 }
 
+std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float value) {
+  const Tag tag;
+  const Vector scale = hn::Set(tag, factor), wanted = hn::Set(tag, value);
+  for (std::int64_t j = 0; j < n; j += lanes()) {
+    const std::int64_t place = hn::FindFirstTrue(tag, hn::Eq(hn::Mul(hn::LoadU(tag, s + j), scale), wanted));
+    if (place >= 0) return j + place;
+  }
+  return n;
+}
+
 template <MomentSet set, bool kScaled>
 HWY_INLINE SoftmaxMoments<float> exponentiate_row(float* s, std::int64_t n, float factor, float m) {
   const Tag tag;
@@ -281,11 +291,12 @@ bool has_avx512() {
 }
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-constexpr Kernels kAvx512 = {"avx512",           has_avx512,           N_AVX3::Product_, N_AVX3::Dots,
-                             N_AVX3::RowMaximum, N_AVX3::Exponentiate, N_AVX3::FmaBurst, N_AVX3::GradientRow};
-constexpr Kernels kAvx2 = {"avx2",           has_avx2,           N_AVX2::Product_,
-                           N_AVX2::Dots,     N_AVX2::RowMaximum, N_AVX2::Exponentiate,
-                           N_AVX2::FmaBurst, N_AVX2::GradientRow};
+#define ISENTROPIC_KERNELS(target)                                                                            \
+  target::Product_, target::Dots, target::RowMaximum, target::FindScaled, target::Exponentiate, target::FmaBurst, \
+      target::GradientRow
+
+constexpr Kernels kAvx512 = {"avx512", has_avx512, ISENTROPIC_KERNELS(N_AVX3)};
+constexpr Kernels kAvx2 = {"avx2", has_avx2, ISENTROPIC_KERNELS(N_AVX2)};
 #endif
 
 }  // namespace

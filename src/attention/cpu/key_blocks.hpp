@@ -49,24 +49,26 @@ struct KeyBlock {
   std::int64_t stride() const { return padded(rows()); }
 };
 
-// out[r, j] = factor_r sum_c rows[r, c] columns[c, j] for the keys of a block; without factors, factor_r = 1.
+// out[r, j] = factor_r sum_c rows[first + r, c] columns[c, j] for `count` rows and the keys of a block; without factors,
+// factor_r = 1.
 template <class T>
-void multiply_columns(const RowBlock<T>& rows, const PackedColumns<T>& columns, std::int64_t keys, T* out,
-                      const T* row_factor = nullptr) {
+void multiply_columns(const RowBlock<T>& rows, std::int64_t first, std::int64_t count, const PackedColumns<T>& columns,
+                      std::int64_t keys, T* out, const T* row_factor = nullptr, Beside* beside = nullptr) {
   const std::int64_t stride = padded(keys);
   if constexpr (std::is_same_v<T, float>) {
     if (columns.narrow) {
-      multiply(rows.narrow, *columns.narrow, rows.rows(), rows.width, stride, out, stride, Store::overwrite);
-      for (std::int64_t r = 0; row_factor && r < rows.rows(); ++r)
+      multiply(rows.narrow, first, *columns.narrow, count, rows.width, stride, out, stride, Store::overwrite,
+               beside);
+      for (std::int64_t r = 0; row_factor && r < count; ++r)
         active_kernels().narrow->scale(out + r * stride, stride, row_factor[r]);
       return;
     }
   }
   for (std::int64_t j = 0; j < stride; j += kPanel)
-    product<Store::overwrite>(Product<T>{{rows.data.data(), rows.stride(), 1},
+    product<Store::overwrite>(Product<T>{{rows.row(first), rows.stride(), 1},
                                          columns.panels + j * rows.width,
                                          kPanel,
-                                         rows.rows(),
+                                         count,
                                          rows.width,
                                          std::min(kPanel, stride - j),
                                          out + j,

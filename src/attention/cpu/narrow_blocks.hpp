@@ -106,14 +106,15 @@ inline void pack_rows(const NarrowLeft& rows, std::int64_t width, NarrowRight& o
                                            out.pair(plane, r / 2, c));
 }
 
-// out (+)= A B over the first `inner` elements, for rows x cols of it. Low planes first: while sums are small, so is
+// out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first: while sums are small, so is
 // what rounding loses.
-inline void multiply(const NarrowLeft& a, const NarrowRight& b, std::int64_t rows, std::int64_t inner,
-                     std::int64_t cols, float* out, std::int64_t out_stride, Store store) {
+inline void multiply(const NarrowLeft& a, std::int64_t first, const NarrowRight& b, std::int64_t rows,
+                     std::int64_t inner, std::int64_t cols, float* out, std::int64_t out_stride, Store store,
+                     Beside* beside = nullptr) {
   for (int left = a.planes - 1; left >= 0; --left)
     for (int right = b.planes - 1; right >= 0; --right) {
-      active_kernels().narrow->product({a.row(left, 0), a.stride, b.plane(right), b.strip_stride(), rows,
-                                        padded_inner(inner), cols, out, out_stride},
+      active_kernels().narrow->product({a.row(left, first), a.stride, b.plane(right), b.strip_stride(), rows,
+                                        padded_inner(inner), cols, out, out_stride, beside},
                                        store);
       store = Store::accumulate;
     }

@@ -15,6 +15,14 @@ inline constexpr std::int64_t kNarrowInner = 32, kStrip = 16;
 
 inline std::int64_t padded_inner(std::int64_t n) { return (n + kNarrowInner - 1) / kNarrowInner * kNarrowInner; }
 
+// Work for the vector units while tiles are multiplied: kernels that can do both at once call step() every few tiles.
+struct Beside {
+  virtual void step() = 0;
+
+ protected:
+  ~Beside() = default;
+};
+
 struct NarrowProduct {
   const bfloat16* a;
   std::int64_t a_stride;
@@ -23,6 +31,7 @@ struct NarrowProduct {
   std::int64_t rows, inner, cols;  // cols a multiple of kStrip
   float* out;
   std::int64_t out_stride;
+  Beside* beside = nullptr;
 
   const bfloat16* left(std::int64_t r, std::int64_t i) const { return a + r * a_stride + i; }
   const bfloat16* right(std::int64_t i, std::int64_t c) const { return b + c / kStrip * strip_stride + i * kStrip; }

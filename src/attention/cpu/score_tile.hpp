@@ -58,13 +58,21 @@ class ScoreTile {
   void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& block) {
     b_ = b, h_ = h, queries_ = &block;
     const std::int64_t i0 = block.begin, i1 = block.end;
-    reach_end_ = context_.visibility.reach(b, i0, i1).end;
+    select_rows(0, i1 - i0);
     lambda_.resize(static_cast<std::size_t>(i1 - i0));
     for (std::int64_t i = i0; i < i1; ++i)
       lambda_[i - i0] = static_cast<T>(context_.lambda[context_.dims.row(b, h, i)]);
   }
 
+  // Of those rows only [first, first + count): row r of the tile is row first + r of the block.
+  void select_rows(std::int64_t first, std::int64_t count) {
+    first_ = first, count_ = count;
+    reach_end_ = context_.visibility.reach(b_, query(0), query(count)).end;
+  }
+
   void load_keys(const KeyBlock<T>& block) { keys = block; }
+
+  std::int64_t rows() const { return count_; }
 
   std::int64_t stride() const { return keys.stride(); }
   T* row(std::int64_t r) { return scores_.data() + r * stride(); }
@@ -81,27 +89,28 @@ class ScoreTile {
   }
 
   // What a row's scores are still to be multiplied by: 1 unless compute() was allowed to leave lambda out.
-  T pending_factor(std::int64_t r) const { return lambda_pending_ ? lambda_[r] : T(1); }
+  T pending_factor(std::int64_t r) const { return lambda_pending_ ? lambda_[first_ + r] : T(1); }
 
   // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key. Keys behind the last one
   // that a row may see are cut off the block first: along a causal diagonal that is half of it.
-  TileVisibility compute(Lambda lambda = Lambda::now) {
+  TileVisibility compute(Lambda lambda = Lambda::now, Beside* beside = nullptr) {
     if (reach_end_ <= keys.begin) return TileVisibility::none;
     keys.end = std::min(keys.end, reach_end_);
-    const TileVisibility seen = context_.visibility.tile(b_, h_, queries().begin, queries().end, keys.begin, keys.end);
+    const TileVisibility seen = context_.visibility.tile(b_, h_, query(0), query(count_), keys.begin, keys.end);
     if (seen == TileVisibility::none) return seen;
-    scores_.resize(static_cast<std::size_t>(queries().rows() * stride()));
-    visible_.assign(static_cast<std::size_t>(queries().rows()), keys.rows());
+    scores_.resize(static_cast<std::size_t>(count_ * stride()));
+    visible_.assign(static_cast<std::size_t>(count_), keys.rows());
     if (context_.problem.soft_cap) cap_derivative_.resize(scores_.size());
     lambda_pending_ = lambda == Lambda::may_wait && seen == TileVisibility::all && keys.transposed_keys.narrow &&
                       only_products_ && std::all_of(lambda_.begin(), lambda_.end(), [](T x) { return x > T(0); });
     if (keys.transposed_keys.present())
-      multiply_columns(queries(), keys.transposed_keys, keys.rows(), scores_.data(),
-                       lambda_pending_ ? nullptr : lambda_.data());
+      multiply_columns(queries(), first_, count_, keys.transposed_keys, keys.rows(), scores_.data(),
+                       lambda_pending_ ? nullptr : lambda_.data() + first_, beside);
     else
-      for (std::int64_t r = 0; r < queries().rows(); ++r)
-        dots(queries().row(r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(), lambda_[r], row(r));
-    for (std::int64_t r = 0; r < queries().rows(); ++r) finish_row(r, seen);
+      for (std::int64_t r = 0; r < count_; ++r)
+        dots(queries().row(first_ + r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(),
+             lambda_[first_ + r], row(r));
+    for (std::int64_t r = 0; r < count_; ++r) finish_row(r, seen);
     return seen;
   }
 
@@ -112,9 +121,11 @@ class ScoreTile {
  private:
   static constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
+  std::int64_t query(std::int64_t r) const { return queries().begin + first_ + r; }
+
   void finish_row(std::int64_t r, TileVisibility seen) {
     const AttentionProblem& problem = context_.problem;
-    const std::int64_t i = queries().begin + r, n = keys.rows();
+    const std::int64_t i = query(r), n = keys.rows();
     T* s = row(r);
     if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // whatever the content
     if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
@@ -179,7 +190,7 @@ class ScoreTile {
   const ScoreContext& context_;
   const bool only_products_;  // scores are lambda r and nothing else
   bool lambda_pending_ = false;
-  std::int64_t b_ = 0, h_ = 0, reach_end_ = 0;
+  std::int64_t b_ = 0, h_ = 0, first_ = 0, count_ = 0, reach_end_ = 0;
   RowBlock<T> loaded_;
   const RowBlock<T>* queries_ = nullptr;
   Buffer<T> lambda_, scores_, cap_derivative_, dense_;

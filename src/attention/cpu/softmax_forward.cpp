@@ -1,5 +1,7 @@
 #include "attention/cpu/softmax_forward.hpp"
 
+#include <utility>
+
 #include "attention/cpu/dropout.hpp"
 #include "attention/cpu/softmax_row.hpp"
 
@@ -7,48 +9,92 @@ namespace isentropic {
 namespace {
 
 inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
+inline constexpr std::int64_t kNarrowGroup = 32;  // rows at a time: their scores and weights stay in the nearest caches
 
-// Scores become weights, here and, unless null, in `narrow`.
-template <MomentSet set, class T>
-void fold_tile(const ScoreContext& context, ScoreTile<T>& tile, RowsResult<T>& rows, NarrowLeft* narrow) {
-  const AttentionProblem& problem = context.problem;
-  for (std::int64_t r = 0; r < rows.i1 - rows.i0; ++r) {
-    T* s = tile.row(r);
-    if (!rows.groups.empty())
-      fold_groups(rows.groups[r], s, tile.keys.rows(), tile.keys.begin, context.visibility.key_offset(),
-                  context.visibility.place(rows.b, rows.i0 + r), problem.statistics.first_keys(),
-                  problem.statistics.recent_keys());
-    const T shrink = fold_row<set>(rows.records[r], s, tile.stride(), tile.pending_factor(r),
-                                   tile.keys.begin + context.visibility.key_offset(), tile.visible(r));
-    if (rows.output.empty()) continue;
-    if (shrink != T(1)) {
-      T* out = rows.output.data() + r * rows.output_stride;
-      for (std::int64_t c = 0; c < rows.output_stride; ++c) out[c] *= shrink;
-    }
-    apply_dropout(problem, rows.b, rows.h, rows.i0 + r, tile.keys.begin, tile.keys.rows(), s);
-    if constexpr (std::is_same_v<T, float>)
-      if (narrow) narrow->round_row(r, s, tile.stride());
-  }
-}
-
-// out += weights V.
+// Some rows of the result against one block of keys: scores, then weights row by row, then weights times values.
 template <class T>
-void add_values(ScoreTile<T>& tile, const NarrowLeft& narrow, const PackedRows<T>& values, RowsResult<T>& rows) {
-  const std::int64_t count = rows.i1 - rows.i0, keys = tile.keys.rows();
-  if constexpr (std::is_same_v<T, float>)
-    if (values.narrow)
-      return multiply(narrow, *values.narrow, count, keys, rows.output_stride, rows.output.data(), rows.output_stride,
-                      Store::accumulate);
-  accumulate(Product<T>{{tile.row(0), tile.stride(), 1},
-                        values.data,
-                        values.stride,
-                        count,
-                        keys,
-                        rows.output_stride,
-                        rows.output.data(),
-                        rows.output_stride},
-             values.finite);
-}
+class RowGroup final : public Beside {
+ public:
+  RowGroup(const ScoreContext& context, const SoftmaxPass& pass, const RowBlock<T>& queries, RowsResult<T>& rows)
+      : context_(context), pass_(pass), rows_(rows), tile_(context) {
+    tile_.use_queries(rows.b, rows.h, queries);
+  }
+
+  // False when none of the rows sees a key of the block.
+  bool score(std::int64_t first, std::int64_t count, const KeyBlock<T>& block, Beside* beside) {
+    first_ = first, values_ = block.values;
+    tile_.select_rows(first, count);
+    tile_.load_keys(block);
+    if (tile_.compute(pass_.groups ? Lambda::now : Lambda::may_wait, beside) == TileVisibility::none) return false;
+    if (rounds()) narrow_.resize(context_.planes, count, tile_.keys.rows());
+    shrink_.resize(count);
+    rows_left_ = count;
+    return scored_ = true;
+  }
+
+  // The next row's scores become weights.
+  void step() override {
+    if (rows_left_ == 0) return;
+    with_moments(pass_.moments, [&]<MomentSet set>() { fold<set>(tile_.rows() - rows_left_); });
+    --rows_left_;
+  }
+
+  // The rows that are left, then the values; nothing when there are no scores.
+  void finish(Beside* beside) {
+    while (rows_left_ > 0) step();
+    if (std::exchange(scored_, false) && pass_.values) add_values(beside);
+  }
+
+ private:
+  void add_values(Beside* beside) {
+    const std::int64_t keys = tile_.keys.rows(), stride = rows_.output_stride;
+    T* out = rows_.output.data() + first_ * stride;
+    for (std::int64_t r = 0; r < tile_.rows(); ++r)
+      for (std::int64_t c = 0; shrink_[r] != T(1) && c < stride; ++c) out[r * stride + c] *= shrink_[r];
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds())
+        return multiply(narrow_, 0, *values_.narrow, tile_.rows(), keys, stride, out, stride, Store::accumulate,
+                        beside);
+    accumulate(Product<T>{{tile_.row(0), tile_.stride(), 1},
+                          values_.data,
+                          values_.stride,
+                          tile_.rows(),
+                          keys,
+                          stride,
+                          out,
+                          stride},
+               values_.finite);
+  }
+
+  bool rounds() const { return pass_.values && values_.narrow; }
+
+  template <MomentSet set>
+  void fold(std::int64_t r) {
+    const AttentionProblem& problem = context_.problem;
+    const Visibility& visibility = context_.visibility;
+    const std::int64_t row = first_ + r, i = rows_.i0 + row, keys = tile_.keys.rows();
+    T* s = tile_.row(r);
+    if (pass_.groups)
+      fold_groups(rows_.groups[row], s, keys, tile_.keys.begin, visibility.key_offset(), visibility.place(rows_.b, i),
+                  problem.statistics.first_keys(), problem.statistics.recent_keys());
+    shrink_[r] = fold_row<set>(rows_.records[row], s, tile_.stride(), tile_.pending_factor(r),
+                               tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
+    if (!pass_.values) return;
+    apply_dropout(problem, rows_.b, rows_.h, i, tile_.keys.begin, keys, s);
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds()) narrow_.round_row(r, s, tile_.stride());
+  }
+
+  const ScoreContext& context_;
+  const SoftmaxPass& pass_;
+  RowsResult<T>& rows_;
+  ScoreTile<T> tile_;
+  PackedRows<T> values_;
+  bool scored_ = false;
+  std::int64_t first_ = 0, rows_left_ = 0;
+  std::vector<T> shrink_;  // what is in the output so far is relative to an older maximum
+  NarrowLeft narrow_;      // the weights in 16 bits
+};
 
 // y's keys added to x, for the same rows.
 template <class T>
@@ -79,19 +125,22 @@ RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, c
     rows.output_stride = padded(context.dims.d_v);
     rows.output.assign((i1 - i0) * rows.output_stride, T(0));
   }
-  ScoreTile<T> tile(context);
-  tile.load_queries(b, h, i0, i1);
-  NarrowLeft narrow;
+  RowBlock<T> queries;
+  queries.load(context.problem.query, b, h, i0, i1, context.planes);
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
+  const std::int64_t count = i1 - i0;
+  RowGroup<T> groups[2] = {{context, pass, queries, rows}, {context, pass, queries, rows}};
+  RowGroup<T>*current = &groups[0], *last = &groups[1];
   keys.for_each(b, context.dims.kv_head(h), range, [&](const KeyBlock<T>& block) {
-    tile.load_keys(block);
-    if (tile.compute(pass.groups ? Lambda::now : Lambda::may_wait) == TileVisibility::none) return;
-    const bool rounds = pass.values && block.values.narrow;
-    if (rounds) narrow.resize(context.planes, i1 - i0, tile.keys.rows());
-    with_moments(pass.moments,
-                 [&]<MomentSet set>() { fold_tile<set>(context, tile, rows, rounds ? &narrow : nullptr); });
-    if (pass.values) add_values(tile, narrow, block.values, rows);
+    if (context.planes == 0) return current->score(0, count, block, nullptr), current->finish(nullptr);
+    // Two groups take turns: while one is multiplied, rows of the other pass through the softmax.
+    for (std::int64_t first = 0; first < count; first += kNarrowGroup) {
+      if (!current->score(first, std::min(kNarrowGroup, count - first), block, last)) continue;
+      last->finish(current);
+      std::swap(current, last);
+    }
   });
+  last->finish(nullptr);
   return rows;
 }
 

@@ -31,6 +31,12 @@ inline T portable_row_maximum(const T* s, std::int64_t n) {
   return *std::max_element(lanes, lanes + kLanes);
 }
 
+// The first j with factor s_j = value, or n.
+template <class T>
+inline std::int64_t portable_find_scaled(const T* s, std::int64_t n, T factor, T value) {
+  return std::find_if(s, s + n, [&](T x) { return factor * x == value; }) - s;
+}
+
 // s becomes e^{factor s - m}; returns its sums.
 template <MomentSet set, class T>
 inline SoftmaxMoments<T> portable_exponentiate(T* s, std::int64_t n, T factor, T m) {
@@ -58,6 +64,14 @@ inline T row_maximum(const T* s, std::int64_t n) {
     return active_kernels().row_maximum(s, n);
   else
     return portable_row_maximum(s, n);
+}
+
+template <class T>
+inline std::int64_t find_scaled(const T* s, std::int64_t n, T factor, T value) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().find_scaled(s, n, factor, value);
+  else
+    return portable_find_scaled(s, n, factor, value);
 }
 
 template <MomentSet set, class T>
@@ -97,7 +111,7 @@ inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor,
     return T(1);
   }
   const double before = record.m, m = std::max(before, static_cast<double>(highest));
-  if (m > before) record.a = j0 + (std::find_if(s, s + n, [&](T x) { return factor * x == highest; }) - s);
+  if (m > before) record.a = j0 + find_scaled(s, n, factor, highest);
   const SoftmaxMoments<T> block = exponentiate<set>(s, n, factor, static_cast<T>(m));
   const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
   const bool was_empty = record.empty();

@@ -4,6 +4,7 @@
 // data + sum_a index_a * stride_a elements; a stride of 0 repeats an axis (broadcasting).
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <initializer_list>
@@ -119,9 +120,23 @@ class ISENTROPIC_API Tensor {
 };
 
 // Conversions to and from the narrow types; to_* rounds to nearest, ties to even.
-ISENTROPIC_API float to_float(bfloat16 x);
-ISENTROPIC_API float to_float(float16 x);
-ISENTROPIC_API bfloat16 to_bfloat16(float x);
+// Those that loops over tensors need are inline and without branches.
+inline float to_float(bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
+
+inline bfloat16 to_bfloat16(float x) {
+  const auto bits = std::bit_cast<std::uint32_t>(x);
+  const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
+  return {static_cast<std::uint16_t>(x != x ? (bits >> 16) | 0x40 : rounded)};  // NaN: quiet, never rounded into Inf
+}
+
+inline float to_float(float16 x) {
+  const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000) << 16, magnitude = (x.bits & 0x7FFF) << 13;
+  // The bits of the number times 2^-112, subnormal or not; Inf and NaN have all exponent bits set instead.
+  const float value = std::bit_cast<float>(magnitude) * 0x1p112f;
+  const std::uint32_t bits = magnitude >= 0x0F800000 ? magnitude | 0x7F800000 : std::bit_cast<std::uint32_t>(value);
+  return std::bit_cast<float>(sign | bits);
+}
+
 ISENTROPIC_API float16 to_float16(float x);
 
 }  // namespace isentropic

@@ -84,25 +84,6 @@ void Tensor::check_type(DType type) const {
   if (present() && type != type_) throw Error("element type", name(type), name(type_));
 }
 
-float to_float(bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
-
-bfloat16 to_bfloat16(float x) {
-  const auto bits = std::bit_cast<std::uint32_t>(x);
-  if (x != x) return {static_cast<std::uint16_t>((bits >> 16) | 0x40)};  // quiet, and never rounded into Inf
-  return {static_cast<std::uint16_t>((bits + 0x7FFF + ((bits >> 16) & 1)) >> 16)};
-}
-
-float to_float(float16 x) {
-  const std::uint32_t sign = static_cast<std::uint32_t>(x.bits & 0x8000) << 16;
-  const std::uint32_t exponent = (x.bits >> 10) & 0x1F, mantissa = x.bits & 0x3FF;
-  if (exponent == 0) {  // zero and subnormals: mantissa * 2^-24, exact
-    const float magnitude = static_cast<float>(mantissa) * 0x1p-24f;
-    return sign ? -magnitude : magnitude;
-  }
-  const std::uint32_t widened = exponent == 31 ? 0xFF : exponent + 112;
-  return std::bit_cast<float>(sign | (widened << 23) | (mantissa << 13));
-}
-
 float16 to_float16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const auto sign = static_cast<std::uint16_t>((bits >> 16) & 0x8000);

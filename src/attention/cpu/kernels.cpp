@@ -6,6 +6,7 @@
 #include "attention/cpu/kernels_bf16.hpp"
 #include "attention/cpu/kernels_highway.hpp"
 #include "attention/cpu/products.hpp"
+#include "attention/cpu/soft_cap.hpp"
 #include "attention/cpu/softmax_row.hpp"
 #include "isentropic/kernels.hpp"
 
@@ -32,6 +33,7 @@ constexpr Kernels kPortable = {
     },
     [](const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
        float* out) { portable_dots(q, k, stride, keys, width, factor, out); },
+    [](float* s, float* derivative, std::int64_t n, float bound) { portable_soft_cap(s, derivative, n, bound); },
     [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
     [](const float* s, std::int64_t n, float factor, float value) {
       return portable_find_scaled(s, n, factor, value);

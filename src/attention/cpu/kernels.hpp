@@ -27,6 +27,8 @@ struct Kernels {
   // out[j] = factor sum_c q[c] k[j * stride + c], width a multiple of kPad: scores of few rows, keys read in place.
   void (*dots)(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
                float* out);
+  // s becomes bound tanh(s / bound), derivative 1 - tanh^2; n a multiple of kPad.
+  void (*soft_cap)(float* s, float* derivative, std::int64_t n, float bound);
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);

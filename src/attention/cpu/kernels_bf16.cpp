@@ -137,8 +137,8 @@ ISENTROPIC_BF16 void pack_pair(const bfloat16* x, const bfloat16* y, bfloat16* o
   store_pair(out, load_row(x), load_row(y));
 }
 
-constexpr NarrowKernels kVectors = {product, round, round_pair, scale, pack_columns, pack_pair, false};
-constexpr NarrowKernels kTiles = {amx::product, round, round_pair, scale, pack_columns, pack_pair, true};
+constexpr NarrowKernels kVectors = {product, round, round_pair, scale, pack_columns, pack_pair, 96, false};
+constexpr NarrowKernels kTiles = {amx::product, round, round_pair, scale, pack_columns, pack_pair, 32, true};
 
 bool has_avx512_bf16() { return __builtin_cpu_supports("avx512bf16") && __builtin_cpu_supports("avx512vl"); }
 

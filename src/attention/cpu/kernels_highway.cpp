@@ -156,6 +156,32 @@ HWY_INLINE Vector exp_not_positive(Vector x) {
   return hn::IfThenZeroElse(hn::Le(x, hn::Set(tag, kExpFloor<float>)), times_power_of_two(p, k, shifted));
 }
 
+// As tanhf in the Cephes library (S. Moshier): near 0 a polynomial, beyond it 1 - 2 / (e^{2 |x|} + 1).
+HWY_INLINE Vector tanh_of(Vector x) {
+  const Tag tag;
+  const Vector one = hn::Set(tag, 1.0f), two = hn::Set(tag, 2.0f), size = hn::Abs(x), z = hn::Mul(x, x);
+  Vector p = hn::Set(tag, -5.70498872745e-3f);
+  p = hn::MulAdd(p, z, hn::Set(tag, 2.06390887954e-2f));
+  p = hn::MulAdd(p, z, hn::Set(tag, -5.37397155531e-2f));
+  p = hn::MulAdd(p, z, hn::Set(tag, 1.33314422036e-1f));
+  p = hn::MulAdd(p, z, hn::Set(tag, -3.33332819422e-1f));
+  const Vector near = hn::MulAdd(hn::Mul(p, z), x, x);
+  // 2 / (e^{2a} + 1) = 2 e^{-2a} / (1 + e^{-2a})
+  const Vector e = exp_not_positive(hn::Mul(hn::Set(tag, -2.0f), size));
+  const Vector far = hn::Sub(one, hn::Div(hn::Mul(two, e), hn::Add(one, e)));
+  return hn::IfThenElse(hn::Lt(size, hn::Set(tag, 0.625f)), near, hn::CopySign(far, x));
+}
+
+void SoftCap(float* s, float* derivative, std::int64_t n, float bound) {
+  const Tag tag;
+  const Vector cap = hn::Set(tag, bound), one = hn::Set(tag, 1.0f);
+  for (std::int64_t j = 0; j < n; j += lanes()) {
+    const Vector t = tanh_of(hn::Div(hn::LoadU(tag, s + j), cap));
+    hn::StoreU(hn::Mul(cap, t), tag, s + j);
+    hn::StoreU(hn::NegMulAdd(t, t, one), tag, derivative + j);
+  }
+}
+
 float RowMaximum(const float* s, std::int64_t n) {
   const Tag tag;
   const std::int64_t step = lanes();
@@ -292,8 +318,8 @@ bool has_avx512() {
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 #define ISENTROPIC_KERNELS(target)                                                                            \
-  target::Product_, target::Dots, target::RowMaximum, target::FindScaled, target::Exponentiate, target::FmaBurst, \
-      target::GradientRow
+  target::Product_, target::Dots, target::SoftCap, target::RowMaximum, target::FindScaled, target::Exponentiate, \
+      target::FmaBurst, target::GradientRow
 
 constexpr Kernels kAvx512 = {"avx512", has_avx512, ISENTROPIC_KERNELS(N_AVX3)};
 constexpr Kernels kAvx2 = {"avx2", has_avx2, ISENTROPIC_KERNELS(N_AVX2)};

@@ -49,6 +49,7 @@ struct NarrowKernels {
   // Packing: kStrip rows, `stride` apart and n pairs long, as the columns of a strip; two rows as pairs.
   void (*pack_columns)(const bfloat16* rows, std::int64_t stride, std::int64_t n, bfloat16* strip);
   void (*pack_pair)(const bfloat16* x, const bfloat16* y, bfloat16* out);  // kStrip of each
+  std::int64_t row_group;  // rows to multiply at a time, so that their scores and weights stay in the nearest caches
   // float16 as two bfloat16 takes four products; true where that still beats float32.
   bool splits_float16;
 };

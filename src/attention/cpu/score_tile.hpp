@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "attention/cpu/key_blocks.hpp"
+#include "attention/cpu/soft_cap.hpp"
 #include "attention/random.hpp"
 #include "attention/visibility.hpp"
 
@@ -128,20 +129,12 @@ class ScoreTile {
     const std::int64_t i = query(r), n = keys.rows();
     T* s = row(r);
     if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // whatever the content
-    if (problem.soft_cap) cap(s, cap_derivative_.data() + r * stride(), n);
+    if (problem.soft_cap)
+      soft_cap(s, cap_derivative_.data() + r * stride(), stride(), static_cast<T>(*problem.soft_cap));
     add_bias(i, s);
     if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
     if (seen == TileVisibility::some) visible_[r] = context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
     for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
-  }
-
-  void cap(T* s, T* derivative, std::int64_t n) const {
-    const T bound = static_cast<T>(*context_.problem.soft_cap);
-    for (std::int64_t j = 0; j < n; ++j) {
-      const T t = std::tanh(s[j] / bound);
-      s[j] = bound * t;
-      derivative[j] = 1 - t * t;
-    }
   }
 
   void add_bias(std::int64_t i, T* s) {

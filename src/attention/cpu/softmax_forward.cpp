@@ -1,5 +1,6 @@
 #include "attention/cpu/softmax_forward.hpp"
 
+#include <deque>
 #include <utility>
 
 #include "attention/cpu/dropout.hpp"
@@ -9,16 +10,16 @@ namespace isentropic {
 namespace {
 
 inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
-inline constexpr std::int64_t kNarrowGroup = 32;  // rows at a time: their scores and weights stay in the nearest caches
 
 // Some rows of the result against one block of keys: scores, then weights row by row, then weights times values.
 template <class T>
 class RowGroup final : public Beside {
  public:
   RowGroup(const ScoreContext& context, const SoftmaxPass& pass, const RowBlock<T>& queries, RowsResult<T>& rows)
-      : context_(context), pass_(pass), rows_(rows), tile_(context) {
-    tile_.use_queries(rows.b, rows.h, queries);
-  }
+      : context_(context), pass_(pass), queries_(queries), rows_(rows), tile_(context) {}
+
+  // Once they are loaded.
+  void use_queries() { tile_.use_queries(rows_.b, rows_.h, queries_); }
 
   // False when none of the rows sees a key of the block.
   bool score(std::int64_t first, std::int64_t count, const KeyBlock<T>& block, Beside* beside) {
@@ -87,6 +88,7 @@ class RowGroup final : public Beside {
 
   const ScoreContext& context_;
   const SoftmaxPass& pass_;
+  const RowBlock<T>& queries_;
   RowsResult<T>& rows_;
   ScoreTile<T> tile_;
   PackedRows<T> values_;
@@ -114,34 +116,62 @@ void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
   }
 }
 
+// The rows of one head against blocks of keys, one block after the other.
+template <class T>
+class RowsFold {
+ public:
+  RowsFold(const ScoreContext& context, const SoftmaxPass& pass, std::int64_t b, std::int64_t h, std::int64_t i0,
+           std::int64_t i1)
+      : in_turns_(context.planes > 0),
+        result_{b, h, i0, i1, std::vector<SoftmaxRecord<double>>(i1 - i0), {}, {}, 0},
+        groups_{{context, pass, queries_, result_}, {context, pass, queries_, result_}} {
+    queries_.load(context.problem.query, b, h, i0, i1, context.planes);
+    for (RowGroup<T>& group : groups_) group.use_queries();
+    if (pass.groups) result_.groups.resize(i1 - i0);
+    if (!pass.values) return;
+    result_.output_stride = padded(context.dims.d_v);
+    result_.output.assign((i1 - i0) * result_.output_stride, T(0));
+  }
+
+  void add(const KeyBlock<T>& block) {
+    const std::int64_t count = result_.i1 - result_.i0;
+    if (!in_turns_) return current_->score(0, count, block, nullptr), current_->finish(nullptr);
+    // Two groups take turns: while one is multiplied, rows of the other pass through the softmax.
+    const std::int64_t size = active_kernels().narrow->row_group;
+    for (std::int64_t first = 0; first < count; first += size) {
+      if (!current_->score(first, std::min(size, count - first), block, last_)) continue;
+      last_->finish(current_);
+      std::swap(current_, last_);
+    }
+  }
+
+  RowsResult<T> take() {
+    last_->finish(nullptr);
+    return std::move(result_);
+  }
+
+ private:
+  bool in_turns_;
+  RowBlock<T> queries_;
+  RowsResult<T> result_;
+  RowGroup<T> groups_[2];
+  RowGroup<T>*current_ = &groups_[0], *last_ = &groups_[1];
+};
+
 }  // namespace
 
 template <class T>
-RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass, std::int64_t b,
-                        std::int64_t h, std::int64_t i0, std::int64_t i1, Span range) {
-  RowsResult<T> rows{b, h, i0, i1, std::vector<SoftmaxRecord<double>>(i1 - i0), {}, {}, 0};
-  if (pass.groups) rows.groups.resize(i1 - i0);
-  if (pass.values) {
-    rows.output_stride = padded(context.dims.d_v);
-    rows.output.assign((i1 - i0) * rows.output_stride, T(0));
-  }
-  RowBlock<T> queries;
-  queries.load(context.problem.query, b, h, i0, i1, context.planes);
+std::vector<RowsResult<T>> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
+                                     std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range) {
+  std::deque<RowsFold<T>> folds;
+  for (std::int64_t h = heads.begin; h < heads.end; ++h) folds.emplace_back(context, pass, b, h, i0, i1);
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
-  const std::int64_t count = i1 - i0;
-  RowGroup<T> groups[2] = {{context, pass, queries, rows}, {context, pass, queries, rows}};
-  RowGroup<T>*current = &groups[0], *last = &groups[1];
-  keys.for_each(b, context.dims.kv_head(h), range, [&](const KeyBlock<T>& block) {
-    if (context.planes == 0) return current->score(0, count, block, nullptr), current->finish(nullptr);
-    // Two groups take turns: while one is multiplied, rows of the other pass through the softmax.
-    for (std::int64_t first = 0; first < count; first += kNarrowGroup) {
-      if (!current->score(first, std::min(kNarrowGroup, count - first), block, last)) continue;
-      last->finish(current);
-      std::swap(current, last);
-    }
+  keys.for_each(b, context.dims.kv_head(heads.begin), range, [&](const KeyBlock<T>& block) {
+    for (RowsFold<T>& fold : folds) fold.add(block);
   });
-  last->finish(nullptr);
-  return rows;
+  std::vector<RowsResult<T>> out;
+  for (RowsFold<T>& fold : folds) out.push_back(fold.take());
+  return out;
 }
 
 template <class T>
@@ -150,39 +180,42 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
   const Dims& dims = context.dims;
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   const std::int64_t splits = blocks == 1 ? std::max<std::int64_t>(1, (dims.n_k + kSplitKeys - 1) / kSplitKeys) : 1;
+  // Few rows are bound by what they read: the heads that share keys then read them together.
+  const std::int64_t together = dims.n_q <= kFewRows ? dims.group() : 1, teams = dims.heads / together;
   const KeyBlocks<T> key_blocks(context.problem, context.planes, {.values = pass.values});
-  std::vector<RowsResult<T>> pieces(splits > 1 ? dims.batch * dims.heads * splits : 0);
+  std::vector<std::vector<RowsResult<T>>> pieces(splits > 1 ? dims.batch * teams * splits : 0);
   Executor& executor = executor_of(context.problem);
 
-  executor.parallel_for(dims.batch * dims.heads * blocks * splits, [&](std::int64_t begin, std::int64_t end) {
+  executor.parallel_for(dims.batch * teams * blocks * splits, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t split = task % splits, block = task / splits % blocks;
-      const std::int64_t h = task / splits / blocks % dims.heads, b = task / splits / blocks / dims.heads;
+      const std::int64_t h = task / splits / blocks % teams * together, b = task / splits / blocks / teams;
       // The last rows first: causal ones see the most keys, and the long tasks should not come last.
       const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
       Span keys = context.visibility.reach(b, i0, i1);
       if (splits > 1) keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
-      RowsResult<T> rows = fold_keys(context, key_blocks, pass, b, h, i0, i1, keys);
+      std::vector<RowsResult<T>> heads = fold_keys(context, key_blocks, pass, b, {h, h + together}, i0, i1, keys);
       if (splits == 1)
-        receive(rows);
+        for (RowsResult<T>& rows : heads) receive(rows);
       else
-        pieces[task] = std::move(rows);
+        pieces[task] = std::move(heads);
     }
   });
   if (splits == 1) return;
   executor.parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      RowsResult<T>& rows = pieces[task * splits];
-      for (std::int64_t split = 1; split < splits; ++split) merge_into(rows, pieces[task * splits + split]);
+      const std::int64_t first = task / together * splits, member = task % together;
+      RowsResult<T>& rows = pieces[first][member];
+      for (std::int64_t split = 1; split < splits; ++split) merge_into(rows, pieces[first + split][member]);
       receive(rows);
     }
   });
 }
 
-template RowsResult<float> fold_keys(const ScoreContext&, const KeyBlocks<float>&, const SoftmaxPass&, std::int64_t,
-                                     std::int64_t, std::int64_t, std::int64_t, Span);
-template RowsResult<double> fold_keys(const ScoreContext&, const KeyBlocks<double>&, const SoftmaxPass&, std::int64_t,
-                                      std::int64_t, std::int64_t, std::int64_t, Span);
+template std::vector<RowsResult<float>> fold_keys(const ScoreContext&, const KeyBlocks<float>&, const SoftmaxPass&,
+                                                  std::int64_t, Span, std::int64_t, std::int64_t, Span);
+template std::vector<RowsResult<double>> fold_keys(const ScoreContext&, const KeyBlocks<double>&, const SoftmaxPass&,
+                                                   std::int64_t, Span, std::int64_t, std::int64_t, Span);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<float>&)>&);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<double>&)>&);
 

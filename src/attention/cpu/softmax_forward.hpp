@@ -33,9 +33,9 @@ template <class T>
 void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
                    const std::function<void(RowsResult<T>&)>& receive);
 
-// The keys of `range` alone, for rows [i0, i1).
+// The keys of `range` alone, for rows [i0, i1) of heads that share keys; a result for each head.
 template <class T>
-RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass, std::int64_t b,
-                        std::int64_t h, std::int64_t i0, std::int64_t i1, Span range);
+std::vector<RowsResult<T>> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
+                                     std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range);
 
 }  // namespace isentropic

@@ -17,6 +17,19 @@ Span local(Span whole, std::int64_t offset, std::int64_t n) {
   return {std::clamp<std::int64_t>(whole.begin - offset, 0, n), std::clamp<std::int64_t>(whole.end - offset, 0, n)};
 }
 
+// Of an additive mask or bias: -inf, or the type's lowest.
+template <class E>
+bool means_masked(E value) {
+  if constexpr (std::is_same_v<E, float16>)
+    return value.bits == 0xFBFF || value.bits == 0xFC00;
+  else if constexpr (std::is_same_v<E, bfloat16>)
+    return value.bits == 0xFF7F || value.bits == 0xFF80;
+  else if constexpr (std::is_floating_point_v<E>)
+    return value <= std::numeric_limits<E>::lowest();
+  else
+    return false;
+}
+
 bool covers(const Span& span, std::int64_t begin, std::int64_t end) { return span.begin <= begin && end <= span.end; }
 
 bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
@@ -24,19 +37,6 @@ bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
 }
 
 }  // namespace
-
-bool means_masked(DType type, double value) {
-  switch (type) {
-    case DType::float16:
-      return value <= -65504.0;
-    case DType::bfloat16:
-      return value <= -0x1.FEp127;
-    case DType::float32:
-      return value <= static_cast<double>(std::numeric_limits<float>::lowest());
-    default:
-      return value <= std::numeric_limits<double>::lowest();
-  }
-}
 
 Visibility::Visibility(const AttentionProblem& problem)
     : problem_(problem),
@@ -146,28 +146,50 @@ bool Visibility::layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t 
   return true;
 }
 
-bool Visibility::passes(const RowPlace& where, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
+                           std::uint8_t* passed) const {
   const Mask& mask = problem_.mask;
   if (mask.strided_part) {
-    const std::int64_t lag = where.position - (j + problem_.shard.key_offset);
-    if (std::abs(lag) >= mask.strided_part->local && lag % mask.strided_part->stride != 0) return false;
+    const std::int64_t lag = place(b, i).position - (j0 + problem_.shard.key_offset);  // of key j0; it falls with j
+    const std::int64_t stride = mask.strided_part->stride, local = mask.strided_part->local;
+    std::int64_t phase = (lag % stride + stride) % stride;
+    for (std::int64_t j = 0; j < n; ++j) {
+      passed[j] &= std::abs(lag - j) < local || phase == 0;
+      phase = phase == 0 ? stride - 1 : phase - 1;
+    }
   }
-  if (mask.block_sparse_part && !passes_layout(b, h, i, j)) return false;
-  const auto visible_in = [&](const View& view) {
-    const double value = element(view, broadcast_offset(view, b, h, i, j));
-    return view.type == DType::boolean ? value != 0 : !means_masked(view.type, value);
+  for (std::int64_t j = 0; mask.block_sparse_part && j < n;) {
+    const std::int64_t block = mask.block_sparse_part->block_k, position = j0 + j + problem_.shard.key_offset;
+    const std::int64_t end = std::min(n, j + block - position % block);
+    if (!passes_layout(b, h, i, j0 + j)) std::fill(passed + j, passed + end, std::uint8_t{0});
+    j = end;
+  }
+  const auto test_dense = [&](const View& view) {
+    with_element_type(view.type, [&]<class E>() {
+      const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b, h, i, j0);
+      for (std::int64_t j = 0; j < n; ++j) {
+        if constexpr (std::is_same_v<E, bool>)
+          passed[j] &= values[j];
+        else
+          passed[j] &= !means_masked(values[j]);
+      }
+    });
   };
-  if (mask.dense_part.present() && !visible_in(mask.dense_part)) return false;
-  return problem_.bias.kind() != Bias::Kind::dense || visible_in(problem_.bias.values());
+  if (mask.dense_part.present()) test_dense(mask.dense_part);
+  if (problem_.bias.kind() == Bias::Kind::dense) test_dense(problem_.bias.values());
 }
 
 bool Visibility::sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
   const RowSpans row = spans(b, i);
-  const RowPlace where = place(b, i);
-  for (const Span& span : {row.prefix, row.band})
-    for (std::int64_t j = std::max(span.begin, j0); j < std::min(span.end, j1); ++j)
-      if (!tests_keys_ || passes(where, b, h, i, j)) return true;
-  return false;
+  bool any = false;
+  for (const Span& span : {row.prefix, row.band}) {
+    const Span part{std::max(span.begin, j0), std::min(span.end, j1)};
+    any = any || (!tests_keys_ && part.size() > 0);
+    for_each_passed(b, h, i, part, [&](std::int64_t, std::int64_t n, const std::uint8_t* passed) {
+      any = any || std::find(passed, passed + n, 1) != passed + n;
+    });
+  }
+  return any;
 }
 
 std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) const {
@@ -179,12 +201,14 @@ std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) c
   if (!tests_keys_) return whole.prefix.size() + whole.band.size();
   // Dense parts know the local keys only; the other parts know them all.
   const std::int64_t offset = problem_.shard.key_offset;
-  const Span known = tests_dense_ ? Span{offset, offset + dims_.n_k} : Span{0, total_keys_};
-  const RowPlace where = place(b, i);
+  const Span known = tests_dense_ ? Span{0, dims_.n_k} : Span{-offset, total_keys_ - offset};
   std::int64_t seen = 0;
-  for (const Span& span : {whole.prefix, whole.band})
-    for (std::int64_t j = std::max(span.begin, known.begin); j < std::min(span.end, known.end); ++j)
-      seen += passes(where, b, h, i, j - offset);
+  for (const Span& span : {whole.prefix, whole.band}) {
+    const Span part{std::max(span.begin - offset, known.begin), std::min(span.end - offset, known.end)};
+    for_each_passed(b, h, i, part, [&](std::int64_t, std::int64_t n, const std::uint8_t* passed) {
+      seen += std::count(passed, passed + n, 1);
+    });
+  }
   return seen;
 }
 

@@ -6,6 +6,8 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <iterator>
+#include <limits>
 
 #include "attention/dims.hpp"
 #include "isentropic/attention.hpp"
@@ -46,21 +48,21 @@ class Visibility {
   // Sets the scores of unseen keys among [j0, j1) to -inf; returns how many are seen.
   template <class T>
   std::int64_t hide(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1, T* scores) const {
+    constexpr T kHidden = -std::numeric_limits<T>::infinity();
     const RowSpans row = spans(b, i);
-    const RowPlace where = place(b, i);
     std::int64_t seen = 0, from = j0;  // everything before `from` is settled
-    const auto hide_until = [&](std::int64_t end) {
-      for (; from < std::min(end, j1); ++from) scores[from - j0] = -std::numeric_limits<T>::infinity();
-    };
     for (const Span& span : {row.prefix, row.band}) {
-      hide_until(span.begin);
-      for (; from < std::min(span.end, j1); ++from) {
-        const bool passed = !tests_keys_ || passes(where, b, h, i, from);
-        if (!passed) scores[from - j0] = -std::numeric_limits<T>::infinity();
-        seen += passed;
-      }
+      const Span part{std::clamp(span.begin, from, j1), std::clamp(span.end, from, j1)};
+      std::fill(scores + (from - j0), scores + (part.begin - j0), kHidden);
+      for_each_passed(b, h, i, part, [&](std::int64_t first, std::int64_t n, const std::uint8_t* passed) {
+        T* s = scores + (first - j0);
+        for (std::int64_t j = 0; j < n; ++j) s[j] = passed[j] ? s[j] : kHidden;
+        for (std::int64_t j = 0; j < n; ++j) seen += passed[j];
+      });
+      if (!tests_keys_) seen += part.size();
+      from = std::max(from, part.end);
     }
-    hide_until(j1);
+    std::fill(scores + (from - j0), scores + (j1 - j0), kHidden);
     return seen;
   }
 
@@ -75,8 +77,20 @@ class Visibility {
  private:
   RowSpans whole_spans(std::int64_t b, std::int64_t i) const;
   bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
-  // The key-by-key parts, for local i and j.
-  bool passes(const RowPlace& where, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+  // The key-by-key parts for local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
+  void test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
+                 std::uint8_t* passed) const;
+  // f(first, n, passed) for pieces of the span; not called when there is no test.
+  template <class F>
+  void for_each_passed(std::int64_t b, std::int64_t h, std::int64_t i, Span span, F f) const {
+    std::uint8_t passed[256];
+    for (std::int64_t first = span.begin; tests_keys_ && first < span.end; first += std::ssize(passed)) {
+      const std::int64_t n = std::min<std::int64_t>(std::ssize(passed), span.end - first);
+      std::fill_n(passed, n, std::uint8_t{1});
+      test_keys(b, h, i, first, n, passed);
+      f(first, n, passed);
+    }
+  }
   bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
   bool layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                          std::int64_t j1) const;
@@ -86,8 +100,5 @@ class Visibility {
   std::int64_t total_queries_, total_keys_;
   bool tests_keys_, tests_dense_;
 };
-
-// Whether an additive mask or bias of this element type means "masked" by this value: -inf, or the type's lowest.
-bool means_masked(DType type, double value);
 
 }  // namespace isentropic

@@ -137,7 +137,7 @@ class ScoreTile {
     for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
   }
 
-  void add_bias(std::int64_t i, T* s) {
+  void add_bias(std::int64_t i, T* s) const {
     const Bias& bias = context_.problem.bias;
     const View& additive = context_.problem.mask.dense_part;
     if (additive.present() && additive.type != DType::boolean) add_dense(additive, i, s);
@@ -149,17 +149,20 @@ class ScoreTile {
     if (bias.kind() == Bias::Kind::relative) {
       const View& table = bias.values();
       const std::int64_t reach = table.shape[1] / 2;
-      for_each_lag(i, [&](std::int64_t j, std::int64_t lag) {
-        const std::int64_t place = broadcast_offset(table, h_, std::clamp(lag, -reach, reach) + reach);
-        s[j] += static_cast<T>(element(table, place));
+      with_element_type(table.type, [&]<class E>() {
+        const E* middle = static_cast<const E*>(table.data) + broadcast_offset(table, h_, 0) + reach;
+        for_each_lag(i, [&](std::int64_t j, std::int64_t lag) {
+          s[j] += from_element<T>(middle[std::clamp(lag, -reach, reach)]);
+        });
       });
     }
   }
 
-  void add_dense(const View& view, std::int64_t i, T* s) {
-    dense_.resize(static_cast<std::size_t>(keys.rows()));
-    load(view, broadcast_offset(view, b_, h_, i, keys.begin), keys.rows(), dense_.data());
-    for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += dense_[j];
+  void add_dense(const View& view, std::int64_t i, T* s) const {
+    with_element_type(view.type, [&]<class E>() {
+      const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b_, h_, i, keys.begin);
+      for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += from_element<T>(values[j]);
+    });
   }
 
   void add_gumbel(std::int64_t i, T* s) const {
@@ -186,7 +189,7 @@ class ScoreTile {
   std::int64_t b_ = 0, h_ = 0, first_ = 0, count_ = 0, reach_end_ = 0;
   RowBlock<T> loaded_;
   const RowBlock<T>* queries_ = nullptr;
-  Buffer<T> lambda_, scores_, cap_derivative_, dense_;
+  Buffer<T> lambda_, scores_, cap_derivative_;
   std::vector<std::int64_t> visible_;
 };
 

@@ -1,28 +1,16 @@
 #include "bench/attention_bench.hpp"
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <random>
 
+#include "bench/timing.hpp"
 #include "isentropic/attention.hpp"
 #include "isentropic/kernels.hpp"
 
 namespace isentropic::bench {
 namespace {
-
-double seconds_of(const std::function<void()>& work) {
-  const auto start = std::chrono::steady_clock::now();
-  work();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + std::ssize(values) / 2;
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
 
 // Random queries, keys and values, and the same numbers in bfloat16.
 struct Inputs {
@@ -125,6 +113,7 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
   for (std::size_t v = 0; v < variants.size(); ++v) {
     Timing timing = variants[v].timing;
     timing.seconds = median(times[v]);
+    timing.spread = (quantile(times[v], 0.75) - quantile(times[v], 0.25)) / timing.seconds;
     timing.gflops = variants[v].operations / timing.seconds * 1e-9;
     timing.peak_fraction = median(fractions[v]);
     out.push_back(timing);
@@ -147,7 +136,7 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
   const double pairs = causal ? n * (n + 1) / 2 : n * n;
   const double unit = pairs * static_cast<double>(in.d * in.heads);
   const auto timing = [&](const char* pass, const char* statistics) {
-    return Timing{pass, dtype, in.n, in.d, in.heads, causal, statistics, 0, 0, 0};
+    return Timing{pass, dtype, in.n, in.d, in.heads, causal, statistics, 0, 0, 0, 0};
   };
   std::vector<Variant> variants = {
       {timing("forward", "none"), 4 * unit, [&] { attention(none); }},
@@ -167,8 +156,8 @@ double measure_fma_peak() {
   return highest;
 }
 
-Report run(const Options& options, const std::function<void(const std::vector<Timing>&)>& show) {
-  Report report{default_executor().threads(), {}, measure_fma_peak(), {}};
+Report run(const Options& options, const Progress& progress) {
+  Report report{default_executor().threads(), {}, measure_fma_peak(), {}, {}};
   for (const InstructionSet& set : instruction_sets())
     if (set.active) report.isa = set.name;
   for (std::int64_t d : options.sizes)
@@ -177,10 +166,11 @@ Report run(const Options& options, const std::function<void(const std::vector<Ti
       for (bool bfloat : {false, true})
         for (bool causal : {false, true}) {
           const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds);
-          if (show) show(timings);
+          progress.timings(timings);
           report.cases.insert(report.cases.end(), timings.begin(), timings.end());
         }
     }
+  report.decode = run_decode(options, progress);
   return report;
 }
 
@@ -196,9 +186,21 @@ nlohmann::json json(const Report& report) {
                      {"statistics", timing.statistics},
                      {"seconds", timing.seconds},
                      {"gflops", timing.gflops},
-                     {"peak_fraction", timing.peak_fraction}});
+                     {"peak_fraction", timing.peak_fraction},
+                     {"spread", timing.spread}});
+  nlohmann::json decode = nlohmann::json::array();
+  for (const DecodeTiming& timing : report.decode)
+    decode.push_back({{"dtype", timing.dtype},
+                      {"n", timing.n},
+                      {"d", timing.d},
+                      {"heads", timing.heads},
+                      {"kv_heads", timing.kv_heads},
+                      {"seconds", timing.seconds},
+                      {"gigabytes_per_second", timing.gigabytes_per_second},
+                      {"read_fraction", timing.read_fraction}});
   return {{"machine", {{"threads", report.threads}, {"isa", report.isa}, {"fma_peak_gflops", report.fma_peak_gflops}}},
-          {"cases", cases}};
+          {"cases", cases},
+          {"decode", decode}};
 }
 
 }  // namespace isentropic::bench

@@ -19,6 +19,7 @@ struct Options {
   std::int64_t heads = 8;
   std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096, 8192, 16384};
   std::vector<std::int64_t> sizes = {64, 128};  // d
+  std::int64_t decode_keys = 131072;            // keys of the decoding cases; 0: none
   double seconds = 0.5;                         // spent on each variant at least
 };
 
@@ -29,6 +30,16 @@ struct Timing {
   bool causal;
   std::string statistics;  // none, entropy, all
   double seconds, gflops, peak_fraction;
+  double spread;  // of the seconds: the middle half of them, over the median
+};
+
+// One query for each head against many keys: bound by reading them. The peer is a plain loop that reads the same
+// memory on all threads, interleaved.
+struct DecodeTiming {
+  std::string dtype;
+  std::int64_t n, d, heads, kv_heads;
+  double seconds, gigabytes_per_second;
+  double read_fraction;  // of what the plain loop reaches
 };
 
 struct Report {
@@ -36,10 +47,19 @@ struct Report {
   std::string isa;
   double fma_peak_gflops;
   std::vector<Timing> cases;
+  std::vector<DecodeTiming> decode;
 };
 
-// `show` is called with each group of timings as it is done.
-Report run(const Options& options, const std::function<void(const std::vector<Timing>&)>& show = {});
+// The calls tell of each result as it is there.
+struct Progress {
+  std::function<void(const std::vector<Timing>&)> timings = [](const auto&) {};  // one group of interleaved variants
+  std::function<void(const DecodeTiming&)> decode = [](const auto&) {};
+};
+
+Report run(const Options& options, const Progress& progress = {});
+
+// The decoding cases of a report.
+std::vector<DecodeTiming> run_decode(const Options& options, const Progress& progress);
 
 // Multiply-adds of all threads at once, in GFLOP/s: the best of several bursts.
 double measure_fma_peak();

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "bench/attention_bench.hpp"
 #include "cli/commands.hpp"
@@ -14,7 +15,7 @@ namespace {
 struct Arguments {
   std::string json_path;
   std::vector<std::string> lengths, sizes;
-  std::string heads = "8";
+  std::string heads = "8", decode_keys = "131072";
 };
 
 bench::Options options_of(const Arguments& arguments) {
@@ -24,6 +25,7 @@ bench::Options options_of(const Arguments& arguments) {
   for (const std::string& n : arguments.lengths) out.lengths.push_back(parse_integer("--n", n, 1, 1 << 20));
   if (!arguments.sizes.empty()) out.sizes.clear();
   for (const std::string& d : arguments.sizes) out.sizes.push_back(parse_integer("--d", d, 1, 4096));
+  out.decode_keys = parse_integer("--decode", arguments.decode_keys, 0, 1 << 24);
   return out;
 }
 
@@ -38,6 +40,12 @@ void show(const std::vector<bench::Timing>& timings) {
   std::fflush(stdout);
 }
 
+void show_decode(const bench::DecodeTiming& timing) {
+  fmt::print("{:>8} {:>6} {:>4} {:>3}/{:<3} {:>8.2f} {:>8.1f} {:>14.2f}\n", timing.dtype, timing.n, timing.d,
+             timing.heads, timing.kv_heads, timing.seconds * 1e3, timing.gigabytes_per_second, timing.read_fraction);
+  std::fflush(stdout);
+}
+
 void run(const Arguments& arguments) {
   const bench::Options options = options_of(arguments);
   if (!arguments.json_path.empty()) report::check_writable("--json", arguments.json_path);
@@ -45,7 +53,15 @@ void run(const Arguments& arguments) {
              options.heads);
   fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8} {:>8} {:>6} {:>10} {:>10} {:>10} {:>10} {:>14}\n", "type", "n", "d", "mask",
              "ms", "GFLOP/s", "peak", "entropy", "all", "stats only", "backward", "backward peak");
-  const bench::Report result = bench::run(options, show);
+  bool first_decode = true;
+  const bench::Report result = bench::run(options, {show, [&](const bench::DecodeTiming& timing) {
+                                                      if (std::exchange(first_decode, false))
+                                                        fmt::print("\ndecoding: one query a head, all statistics\n\n"
+                                                                   "{:>8} {:>6} {:>4} {:>7} {:>8} {:>8} {:>14}\n",
+                                                                   "type", "n", "d", "heads", "ms", "GB/s",
+                                                                   "of a read loop");
+                                                      show_decode(timing);
+                                                    }});
   fmt::print("\n{} on {} threads, multiply-add peak {:.0f} GFLOP/s\n", result.isa, result.threads,
              result.fma_peak_gflops);
   if (!arguments.json_path.empty())
@@ -66,6 +82,9 @@ void add_bench(CLI::App& program) {
       ->type_name("N,...")
       ->delimiter(',');
   command->add_option("--heads", arguments->heads, "heads")->type_name("N")->capture_default_str();
+  command->add_option("--decode", arguments->decode_keys, "keys of the decoding cases; 0: none")
+      ->type_name("N")
+      ->capture_default_str();
   command->add_option("--json", arguments->json_path, "write every timing")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }

@@ -101,5 +101,32 @@ TEST(Threads, ExecutorsCoverTheRangeOnce) {
   EXPECT_EQ(two.threads(), 2);
 }
 
+// Few rows of heads that share keys read them together, long rows in pieces: each head comes out as if it were alone.
+TEST(Decoding, ADozenHeadsTogetherAreADozenAlone) {
+  for (DType type : {DType::float32, DType::bfloat16, DType::float16}) {
+    const Case description{.sizes = {.batch = 2, .heads = 12, .kv_heads = 3, .n_q = 2, .n_k = 9000, .d = 20, .d_v = 12},
+                           .parts = {support::causal(Align::end), support::sink()},
+                           .type = type,
+                           .seed = 8100};
+    Instance x = build(description);
+    x.problem.statistics = isentropic::Statistics::all();
+    const auto together = attention(x.problem);
+    for (std::int64_t h = 0; h < 12; ++h) {
+      isentropic::AttentionProblem alone = x.problem;
+      alone.query = x.problem.query.slice(1, h, h + 1);
+      alone.key = x.problem.key.slice(1, h / 4, h / 4 + 1);
+      alone.value = x.problem.value.slice(1, h / 4, h / 4 + 1);
+      alone.sink = std::vector<double>{(*x.problem.sink)[h]};
+      const auto expected = attention(alone);
+      for (std::int64_t b = 0; b < 2; ++b)
+        for (std::int64_t i = 0; i < 2; ++i) {
+          EXPECT_EQ(together.statistics.entropy.at({b, h, i}), expected.statistics.entropy.at({b, 0, i}));
+          for (std::int64_t c = 0; c < 12; ++c)
+            EXPECT_EQ(together.output.at({b, h, i, c}), expected.output.at({b, 0, i, c}));
+        }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace attention_test

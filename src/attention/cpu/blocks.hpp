@@ -19,31 +19,38 @@ inline constexpr std::int64_t kQueryBlock = 96;
 inline constexpr std::int64_t kKeyBlock = 512;
 
 // Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0; or as factors of 16 bits.
+// Those of several heads lie one head after the other.
 template <class T>
 struct RowBlock {
-  std::int64_t begin = 0, end = 0, width = 0;
+  std::int64_t begin = 0, end = 0, heads = 1, width = 0;
   Buffer<T> data;
   NarrowLeft narrow;  // in place of data when it has planes
   bool finite = true;
 
-  std::int64_t rows() const { return end - begin; }
+  std::int64_t rows_of_head() const { return end - begin; }
+  std::int64_t rows() const { return heads * rows_of_head(); }
   std::int64_t stride() const { return padded(width); }
   const T* row(std::int64_t r) const { return data.data() + r * stride(); }
 
   void load(const View& view, std::int64_t b, std::int64_t h, std::int64_t begin_, std::int64_t end_, int planes = 0) {
-    begin = begin_, end = end_, width = view.shape[3], finite = true;
+    begin = begin_, end = end_, heads = 1, width = view.shape[3], finite = true;
     narrow.planes = 0;
     if (planes > 0) {
       finite = narrow.load(planes, view, b, h, begin, end);
       return;
     }
     data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
-    const std::int64_t offset = b * view.stride[0] + h * view.stride[1];
-    for (std::int64_t r = 0; r < rows(); ++r) {
-      const bool row_finite =
-          isentropic::load(view, offset + (begin + r) * view.stride[2], width, data.data() + r * stride());
-      finite = finite && row_finite;
-    }
+    load_head(view, b, h, data.data());
+  }
+
+  // The rows of heads [h, h + heads_).
+  void load_heads(const View& view, std::int64_t b, std::int64_t h, std::int64_t heads_, std::int64_t begin_,
+                  std::int64_t end_) {
+    begin = begin_, end = end_, heads = heads_, width = view.shape[3], finite = true;
+    narrow.planes = 0;
+    data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
+    for (std::int64_t member = 0; member < heads; ++member)
+      load_head(view, b, h + member, data.data() + member * rows_of_head() * stride());
   }
 
   void apply(Feature feature) {
@@ -51,6 +58,15 @@ struct RowBlock {
     for (std::int64_t r = 0; r < rows(); ++r)
       for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
     finite = all_finite(data.data(), std::ssize(data));
+  }
+
+ private:
+  void load_head(const View& view, std::int64_t b, std::int64_t h, T* out) {
+    const std::int64_t offset = b * view.stride[0] + h * view.stride[1];
+    for (std::int64_t r = 0; r < rows_of_head(); ++r) {
+      const bool row_finite = isentropic::load(view, offset + (begin + r) * view.stride[2], width, out + r * stride());
+      finite = finite && row_finite;
+    }
   }
 };
 

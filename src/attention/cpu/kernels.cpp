@@ -2,6 +2,7 @@
 
 #include <cstdlib>
 
+#include "attention/cpu/few_rows.hpp"
 #include "attention/cpu/gradient_row.hpp"
 #include "attention/cpu/kernels_bf16.hpp"
 #include "attention/cpu/kernels_highway.hpp"
@@ -31,8 +32,8 @@ constexpr Kernels kPortable = {
       return store == Store::accumulate ? portable_product<Store::accumulate>(x)
                                         : portable_product<Store::overwrite>(x);
     },
-    [](const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
-       float* out) { portable_dots(q, k, stride, keys, width, factor, out); },
+    [](const FewRows<float>& x) { portable_dots(x); },
+    [](const FewRows<float>& x) { portable_weigh(x); },
     [](float* s, float* derivative, std::int64_t n, float bound) { portable_soft_cap(s, derivative, n, bound); },
     [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
     [](const float* s, std::int64_t n, float factor, float value) {

@@ -15,6 +15,8 @@ namespace isentropic {
 
 template <class T>
 struct Product;
+template <class T>
+struct FewRows;
 struct NarrowKernels;
 enum class Store : std::uint8_t { overwrite, accumulate };
 
@@ -24,9 +26,9 @@ struct Kernels {
 
   // products.hpp
   void (*product)(Product<float>, Store);
-  // out[j] = factor sum_c q[c] k[j * stride + c], width a multiple of kPad: scores of few rows, keys read in place.
-  void (*dots)(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
-               float* out);
+  // few_rows.hpp
+  void (*dots)(const FewRows<float>&);
+  void (*weigh)(const FewRows<float>&);
   // s becomes bound tanh(s / bound), derivative 1 - tanh^2; n a multiple of kPad.
   void (*soft_cap)(float* s, float* derivative, std::int64_t n, float bound);
   // softmax_row.hpp

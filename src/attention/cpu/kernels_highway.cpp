@@ -10,6 +10,7 @@
 #include <limits>
 
 #include "attention/cpu/exp.hpp"
+#include "attention/cpu/few_rows.hpp"
 #include "attention/cpu/kernels_highway.hpp"
 #include "attention/cpu/products.hpp"
 
@@ -99,25 +100,120 @@ void Product_(Product<float> x, Store store) {
   }
 }
 
-// Four keys at once hide the latency of the sums over lanes. Each key is summed alike, wherever it stands.
-template <int kKeys>
-HWY_INLINE void dot_keys(const float* q, const float* k, std::int64_t stride, std::int64_t width, float factor,
-                         float* out) {
+// ---- Few rows ----
+
+HWY_INLINE Vector load(const float* from) { return hn::LoadU(Tag(), from); }
+HWY_INLINE Vector load(const bfloat16* from) {
+  const hn::Rebind<std::uint16_t, Tag> half;
+  const hn::RebindToUnsigned<Tag> bits;
+  const auto wide = hn::PromoteTo(bits, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(from)));
+  return hn::BitCast(Tag(), hn::ShiftLeft<16>(wide));
+}
+// As to_float() has it.
+HWY_INLINE Vector load(const float16* from) {
   const Tag tag;
-  Vector sum[kKeys];
-  for (int j = 0; j < kKeys; ++j) sum[j] = hn::Zero(tag);
-  for (std::int64_t c = 0; c < width; c += lanes()) {
-    const Vector part = hn::LoadU(tag, q + c);
-    for (int j = 0; j < kKeys; ++j) sum[j] = hn::MulAdd(part, hn::LoadU(tag, k + j * stride + c), sum[j]);
-  }
-  for (int j = 0; j < kKeys; ++j) out[j] = factor * hn::GetLane(hn::SumOfLanes(tag, sum[j]));
+  const hn::Rebind<std::uint16_t, Tag> half;
+  const hn::RebindToUnsigned<Tag> bits;
+  const auto wide = hn::PromoteTo(bits, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(from)));
+  const auto sign = hn::ShiftLeft<16>(hn::And(wide, hn::Set(bits, 0x8000)));
+  const auto magnitude = hn::ShiftLeft<13>(hn::And(wide, hn::Set(bits, 0x7FFF)));
+  const auto value = hn::BitCast(bits, hn::Mul(hn::BitCast(tag, magnitude), hn::Set(tag, 0x1p112f)));
+  const hn::RebindToSigned<Tag> integers;  // what compares on every target
+  const auto special = hn::RebindMask(
+      bits, hn::Gt(hn::BitCast(integers, magnitude), hn::Set(integers, 0x0F7FFFFF)));
+  const auto all = hn::Or(magnitude, hn::Set(bits, 0x7F800000));
+  return hn::BitCast(tag, hn::Or(sign, hn::IfThenElse(special, all, value)));
 }
 
-void Dots(const float* q, const float* k, std::int64_t stride, std::int64_t keys, std::int64_t width, float factor,
-          float* out) {
+// Several keys at once hide the latency of the sums over lanes. Each key is summed alike, wherever it stands.
+template <int kRows, int kKeys, class E>
+HWY_INLINE void dot_keys(const FewRows<float>& x, const E* keys, std::int64_t r0, std::int64_t j) {
+  const Tag tag;
+  Vector sum[kRows][kKeys];
+  for (int r = 0; r < kRows; ++r)
+    for (int k = 0; k < kKeys; ++k) sum[r][k] = hn::Zero(tag);
+  const float* q = x.left + r0 * x.left_stride;
+  keys += j * x.right.stride;
+  for (std::int64_t c = 0; c < x.width; c += lanes()) {
+    Vector key[kKeys];
+    for (int k = 0; k < kKeys; ++k) key[k] = load(keys + k * x.right.stride + c);
+    for (int r = 0; r < kRows; ++r) {
+      const Vector part = hn::LoadU(tag, q + r * x.left_stride + c);
+      for (int k = 0; k < kKeys; ++k) sum[r][k] = hn::MulAdd(part, key[k], sum[r][k]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int k = 0; k < kKeys; ++k)
+      x.out[(r0 + r) * x.out_stride + j + k] = x.row_factor[r0 + r] * hn::GetLane(hn::SumOfLanes(tag, sum[r][k]));
+}
+
+template <class E>
+HWY_INLINE void dots_of(const FewRows<float>& x) {
+  const E* keys = static_cast<const E*>(x.right.data);
+  const auto rows = [&]<int kKeys>(std::int64_t j) HWY_ATTR {
+    std::int64_t r = 0;
+    for (; r + 4 <= x.rows; r += 4) dot_keys<4, kKeys>(x, keys, r, j);
+    for (; r < x.rows; ++r) dot_keys<1, kKeys>(x, keys, r, j);
+  };
   std::int64_t j = 0;
-  for (; j + 4 <= keys; j += 4) dot_keys<4>(q, k + j * stride, stride, width, factor, out + j);
-  for (; j < keys; ++j) dot_keys<1>(q, k + j * stride, stride, width, factor, out + j);
+  for (; j + 4 <= x.keys; j += 4) rows.template operator()<4>(j);
+  for (; j < x.keys; ++j) rows.template operator()<1>(j);
+}
+
+template <int kRows, int kCols, class E>
+HWY_INLINE void weigh_columns(const FewRows<float>& x, const E* values, std::int64_t r0, std::int64_t c0) {
+  const Tag tag;
+  const std::int64_t n = lanes();
+  Vector sum[kRows][kCols];
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kCols; ++c) sum[r][c] = hn::LoadU(tag, x.out + (r0 + r) * x.out_stride + c0 + c * n);
+  values += c0;
+  for (std::int64_t j = 0; j < x.keys; ++j, values += x.right.stride) {
+    Vector value[kCols];
+    for (int c = 0; c < kCols; ++c) value[c] = load(values + c * n);
+    for (int r = 0; r < kRows; ++r) {
+      const Vector weight = hn::Set(tag, x.left[(r0 + r) * x.left_stride + j]);
+      for (int c = 0; c < kCols; ++c) sum[r][c] = hn::MulAdd(weight, value[c], sum[r][c]);
+    }
+  }
+  for (int r = 0; r < kRows; ++r)
+    for (int c = 0; c < kCols; ++c) hn::StoreU(sum[r][c], tag, x.out + (r0 + r) * x.out_stride + c0 + c * n);
+}
+
+template <class E>
+HWY_INLINE void weigh_of(const FewRows<float>& x) {
+  const E* values = static_cast<const E*>(x.right.data);
+  const std::int64_t n = lanes();
+  std::int64_t r = 0;
+  for (; r + 4 <= x.rows; r += 4) {
+    std::int64_t c = 0;
+    for (; c + 4 * n <= x.width; c += 4 * n) weigh_columns<4, 4>(x, values, r, c);
+    for (; c < x.width; c += n) weigh_columns<4, 1>(x, values, r, c);
+  }
+  for (; r < x.rows; ++r) {
+    std::int64_t c = 0;
+    for (; c + 8 * n <= x.width; c += 8 * n) weigh_columns<1, 8>(x, values, r, c);
+    for (; c + 4 * n <= x.width; c += 4 * n) weigh_columns<1, 4>(x, values, r, c);
+    for (; c < x.width; c += n) weigh_columns<1, 1>(x, values, r, c);
+  }
+}
+
+void Dots(const FewRows<float>& x) {
+  if (x.right.type == DType::bfloat16)
+    dots_of<bfloat16>(x);
+  else if (x.right.type == DType::float16)
+    dots_of<float16>(x);
+  else
+    dots_of<float>(x);
+}
+
+void Weigh(const FewRows<float>& x) {
+  if (x.right.type == DType::bfloat16)
+    weigh_of<bfloat16>(x);
+  else if (x.right.type == DType::float16)
+    weigh_of<float16>(x);
+  else
+    weigh_of<float>(x);
 }
 
 // ---- Rows ----
@@ -318,8 +414,8 @@ bool has_avx512() {
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
 #define ISENTROPIC_KERNELS(target)                                                                            \
-  target::Product_, target::Dots, target::SoftCap, target::RowMaximum, target::FindScaled, target::Exponentiate, \
-      target::FmaBurst, target::GradientRow
+  target::Product_, target::Dots, target::Weigh, target::SoftCap, target::RowMaximum, target::FindScaled, \
+      target::Exponentiate, target::FmaBurst, target::GradientRow
 
 constexpr Kernels kAvx512 = {"avx512", has_avx512, ISENTROPIC_KERNELS(N_AVX3)};
 constexpr Kernels kAvx2 = {"avx2", has_avx2, ISENTROPIC_KERNELS(N_AVX2)};

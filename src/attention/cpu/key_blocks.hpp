@@ -6,14 +6,15 @@
 //
 // Where the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
 //
-// Few rows do not pay for packing: with at most kFewRows of them (decoding) keys stay row-major, each block is prepared
-// when a task visits it and kept by nobody. Which way is taken depends on the problem alone.
+// Few rows do not pay for packing: with at most kFewRows of them (decoding) keys and values are read in place in their
+// own type, or converted when a task visits a block and kept by nobody. Which way is taken depends on the problem alone.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
 #include "attention/cpu/blocks.hpp"
+#include "attention/cpu/few_rows.hpp"
 #include "attention/visibility.hpp"
 
 namespace isentropic {
@@ -28,6 +29,7 @@ struct PackedRows {
   std::int64_t stride = 0;
   bool finite = true;
   const NarrowRight* narrow = nullptr;
+  InPlace in_place;  // for few rows
 };
 
 // Rows transposed, as panels or in 16 bits.
@@ -74,6 +76,18 @@ void multiply_columns(const RowBlock<T>& rows, std::int64_t first, std::int64_t 
                                          out + j,
                                          stride,
                                          row_factor});
+}
+
+// out[r, c] += sum_j weights[r, j] values[j, c]
+template <class T>
+void add_weighted(const T* weights, std::int64_t weight_stride, std::int64_t rows, const PackedRows<T>& values,
+                  std::int64_t keys, T* out, std::int64_t out_stride) {
+  if (values.in_place.data)
+    weigh(FewRows<T>{weights, weight_stride, rows, values.in_place, keys, out_stride, out, out_stride, nullptr});
+  else
+    accumulate(Product<T>{{weights, weight_stride, 1}, values.data, values.stride, rows, keys, out_stride, out,
+                          out_stride},
+               values.finite);
 }
 
 // What a pass reads.
@@ -132,9 +146,11 @@ class KeyBlocks {
     block.begin = index % count() * kKeyBlock;
     block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
     if (planes_ > 0) return pack_narrow(b, head, block, storage);
+    if (few_rows_ && !checks_keys_ && !needs_.transposed_values) return pack_few(b, head, block, storage);
     const Feature feature = feature_of(problem_.map);
     block.keys =
         rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing, storage.keys);
+    block.keys.in_place = {block.keys.data, DTypeOf<T>::value, block.keys.stride};
     if (!few_rows_) block.transposed_keys.panels = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
     if (needs_.values || needs_.transposed_values)
       block.values = rows(problem_.value, b, head, block, Feature::identity, Check::finite, storage.values);
@@ -143,6 +159,20 @@ class KeyBlocks {
     // What was only a step on the way is not kept.
     if (!needs_.keys) storage.keys = {}, block.keys.data = nullptr;
     if (!needs_.values) storage.values = {}, block.values.data = nullptr;
+  }
+
+  // A forward pass of few rows.
+  void pack_few(std::int64_t b, std::int64_t head, KeyBlock<T>& block, Storage& storage) const {
+    const auto place = [&](const View& view, Feature feature, RowBlock<T>& converted) -> InPlace {
+      const std::int64_t offset = b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2];
+      if (view.shape[3] % kPad == 0 && feature == Feature::identity)
+        return {static_cast<const std::byte*>(view.data) + offset * size_of(view.type), view.type, view.stride[2]};
+      converted.load(view, b, head, block.begin, block.end);
+      converted.apply(feature);
+      return {converted.data.data(), DTypeOf<T>::value, converted.stride()};
+    };
+    block.keys.in_place = place(problem_.key, feature_of(problem_.map), storage.keys);
+    if (needs_.values) block.values.in_place = place(problem_.value, Feature::identity, storage.values);
   }
 
   // The same in 16 bits. Rows that are not finite stay in the compute type: weights of 0 must pass them by.
@@ -173,14 +203,14 @@ class KeyBlocks {
     if (view.type == DTypeOf<T>::value && width % kPad == 0 && feature == Feature::identity) {
       PackedRows<T> out{
           static_cast<const T*>(view.data) + b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2],
-          view.stride[2], true};
+          view.stride[2], true, nullptr, {}};
       for (std::int64_t r = 0; check == Check::finite && r < block.rows() && out.finite; ++r)
         out.finite = all_finite(out.data + r * out.stride, width);
       return out;
     }
     storage.load(view, b, head, block.begin, block.end);
     storage.apply(feature);
-    return {storage.data.data(), storage.stride(), storage.finite};
+    return {storage.data.data(), storage.stride(), storage.finite, nullptr, {}};
   }
 
   static const T* transpose(const PackedRows<T>& rows, std::int64_t count, std::int64_t width, Buffer<T>& out) {

@@ -101,27 +101,6 @@ void product(const Product<T>& x) {
     portable_product<store>(x);
 }
 
-// In lanes, so that compilers vectorise it.
-template <class T>
-void portable_dots(const T* q, const T* k, std::int64_t stride, std::int64_t keys, std::int64_t width, T factor,
-                   T* out) {
-  for (std::int64_t j = 0; j < keys; ++j) {
-    T lanes[kPad] = {}, sum = 0;
-    for (std::int64_t c = 0; c < width; c += kPad)
-      for (std::int64_t l = 0; l < kPad; ++l) lanes[l] += q[c + l] * k[j * stride + c + l];
-    for (std::int64_t l = 0; l < kPad; ++l) sum += lanes[l];
-    out[j] = factor * sum;
-  }
-}
-
-template <class T>
-void dots(const T* q, const T* k, std::int64_t stride, std::int64_t keys, std::int64_t width, T factor, T* out) {
-  if constexpr (std::is_same_v<T, float>)
-    active_kernels().dots(q, k, stride, keys, width, factor, out);
-  else
-    portable_dots(q, k, stride, keys, width, factor, out);
-}
-
 // Accumulates, carefully when B holds NaN or Inf.
 template <class T>
 void accumulate(Product<T> x, bool b_finite) {

@@ -17,15 +17,7 @@ void weigh_values(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
   const std::int64_t stride = padded(dims.d_v);
   out.assign(rows * stride, T(0));
   keys.for_each(b, dims.kv_head(h), {0, dims.n_k}, [&](const KeyBlock<T>& block) {
-    accumulate(Product<T>{{weights + block.begin, dims.n_k, 1},
-                          block.values.data,
-                          block.values.stride,
-                          rows,
-                          block.rows(),
-                          stride,
-                          out.data(),
-                          stride},
-               block.values.finite);
+    add_weighted(weights + block.begin, dims.n_k, rows, block.values, block.rows(), out.data(), stride);
   });
 }
 

@@ -55,20 +55,21 @@ class ScoreTile {
     use_queries(b, h, loaded_);
   }
 
-  // Rows that the caller has loaded and keeps.
+  // Rows of head h and perhaps those behind it, which the caller has loaded and keeps.
   void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& block) {
     b_ = b, h_ = h, queries_ = &block;
-    const std::int64_t i0 = block.begin, i1 = block.end;
-    select_rows(0, i1 - i0);
-    lambda_.resize(static_cast<std::size_t>(i1 - i0));
-    for (std::int64_t i = i0; i < i1; ++i)
-      lambda_[i - i0] = static_cast<T>(context_.lambda[context_.dims.row(b, h, i)]);
+    select_rows(0, block.rows());
+    lambda_.resize(static_cast<std::size_t>(block.rows()));
+    for (std::int64_t r = 0; r < block.rows(); ++r)
+      lambda_[r] = static_cast<T>(context_.lambda[context_.dims.row(b, head(r), query(r))]);
   }
 
-  // Of those rows only [first, first + count): row r of the tile is row first + r of the block.
+  // Of those rows only [first, first + count), of a single head: row r of the tile is row first + r of the block.
   void select_rows(std::int64_t first, std::int64_t count) {
     first_ = first, count_ = count;
-    reach_end_ = context_.visibility.reach(b_, query(0), query(count)).end;
+    span_ = {queries().begin + first, queries().begin + first + count};
+    if (queries().heads > 1) span_ = {queries().begin, queries().end};
+    reach_end_ = context_.visibility.reach(b_, span_.begin, span_.end).end;
   }
 
   void load_keys(const KeyBlock<T>& block) { keys = block; }
@@ -97,7 +98,7 @@ class ScoreTile {
   TileVisibility compute(Lambda lambda = Lambda::now, Beside* beside = nullptr) {
     if (reach_end_ <= keys.begin) return TileVisibility::none;
     keys.end = std::min(keys.end, reach_end_);
-    const TileVisibility seen = context_.visibility.tile(b_, h_, query(0), query(count_), keys.begin, keys.end);
+    const TileVisibility seen = seen_by_rows();
     if (seen == TileVisibility::none) return seen;
     scores_.resize(static_cast<std::size_t>(count_ * stride()));
     visible_.assign(static_cast<std::size_t>(count_), keys.rows());
@@ -108,9 +109,8 @@ class ScoreTile {
       multiply_columns(queries(), first_, count_, keys.transposed_keys, keys.rows(), scores_.data(),
                        lambda_pending_ ? nullptr : lambda_.data() + first_, beside);
     else
-      for (std::int64_t r = 0; r < count_; ++r)
-        dots(queries().row(first_ + r), keys.keys.data, keys.keys.stride, keys.rows(), queries().stride(),
-             lambda_[first_ + r], row(r));
+      dots(FewRows<T>{queries().row(first_), queries().stride(), count_, keys.keys.in_place, keys.rows(),
+                      queries().stride(), scores_.data(), stride(), lambda_.data() + first_});
     for (std::int64_t r = 0; r < count_; ++r) finish_row(r, seen);
     return seen;
   }
@@ -122,35 +122,46 @@ class ScoreTile {
  private:
   static constexpr T kHidden = -std::numeric_limits<T>::infinity();
 
-  std::int64_t query(std::int64_t r) const { return queries().begin + first_ + r; }
+  std::int64_t head(std::int64_t r) const { return h_ + (first_ + r) / queries().rows_of_head(); }
+  std::int64_t query(std::int64_t r) const { return queries().begin + (first_ + r) % queries().rows_of_head(); }
+
+  TileVisibility seen_by_rows() const {
+    const auto seen_by = [&](std::int64_t h) {
+      return context_.visibility.tile(b_, h, span_.begin, span_.end, keys.begin, keys.end);
+    };
+    const TileVisibility seen = seen_by(h_);
+    for (std::int64_t member = 1; member < queries().heads; ++member)
+      if (seen_by(h_ + member) != seen) return TileVisibility::some;
+    return seen;
+  }
 
   void finish_row(std::int64_t r, TileVisibility seen) {
     const AttentionProblem& problem = context_.problem;
-    const std::int64_t i = query(r), n = keys.rows();
+    const std::int64_t h = head(r), i = query(r), n = keys.rows();
     T* s = row(r);
     if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // whatever the content
     if (problem.soft_cap)
       soft_cap(s, cap_derivative_.data() + r * stride(), stride(), static_cast<T>(*problem.soft_cap));
-    add_bias(i, s);
-    if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(i, s);
-    if (seen == TileVisibility::some) visible_[r] = context_.visibility.hide(b_, h_, i, keys.begin, keys.end, s);
+    add_bias(h, i, s);
+    if (problem.map.kind() == ScoreMap::Kind::gumbel) add_gumbel(h, i, s);
+    if (seen == TileVisibility::some) visible_[r] = context_.visibility.hide(b_, h, i, keys.begin, keys.end, s);
     for (std::int64_t j = n; j < stride(); ++j) s[j] = kHidden;
   }
 
-  void add_bias(std::int64_t i, T* s) const {
+  void add_bias(std::int64_t h, std::int64_t i, T* s) const {
     const Bias& bias = context_.problem.bias;
     const View& additive = context_.problem.mask.dense_part;
-    if (additive.present() && additive.type != DType::boolean) add_dense(additive, i, s);
-    if (bias.kind() == Bias::Kind::dense) add_dense(bias.values(), i, s);
+    if (additive.present() && additive.type != DType::boolean) add_dense(additive, h, i, s);
+    if (bias.kind() == Bias::Kind::dense) add_dense(bias.values(), h, i, s);
     if (bias.kind() == Bias::Kind::alibi) {
-      const T slope = static_cast<T>(bias.slopes()[h_]);
+      const T slope = static_cast<T>(bias.slopes()[h]);
       for_each_lag(i, [&](std::int64_t j, std::int64_t lag) { s[j] -= slope * static_cast<T>(std::abs(lag)); });
     }
     if (bias.kind() == Bias::Kind::relative) {
       const View& table = bias.values();
       const std::int64_t reach = table.shape[1] / 2;
       with_element_type(table.type, [&]<class E>() {
-        const E* middle = static_cast<const E*>(table.data) + broadcast_offset(table, h_, 0) + reach;
+        const E* middle = static_cast<const E*>(table.data) + broadcast_offset(table, h, 0) + reach;
         for_each_lag(i, [&](std::int64_t j, std::int64_t lag) {
           s[j] += from_element<T>(middle[std::clamp(lag, -reach, reach)]);
         });
@@ -158,17 +169,17 @@ class ScoreTile {
     }
   }
 
-  void add_dense(const View& view, std::int64_t i, T* s) const {
+  void add_dense(const View& view, std::int64_t h, std::int64_t i, T* s) const {
     with_element_type(view.type, [&]<class E>() {
-      const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b_, h_, i, keys.begin);
+      const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b_, h, i, keys.begin);
       for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += from_element<T>(values[j]);
     });
   }
 
-  void add_gumbel(std::int64_t i, T* s) const {
+  void add_gumbel(std::int64_t h, std::int64_t i, T* s) const {
     const ScoreMap& map = context_.problem.map;
     const Shard& shard = context_.problem.shard;
-    RandomRow random(RandomStream::gumbel, map.seed(), b_, h_, i + shard.query_offset);
+    RandomRow random(RandomStream::gumbel, map.seed(), b_, h, i + shard.query_offset);
     for (std::int64_t j = 0; j < keys.rows(); ++j) {
       const double noise = random.gumbel(j + keys.begin + shard.key_offset);
       s[j] = (s[j] + static_cast<T>(noise)) / static_cast<T>(map.tau());
@@ -187,6 +198,7 @@ class ScoreTile {
   const bool only_products_;  // scores are lambda r and nothing else
   bool lambda_pending_ = false;
   std::int64_t b_ = 0, h_ = 0, first_ = 0, count_ = 0, reach_end_ = 0;
+  Span span_;  // of the selected rows' queries
   RowBlock<T> loaded_;
   const RowBlock<T>* queries_ = nullptr;
   Buffer<T> lambda_, scores_, cap_derivative_;

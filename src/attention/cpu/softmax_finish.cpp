@@ -23,7 +23,7 @@ void take_chosen_value(const ScoreContext& context, const RowsResult<T>& rows, s
   std::fill_n(out, dims.d_v, T(0));
   if (rows.records[r].a < 0) return;
   const View& value = context.problem.value;
-  load(value, rows.b * value.stride[0] + dims.kv_head(rows.h) * value.stride[1] + rows.records[r].a * value.stride[2],
+  load(value, rows.b * value.stride[0] + dims.kv_head(rows.head(r)) * value.stride[1] + rows.records[r].a * value.stride[2],
        dims.d_v, out);
 }
 
@@ -32,14 +32,14 @@ void finish_rows(const ScoreContext& context, RowsResult<T>& rows, StatisticsShe
   const AttentionProblem& problem = context.problem;
   const Dims& dims = context.dims;
   const bool straight_through = problem.map.sample() == GumbelSample::straight_through;
-  for (std::int64_t r = 0; r < rows.i1 - rows.i0; ++r) {
-    const std::int64_t row = dims.row(rows.b, rows.h, rows.i0 + r);
+  for (std::int64_t r = 0; r < rows.rows(); ++r) {
+    const std::int64_t h = rows.head(r), i = rows.query(r), row = dims.row(rows.b, h, i);
     result.records[row] = rows.records[r];
-    sheet.write(row, rows.h, rows.records[r]);
-    if (!rows.groups.empty()) sheet.write(row, rows.groups[r], context.visibility.place(rows.b, rows.i0 + r).position);
+    sheet.write(row, h, rows.records[r]);
+    if (!rows.groups.empty()) sheet.write(row, rows.groups[r], context.visibility.place(rows.b, i).position);
     if (rows.output.empty()) continue;
     T* out = rows.output.data() + r * rows.output_stride;
-    const T factor = static_cast<T>(output_factor(problem, rows.h, rows.records[r]));
+    const T factor = static_cast<T>(output_factor(problem, h, rows.records[r]));
     for (std::int64_t c = 0; c < dims.d_v; ++c) out[c] *= factor;
     if (straight_through) take_chosen_value(context, rows, r, out);
     store(result.output, row * dims.d_v, dims.d_v, out);
@@ -74,8 +74,8 @@ Partial softmax_partial(const AttentionProblem& problem, RowScales scales) {
   const SoftmaxPass pass{partial.moments, true, asked.wants_groups()};
   with_compute_type(problem.query.type, [&]<class T>() {
     for_each_rows<T>(context, pass, [&](RowsResult<T>& rows) {
-      for (std::int64_t r = 0; r < rows.i1 - rows.i0; ++r) {
-        const std::int64_t row = dims.row(rows.b, rows.h, rows.i0 + r);
+      for (std::int64_t r = 0; r < rows.rows(); ++r) {
+        const std::int64_t row = dims.row(rows.b, rows.head(r), rows.query(r));
         partial.records[row] = rows.records[r];
         if (pass.groups) partial.groups[row] = rows.groups[r];
         std::copy_n(rows.output.data() + r * rows.output_stride, dims.d_v, partial.output.data() + row * dims.d_v);
@@ -124,7 +124,7 @@ AttentionResult finish(const Partial& partial, const AttentionProblem& problem) 
   const ScoreContext context(problem, result.scales.lambda, Factors::sixteen_bits_too);
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
     const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
-    RowsResult<double> rows{b, h, i, i + 1, {partial.records[row]}, {}, {}, dims.d_v};
+    RowsResult<double> rows{b, h, 1, i, i + 1, {partial.records[row]}, {}, {}, dims.d_v};
     if (!partial.groups.empty()) rows.groups = {partial.groups[row]};
     rows.output.assign(partial.output.begin() + row * dims.d_v, partial.output.begin() + (row + 1) * dims.d_v);
     finish_rows(context, rows, sheet, result);

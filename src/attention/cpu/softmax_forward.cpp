@@ -1,6 +1,5 @@
 #include "attention/cpu/softmax_forward.hpp"
 
-#include <deque>
 #include <utility>
 
 #include "attention/cpu/dropout.hpp"
@@ -56,15 +55,7 @@ class RowGroup final : public Beside {
       if (rounds())
         return multiply(narrow_, 0, *values_.narrow, tile_.rows(), keys, stride, out, stride, Store::accumulate,
                         beside);
-    accumulate(Product<T>{{tile_.row(0), tile_.stride(), 1},
-                          values_.data,
-                          values_.stride,
-                          tile_.rows(),
-                          keys,
-                          stride,
-                          out,
-                          stride},
-               values_.finite);
+    add_weighted(tile_.row(0), tile_.stride(), tile_.rows(), values_, keys, out, stride);
   }
 
   bool rounds() const { return pass_.values && values_.narrow; }
@@ -73,7 +64,7 @@ class RowGroup final : public Beside {
   void fold(std::int64_t r) {
     const AttentionProblem& problem = context_.problem;
     const Visibility& visibility = context_.visibility;
-    const std::int64_t row = first_ + r, i = rows_.i0 + row, keys = tile_.keys.rows();
+    const std::int64_t row = first_ + r, i = rows_.query(row), keys = tile_.keys.rows();
     T* s = tile_.row(r);
     if (pass_.groups)
       fold_groups(rows_.groups[row], s, keys, tile_.keys.begin, visibility.key_offset(), visibility.place(rows_.b, i),
@@ -81,7 +72,7 @@ class RowGroup final : public Beside {
     shrink_[r] = fold_row<set>(rows_.records[row], s, tile_.stride(), tile_.pending_factor(r),
                                tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
     if (!pass_.values) return;
-    apply_dropout(problem, rows_.b, rows_.h, i, tile_.keys.begin, keys, s);
+    apply_dropout(problem, rows_.b, rows_.head(row), i, tile_.keys.begin, keys, s);
     if constexpr (std::is_same_v<T, float>)
       if (rounds()) narrow_.round_row(r, s, tile_.stride());
   }
@@ -116,25 +107,29 @@ void merge_into(RowsResult<T>& x, const RowsResult<T>& y) {
   }
 }
 
-// The rows of one head against blocks of keys, one block after the other.
+// Rows against blocks of keys, one block after the other.
 template <class T>
 class RowsFold {
  public:
-  RowsFold(const ScoreContext& context, const SoftmaxPass& pass, std::int64_t b, std::int64_t h, std::int64_t i0,
+  RowsFold(const ScoreContext& context, const SoftmaxPass& pass, std::int64_t b, Span heads, std::int64_t i0,
            std::int64_t i1)
       : in_turns_(context.planes > 0),
-        result_{b, h, i0, i1, std::vector<SoftmaxRecord<double>>(i1 - i0), {}, {}, 0},
+        result_{b, heads.begin, heads.size(), i0, i1, {}, {}, {}, 0},
         groups_{{context, pass, queries_, result_}, {context, pass, queries_, result_}} {
-    queries_.load(context.problem.query, b, h, i0, i1, context.planes);
+    if (heads.size() == 1)
+      queries_.load(context.problem.query, b, heads.begin, i0, i1, context.planes);
+    else
+      queries_.load_heads(context.problem.query, b, heads.begin, heads.size(), i0, i1);
     for (RowGroup<T>& group : groups_) group.use_queries();
-    if (pass.groups) result_.groups.resize(i1 - i0);
+    result_.records.resize(result_.rows());
+    if (pass.groups) result_.groups.resize(result_.rows());
     if (!pass.values) return;
     result_.output_stride = padded(context.dims.d_v);
-    result_.output.assign((i1 - i0) * result_.output_stride, T(0));
+    result_.output.assign(result_.rows() * result_.output_stride, T(0));
   }
 
   void add(const KeyBlock<T>& block) {
-    const std::int64_t count = result_.i1 - result_.i0;
+    const std::int64_t count = result_.rows();
     if (!in_turns_) return current_->score(0, count, block, nullptr), current_->finish(nullptr);
     // Two groups take turns: while one is multiplied, rows of the other pass through the softmax.
     const std::int64_t size = active_kernels().narrow->row_group;
@@ -161,17 +156,12 @@ class RowsFold {
 }  // namespace
 
 template <class T>
-std::vector<RowsResult<T>> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
-                                     std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range) {
-  std::deque<RowsFold<T>> folds;
-  for (std::int64_t h = heads.begin; h < heads.end; ++h) folds.emplace_back(context, pass, b, h, i0, i1);
+RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass, std::int64_t b,
+                        Span heads, std::int64_t i0, std::int64_t i1, Span range) {
+  RowsFold<T> fold(context, pass, b, heads, i0, i1);
   // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
-  keys.for_each(b, context.dims.kv_head(heads.begin), range, [&](const KeyBlock<T>& block) {
-    for (RowsFold<T>& fold : folds) fold.add(block);
-  });
-  std::vector<RowsResult<T>> out;
-  for (RowsFold<T>& fold : folds) out.push_back(fold.take());
-  return out;
+  keys.for_each(b, context.dims.kv_head(heads.begin), range, [&](const KeyBlock<T>& block) { fold.add(block); });
+  return fold.take();
 }
 
 template <class T>
@@ -183,7 +173,7 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
   // Few rows are bound by what they read: the heads that share keys then read them together.
   const std::int64_t together = dims.n_q <= kFewRows ? dims.group() : 1, teams = dims.heads / together;
   const KeyBlocks<T> key_blocks(context.problem, context.planes, {.values = pass.values});
-  std::vector<std::vector<RowsResult<T>>> pieces(splits > 1 ? dims.batch * teams * splits : 0);
+  std::vector<RowsResult<T>> pieces(splits > 1 ? dims.batch * teams * splits : 0);
   Executor& executor = executor_of(context.problem);
 
   executor.parallel_for(dims.batch * teams * blocks * splits, [&](std::int64_t begin, std::int64_t end) {
@@ -194,28 +184,27 @@ void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
       const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
       Span keys = context.visibility.reach(b, i0, i1);
       if (splits > 1) keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};
-      std::vector<RowsResult<T>> heads = fold_keys(context, key_blocks, pass, b, {h, h + together}, i0, i1, keys);
+      RowsResult<T> rows = fold_keys(context, key_blocks, pass, b, {h, h + together}, i0, i1, keys);
       if (splits == 1)
-        for (RowsResult<T>& rows : heads) receive(rows);
+        receive(rows);
       else
-        pieces[task] = std::move(heads);
+        pieces[task] = std::move(rows);
     }
   });
   if (splits == 1) return;
-  executor.parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
+  executor.parallel_for(dims.batch * teams, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t task = begin; task < end; ++task) {
-      const std::int64_t first = task / together * splits, member = task % together;
-      RowsResult<T>& rows = pieces[first][member];
-      for (std::int64_t split = 1; split < splits; ++split) merge_into(rows, pieces[first + split][member]);
+      RowsResult<T>& rows = pieces[task * splits];
+      for (std::int64_t split = 1; split < splits; ++split) merge_into(rows, pieces[task * splits + split]);
       receive(rows);
     }
   });
 }
 
-template std::vector<RowsResult<float>> fold_keys(const ScoreContext&, const KeyBlocks<float>&, const SoftmaxPass&,
-                                                  std::int64_t, Span, std::int64_t, std::int64_t, Span);
-template std::vector<RowsResult<double>> fold_keys(const ScoreContext&, const KeyBlocks<double>&, const SoftmaxPass&,
-                                                   std::int64_t, Span, std::int64_t, std::int64_t, Span);
+template RowsResult<float> fold_keys(const ScoreContext&, const KeyBlocks<float>&, const SoftmaxPass&, std::int64_t,
+                                     Span, std::int64_t, std::int64_t, Span);
+template RowsResult<double> fold_keys(const ScoreContext&, const KeyBlocks<double>&, const SoftmaxPass&, std::int64_t,
+                                      Span, std::int64_t, std::int64_t, Span);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<float>&)>&);
 template void for_each_rows(const ScoreContext&, const SoftmaxPass&, const std::function<void(RowsResult<double>&)>&);
 

@@ -10,14 +10,19 @@
 
 namespace isentropic {
 
-// Rows [i0, i1) of head h of batch entry b: what a pass over (some of) their keys found.
+// Rows [i0, i1) of heads [h, h + heads) of batch entry b, one head after the other: what a pass over (some of) their
+// keys found.
 template <class T>
 struct RowsResult {
-  std::int64_t b = 0, h = 0, i0 = 0, i1 = 0;
+  std::int64_t b = 0, h = 0, heads = 1, i0 = 0, i1 = 0;
   std::vector<SoftmaxRecord<double>> records;
   std::vector<KeyGroupsRecord> groups;  // empty unless key groups were asked for
   Buffer<T> output;                     // [rows, output_stride]: sum_j e^{s_j - m} v_j; empty without values
   std::int64_t output_stride = 0;
+
+  std::int64_t rows() const { return heads * (i1 - i0); }
+  std::int64_t head(std::int64_t r) const { return h + r / (i1 - i0); }
+  std::int64_t query(std::int64_t r) const { return i0 + r % (i1 - i0); }
 };
 
 // What to compute besides the records.
@@ -33,9 +38,9 @@ template <class T>
 void for_each_rows(const ScoreContext& context, const SoftmaxPass& pass,
                    const std::function<void(RowsResult<T>&)>& receive);
 
-// The keys of `range` alone, for rows [i0, i1) of heads that share keys; a result for each head.
+// The keys of `range` alone, for rows [i0, i1) of heads that share keys: several heads when there are few rows.
 template <class T>
-std::vector<RowsResult<T>> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
-                                     std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range);
+RowsResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass, std::int64_t b,
+                        Span heads, std::int64_t i0, std::int64_t i1, Span range);
 
 }  // namespace isentropic

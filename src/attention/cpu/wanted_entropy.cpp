@@ -32,9 +32,8 @@ void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, Row
     if (first == i1 - i0) break;
     const auto last = solvers.rend() - std::find_if(solvers.rbegin(), solvers.rend(), active);
     const Span keys = context.visibility.reach(b, i0 + first, i0 + last);
-    const RowsResult<T> rows = std::move(
-        fold_keys<T>(context, key_blocks, {MomentSet::all, false, false}, b, {h, h + 1}, i0 + first, i0 + last, keys)
-            .front());
+    const RowsResult<T> rows =
+        fold_keys<T>(context, key_blocks, {MomentSet::all, false, false}, b, {h, h + 1}, i0 + first, i0 + last, keys);
     for (std::int64_t r = first; r < last; ++r) {
       if (!solvers[r].active()) continue;
       const SoftmaxRecord<double>& record = rows.records[r - first];

@@ -18,7 +18,6 @@ namespace isentropic::amx {
 namespace {
 
 constexpr std::int64_t kTileRows = 16, kTileBytes = 64;
-constexpr std::int64_t kBesideInner = 4 * kNarrowInner;  // 16 tile products, about as long as one row of softmax
 
 // The layout that LDTILECFG reads.
 struct alignas(64) TileShapes {
@@ -69,8 +68,7 @@ ISENTROPIC_AMX inline void product_tiles(const NarrowProduct& x, std::int64_t r,
       _tile_dpbf16ps(2, 5, 6);
     }
     if constexpr (kTwoRows && kTwoStrips) _tile_dpbf16ps(3, 5, 7);
-    const std::int64_t done = i + kNarrowInner;
-    if (x.beside && (done % kBesideInner == 0 || done == x.inner)) x.beside->step();
+    if (x.beside) x.beside->step();
   }
   _tile_stored(0, x.sum(r, c), out_stride);
   if constexpr (kTwoStrips) _tile_stored(1, x.sum(r, c + kStrip), out_stride);

@@ -39,8 +39,8 @@ constexpr Kernels kPortable = {
     [](const float* s, std::int64_t n, float factor, float value) {
       return portable_find_scaled(s, n, factor, value);
     },
-    [](MomentSet set, float* s, std::int64_t n, float factor, float m) {
-      return with_moments(set, [&]<MomentSet kSet>() { return portable_exponentiate<kSet>(s, n, factor, m); });
+    [](MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+      with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
     },
     portable_fma_burst,
     [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },

@@ -17,6 +17,8 @@ template <class T>
 struct Product;
 template <class T>
 struct FewRows;
+template <class T>
+struct MomentLanes;
 struct NarrowKernels;
 enum class Store : std::uint8_t { overwrite, accumulate };
 
@@ -34,7 +36,7 @@ struct Kernels {
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);
-  SoftmaxMoments<float> (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m);
+  void (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums);
   // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
   // Returns the number of operations done.
   double (*fma_burst)(std::int64_t rounds);

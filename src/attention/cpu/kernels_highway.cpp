@@ -13,6 +13,7 @@
 #include "attention/cpu/few_rows.hpp"
 #include "attention/cpu/kernels_highway.hpp"
 #include "attention/cpu/products.hpp"
+#include "attention/cpu/softmax_row.hpp"
 
 HWY_BEFORE_NAMESPACE();
 namespace isentropic {
@@ -281,12 +282,16 @@ void SoftCap(float* s, float* derivative, std::int64_t n, float bound) {
 float RowMaximum(const float* s, std::int64_t n) {
   const Tag tag;
   const std::int64_t step = lanes();
-  Vector highest = hn::Set(tag, -std::numeric_limits<float>::infinity());
-  for (std::int64_t j = 0; j < n; j += step) {
-    const Vector x = hn::LoadU(tag, s + j);
-    highest = hn::Max(x, highest);  // on x86 the second where either is NaN: a NaN score is passed over
-  }
-  return hn::GetLane(hn::MaxOfLanes(tag, highest));
+  constexpr int kChains = 4;  // hide the latency
+  Vector highest[kChains];
+  for (Vector& part : highest) part = hn::Set(tag, -std::numeric_limits<float>::infinity());
+  // On x86 the second where either is NaN: a NaN score is passed over.
+  std::int64_t j = 0;
+  for (; j + kChains * step <= n; j += kChains * step)
+    for (int part = 0; part < kChains; ++part)
+      highest[part] = hn::Max(hn::LoadU(tag, s + j + part * step), highest[part]);
+  for (; j < n; j += step) highest[0] = hn::Max(hn::LoadU(tag, s + j), highest[0]);
+  return hn::GetLane(hn::MaxOfLanes(tag, hn::Max(hn::Max(highest[0], highest[1]), hn::Max(highest[2], highest[3]))));
 }
 
 std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float value) {
@@ -300,13 +305,16 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
 }
 
 template <MomentSet set, bool kScaled>
-HWY_INLINE SoftmaxMoments<float> exponentiate_row(float* s, std::int64_t n, float factor, float m) {
+HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums) {
   const Tag tag;
   const std::int64_t step = lanes();
   const Vector scale = hn::Set(tag, factor), maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
   // Two chains of sums hide the latency of the additions.
   SoftmaxMoments<Vector> sums[2];
-  for (auto& part : sums) part = {hn::Zero(tag), hn::Zero(tag), hn::Zero(tag), hn::Zero(tag)};
+  for (int chain = 0; chain < 2; ++chain) {
+    const auto load_sums = [&](const float* from) HWY_ATTR { return hn::Load(tag, from + chain * step); };
+    sums[chain] = {load_sums(lane_sums.z), load_sums(lane_sums.u), load_sums(lane_sums.w), load_sums(lane_sums.c)};
+  }
   const auto fold = [&](std::int64_t j, SoftmaxMoments<Vector>& part) HWY_ATTR {
     Vector t = hn::LoadU(tag, s + j);
     if (kScaled) t = hn::Mul(t, scale);  // not fused: the product is rounded as where scores are scaled at once
@@ -330,26 +338,32 @@ HWY_INLINE SoftmaxMoments<float> exponentiate_row(float* s, std::int64_t n, floa
     fold(j + step, sums[1]);
   }
   for (; j < n; j += step) fold(j, sums[0]);
-  const auto total = [&](Vector x, Vector y) HWY_ATTR { return hn::GetLane(hn::SumOfLanes(tag, hn::Add(x, y))); };
-  return {total(sums[0].z, sums[1].z), total(sums[0].u, sums[1].u), total(sums[0].w, sums[1].w),
-          total(sums[0].c, sums[1].c)};
+  for (int chain = 0; chain < 2; ++chain) {
+    hn::Store(sums[chain].z, tag, lane_sums.z + chain * step);
+    hn::Store(sums[chain].u, tag, lane_sums.u + chain * step);
+    hn::Store(sums[chain].w, tag, lane_sums.w + chain * step);
+    hn::Store(sums[chain].c, tag, lane_sums.c + chain * step);
+  }
 }
 
 template <MomentSet set>
-SoftmaxMoments<float> exponentiate(float* s, std::int64_t n, float factor, float m) {
-  return factor == 1.0f ? exponentiate_row<set, false>(s, n, factor, m) : exponentiate_row<set, true>(s, n, factor, m);
+HWY_INLINE void exponentiate(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+  if (factor == 1.0f)
+    exponentiate_row<set, false>(s, n, factor, m, sums);
+  else
+    exponentiate_row<set, true>(s, n, factor, m, sums);
 }
 
-SoftmaxMoments<float> Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m) {
+void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
   switch (set) {
     case MomentSet::partition:
-      return exponentiate<MomentSet::partition>(s, n, factor, m);
+      return exponentiate<MomentSet::partition>(s, n, factor, m, sums);
     case MomentSet::entropy:
-      return exponentiate<MomentSet::entropy>(s, n, factor, m);
+      return exponentiate<MomentSet::entropy>(s, n, factor, m, sums);
     case MomentSet::all:
       break;
   }
-  return exponentiate<MomentSet::all>(s, n, factor, m);
+  exponentiate<MomentSet::all>(s, n, factor, m, sums);
 }
 
 void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {

@@ -15,7 +15,13 @@ template <class T>
 class RowGroup final : public Beside {
  public:
   RowGroup(const ScoreContext& context, const SoftmaxPass& pass, const RowBlock<T>& queries, RowsResult<T>& rows)
-      : context_(context), pass_(pass), queries_(queries), rows_(rows), tile_(context) {}
+      : context_(context),
+        pass_(pass),
+        queries_(queries),
+        rows_(rows),
+        tile_(context),
+        piece_(std::max<std::int64_t>(2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) +
+                                                               padded_inner(context.dims.d_v)) / 32 * 32)) {}
 
   // Once they are loaded.
   void use_queries() { tile_.use_queries(rows_.b, rows_.h, queries_); }
@@ -32,16 +38,12 @@ class RowGroup final : public Beside {
     return scored_ = true;
   }
 
-  // The next row's scores become weights.
-  void step() override {
-    if (rows_left_ == 0) return;
-    with_moments(pass_.moments, [&]<MomentSet set>() { fold<set>(tile_.rows() - rows_left_); });
-    --rows_left_;
-  }
+  // The next scores become weights.
+  void step() override { fold(piece_); }
 
   // The rows that are left, then the values; nothing when there are no scores.
   void finish(Beside* beside) {
-    while (rows_left_ > 0) step();
+    while (rows_left_ > 0) fold(tile_.stride());
     if (std::exchange(scored_, false) && pass_.values) add_values(beside);
   }
 
@@ -60,21 +62,36 @@ class RowGroup final : public Beside {
 
   bool rounds() const { return pass_.values && values_.narrow; }
 
-  template <MomentSet set>
-  void fold(std::int64_t r) {
-    const AttentionProblem& problem = context_.problem;
+  // Up to `count` scores of the row whose turn it is.
+  void fold(std::int64_t count) {
+    if (rows_left_ == 0) return;
+    const std::int64_t r = tile_.rows() - rows_left_;
+    if (!row_begun_) begin_row(r);
+    row_begun_ = row_.add(pass_.moments, count);
+    if (row_begun_) return;
+    end_row(r);
+    --rows_left_;
+  }
+
+  void begin_row(std::int64_t r) {
+    const Statistics& asked = context_.problem.statistics;
     const Visibility& visibility = context_.visibility;
-    const std::int64_t row = first_ + r, i = rows_.query(row), keys = tile_.keys.rows();
-    T* s = tile_.row(r);
+    const std::int64_t row = first_ + r;
     if (pass_.groups)
-      fold_groups(rows_.groups[row], s, keys, tile_.keys.begin, visibility.key_offset(), visibility.place(rows_.b, i),
-                  problem.statistics.first_keys(), problem.statistics.recent_keys());
-    shrink_[r] = fold_row<set>(rows_.records[row], s, tile_.stride(), tile_.pending_factor(r),
-                               tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
+      fold_groups(rows_.groups[row], tile_.row(r), tile_.keys.rows(), tile_.keys.begin, visibility.key_offset(),
+                  visibility.place(rows_.b, rows_.query(row)), asked.first_keys(), asked.recent_keys());
+    row_.begin(rows_.records[row], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
+               tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
+  }
+
+  void end_row(std::int64_t r) {
+    const std::int64_t row = first_ + r;
+    shrink_[r] = row_.end();
     if (!pass_.values) return;
-    apply_dropout(problem, rows_.b, rows_.head(row), i, tile_.keys.begin, keys, s);
+    apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
+                  tile_.row(r));
     if constexpr (std::is_same_v<T, float>)
-      if (rounds()) narrow_.round_row(r, s, tile_.stride());
+      if (rounds()) narrow_.round_row(r, tile_.row(r), tile_.stride());
   }
 
   const ScoreContext& context_;
@@ -83,8 +100,10 @@ class RowGroup final : public Beside {
   RowsResult<T>& rows_;
   ScoreTile<T> tile_;
   PackedRows<T> values_;
-  bool scored_ = false;
+  bool scored_ = false, row_begun_ = false;
   std::int64_t first_ = 0, rows_left_ = 0;
+  std::int64_t piece_;  // scores of a step: as many steps as there are calls for one while a block is multiplied
+  RowFold<T> row_;
   std::vector<T> shrink_;  // what is in the output so far is relative to an older maximum
   NarrowLeft narrow_;      // the weights in 16 bits
 };

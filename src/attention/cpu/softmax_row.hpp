@@ -11,15 +11,23 @@
 
 namespace isentropic {
 
-// Sums run in kLanes separate lanes, so that compilers vectorise them without reassociating anything.
 inline constexpr int kLanes = 16;
 
+// Sums of moments in separate lanes, so that loops over scores are vectorised without reassociating anything and can be
+// interrupted. Kernels use the first 16 or all 32.
 template <class T>
-inline T sum_of_lanes(const T (&lanes)[kLanes]) {
-  T sum = 0;
-  for (int l = 0; l < kLanes; ++l) sum += lanes[l];
-  return sum;
-}
+struct MomentLanes {
+  alignas(64) T z[32] = {}, u[32] = {}, w[32] = {}, c[32] = {};
+
+  SoftmaxMoments<T> sum() { return {sum(z), sum(u), sum(w), sum(c)}; }
+
+ private:
+  static T sum(T (&lanes)[32]) {
+    for (int width = 16; width > 0; width /= 2)
+      for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
+    return lanes[0];
+  }
+};
 
 // The largest of n scores (a multiple of kLanes); NaN is passed over here and shows up in the sums.
 template <class T>
@@ -37,25 +45,23 @@ inline std::int64_t portable_find_scaled(const T* s, std::int64_t n, T factor, T
   return std::find_if(s, s + n, [&](T x) { return factor * x == value; }) - s;
 }
 
-// s becomes e^{factor s - m}; returns its sums.
+// s becomes e^{factor s - m} and is added to the sums.
 template <MomentSet set, class T>
-inline SoftmaxMoments<T> portable_exponentiate(T* s, std::int64_t n, T factor, T m) {
-  T z[kLanes] = {}, u[kLanes] = {}, w[kLanes] = {}, c[kLanes] = {};
+inline void portable_exponentiate(T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
   for (std::int64_t j = 0; j < n; j += kLanes) {
     for (int l = 0; l < kLanes; ++l) {
       T t = s[j + l] * factor - m;
       t = t < kExpFloor<T> ? kExpFloor<T> : t;
       const T e = exp_not_positive(t);
-      z[l] += e;
-      if constexpr (set != MomentSet::partition) u[l] += t * e;
+      sums.z[l] += e;
+      if constexpr (set != MomentSet::partition) sums.u[l] += t * e;
       if constexpr (set == MomentSet::all) {
-        w[l] += t * t * e;
-        c[l] += e * e;
+        sums.w[l] += t * t * e;
+        sums.c[l] += e * e;
       }
       s[j + l] = e;
     }
   }
-  return {sum_of_lanes(z), sum_of_lanes(u), sum_of_lanes(w), sum_of_lanes(c)};
 }
 
 template <class T>
@@ -74,14 +80,6 @@ inline std::int64_t find_scaled(const T* s, std::int64_t n, T factor, T value) {
     return portable_find_scaled(s, n, factor, value);
 }
 
-template <MomentSet set, class T>
-inline SoftmaxMoments<T> exponentiate(T* s, std::int64_t n, T factor, T m) {
-  if constexpr (std::is_same_v<T, float>)
-    return active_kernels().exponentiate(set, s, n, factor, m);
-  else
-    return portable_exponentiate<set>(s, n, factor, m);
-}
-
 // Calls f.operator()<set>() with the set as a constant.
 template <class F>
 decltype(auto) with_moments(MomentSet set, F&& f) {
@@ -96,29 +94,66 @@ decltype(auto) with_moments(MomentSet set, F&& f) {
   return f.template operator()<MomentSet::all>();
 }
 
-// Folds n scores (a multiple of kLanes, hidden ones -inf) of keys j0, j0 + 1, ..., of which the row sees `visible`,
-// into the record and turns them into weights relative to its new maximum. They are still to be multiplied by
-// `factor` > 0. Returns the factor by which what was summed so far shrinks.
-template <MomentSet set, class T>
-inline T fold_row(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor, std::int64_t j0,
-                  std::int64_t visible) {
-  record.k += visible;
-  const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
-  const T highest = factor * row_maximum(s, n);
-  if (poisoned ||
-      (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }))) {
-    std::fill_n(s, n, T(0));
-    return T(1);
-  }
-  const double before = record.m, m = std::max(before, static_cast<double>(highest));
-  if (m > before) record.a = j0 + find_scaled(s, n, factor, highest);
-  const SoftmaxMoments<T> block = exponentiate<set>(s, n, factor, static_cast<T>(m));
-  const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
-  const bool was_empty = record.empty();
-  record.sums = was_empty ? sums : add(m > before ? rebase(record, m) : record.sums, sums);
-  record.m = block.z == block.z ? m : std::numeric_limits<double>::quiet_NaN();
-  return was_empty || m == before ? T(1) : static_cast<T>(std::exp(before - m));
+template <class T>
+inline void exponentiate(MomentSet set, T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
+  if constexpr (std::is_same_v<T, float>)
+    active_kernels().exponentiate(set, s, n, factor, m, sums);
+  else
+    with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
 }
+
+// A row of scores folded into its record, piece by piece.
+template <class T>
+class RowFold {
+ public:
+  // n scores (a multiple of kLanes, hidden ones -inf), still to be multiplied by `factor` > 0, of keys j0, j0 + 1, ...,
+  // of which the row sees `visible`.
+  void begin(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor, std::int64_t j0, std::int64_t visible) {
+    record_ = &record, s_ = s, n_ = n, at_ = 0, factor_ = factor;
+    record.k += visible;
+    before_ = record.m, max_ = before_;
+    const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
+    const T highest = factor * row_maximum(s, n);
+    empty_ = poisoned || (highest == -std::numeric_limits<T>::infinity() &&
+                          std::none_of(s, s + n, [](T x) { return x != x; }));
+    if (empty_) return;
+    max_ = std::max(before_, static_cast<double>(highest));
+    if (max_ > before_) record.a = j0 + find_scaled(s, n, factor, highest);
+    sums_ = {};
+  }
+
+  // The next scores, `count` of them (a multiple of 2 kLanes) or what is left, become weights relative to the new
+  // maximum. False when that was all.
+  bool add(MomentSet set, std::int64_t count) {
+    count = std::min(count, n_ - at_);
+    if (empty_)
+      std::fill_n(s_ + at_, count, T(0));
+    else
+      exponentiate(set, s_ + at_, count, factor_, static_cast<T>(max_), sums_);
+    at_ += count;
+    return at_ < n_;
+  }
+
+  // The factor by which what was summed before shrinks.
+  T end() {
+    if (empty_) return T(1);
+    const SoftmaxMoments<T> block = sums_.sum();
+    const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
+    const bool was_empty = record_->empty();
+    record_->sums = was_empty ? sums : isentropic::add(max_ > before_ ? rebase(*record_, max_) : record_->sums, sums);
+    record_->m = block.z == block.z ? max_ : std::numeric_limits<double>::quiet_NaN();
+    return was_empty || max_ == before_ ? T(1) : static_cast<T>(std::exp(before_ - max_));
+  }
+
+ private:
+  SoftmaxRecord<double>* record_ = nullptr;
+  T* s_ = nullptr;
+  std::int64_t n_ = 0, at_ = 0;
+  T factor_ = 1;
+  double before_ = 0, max_ = 0;
+  bool empty_ = true;
+  MomentLanes<T> sums_;
+};
 
 // The record of scores [begin, end) of a block that starts at key j0, with the keys' positions.
 template <class T>

@@ -51,8 +51,11 @@ class RowGroup final : public Beside {
   void add_values(Beside* beside) {
     const std::int64_t keys = tile_.keys.rows(), stride = rows_.output_stride;
     T* out = rows_.output.data() + first_ * stride;
-    for (std::int64_t r = 0; r < tile_.rows(); ++r)
-      for (std::int64_t c = 0; shrink_[r] != T(1) && c < stride; ++c) out[r * stride + c] *= shrink_[r];
+    for (std::int64_t r = 0; r < tile_.rows(); ++r) {
+      const T shrink = shrink_[r];
+      if (shrink == T(1)) continue;
+      for (std::int64_t c = 0; c < stride; ++c) out[r * stride + c] *= shrink;
+    }
     if constexpr (std::is_same_v<T, float>)
       if (rounds())
         return multiply(narrow_, 0, *values_.narrow, tile_.rows(), keys, stride, out, stride, Store::accumulate,

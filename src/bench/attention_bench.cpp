@@ -130,7 +130,7 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
   const AttentionResult forward = attention(all);
   verify(in, forward, dtype + " n = " + std::to_string(in.n) + " d = " + std::to_string(in.d));
   const AttentionUpstream upstream{.output = forward.output};
-  if (!bfloat) verify(upstream, forward.output, attention_backward(all, forward, upstream));
+  verify(upstream, forward.output, attention_backward(all, forward, upstream));
 
   const double n = static_cast<double>(in.n);
   const double pairs = causal ? n * (n + 1) / 2 : n * n;
@@ -144,7 +144,6 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
       {timing("forward", "all"), 4 * unit, [&] { attention(all); }},
       {timing("statistics", "all"), 2 * unit, [&] { attention_statistics(all); }},
       {timing("backward", "all"), 10 * unit, [&] { attention_backward(all, forward, upstream); }}};
-  if (bfloat) variants.erase(variants.begin() + 3, variants.end());
   return time_interleaved(std::move(variants), seconds);
 }
 

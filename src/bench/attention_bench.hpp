@@ -1,8 +1,8 @@
 // How fast the attention call is, as a fraction of the machine's own multiply-add peak measured in the same run.
 //
 // Each case is verified first and a wrong answer is not timed. The variants of a case (statistics none, entropy, all)
-// are interleaved, so that their ratios hold on a noisy machine; every number is a median. A fraction of the peak is one
-// of the peak measured just before.
+// are interleaved, so that their ratios hold on a noisy machine; every number is a median. A fraction of the peak is
+// one of the peak measured just before.
 //
 // Operations counted: 4 d for each pair (query, key it sees) forward, 2 d for statistics alone, 10 d backward.
 #pragma once

@@ -83,7 +83,8 @@ DecodeTiming time_decode(DecodeTiming timing, double seconds) {
   double spent = 0;
   while (spent < 2 * seconds || times.size() < 5) {
     volatile std::uint64_t kept = 0;
-    const double reading = seconds_of([&] { kept = read(std::as_bytes(std::span(key))) + read(std::as_bytes(std::span(value))); });
+    const double reading =
+        seconds_of([&] { kept = read(std::as_bytes(std::span(key))) + read(std::as_bytes(std::span(value))); });
     times.push_back(seconds_of([&] { attention(problem); }));
     ratios.push_back(reading / times.back());
     spent += reading + times.back();
@@ -103,9 +104,10 @@ std::vector<DecodeTiming> run_decode(const Options& options, const Progress& pro
     for (bool bfloat : {false, true})
       for (std::int64_t kv_heads : {options.heads, std::max<std::int64_t>(1, options.heads / 4)}) {
         if (options.heads % kv_heads != 0) continue;
-        const DecodeTiming sizes{bfloat ? "bfloat16" : "float32", options.decode_keys, d, options.heads, kv_heads,
-                                 0, 0, 0};
-        out.push_back(bfloat ? time_decode<bfloat16>(sizes, options.seconds) : time_decode<float>(sizes, options.seconds));
+        const DecodeTiming sizes{
+            bfloat ? "bfloat16" : "float32", options.decode_keys, d, options.heads, kv_heads, 0, 0, 0};
+        out.push_back(bfloat ? time_decode<bfloat16>(sizes, options.seconds)
+                             : time_decode<float>(sizes, options.seconds));
         progress.decode(out.back());
       }
   return out;

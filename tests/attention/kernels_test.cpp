@@ -87,8 +87,15 @@ TEST(Kernels, NarrowProductsAreRight) {
     }
     return out;
   };
-  for (const auto& [rows, inner, cols] : {std::array{1, 1, 1}, {5, 31, 16}, {15, 32, 17}, {16, 33, 48}, {17, 64, 33},
-                                          {33, 80, 64}, {48, 20, 15}, {96, 128, 160}, {100, 200, 100}})
+  for (const auto& [rows, inner, cols] : {std::array{1, 1, 1},
+                                          {5, 31, 16},
+                                          {15, 32, 17},
+                                          {16, 33, 48},
+                                          {17, 64, 33},
+                                          {33, 80, 64},
+                                          {48, 20, 15},
+                                          {96, 128, 160},
+                                          {100, 200, 100}})
     for (DType type : {DType::bfloat16, DType::float16}) {
       SCOPED_TRACE(testing::Message() << rows << " x " << inner << " x " << cols << ", " << name(type));
       const int planes = type == DType::float16 ? 2 : 1;

@@ -1,5 +1,5 @@
-// Products with few rows on the left, as in decoding: bound by reading keys and values, which are therefore read once, in
-// place, in whatever floating type they have.
+// Products with few rows on the left, as in decoding: bound by reading keys and values, which are therefore read once,
+// in place, in whatever floating type they have.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ struct GradientRows {
   RowBlock<T> queries, upstream;
 
   GradientRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
-    queries.load(context.scores.problem.query, b, h, i0, i1);
-    if (context.upstream.output.present()) upstream.load(context.upstream.output, b, h, i0, i1);
+    queries.load(context.scores.problem.query, b, h, i0, i1, context.scores.planes);
+    if (context.upstream.output.present()) upstream.load(context.upstream.output, b, h, i0, i1, context.scores.planes);
   }
 };
 

@@ -84,13 +84,17 @@ ISENTROPIC_BF16 inline void store_pair(bfloat16* out, __m256bh x, __m256bh y) {
   _mm512_storeu_si512(out, _mm512_or_si512(lower, widen_to_upper(y)));
 }
 
-ISENTROPIC_BF16 void round_pair(const float* x, const float* y, std::int64_t n, bfloat16* high, bfloat16* low) {
+ISENTROPIC_BF16 void round_pair(const float* x, float x_factor, const float* y, float y_factor, std::int64_t n,
+                                std::int64_t strip_stride, bfloat16* high, bfloat16* low) {
+  const __m512 by_x = _mm512_set1_ps(x_factor), by_y = _mm512_set1_ps(y_factor);
   for (std::int64_t j = 0; j < n; j += kStrip) {
-    const __m512 first = _mm512_loadu_ps(x + j), second = _mm512_loadu_ps(y + j);
+    const __m512 first = _mm512_mul_ps(_mm512_loadu_ps(x + j), by_x);
+    const __m512 second = _mm512_mul_ps(_mm512_loadu_ps(y + j), by_y);
     const __m256bh first_high = _mm512_cvtneps_pbh(first), second_high = _mm512_cvtneps_pbh(second);
-    store_pair(high + 2 * j, first_high, second_high);
+    const std::int64_t strip = j / kStrip * strip_stride;
+    store_pair(high + strip, first_high, second_high);
     if (low)
-      store_pair(low + 2 * j, _mm512_cvtneps_pbh(rest(first, first_high)),
+      store_pair(low + strip, _mm512_cvtneps_pbh(rest(first, first_high)),
                  _mm512_cvtneps_pbh(rest(second, second_high)));
   }
 }
@@ -152,8 +156,8 @@ Kernels extended(Kernels base, const char* name, bool (*supported)(), const Narr
 }  // namespace
 
 std::vector<const Kernels*> bf16_kernels(const Kernels& avx512) {
-  static const Kernels tiles =
-      extended(avx512, "amx", [] { return has_avx512_bf16() && amx::available(); }, kTiles);
+  static const Kernels tiles = extended(
+      avx512, "amx", [] { return has_avx512_bf16() && amx::available(); }, kTiles);
   static const Kernels vectors = extended(avx512, "avx512_bf16", has_avx512_bf16, kVectors);
   return {&tiles, &vectors};
 }

@@ -120,8 +120,7 @@ HWY_INLINE Vector load(const float16* from) {
   const auto magnitude = hn::ShiftLeft<13>(hn::And(wide, hn::Set(bits, 0x7FFF)));
   const auto value = hn::BitCast(bits, hn::Mul(hn::BitCast(tag, magnitude), hn::Set(tag, 0x1p112f)));
   const hn::RebindToSigned<Tag> integers;  // what compares on every target
-  const auto special = hn::RebindMask(
-      bits, hn::Gt(hn::BitCast(integers, magnitude), hn::Set(integers, 0x0F7FFFFF)));
+  const auto special = hn::RebindMask(bits, hn::Gt(hn::BitCast(integers, magnitude), hn::Set(integers, 0x0F7FFFFF)));
   const auto all = hn::Or(magnitude, hn::Set(bits, 0x7F800000));
   return hn::BitCast(tag, hn::Or(sign, hn::IfThenElse(special, all, value)));
 }
@@ -427,7 +426,7 @@ bool has_avx512() {
 }
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-#define ISENTROPIC_KERNELS(target)                                                                            \
+#define ISENTROPIC_KERNELS(target)                                                                        \
   target::Product_, target::Dots, target::Weigh, target::SoftCap, target::RowMaximum, target::FindScaled, \
       target::Exponentiate, target::FmaBurst, target::GradientRow
 

@@ -7,7 +7,8 @@
 // Where the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
 //
 // Few rows do not pay for packing: with at most kFewRows of them (decoding) keys and values are read in place in their
-// own type, or converted when a task visits a block and kept by nobody. Which way is taken depends on the problem alone.
+// own type, or converted when a task visits a block and kept by nobody. Which way is taken depends on the problem
+// alone.
 #pragma once
 
 #include <cstdint>
@@ -51,16 +52,15 @@ struct KeyBlock {
   std::int64_t stride() const { return padded(rows()); }
 };
 
-// out[r, j] = factor_r sum_c rows[first + r, c] columns[c, j] for `count` rows and the keys of a block; without factors,
-// factor_r = 1.
+// out[r, j] = factor_r sum_c rows[first + r, c] columns[c, j] for `count` rows and the keys of a block; without
+// factors, factor_r = 1.
 template <class T>
 void multiply_columns(const RowBlock<T>& rows, std::int64_t first, std::int64_t count, const PackedColumns<T>& columns,
                       std::int64_t keys, T* out, const T* row_factor = nullptr, Beside* beside = nullptr) {
   const std::int64_t stride = padded(keys);
   if constexpr (std::is_same_v<T, float>) {
     if (columns.narrow) {
-      multiply(rows.narrow, first, *columns.narrow, count, rows.width, stride, out, stride, Store::overwrite,
-               beside);
+      multiply(rows.narrow, first, *columns.narrow, count, rows.width, stride, out, stride, Store::overwrite, beside);
       for (std::int64_t r = 0; row_factor && r < count; ++r)
         active_kernels().narrow->scale(out + r * stride, stride, row_factor[r]);
       return;
@@ -85,9 +85,9 @@ void add_weighted(const T* weights, std::int64_t weight_stride, std::int64_t row
   if (values.in_place.data)
     weigh(FewRows<T>{weights, weight_stride, rows, values.in_place, keys, out_stride, out, out_stride, nullptr});
   else
-    accumulate(Product<T>{{weights, weight_stride, 1}, values.data, values.stride, rows, keys, out_stride, out,
-                          out_stride},
-               values.finite);
+    accumulate(
+        Product<T>{{weights, weight_stride, 1}, values.data, values.stride, rows, keys, out_stride, out, out_stride},
+        values.finite);
 }
 
 // What a pass reads.
@@ -151,7 +151,8 @@ class KeyBlocks {
     block.keys =
         rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing, storage.keys);
     block.keys.in_place = {block.keys.data, DTypeOf<T>::value, block.keys.stride};
-    if (!few_rows_) block.transposed_keys.panels = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
+    if (!few_rows_)
+      block.transposed_keys.panels = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
     if (needs_.values || needs_.transposed_values)
       block.values = rows(problem_.value, b, head, block, Feature::identity, Check::finite, storage.values);
     if (needs_.transposed_values)
@@ -203,7 +204,10 @@ class KeyBlocks {
     if (view.type == DTypeOf<T>::value && width % kPad == 0 && feature == Feature::identity) {
       PackedRows<T> out{
           static_cast<const T*>(view.data) + b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2],
-          view.stride[2], true, nullptr, {}};
+          view.stride[2],
+          true,
+          nullptr,
+          {}};
       for (std::int64_t r = 0; check == Check::finite && r < block.rows() && out.finite; ++r)
         out.finite = all_finite(out.data + r * out.stride, width);
       return out;

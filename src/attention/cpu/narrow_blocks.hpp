@@ -35,8 +35,7 @@ struct NarrowLeft {
   void resize(int planes_, std::int64_t rows_, std::int64_t width) {
     planes = planes_, rows = rows_, stride = padded_inner(width);
     data.resize(static_cast<std::size_t>(planes * padded(rows) * stride));
-    for (int plane = 0; plane < planes; ++plane)
-      std::fill(row(plane, rows), row(plane, padded(rows)), bfloat16{0});
+    for (int plane = 0; plane < planes; ++plane) std::fill(row(plane, rows), row(plane, padded(rows)), bfloat16{0});
   }
   bfloat16* row(int plane, std::int64_t r) { return data.data() + (plane * padded(rows) + r) * stride; }
   const bfloat16* row(int plane, std::int64_t r) const { return data.data() + (plane * padded(rows) + r) * stride; }
@@ -56,8 +55,7 @@ struct NarrowLeft {
         isentropic::load(view, offset, width, wide.data());
         round_row(r, wide.data(), padded(width));
       }
-      for (std::int64_t c = 0; c < width; ++c)
-        highest = std::max<std::uint16_t>(highest, row(0, r)[c].bits & 0x7fff);
+      for (std::int64_t c = 0; c < width; ++c) highest = std::max<std::uint16_t>(highest, row(0, r)[c].bits & 0x7fff);
     }
     return highest < 0x7f80;  // the bits of infinity; NaN lies above
   }
@@ -106,8 +104,32 @@ inline void pack_rows(const NarrowLeft& rows, std::int64_t width, NarrowRight& o
                                            out.pair(plane, r / 2, c));
 }
 
-// out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first: while sums are small, so is
-// what rounding loses.
+// A = rows transposed: [width][rows].
+inline void transpose(const NarrowLeft& rows, std::int64_t width, NarrowLeft& out) {
+  out.resize(rows.planes, width, rows.rows);
+  for (int plane = 0; plane < rows.planes; ++plane)
+    for (std::int64_t c = 0; c < width; ++c) {
+      for (std::int64_t r = 0; r < rows.rows; ++r) out.row(plane, c)[r] = rows.row(plane, r)[c];
+      std::fill(out.row(plane, c) + rows.rows, out.row(plane, c) + out.stride, bfloat16{0});
+    }
+}
+
+// B = rows of numbers, [count, stride], each times its factor; stride a multiple of kStrip.
+inline void round_rows(int planes, const float* rows, std::int64_t count, std::int64_t stride, const float* factor,
+                       NarrowRight& out) {
+  out.resize(planes, count, stride);
+  const std::vector<float> nothing(static_cast<std::size_t>(stride), 0.0f);
+  for (std::int64_t r = 0; r < out.inner; r += 2) {
+    const bool first = r < count, second = r + 1 < count;
+    active_kernels().narrow->round_pair(first ? rows + r * stride : nothing.data(), first ? factor[r] : 0,
+                                        second ? rows + (r + 1) * stride : nothing.data(), second ? factor[r + 1] : 0,
+                                        stride, out.strip_stride(), out.pair(0, r / 2, 0),
+                                        planes == 2 ? out.pair(1, r / 2, 0) : nullptr);
+  }
+}
+
+// out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first:
+// while sums are small, so is what rounding loses.
 inline void multiply(const NarrowLeft& a, std::int64_t first, const NarrowRight& b, std::int64_t rows,
                      std::int64_t inner, std::int64_t cols, float* out, std::int64_t out_stride, Store store,
                      Beside* beside = nullptr) {

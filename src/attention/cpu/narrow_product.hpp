@@ -43,8 +43,9 @@ struct NarrowKernels {
   void (*product)(const NarrowProduct&, Store);
   // high = x rounded to bfloat16; low, unless null, what is left of x rounded likewise. n: a multiple of kStrip.
   void (*round)(const float* x, std::int64_t n, bfloat16* high, bfloat16* low);
-  // The same for two rows, element by element in pairs: out[2 j], out[2 j + 1] from x[j], y[j].
-  void (*round_pair)(const float* x, const float* y, std::int64_t n, bfloat16* high, bfloat16* low);
+  // The same for two rows, times a factor each, as a pair of rows of a right factor.
+  void (*round_pair)(const float* x, float x_factor, const float* y, float y_factor, std::int64_t n,
+                     std::int64_t strip_stride, bfloat16* high, bfloat16* low);
   void (*scale)(float* x, std::int64_t n, float factor);
   // Packing: kStrip rows, `stride` apart and n pairs long, as the columns of a strip; two rows as pairs.
   void (*pack_columns)(const bfloat16* rows, std::int64_t stride, std::int64_t n, bfloat16* strip);

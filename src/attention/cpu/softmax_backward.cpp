@@ -31,6 +31,66 @@ struct KeyShares {
   }
 };
 
+// Rows of one head as they are multiplied: for scores, and for dK and dV. Rows that are not finite stay in the compute
+// type there: weights of 0 must pass them by.
+template <class T>
+class HeadRows {
+ public:
+  GradientRows<T> rows;
+  std::vector<T> lambda;
+  NarrowLeft queries_t, upstream_t;  // transposed, for dK^T and dV^T; absent when the others are to be used
+  RowBlock<T> scaled;                // queries times lambda, for dK; in 16 bits lambda goes into dS instead
+
+  HeadRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1)
+      : rows(context, b, h, i0, i1) {
+    const ScoreContext& scores = context.scores;
+    for (std::int64_t i = i0; i < i1; ++i) lambda.push_back(static_cast<T>(scores.lambda[scores.dims.row(b, h, i)]));
+    if (rows.queries.narrow.planes > 0 && rows.queries.finite && all_finite(lambda.data(), std::ssize(lambda))) {
+      transpose(rows.queries.narrow, rows.queries.width, queries_t);
+    } else {
+      scaled.load(scores.problem.query, b, h, i0, i1);
+      for (std::int64_t r = 0; r < i1 - i0; ++r) {
+        scaled.finite = scaled.finite && std::isfinite(lambda[r]);
+        T* row = scaled.data.data() + r * scaled.stride();
+        for (std::int64_t c = 0; c < scaled.width; ++c) row[c] *= lambda[r];
+      }
+    }
+    if (rows.upstream.narrow.planes == 0) return;
+    if (rows.upstream.finite)
+      transpose(rows.upstream.narrow, rows.upstream.width, upstream_t);
+    else
+      wide_upstream_.load(context.upstream.output, b, h, i0, i1);
+  }
+
+  const RowBlock<T>& upstream() const { return wide_upstream_.data.empty() ? rows.upstream : wide_upstream_; }
+
+ private:
+  RowBlock<T> wide_upstream_;
+};
+
+// Sums over rows for a block of keys: [keys, stride], or transposed, [width, keys], where factors have 16 bits.
+template <class T>
+struct BlockSums {
+  std::int64_t width, stride, keys_stride;
+  Buffer<T> sums, transposed;
+
+  void clear(std::int64_t width_, std::int64_t keys) {
+    width = width_, stride = padded(width), keys_stride = padded(keys);
+    sums.assign(keys * stride, T(0));
+    transposed.clear();
+  }
+  T* transposed_sums() {
+    if (transposed.empty()) transposed.assign(width * keys_stride, T(0));
+    return transposed.data();
+  }
+  // The sums of key j, in `sums`.
+  const T* finished(std::int64_t j) {
+    T* row = sums.data() + j * stride;
+    for (std::int64_t c = 0; !transposed.empty() && c < width; ++c) row[c] += transposed[c * keys_stride + j];
+    return row;
+  }
+};
+
 template <class T>
 class Sweep {
  public:
@@ -38,13 +98,12 @@ class Sweep {
       : context_(context), dims_(context.scores.dims), keys_(keys), shares_(shares), tile_(context) {}
 
   // gathered: [group, n_q, stride] of G_i = sum_j dx_ij k_j over the share's keys; dQ = lambda G and dlambda = q.G.
-  void run(std::int64_t b, std::int64_t kv_head, std::int64_t share, Buffer<T>& gathered,
-           AttentionGradients& out) {
+  void run(std::int64_t b, std::int64_t kv_head, std::int64_t share, Buffer<T>& gathered, AttentionGradients& out) {
     gathered.assign(dims_.group() * dims_.n_q * key_stride(), T(0));
     for (std::int64_t index = share; index < shares_.blocks; index += shares_.count) {
       const KeyBlock<T>& block = keys_.block(b, kv_head, index);
-      key_gradient_.assign(block.rows() * key_stride(), T(0));
-      value_gradient_.assign(block.rows() * value_stride(), T(0));
+      key_sums_.clear(dims_.d, block.rows());
+      value_sums_.clear(dims_.d_v, block.rows());
       for (std::int64_t member = 0; member < dims_.group(); ++member)
         add_head(b, kv_head * dims_.group() + member, block, gathered.data() + member * dims_.n_q * key_stride());
       store_block(b, kv_head, block, out);
@@ -53,72 +112,79 @@ class Sweep {
 
  private:
   std::int64_t key_stride() const { return padded(dims_.d); }
-  std::int64_t value_stride() const { return padded(dims_.d_v); }
 
   void add_head(std::int64_t b, std::int64_t h, const KeyBlock<T>& block, T* gathered) {
     load_head(b, h);
-    for (std::size_t x = 0; x < rows_.size(); ++x) {
-      const GradientRows<T>& rows = rows_[x];
-      tile_.use_queries(b, h, rows.queries, rows.upstream);
+    for (const HeadRows<T>& head : rows_) {
+      tile_.use_queries(b, h, head.rows.queries, head.rows.upstream);
       tile_.load_keys(block);
       if (!tile_.compute()) continue;
-      const std::int64_t stride = tile_.tile.stride(), keys = tile_.tile.keys.rows(), count = rows.queries.rows();
-      accumulate(Product<T>{{tile_.scaled_gradient(0), stride, 1},
-                            block.keys.data,
-                            block.keys.stride,
-                            count,
-                            keys,
-                            key_stride(),
-                            gathered + rows.queries.begin * key_stride(),
-                            key_stride()},
-                 block.keys.finite);
-      accumulate(Product<T>{{tile_.scaled_gradient(0), 1, stride},
-                            scaled_[x].data.data(),
-                            key_stride(),
-                            keys,
-                            count,
-                            key_stride(),
-                            key_gradient_.data(),
-                            key_stride()},
-                 scaled_[x].finite);
-      if (!context_.upstream.output.present()) continue;
-      accumulate(Product<T>{{tile_.weights(0), 1, stride},
-                            rows.upstream.data.data(),
-                            value_stride(),
-                            keys,
-                            count,
-                            value_stride(),
-                            value_gradient_.data(),
-                            value_stride()},
-                 rows.upstream.finite);
+      gather(block, gathered + head.rows.queries.begin * key_stride());
+      spread(tile_.scaled_gradient(0), head.queries_t, head.lambda, head.scaled, key_sums_);
+      if (context_.upstream.output.present())
+        spread(tile_.weights(0), head.upstream_t, {}, head.upstream(), value_sums_);
     }
   }
 
-  // All rows of a head, kept until another head comes: queries, upstream gradients, and queries times lambda for dK.
+  // out[i] += sum_j dS_ij k_j
+  void gather(const KeyBlock<T>& block, T* out) {
+    const std::int64_t stride = tile_.tile.stride(), keys = tile_.tile.keys.rows(), count = tile_.tile.rows();
+    if constexpr (std::is_same_v<T, float>) {
+      if (block.keys.narrow) {
+        narrow_left_.resize(context_.scores.planes, count, keys);
+        for (std::int64_t r = 0; r < count; ++r) narrow_left_.round_row(r, tile_.scaled_gradient(r), stride);
+        return multiply(narrow_left_, 0, *block.keys.narrow, count, keys, key_stride(), out, key_stride(),
+                        Store::accumulate);
+      }
+    }
+    accumulate(Product<T>{{tile_.scaled_gradient(0), stride, 1},
+                          block.keys.data,
+                          block.keys.stride,
+                          count,
+                          keys,
+                          key_stride(),
+                          out,
+                          key_stride()},
+               block.keys.finite);
+  }
+
+  // sums[j] += sum_i weights_ij rows_i, or in 16 bits sums^T += rows^T (factor weights).
+  void spread(const T* weights, const NarrowLeft& rows_t, const std::vector<T>& factor, const RowBlock<T>& rows,
+              BlockSums<T>& sums) {
+    const std::int64_t stride = tile_.tile.stride(), keys = tile_.tile.keys.rows(), count = tile_.tile.rows();
+    if constexpr (std::is_same_v<T, float>) {
+      if (rows_t.planes > 0) {
+        const std::vector<T> ones(factor.empty() ? count : 0, T(1));
+        round_rows(rows_t.planes, weights, count, stride, (factor.empty() ? ones : factor).data(), narrow_right_);
+        return multiply(rows_t, 0, narrow_right_, sums.width, count, stride, sums.transposed_sums(), sums.keys_stride,
+                        Store::accumulate);
+      }
+    }
+    accumulate(Product<T>{{weights, 1, stride},
+                          rows.data.data(),
+                          sums.stride,
+                          keys,
+                          count,
+                          sums.stride,
+                          sums.sums.data(),
+                          sums.stride},
+               rows.finite);
+  }
+
+  // All rows of a head, kept until another head comes.
   void load_head(std::int64_t b, std::int64_t h) {
     if (loaded_b_ == b && loaded_h_ == h) return;
     loaded_b_ = b, loaded_h_ = h;
     rows_.clear();
-    scaled_.clear();
-    for (std::int64_t i0 = 0; i0 < dims_.n_q; i0 += kQueryBlock) {
-      const std::int64_t i1 = std::min(i0 + kQueryBlock, dims_.n_q);
-      rows_.emplace_back(context_, b, h, i0, i1);
-      scaled_.push_back(rows_.back().queries);
-      for (std::int64_t r = 0; r < i1 - i0; ++r) {
-        const T lambda = static_cast<T>(context_.scores.lambda[dims_.row(b, h, i0 + r)]);
-        scaled_.back().finite = scaled_.back().finite && std::isfinite(lambda);
-        T* row = scaled_.back().data.data() + r * key_stride();
-        for (std::int64_t c = 0; c < dims_.d; ++c) row[c] *= lambda;
-      }
-    }
+    for (std::int64_t i0 = 0; i0 < dims_.n_q; i0 += kQueryBlock)
+      rows_.emplace_back(context_, b, h, i0, std::min(i0 + kQueryBlock, dims_.n_q));
   }
 
-  void store_block(std::int64_t b, std::int64_t kv_head, const KeyBlock<T>& block, AttentionGradients& out) const {
+  void store_block(std::int64_t b, std::int64_t kv_head, const KeyBlock<T>& block, AttentionGradients& out) {
     for (std::int64_t j = 0; j < block.rows(); ++j) {
       const std::int64_t row = (b * dims_.kv_heads + kv_head) * dims_.n_k + block.begin + j;
-      store(out.key, row * dims_.d, dims_.d, key_gradient_.data() + j * key_stride());
-      if (context_.upstream.output.present())
-        store(out.value, row * dims_.d_v, dims_.d_v, value_gradient_.data() + j * value_stride());
+      store(out.key, row * dims_.d, dims_.d, key_sums_.finished(j));
+      if (context_.upstream.output.present()) store(out.value, row * dims_.d_v, dims_.d_v, value_sums_.finished(j));
     }
   }
 
@@ -128,16 +194,16 @@ class Sweep {
   const KeyShares& shares_;
   GradientTile<T> tile_;
   std::int64_t loaded_b_ = -1, loaded_h_ = -1;
-  std::vector<GradientRows<T>> rows_;
-  std::vector<RowBlock<T>> scaled_;
-  Buffer<T> key_gradient_, value_gradient_;
+  std::vector<HeadRows<T>> rows_;
+  BlockSums<T> key_sums_, value_sums_;
+  NarrowLeft narrow_left_;    // dS in 16 bits, by rows
+  NarrowRight narrow_right_;  // weights or lambda dS in 16 bits, by pairs of rows
 };
 
 // dQ and dlambda of one head from the shares' sums, added in order.
 template <class T>
-void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h,
-                    const std::vector<Buffer<T>>& shares, std::int64_t first_share, std::int64_t count,
-                    AttentionGradients& out) {
+void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h, const std::vector<Buffer<T>>& shares,
+                    std::int64_t first_share, std::int64_t count, AttentionGradients& out) {
   const Dims& dims = scores.dims;
   const std::int64_t stride = padded(dims.d), head = h % dims.group() * dims.n_q;
   RowBlock<T> queries;
@@ -163,7 +229,8 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h,
 AttentionGradients softmax_backward(const AttentionProblem& problem, const RowScales& scales,
                                     const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                     const std::vector<std::int64_t>& hard_keys, BiasGradient bias) {
-  const ScoreContext scores(problem, scales.lambda, Factors::compute_type);
+  const bool same_type = !upstream.output.present() || upstream.output.type == problem.query.type;
+  const ScoreContext scores(problem, scales.lambda, same_type ? Factors::sixteen_bits_too : Factors::compute_type);
   const GradientContext context{scores, upstream, constants, hard_keys};
   const Dims& dims = scores.dims;
   AttentionGradients out = allocate_gradients(problem);

@@ -23,7 +23,8 @@ void take_chosen_value(const ScoreContext& context, const RowsResult<T>& rows, s
   std::fill_n(out, dims.d_v, T(0));
   if (rows.records[r].a < 0) return;
   const View& value = context.problem.value;
-  load(value, rows.b * value.stride[0] + dims.kv_head(rows.head(r)) * value.stride[1] + rows.records[r].a * value.stride[2],
+  load(value,
+       rows.b * value.stride[0] + dims.kv_head(rows.head(r)) * value.stride[1] + rows.records[r].a * value.stride[2],
        dims.d_v, out);
 }
 

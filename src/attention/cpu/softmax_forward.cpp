@@ -20,8 +20,8 @@ class RowGroup final : public Beside {
         queries_(queries),
         rows_(rows),
         tile_(context),
-        piece_(std::max<std::int64_t>(2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) +
-                                                               padded_inner(context.dims.d_v)) / 32 * 32)) {}
+        piece_(std::max<std::int64_t>(
+            2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) + padded_inner(context.dims.d_v)) / 32 * 32)) {}
 
   // Once they are loaded.
   void use_queries() { tile_.use_queries(rows_.b, rows_.h, queries_); }

@@ -114,8 +114,8 @@ class RowFold {
     before_ = record.m, max_ = before_;
     const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
     const T highest = factor * row_maximum(s, n);
-    empty_ = poisoned || (highest == -std::numeric_limits<T>::infinity() &&
-                          std::none_of(s, s + n, [](T x) { return x != x; }));
+    empty_ = poisoned ||
+             (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }));
     if (empty_) return;
     max_ = std::max(before_, static_cast<double>(highest));
     if (max_ > before_) record.a = j0 + find_scaled(s, n, factor, highest);

@@ -102,13 +102,14 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
   const double patience = 10 * seconds * static_cast<double>(variants.size());
   for (int round = 0;
        (round < 3 && spent < patience) || (spent < seconds * static_cast<double>(variants.size()) && round < 50);
-       ++round)
+       ++round) {
+    const double peak = fma_rate();
     for (std::size_t v = 0; v < variants.size(); ++v) {
-      const double peak = fma_rate();
       times[v].push_back(seconds_of(variants[v].work));
       fractions[v].push_back(variants[v].operations / times[v].back() * 1e-9 / peak);
       spent += times[v].back();
     }
+  }
   std::vector<Timing> out;
   for (std::size_t v = 0; v < variants.size(); ++v) {
     Timing timing = variants[v].timing;

@@ -15,7 +15,7 @@ namespace {
 struct Arguments {
   std::string json_path;
   std::vector<std::string> lengths, sizes;
-  std::string heads = "8", decode_keys = "131072";
+  std::string heads = "8", decode_keys = "131072", seconds = "0.5";
 };
 
 bench::Options options_of(const Arguments& arguments) {
@@ -26,6 +26,7 @@ bench::Options options_of(const Arguments& arguments) {
   if (!arguments.sizes.empty()) out.sizes.clear();
   for (const std::string& d : arguments.sizes) out.sizes.push_back(parse_integer("--d", d, 1, 4096));
   out.decode_keys = parse_integer("--decode", arguments.decode_keys, 0, 1 << 24);
+  out.seconds = parse_number("--seconds", arguments.seconds, 0, 3600);
   return out;
 }
 
@@ -84,6 +85,9 @@ void add_bench(CLI::App& program) {
   command->add_option("--heads", arguments->heads, "heads")->type_name("N")->capture_default_str();
   command->add_option("--decode", arguments->decode_keys, "keys of the decoding cases; 0: none")
       ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--seconds", arguments->seconds, "spent on each timing at least")
+      ->type_name("S")
       ->capture_default_str();
   command->add_option("--json", arguments->json_path, "write every timing")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });

@@ -115,6 +115,37 @@ TEST_F(Program, InterruptLeavesNoFile) {
   EXPECT_EQ(files(), 0);
 }
 
+TEST_F(Program, BenchTimesEveryCaseAndWritesJson) {
+  const Outcome outcome = run_program({"bench", "attention", "--n", "64,128", "--d", "16", "--heads", "4", "--decode",
+                                       "600", "--seconds", "0.01", "--json", path("bench.json")});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  const json report = json::parse(std::ifstream(path("bench.json")));
+  EXPECT_GE(report["machine"]["threads"], 1);
+  EXPECT_GT(report["machine"]["fma_peak_gflops"], 0.0);
+  EXPECT_NE(run_program({"info"}).out.find(report["machine"]["isa"]), std::string::npos);
+  // Two lengths, two types, full and causal; forward with three sets of statistics, statistics alone, backward.
+  ASSERT_EQ(report["cases"].size(), 2u * 2 * 2 * 5);
+  for (const json& timing : report["cases"]) {
+    EXPECT_TRUE(timing["n"] == 64 || timing["n"] == 128);
+    EXPECT_GT(timing["seconds"], 0.0);
+    const double n = timing["n"], pairs = timing["causal"] ? n * (n + 1) / 2 : n * n;
+    const double operations = pairs * 16 * 4 *
+                              (timing["pass"] == "forward"    ? 4
+                               : timing["pass"] == "backward" ? 10
+                                                              : 2);
+    EXPECT_NEAR(timing["gflops"].get<double>() * timing["seconds"].get<double>() * 1e9 / operations, 1, 1e-9);
+    EXPECT_GT(timing["peak_fraction"], 0.0);
+  }
+  ASSERT_EQ(report["decode"].size(), 2u * 2);  // types, groups of heads
+  for (const json& timing : report["decode"]) EXPECT_GT(timing["read_fraction"], 0.0);
+}
+
+TEST_F(Program, BenchRefusesWhatItCannotTime) {
+  expect_one_line_error(run_program({"bench", "attention", "--n", "0"}), 2, "--n");
+  expect_one_line_error(run_program({"bench", "attention", "--heads", "many"}), 2, "--heads");
+  expect_one_line_error(run_program({"bench", "attention", "--json", path("missing/bench.json")}), 1, "--json");
+}
+
 TEST_F(Program, InfoListsWhatThereIs) {
   const Outcome text = run_program({"info"}), machine = run_program({"info", "--json"});
   EXPECT_EQ(text.status, 0);

@@ -135,17 +135,28 @@ class KeyBlocks {
   }
 
  private:
+  struct NarrowStorage {
+    NarrowRight columns, rows;
+  };
   struct Storage {
     RowBlock<T> keys, values;
     Buffer<T> transposed_keys, transposed_values;
-    NarrowRight narrow_keys, narrow_values, narrow_transposed_keys, narrow_transposed_values;
+    NarrowStorage narrow_keys, narrow_values;
   };
 
   void pack(std::int64_t index, KeyBlock<T>& block, Storage& storage) const {
     const std::int64_t b = index / count() / dims_.kv_heads, head = index / count() % dims_.kv_heads;
     block.begin = index % count() * kKeyBlock;
     block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
-    if (planes_ > 0) return pack_narrow(b, head, block, storage);
+    if (planes_ > 0) {
+      pack_narrow(problem_.key, b, head, block, storage.keys, storage.narrow_keys, &block.transposed_keys,
+                  needs_.keys ? &block.keys : nullptr);
+      if (needs_.values || needs_.transposed_values)
+        pack_narrow(problem_.value, b, head, block, storage.values, storage.narrow_values,
+                    needs_.transposed_values ? &block.transposed_values : nullptr,
+                    needs_.values ? &block.values : nullptr);
+      return;
+    }
     if (few_rows_ && !checks_keys_ && !needs_.transposed_values) return pack_few(b, head, block, storage);
     const Feature feature = feature_of(problem_.map);
     block.keys =
@@ -176,22 +187,16 @@ class KeyBlocks {
     if (needs_.values) block.values.in_place = place(problem_.value, Feature::identity, storage.values);
   }
 
-  // The same in 16 bits. Rows that are not finite stay in the compute type: weights of 0 must pass them by.
-  void pack_narrow(std::int64_t b, std::int64_t head, KeyBlock<T>& block, Storage& storage) const {
-    const auto narrow = [&](const View& view, RowBlock<T>& rows, bool as_columns, NarrowRight& columns,
-                            PackedColumns<T>& packed_columns, bool as_rows, NarrowRight& right, PackedRows<T>& packed) {
-      rows.load(view, b, head, block.begin, block.end, planes_);
-      if (as_columns) pack_columns(rows.narrow, columns), packed_columns.narrow = &columns;
-      if (as_rows && rows.finite) pack_rows(rows.narrow, rows.width, right), packed.narrow = &right;
-      const bool as_is = as_rows && !rows.finite;
-      rows = {};
-      if (as_is) packed = this->rows(view, b, head, block, Feature::identity, Check::finite, rows);
-    };
-    narrow(problem_.key, storage.keys, true, storage.narrow_transposed_keys, block.transposed_keys, needs_.keys,
-           storage.narrow_keys, block.keys);
-    if (needs_.values || needs_.transposed_values)
-      narrow(problem_.value, storage.values, needs_.transposed_values, storage.narrow_transposed_values,
-             block.transposed_values, needs_.values, storage.narrow_values, block.values);
+  // One tensor's rows in 16 bits, for those that are wanted. Rows that are not finite stay in the compute type: weights
+  // of 0 must pass them by.
+  void pack_narrow(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block, RowBlock<T>& loaded,
+                   NarrowStorage& storage, PackedColumns<T>* columns, PackedRows<T>* rows) const {
+    loaded.load(view, b, head, block.begin, block.end, planes_);
+    const bool finite = loaded.finite;
+    if (columns) pack_columns(loaded.narrow, storage.columns), columns->narrow = &storage.columns;
+    if (rows && finite) pack_rows(loaded.narrow, loaded.width, storage.rows), rows->narrow = &storage.rows;
+    loaded = {};
+    if (rows && !finite) *rows = this->rows(view, b, head, block, Feature::identity, Check::finite, loaded);
   }
 
   // Forward passes do not multiply by row-major keys: theirs need no check, and decoding is bound by what it reads.

@@ -2,114 +2,12 @@
 
 #include <utility>
 
-#include "attention/cpu/dropout.hpp"
-#include "attention/cpu/softmax_row.hpp"
+#include "attention/cpu/row_group.hpp"
 
 namespace isentropic {
 namespace {
 
 inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
-
-// Some rows of the result against one block of keys: scores, then weights row by row, then weights times values.
-template <class T>
-class RowGroup final : public Beside {
- public:
-  RowGroup(const ScoreContext& context, const SoftmaxPass& pass, const RowBlock<T>& queries, RowsResult<T>& rows)
-      : context_(context),
-        pass_(pass),
-        queries_(queries),
-        rows_(rows),
-        tile_(context),
-        piece_(std::max<std::int64_t>(
-            2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) + padded_inner(context.dims.d_v)) / 32 * 32)) {}
-
-  // Once they are loaded.
-  void use_queries() { tile_.use_queries(rows_.b, rows_.h, queries_); }
-
-  // False when none of the rows sees a key of the block.
-  bool score(std::int64_t first, std::int64_t count, const KeyBlock<T>& block, Beside* beside) {
-    first_ = first, values_ = block.values;
-    tile_.select_rows(first, count);
-    tile_.load_keys(block);
-    if (tile_.compute(pass_.groups ? Lambda::now : Lambda::may_wait, beside) == TileVisibility::none) return false;
-    if (rounds()) narrow_.resize(context_.planes, count, tile_.keys.rows());
-    shrink_.resize(count);
-    rows_left_ = count;
-    return scored_ = true;
-  }
-
-  // The next scores become weights.
-  void step() override { fold(piece_); }
-
-  // The rows that are left, then the values; nothing when there are no scores.
-  void finish(Beside* beside) {
-    while (rows_left_ > 0) fold(tile_.stride());
-    if (std::exchange(scored_, false) && pass_.values) add_values(beside);
-  }
-
- private:
-  void add_values(Beside* beside) {
-    const std::int64_t keys = tile_.keys.rows(), stride = rows_.output_stride;
-    T* out = rows_.output.data() + first_ * stride;
-    for (std::int64_t r = 0; r < tile_.rows(); ++r) {
-      const T shrink = shrink_[r];
-      if (shrink == T(1)) continue;
-      for (std::int64_t c = 0; c < stride; ++c) out[r * stride + c] *= shrink;
-    }
-    if constexpr (std::is_same_v<T, float>)
-      if (rounds())
-        return multiply(narrow_, 0, *values_.narrow, tile_.rows(), keys, stride, out, stride, Store::accumulate,
-                        beside);
-    add_weighted(tile_.row(0), tile_.stride(), tile_.rows(), values_, keys, out, stride);
-  }
-
-  bool rounds() const { return pass_.values && values_.narrow; }
-
-  // Up to `count` scores of the row whose turn it is.
-  void fold(std::int64_t count) {
-    if (rows_left_ == 0) return;
-    const std::int64_t r = tile_.rows() - rows_left_;
-    if (!row_begun_) begin_row(r);
-    row_begun_ = row_.add(pass_.moments, count);
-    if (row_begun_) return;
-    end_row(r);
-    --rows_left_;
-  }
-
-  void begin_row(std::int64_t r) {
-    const Statistics& asked = context_.problem.statistics;
-    const Visibility& visibility = context_.visibility;
-    const std::int64_t row = first_ + r;
-    if (pass_.groups)
-      fold_groups(rows_.groups[row], tile_.row(r), tile_.keys.rows(), tile_.keys.begin, visibility.key_offset(),
-                  visibility.place(rows_.b, rows_.query(row)), asked.first_keys(), asked.recent_keys());
-    row_.begin(rows_.records[row], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
-               tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
-  }
-
-  void end_row(std::int64_t r) {
-    const std::int64_t row = first_ + r;
-    shrink_[r] = row_.end();
-    if (!pass_.values) return;
-    apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
-                  tile_.row(r));
-    if constexpr (std::is_same_v<T, float>)
-      if (rounds()) narrow_.round_row(r, tile_.row(r), tile_.stride());
-  }
-
-  const ScoreContext& context_;
-  const SoftmaxPass& pass_;
-  const RowBlock<T>& queries_;
-  RowsResult<T>& rows_;
-  ScoreTile<T> tile_;
-  PackedRows<T> values_;
-  bool scored_ = false, row_begun_ = false;
-  std::int64_t first_ = 0, rows_left_ = 0;
-  std::int64_t piece_;  // scores of a step: as many steps as there are calls for one while a block is multiplied
-  RowFold<T> row_;
-  std::vector<T> shrink_;  // what is in the output so far is relative to an older maximum
-  NarrowLeft narrow_;      // the weights in 16 bits
-};
 
 // y's keys added to x, for the same rows.
 template <class T>

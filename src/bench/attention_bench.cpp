@@ -96,7 +96,7 @@ double fma_rate() {
 
 // Rounds over all variants until each has had its time; at least three rounds. Each round measures the peak anew: on a
 // shared machine it changes while a case runs.
-std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds) {
+std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double& highest_peak) {
   std::vector<std::vector<double>> times(variants.size()), fractions(variants.size());
   double spent = 0;
   const double patience = 10 * seconds * static_cast<double>(variants.size());
@@ -104,6 +104,7 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
        (round < 3 && spent < patience) || (spent < seconds * static_cast<double>(variants.size()) && round < 50);
        ++round) {
     const double peak = fma_rate();
+    highest_peak = std::max(highest_peak, peak);
     for (std::size_t v = 0; v < variants.size(); ++v) {
       times[v].push_back(seconds_of(variants[v].work));
       fractions[v].push_back(variants[v].operations / times[v].back() * 1e-9 / peak);
@@ -122,7 +123,7 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
   return out;
 }
 
-std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds) {
+std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds, double& highest_peak) {
   const std::string dtype = bfloat ? "bfloat16" : "float32";
   const AttentionProblem none = in.problem(bfloat, causal);
   AttentionProblem entropy = none, all = none;
@@ -145,19 +146,13 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
       {timing("forward", "all"), 4 * unit, [&] { attention(all); }},
       {timing("statistics", "all"), 2 * unit, [&] { attention_statistics(all); }},
       {timing("backward", "all"), 10 * unit, [&] { attention_backward(all, forward, upstream); }}};
-  return time_interleaved(std::move(variants), seconds);
+  return time_interleaved(std::move(variants), seconds, highest_peak);
 }
 
 }  // namespace
 
-double measure_fma_peak() {
-  double highest = 0;
-  for (int repeat = 0; repeat < 7; ++repeat) highest = std::max(highest, fma_rate());
-  return highest;
-}
-
 Report run(const Options& options, const Progress& progress) {
-  Report report{default_executor().threads(), {}, measure_fma_peak(), {}, {}};
+  Report report{default_executor().threads(), {}, fma_rate(), {}, {}};
   for (const InstructionSet& set : instruction_sets())
     if (set.active) report.isa = set.name;
   for (std::int64_t d : options.sizes)
@@ -165,7 +160,7 @@ Report run(const Options& options, const Progress& progress) {
       const Inputs in(options.heads, n, d);
       for (bool bfloat : {false, true})
         for (bool causal : {false, true}) {
-          const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds);
+          const std::vector<Timing> timings = run_case(in, bfloat, causal, options.seconds, report.fma_peak_gflops);
           progress.timings(timings);
           report.cases.insert(report.cases.end(), timings.begin(), timings.end());
         }

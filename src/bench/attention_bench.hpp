@@ -45,7 +45,7 @@ struct DecodeTiming {
 struct Report {
   int threads;
   std::string isa;
-  double fma_peak_gflops;
+  double fma_peak_gflops;  // multiply-adds of all threads at once: the best burst of the run
   std::vector<Timing> cases;
   std::vector<DecodeTiming> decode;
 };
@@ -60,9 +60,6 @@ Report run(const Options& options, const Progress& progress = {});
 
 // The decoding cases of a report.
 std::vector<DecodeTiming> run_decode(const Options& options, const Progress& progress);
-
-// Multiply-adds of all threads at once, in GFLOP/s: the best of several bursts.
-double measure_fma_peak();
 
 nlohmann::json json(const Report& report);
 

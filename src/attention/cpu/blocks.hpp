@@ -16,7 +16,7 @@
 namespace isentropic {
 
 inline constexpr std::int64_t kQueryBlock = 96;
-inline constexpr std::int64_t kKeyBlock = 512;
+inline constexpr std::int64_t kKeyBlock = 512;  // also how many terms are summed in float32 before they join a record
 
 // Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0; or as factors of 16 bits.
 // Those of several heads lie one head after the other.

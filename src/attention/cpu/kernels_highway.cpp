@@ -125,21 +125,20 @@ HWY_INLINE Vector load(const float16* from) {
   return hn::BitCast(tag, hn::Or(sign, hn::IfThenElse(special, all, value)));
 }
 
-// Several keys at once hide the latency of the sums over lanes. Each key is summed alike, wherever it stands.
+// Memory is read from end to end; several keys in a row hide the latency of the sums over lanes. Each key is summed
+// alike, wherever it stands.
 template <int kRows, int kKeys, class E>
 HWY_INLINE void dot_keys(const FewRows<float>& x, const E* keys, std::int64_t r0, std::int64_t j) {
   const Tag tag;
   Vector sum[kRows][kKeys];
-  for (int r = 0; r < kRows; ++r)
-    for (int k = 0; k < kKeys; ++k) sum[r][k] = hn::Zero(tag);
   const float* q = x.left + r0 * x.left_stride;
-  keys += j * x.right.stride;
-  for (std::int64_t c = 0; c < x.width; c += lanes()) {
-    Vector key[kKeys];
-    for (int k = 0; k < kKeys; ++k) key[k] = load(keys + k * x.right.stride + c);
-    for (int r = 0; r < kRows; ++r) {
-      const Vector part = hn::LoadU(tag, q + r * x.left_stride + c);
-      for (int k = 0; k < kKeys; ++k) sum[r][k] = hn::MulAdd(part, key[k], sum[r][k]);
+  for (int k = 0; k < kKeys; ++k) {
+    const E* key = keys + (j + k) * x.right.stride;
+    for (int r = 0; r < kRows; ++r) sum[r][k] = hn::Zero(tag);
+    for (std::int64_t c = 0; c < x.width; c += lanes()) {
+      const Vector part = load(key + c);
+      for (int r = 0; r < kRows; ++r)
+        sum[r][k] = hn::MulAdd(hn::LoadU(tag, q + r * x.left_stride + c), part, sum[r][k]);
     }
   }
   for (int r = 0; r < kRows; ++r)

@@ -58,8 +58,9 @@ class RowsBackward {
   // dA = gO V^T.
   void form_weight_gradients(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
     output_gradient_.load(upstream_.output, b, h, i0, i1);
-    std::vector<T> products((i1 - i0) * kKeyBlock);
+    std::vector<T> products;
     keys_.for_each(b, dims_.kv_head(h), {0, dims_.n_k}, [&](const KeyBlock<T>& block) {
+      products.resize((i1 - i0) * block.stride());
       multiply_columns(output_gradient_, 0, i1 - i0, block.transposed_values, block.rows(), products.data());
       for (std::int64_t r = 0; r < i1 - i0; ++r)
         std::copy_n(products.data() + r * block.stride(), block.rows(), gradient_.data() + r * dims_.n_k + block.begin);

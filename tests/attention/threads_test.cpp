@@ -43,7 +43,7 @@ std::vector<std::vector<Part>> settings() {
 TEST(Threads, NeverShowInResultsOrGradients) {
   const Sizes sizes{.batch = 2, .heads = 4, .kv_heads = 2, .n_q = 131, .n_k = 150, .d = 8, .d_v = 5};
   std::uint64_t seed = 8000;
-  for (DType type : {DType::float32, DType::float64}) {
+  for (DType type : {DType::float32, DType::float64, DType::bfloat16}) {
     for (const auto& parts : settings()) {
       Case description{.sizes = sizes, .parts = parts, .type = type, .seed = ++seed};
       SCOPED_TRACE(description.describe());

@@ -40,6 +40,7 @@ constexpr Kernels kPortable = {
     [](MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
       with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
     },
+    [](const MomentLanes<float>& lanes) { return portable_sum(lanes); },
     portable_fma_burst,
     [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },
 };

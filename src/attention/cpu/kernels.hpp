@@ -37,6 +37,7 @@ struct Kernels {
   float (*row_maximum)(const float* s, std::int64_t n);
   std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);
   void (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums);
+  SoftmaxMoments<float> (*sum)(const MomentLanes<float>&);
   // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
   // Returns the number of operations done.
   double (*fma_burst)(std::int64_t rounds);

@@ -310,7 +310,9 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
   // Two chains of sums hide the latency of the additions.
   SoftmaxMoments<Vector> sums[2];
   for (int chain = 0; chain < 2; ++chain) {
-    const auto load_sums = [&](const float* from) HWY_ATTR { return hn::Load(tag, from + chain * step); };
+    const auto load_sums = [&](const float* from) HWY_ATTR {
+      return lane_sums.started ? hn::Load(tag, from + chain * step) : hn::Zero(tag);
+    };
     sums[chain] = {load_sums(lane_sums.z), load_sums(lane_sums.u), load_sums(lane_sums.w), load_sums(lane_sums.c)};
   }
   const auto fold = [&](std::int64_t j, SoftmaxMoments<Vector>& part) HWY_ATTR {
@@ -342,6 +344,15 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
     hn::Store(sums[chain].w, tag, lane_sums.w + chain * step);
     hn::Store(sums[chain].c, tag, lane_sums.c + chain * step);
   }
+  lane_sums.started = true;
+}
+
+SoftmaxMoments<float> Sum(const MomentLanes<float>& lane_sums) {
+  const Tag tag;
+  const auto total = [&](const float* x) HWY_ATTR {
+    return hn::GetLane(hn::SumOfLanes(tag, hn::Add(hn::Load(tag, x), hn::Load(tag, x + lanes()))));
+  };
+  return {total(lane_sums.z), total(lane_sums.u), total(lane_sums.w), total(lane_sums.c)};
 }
 
 template <MomentSet set>
@@ -427,7 +438,7 @@ bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_support
 
 #define ISENTROPIC_KERNELS(target)                                                                        \
   target::Product_, target::Dots, target::Weigh, target::SoftCap, target::RowMaximum, target::FindScaled, \
-      target::Exponentiate, target::FmaBurst, target::GradientRow
+      target::Exponentiate, target::Sum, target::FmaBurst, target::GradientRow
 
 constexpr Kernels kAvx512 = {"avx512", has_avx512, ISENTROPIC_KERNELS(N_AVX3)};
 constexpr Kernels kAvx2 = {"avx2", has_avx2, ISENTROPIC_KERNELS(N_AVX2)};

@@ -14,20 +14,24 @@ namespace isentropic {
 inline constexpr int kLanes = 16;
 
 // Sums of moments in separate lanes, so that loops over scores are vectorised without reassociating anything and can be
-// interrupted. Kernels use the first 16 or all 32.
+// interrupted. Kernels use the first 16 or all 32, and those that they have started.
 template <class T>
 struct MomentLanes {
-  alignas(64) T z[32] = {}, u[32] = {}, w[32] = {}, c[32] = {};
-
-  SoftmaxMoments<T> sum() { return {sum(z), sum(u), sum(w), sum(c)}; }
-
- private:
-  static T sum(T (&lanes)[32]) {
-    for (int width = 16; width > 0; width /= 2)
-      for (int l = 0; l < width; ++l) lanes[l] += lanes[l + width];
-    return lanes[0];
-  }
+  alignas(64) T z[32], u[32], w[32], c[32];
+  bool started = false;
 };
+
+template <class T>
+inline SoftmaxMoments<T> portable_sum(const MomentLanes<T>& lanes) {
+  const auto sum = [](const T* x) {
+    T half[8];
+    for (int l = 0; l < 8; ++l) half[l] = x[l] + x[l + 8];
+    for (int width = 4; width > 0; width /= 2)
+      for (int l = 0; l < width; ++l) half[l] += half[l + width];
+    return half[0];
+  };
+  return {sum(lanes.z), sum(lanes.u), sum(lanes.w), sum(lanes.c)};
+}
 
 // The largest of n scores (a multiple of kLanes); NaN is passed over here and shows up in the sums.
 template <class T>
@@ -48,6 +52,9 @@ inline std::int64_t portable_find_scaled(const T* s, std::int64_t n, T factor, T
 // s becomes e^{factor s - m} and is added to the sums.
 template <MomentSet set, class T>
 inline void portable_exponentiate(T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
+  if (!sums.started)
+    for (T* lanes : {sums.z, sums.u, sums.w, sums.c}) std::fill_n(lanes, kLanes, T(0));
+  sums.started = true;
   for (std::int64_t j = 0; j < n; j += kLanes) {
     for (int l = 0; l < kLanes; ++l) {
       T t = s[j + l] * factor - m;
@@ -102,6 +109,14 @@ inline void exponentiate(MomentSet set, T* s, std::int64_t n, T factor, T m, Mom
     with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
 }
 
+template <class T>
+inline SoftmaxMoments<T> sum(const MomentLanes<T>& lanes) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().sum(lanes);
+  else
+    return portable_sum(lanes);
+}
+
 // A row of scores folded into its record, piece by piece.
 template <class T>
 class RowFold {
@@ -119,7 +134,7 @@ class RowFold {
     if (empty_) return;
     max_ = std::max(before_, static_cast<double>(highest));
     if (max_ > before_) record.a = j0 + find_scaled(s, n, factor, highest);
-    sums_ = {};
+    sums_.started = false;
   }
 
   // The next scores, `count` of them (a multiple of 2 kLanes) or what is left, become weights relative to the new
@@ -137,7 +152,7 @@ class RowFold {
   // The factor by which what was summed before shrinks.
   T end() {
     if (empty_) return T(1);
-    const SoftmaxMoments<T> block = sums_.sum();
+    const SoftmaxMoments<T> block = sum(sums_);
     const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
     const bool was_empty = record_->empty();
     record_->sums = was_empty ? sums : isentropic::add(max_ > before_ ? rebase(*record_, max_) : record_->sums, sums);

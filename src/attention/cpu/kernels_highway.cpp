@@ -1,5 +1,6 @@
 // The inner loops on Highway vectors, compiled once for each instruction set. Highway serves as headers alone: the
 // choice among the sets is made in kernels.cpp.
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // below AVX2 the plain code serves
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/cpu/kernels_highway.cpp"
 #include <hwy/foreach_target.h>

@@ -303,8 +303,20 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
   return n;
 }
 
-template <MomentSet set, bool kScaled>
-HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums) {
+// Called where the CPU has the instruction; Highway 1.0.3 has no target for it.
+HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
+#if HWY_TARGET == HWY_AVX3
+  __m256i rounded;
+  asm("vcvtneps2bf16 %1, %0" : "=v"(rounded) : "v"(x.raw));
+  _mm256_storeu_si256(reinterpret_cast<__m256i*>(to), rounded);
+#else
+  (void)x, (void)to;
+#endif
+}
+
+template <MomentSet set, bool kScaled, bool kRounded>
+HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums,
+                                 bfloat16* rounded) {
   const Tag tag;
   const std::int64_t step = lanes();
   const Vector scale = hn::Set(tag, factor), maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
@@ -322,7 +334,10 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
     t = hn::Sub(t, maximum);
     t = hn::Max(floor, t);  // on x86 the second where either is NaN: NaN stays
     const Vector e = exp_not_positive(t);
-    hn::StoreU(e, tag, s + j);
+    if (kRounded)
+      store_rounded(e, rounded + j);
+    else
+      hn::StoreU(e, tag, s + j);
     part.z = hn::Add(part.z, e);
     if (set != MomentSet::partition) {
       const Vector te = hn::Mul(t, e);
@@ -357,23 +372,27 @@ SoftmaxMoments<float> Sum(const MomentLanes<float>& lane_sums) {
 }
 
 template <MomentSet set>
-HWY_INLINE void exponentiate(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
-  if (factor == 1.0f)
-    exponentiate_row<set, false>(s, n, factor, m, sums);
+HWY_INLINE void exponentiate(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
+                             bfloat16* rounded) {
+  if (rounded)  // products in 16 bits leave the factor to us: it is 1 in rare cases
+    exponentiate_row<set, true, true>(s, n, factor, m, sums, rounded);
+  else if (factor == 1.0f)
+    exponentiate_row<set, false, false>(s, n, factor, m, sums, nullptr);
   else
-    exponentiate_row<set, true>(s, n, factor, m, sums);
+    exponentiate_row<set, true, false>(s, n, factor, m, sums, nullptr);
 }
 
-void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
+                  bfloat16* rounded) {
   switch (set) {
     case MomentSet::partition:
-      return exponentiate<MomentSet::partition>(s, n, factor, m, sums);
+      return exponentiate<MomentSet::partition>(s, n, factor, m, sums, rounded);
     case MomentSet::entropy:
-      return exponentiate<MomentSet::entropy>(s, n, factor, m, sums);
+      return exponentiate<MomentSet::entropy>(s, n, factor, m, sums, rounded);
     case MomentSet::all:
       break;
   }
-  exponentiate<MomentSet::all>(s, n, factor, m, sums);
+  exponentiate<MomentSet::all>(s, n, factor, m, sums, rounded);
 }
 
 void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {

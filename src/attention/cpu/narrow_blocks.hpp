@@ -63,6 +63,10 @@ struct NarrowLeft {
   // Row r from n numbers, n a multiple of kStrip.
   void round_row(std::int64_t r, const float* x, std::int64_t n) {
     active_kernels().narrow->round(x, n, row(0, r), planes == 2 ? row(1, r) : nullptr);
+    pad_row(r, n);
+  }
+  // Row r has n elements, the rest is padding.
+  void pad_row(std::int64_t r, std::int64_t n) {
     for (int plane = 0; plane < planes; ++plane) std::fill(row(plane, r) + n, row(plane, r) + stride, bfloat16{0});
   }
 };

@@ -65,14 +65,17 @@ class RowGroup final : public Beside {
     add_weighted(tile_.row(0), tile_.stride(), tile_.rows(), values_, keys, out, stride);
   }
 
+  // Weights go to the values in 16 bits.
   bool rounds() const { return pass_.values && values_.narrow; }
+  // And nobody needs them in 32.
+  bool rounds_at_once() const { return rounds() && context_.planes == 1 && !context_.problem.dropout; }
 
   // Up to `count` scores of the row whose turn it is.
   void fold(std::int64_t count) {
     if (rows_left_ == 0) return;
     const std::int64_t r = tile_.rows() - rows_left_;
     if (!row_begun_) begin_row(r);
-    row_begun_ = row_.add(pass_.moments, count);
+    row_begun_ = row_.add(pass_.moments, count, rounds_at_once() ? narrow_.row(0, r) : nullptr);
     if (row_begun_) return;
     end_row(r);
     --rows_left_;
@@ -96,7 +99,8 @@ class RowGroup final : public Beside {
     apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
                   tile_.row(r));
     if constexpr (std::is_same_v<T, float>)
-      if (rounds()) narrow_.round_row(r, tile_.row(r), tile_.stride());
+      if (rounds() && !rounds_at_once()) narrow_.round_row(r, tile_.row(r), tile_.stride());
+    if (rounds_at_once()) narrow_.pad_row(r, tile_.stride());
   }
 
   const ScoreContext& context_;

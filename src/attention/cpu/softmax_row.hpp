@@ -102,9 +102,9 @@ decltype(auto) with_moments(MomentSet set, F&& f) {
 }
 
 template <class T>
-inline void exponentiate(MomentSet set, T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
+inline void exponentiate(MomentSet set, T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums, bfloat16* rounded) {
   if constexpr (std::is_same_v<T, float>)
-    active_kernels().exponentiate(set, s, n, factor, m, sums);
+    active_kernels().exponentiate(set, s, n, factor, m, sums, rounded);
   else
     with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
 }
@@ -138,13 +138,16 @@ class RowFold {
   }
 
   // The next scores, `count` of them (a multiple of 2 kLanes) or what is left, become weights relative to the new
-  // maximum. False when that was all.
-  bool add(MomentSet set, std::int64_t count) {
+  // maximum, in the row `rounded` unless it is null. False when that was all.
+  bool add(MomentSet set, std::int64_t count, bfloat16* rounded) {
     count = std::min(count, n_ - at_);
-    if (empty_)
-      std::fill_n(s_ + at_, count, T(0));
+    bfloat16* to = rounded ? rounded + at_ : nullptr;
+    if (!empty_)
+      exponentiate(set, s_ + at_, count, factor_, static_cast<T>(max_), sums_, to);
+    else if (rounded)
+      std::fill_n(to, count, bfloat16{0});
     else
-      exponentiate(set, s_ + at_, count, factor_, static_cast<T>(max_), sums_);
+      std::fill_n(s_ + at_, count, T(0));
     at_ += count;
     return at_ < n_;
   }

@@ -5,8 +5,6 @@
 #include <cpuid.h>
 #include <immintrin.h>
 
-#include <algorithm>
-
 #ifdef __linux__
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -104,7 +102,7 @@ bool available() {
 }
 
 // Shapes are set for each product and given back after it: a thread may be shared with another library that uses tiles
-// in its own way, and the cost is nothing beside a block of products.
+// in its own way. It costs a fraction of a microsecond for each block of products.
 ISENTROPIC_AMX void product(const NarrowProduct& x, Store store) {
   const std::int64_t whole = x.rows / kTileRows * kTileRows, paired = whole / (2 * kTileRows) * (2 * kTileRows);
   if (whole > 0) {

@@ -33,14 +33,9 @@ struct RowBlock {
   const T* row(std::int64_t r) const { return data.data() + r * stride(); }
 
   void load(const View& view, std::int64_t b, std::int64_t h, std::int64_t begin_, std::int64_t end_, int planes = 0) {
-    begin = begin_, end = end_, heads = 1, width = view.shape[3], finite = true;
-    narrow.planes = 0;
-    if (planes > 0) {
-      finite = narrow.load(planes, view, b, h, begin, end);
-      return;
-    }
-    data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
-    load_head(view, b, h, data.data());
+    if (planes == 0) return load_heads(view, b, h, 1, begin_, end_);
+    begin = begin_, end = end_, heads = 1, width = view.shape[3];
+    finite = narrow.load(planes, view, b, h, begin, end);
   }
 
   // The rows of heads [h, h + heads_).
@@ -49,8 +44,12 @@ struct RowBlock {
     begin = begin_, end = end_, heads = heads_, width = view.shape[3], finite = true;
     narrow.planes = 0;
     data.assign(static_cast<std::size_t>(rows() * stride()), T(0));
-    for (std::int64_t member = 0; member < heads; ++member)
-      load_head(view, b, h + member, data.data() + member * rows_of_head() * stride());
+    for (std::int64_t r = 0; r < rows(); ++r) {
+      const std::int64_t head = h + r / rows_of_head(), i = begin + r % rows_of_head();
+      const std::int64_t offset = b * view.stride[0] + head * view.stride[1] + i * view.stride[2];
+      const bool row_finite = isentropic::load(view, offset, width, data.data() + r * stride());
+      finite = finite && row_finite;
+    }
   }
 
   void apply(Feature feature) {
@@ -58,15 +57,6 @@ struct RowBlock {
     for (std::int64_t r = 0; r < rows(); ++r)
       for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
     finite = all_finite(data.data(), std::ssize(data));
-  }
-
- private:
-  void load_head(const View& view, std::int64_t b, std::int64_t h, T* out) {
-    const std::int64_t offset = b * view.stride[0] + h * view.stride[1];
-    for (std::int64_t r = 0; r < rows_of_head(); ++r) {
-      const bool row_finite = isentropic::load(view, offset + (begin + r) * view.stride[2], width, out + r * stride());
-      finite = finite && row_finite;
-    }
   }
 };
 

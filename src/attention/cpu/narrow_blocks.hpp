@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <cstring>
 #include <vector>
 
 #include "attention/cpu/aligned.hpp"
@@ -50,7 +49,7 @@ struct NarrowLeft {
       const std::int64_t offset = b * view.stride[0] + h * view.stride[1] + (begin + r) * view.stride[2];
       if (view.type == DType::bfloat16) {
         std::copy_n(static_cast<const bfloat16*>(view.data) + offset, width, row(0, r));
-        std::fill(row(0, r) + width, row(0, r) + stride, bfloat16{0});
+        pad_row(r, width);
       } else {
         isentropic::load(view, offset, width, wide.data());
         round_row(r, wide.data(), padded(width));
@@ -112,24 +111,21 @@ inline void pack_rows(const NarrowLeft& rows, std::int64_t width, NarrowRight& o
 inline void transpose(const NarrowLeft& rows, std::int64_t width, NarrowLeft& out) {
   out.resize(rows.planes, width, rows.rows);
   for (int plane = 0; plane < rows.planes; ++plane)
-    for (std::int64_t c = 0; c < width; ++c) {
+    for (std::int64_t c = 0; c < width; ++c)
       for (std::int64_t r = 0; r < rows.rows; ++r) out.row(plane, c)[r] = rows.row(plane, r)[c];
-      std::fill(out.row(plane, c) + rows.rows, out.row(plane, c) + out.stride, bfloat16{0});
-    }
+  for (std::int64_t c = 0; c < width; ++c) out.pad_row(c, rows.rows);
 }
 
-// B = rows of numbers, [count, stride], each times its factor; stride a multiple of kStrip.
+// B = rows of numbers, [count, stride], each times its factor, or 1 without factors; stride a multiple of kStrip.
 inline void round_rows(int planes, const float* rows, std::int64_t count, std::int64_t stride, const float* factor,
                        NarrowRight& out) {
   out.resize(planes, count, stride);
   const std::vector<float> nothing(static_cast<std::size_t>(stride), 0.0f);
-  for (std::int64_t r = 0; r < out.inner; r += 2) {
-    const bool first = r < count, second = r + 1 < count;
-    active_kernels().narrow->round_pair(first ? rows + r * stride : nothing.data(), first ? factor[r] : 0,
-                                        second ? rows + (r + 1) * stride : nothing.data(), second ? factor[r + 1] : 0,
-                                        stride, out.strip_stride(), out.pair(0, r / 2, 0),
-                                        planes == 2 ? out.pair(1, r / 2, 0) : nullptr);
-  }
+  const auto row = [&](std::int64_t r) { return r < count ? rows + r * stride : nothing.data(); };
+  const auto factor_of = [&](std::int64_t r) { return factor && r < count ? factor[r] : 1.0f; };
+  for (std::int64_t r = 0; r < out.inner; r += 2)
+    active_kernels().narrow->round_pair(row(r), factor_of(r), row(r + 1), factor_of(r + 1), stride, out.strip_stride(),
+                                        out.pair(0, r / 2, 0), planes == 2 ? out.pair(1, r / 2, 0) : nullptr);
 }
 
 // out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first:

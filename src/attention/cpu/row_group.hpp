@@ -98,9 +98,9 @@ class RowGroup final : public Beside {
     if (!pass_.values) return;
     apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
                   tile_.row(r));
+    if (rounds_at_once()) return narrow_.pad_row(r, tile_.stride());
     if constexpr (std::is_same_v<T, float>)
-      if (rounds() && !rounds_at_once()) narrow_.round_row(r, tile_.row(r), tile_.stride());
-    if (rounds_at_once()) narrow_.pad_row(r, tile_.stride());
+      if (rounds()) narrow_.round_row(r, tile_.row(r), tile_.stride());
   }
 
   const ScoreContext& context_;

@@ -14,9 +14,8 @@ namespace isentropic {
 namespace {
 
 inline constexpr std::int64_t kLeastTasks = 16;
-
-inline constexpr std::int64_t kBufferElements = 1
-                                                << 24;  // of all shares' dQ together, or four times dQ if that is more
+// Of all shares' dQ together, or four times dQ if that is more.
+inline constexpr std::int64_t kBufferElements = 1 << 24;
 
 // Every share-th block of the keys: causal rows make the first blocks the longest, so shares are dealt like cards.
 struct KeyShares {
@@ -120,9 +119,9 @@ class Sweep {
       tile_.load_keys(block);
       if (!tile_.compute()) continue;
       gather(block, gathered + head.rows.queries.begin * key_stride());
-      spread(tile_.scaled_gradient(0), head.queries_t, head.lambda, head.scaled, key_sums_);
+      spread(tile_.scaled_gradient(0), head.queries_t, head.lambda.data(), head.scaled, key_sums_);
       if (context_.upstream.output.present())
-        spread(tile_.weights(0), head.upstream_t, {}, head.upstream(), value_sums_);
+        spread(tile_.weights(0), head.upstream_t, nullptr, head.upstream(), value_sums_);
     }
   }
 
@@ -149,13 +148,12 @@ class Sweep {
   }
 
   // sums[j] += sum_i weights_ij rows_i, or in 16 bits sums^T += rows^T (factor weights).
-  void spread(const T* weights, const NarrowLeft& rows_t, const std::vector<T>& factor, const RowBlock<T>& rows,
+  void spread(const T* weights, const NarrowLeft& rows_t, const T* factor, const RowBlock<T>& rows,
               BlockSums<T>& sums) {
     const std::int64_t stride = tile_.tile.stride(), keys = tile_.tile.keys.rows(), count = tile_.tile.rows();
     if constexpr (std::is_same_v<T, float>) {
       if (rows_t.planes > 0) {
-        const std::vector<T> ones(factor.empty() ? count : 0, T(1));
-        round_rows(rows_t.planes, weights, count, stride, (factor.empty() ? ones : factor).data(), narrow_right_);
+        round_rows(rows_t.planes, weights, count, stride, factor, narrow_right_);
         return multiply(rows_t, 0, narrow_right_, sums.width, count, stride, sums.transposed_sums(), sums.keys_stride,
                         Store::accumulate);
       }

@@ -15,6 +15,7 @@
 //   key_lengths       j < length of the batch entry
 //   documents         query and key lie in the same packed document
 //   segments(n)       documents of n positions each
+//   others            j != p_i: every key but the query's own (contrastive batches; not with prefix)
 //   dense             boolean (true: visible) or additive (added to the score; -inf and the type's lowest
 //                     value mean masked)
 #pragma once
@@ -60,6 +61,7 @@ struct ISENTROPIC_API Mask {
   Mask documents(std::vector<std::int64_t> offsets) const;     // self-attention
   Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one for each batch entry
   Mask segments(std::int64_t length) const;
+  Mask others() const;
   Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
 
   bool is_causal = false;
@@ -71,6 +73,7 @@ struct ISENTROPIC_API Mask {
   std::vector<std::int64_t> lengths;
   std::vector<DocumentOffsets> document_offsets;
   std::int64_t segment_length = 0;
+  bool others_only = false;
   View dense_part;
 };
 

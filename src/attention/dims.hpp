@@ -27,11 +27,15 @@ struct Dims {
 
 // The caller's executor, or the default one. With that, tiny problems stay on the calling thread: waking others costs
 // more than the work, and far more on a busy machine.
-inline Executor& executor_of(const AttentionProblem& problem) {
+inline bool worth_threads(const AttentionProblem& problem) {
   constexpr std::int64_t kWorthThreads = 1 << 20;  // multiplications
   const Dims dims(problem);
+  return dims.rows() * dims.n_k * (dims.d + dims.d_v) >= kWorthThreads;
+}
+
+inline Executor& executor_of(const AttentionProblem& problem) {
   if (problem.executor) return *problem.executor;
-  return dims.rows() * dims.n_k * (dims.d + dims.d_v) < kWorthThreads ? serial_executor() : default_executor();
+  return worth_threads(problem) ? default_executor() : serial_executor();
 }
 
 // The type of statistics and weights.

@@ -73,6 +73,10 @@ Mask Mask::segments(std::int64_t length) const {
   return changed(*this, [&](Mask& mask) { mask.segment_length = at_most_far(length); });
 }
 
+Mask Mask::others() const {
+  return changed(*this, [](Mask& mask) { mask.others_only = true; });
+}
+
 Mask Mask::dense(View mask_values) const {
   return changed(*this, [&](Mask& mask) { mask.dense_part = std::move(mask_values); });
 }

@@ -36,6 +36,14 @@ bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
   return span.size() > 0 && span.begin < end && begin < span.end;
 }
 
+// A band without its key `middle`.
+RowSpans around(const Span& band, std::int64_t middle) {
+  RowSpans out{{band.begin, std::min(band.end, middle)}, {std::max(band.begin, middle + 1), band.end}};
+  if (out.prefix.size() == 0) out.prefix = {out.band.begin, out.band.begin};
+  if (out.band.size() == 0) out.band = {out.prefix.end, out.prefix.end};
+  return out;
+}
+
 }  // namespace
 
 Visibility::Visibility(const AttentionProblem& problem)
@@ -77,6 +85,7 @@ RowSpans Visibility::whole_spans(std::int64_t b, std::int64_t i) const {
     band.begin = std::max(band.begin, row.position - mask.window_part->left + 1);
     band.end = std::min(band.end, row.position + mask.window_part->right + 1);
   }
+  if (mask.others_only) return around(band, row.position);
   Span prefix{row.document.begin, std::min(row.document.begin + mask.prefix_keys, row.document.end)};
   band.begin = std::max(band.begin, prefix.end);
   if (prefix.size() == 0) prefix = {band.begin, band.begin};
@@ -91,9 +100,10 @@ RowSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
 }
 
 // Within one document the ends of a band never fall from row to row: if the first and the last row have one, they speak
-// for those between.
+// for those between; but not for keys that each row leaves out.
 bool Visibility::ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
-  return problem_.mask.document_offsets.empty() && problem_.mask.segment_length == 0 && i0 < i1 &&
+  const Mask& mask = problem_.mask;
+  return mask.document_offsets.empty() && mask.segment_length == 0 && !mask.others_only && i0 < i1 &&
          spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
 }
 

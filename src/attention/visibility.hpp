@@ -1,6 +1,6 @@
 // A mask made ready for kernels: for each row at most two spans of keys, plus a test for what is not a span.
 //
-// Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts
+// Causal, window, prefix, key lengths, documents, segments and others are spans. Strided, block-sparse and dense parts
 // (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans.
 #pragma once
 

@@ -26,7 +26,8 @@ TEST(Masks, EveryLength) {
   const std::vector<std::vector<Part>> masks = {
       {support::unmasked()},         {support::causal()},
       {support::causal(Align::end)}, {support::causal(), support::window(5), support::prefix(2)},
-      {support::window(9, 4)},       {support::dense_boolean()}};
+      {support::window(9, 4)},       {support::dense_boolean()},
+      {support::others()}};
   std::uint64_t seed = 200;
   for (std::int64_t n_q : kLengths) {
     for (std::int64_t n_k : kLengths) {
@@ -48,6 +49,8 @@ TEST(Masks, ManyBlocks) {
       {support::causal(Align::end), support::strided(37, 5)},
       {support::causal(), support::documents({0, 10, 150, 151, 300}, {0, 130, 131, 270, 420})},
       {support::segments(128)},
+      {support::others()},
+      {support::others(), support::window(90, 90)},
       {support::causal(), support::key_lengths({257})}};
   std::uint64_t seed = 300;
   for (const auto& mask : masks) {

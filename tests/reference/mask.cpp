@@ -78,6 +78,7 @@ bool visible(const Problem& problem, Index b, Index h, Index i, Index j) {
   const bool in_prefix = x < mask.prefix;
   if (mask.causal && !in_prefix && !(x <= p)) return false;
   if (mask.has_window && !in_prefix && !(p - mask.left < x && x <= p + mask.right)) return false;
+  if (mask.others && x == p) return false;
   if (mask.stride > 0 && !(std::llabs(p - x) < mask.local || (p - x) % mask.stride == 0)) return false;
   if (!mask.blocks.empty()) {
     const Index rows = (problem.n_q + mask.block_q - 1) / mask.block_q;

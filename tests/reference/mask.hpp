@@ -5,6 +5,7 @@
 //   causal          j <= p_i
 //   window(l, r)    p_i - l < j <= p_i + r
 //   prefix(g)       keys j < g pass causal and window
+//   others          j != p_i
 //   strided(s, l)   |p_i - j| < l, or s divides p_i - j
 #pragma once
 

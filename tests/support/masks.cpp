@@ -76,6 +76,13 @@ Part prefix(std::int64_t keys) {
           }};
 }
 
+Part others() {
+  return {"others", [](Instance& x) {
+            x.problem.mask = x.problem.mask.others();
+            x.oracle.mask.others = true;
+          }};
+}
+
 Part strided(std::int64_t stride, std::int64_t local) {
   return {"strided(" + std::to_string(stride) + ", " + std::to_string(local) + ")", [=](Instance& x) {
             x.problem.mask = x.problem.mask.strided(stride, local);
@@ -176,6 +183,12 @@ std::vector<std::vector<Part>> mask_combinations() {
           {causal(), window(4)},
           {causal(Align::end), window(3)},
           {aligned_to_the_end(), window(2, 3)},
+          {others()},
+          {others(), key_lengths()},
+          {causal(), others(), window(3)},
+          {window(2, 2), others(), segments(4)},
+          {causal(Align::end), others(), documents()},
+          {others(), aligned_to_the_end(), strided(2, 2), dense_boolean()},
           {causal(), prefix(3)},
           {causal(), window(2), prefix(2)},
           {causal(Align::end), window(2), prefix(100)},

@@ -1,0 +1,38 @@
+// The attention operators, isentropic::attention and isentropic::attention_backward.
+//
+// `problem` and `terms` as in description.hpp; query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value
+// [batch, kv_heads, n_k, d_v] or none: then only statistics are computed and `output` is empty.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <optional>
+#include <string_view>
+#include <tuple>
+
+namespace isentropic::pytorch {
+
+// output      [batch, heads, n_q, d_v]
+// statistics  [count, batch, heads, n_q]: those with a gradient, in the order of statistics.hpp
+// measures    [count, batch, heads, n_q]: those without
+// counts      [count, batch, heads, n_q] int64
+// rows        what the backward pass needs (row_state.hpp)
+// selected    of a top_k map, else empty
+using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+// Gradients of query, key, value, bias, sink, and of the scale parameters [count, heads] (of per_row: of the rows
+// [batch, heads, n_q]); empty where there is nothing.
+using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+
+Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                          const std::optional<at::Tensor>& value, at::TensorList terms);
+
+// A problem with its forward results and the upstream gradients of output and statistics; bias_gradient: whether to
+// spend a sweep on it.
+Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                            const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                            const at::Tensor& rows, const at::Tensor& selected,
+                            const std::optional<at::Tensor>& output_gradient,
+                            const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+
+}  // namespace isentropic::pytorch

@@ -1,0 +1,112 @@
+// The operators on the CPU: the library's call.
+#include <torch/library.h>
+
+#include "attention/dims.hpp"
+#include "attention/validate.hpp"
+#include "pytorch/attention.hpp"
+#include "pytorch/description.hpp"
+#include "pytorch/errors.hpp"
+#include "pytorch/executor.hpp"
+#include "pytorch/row_state.hpp"
+#include "pytorch/tensors.hpp"
+#include "pytorch/upstream.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+// A problem on PyTorch's threads.
+struct OnTorchThreads : Description {
+  OnTorchThreads(std::string_view text, const at::Tensor& query, const at::Tensor& key,
+                 const std::optional<at::Tensor>& value, at::TensorList tensors)
+      : Description(text, query, key, value, tensors) {
+    validate(problem, value ? ValueUse::required : ValueUse::ignored);
+    problem.executor = worth_threads(problem) ? static_cast<Executor*>(&threads_) : &serial_executor();
+  }
+
+ private:
+  TorchThreads threads_;
+};
+
+at::Tensor stack(RowStatistics& statistics, const std::vector<Statistic>& which, const AttentionProblem& problem,
+                 at::ScalarType type) {
+  const Shape& q = problem.query.shape;
+  at::Tensor out = at::empty({static_cast<std::int64_t>(which.size()), q[0], q[1], q[2]}, type);
+  for (std::size_t s = 0; s < which.size(); ++s)
+    out.select(0, static_cast<std::int64_t>(s)).copy_(to_torch(std::move(statistics[which[s]])));
+  return out;
+}
+
+Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                    const std::optional<at::Tensor>& value, at::TensorList terms) {
+  return with_python_errors([&] {
+    const OnTorchThreads on(text, query, key, value, terms);
+    const AttentionProblem& problem = on.problem;
+    AttentionResult result = value ? isentropic::attention(problem) : isentropic::attention_statistics(problem);
+    const StatisticsLayout layout(problem);
+    const at::ScalarType real = scalar_type(statistics_type(problem));
+    at::Tensor rows = pack_rows(problem, result);
+    at::Tensor selected = result.selected.present() ? to_torch(std::move(result.selected)) : at::empty({0}, at::kLong);
+    at::Tensor output = value ? to_torch(std::move(result.output)) : at::empty({0}, query.options());
+    return Forward(std::move(output), stack(result.statistics, layout.differentiable, problem, real),
+                   stack(result.statistics, layout.measured, problem, real),
+                   stack(result.statistics, layout.counted, problem, at::kLong), std::move(rows), std::move(selected));
+  });
+}
+
+Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                      const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                      const at::Tensor& rows, const at::Tensor& selected,
+                      const std::optional<at::Tensor>& output_gradient,
+                      const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
+  return with_python_errors([&] {
+    const OnTorchThreads on(text, query, key, value, terms);
+    const AttentionProblem& problem = on.problem;
+    const AttentionResult result = unpack_rows(problem, rows, output, selected);
+    const Upstream upstream(problem, result, output_gradient, statistics_gradient);
+    AttentionGradients found = isentropic::attention_backward(
+        problem, result, upstream.views(), bias_gradient ? BiasGradient::compute : BiasGradient::skip);
+    const auto or_zeros = [&](Tensor& gradient, const std::optional<at::Tensor>& of) {
+      if (!of) return at::empty({0}, query.options());
+      return gradient.present() ? to_torch(std::move(gradient)) : at::zeros_like(*of);
+    };
+    at::Tensor sink = to_torch(std::move(found.sink));
+    if (problem.sink) sink = sink + upstream.sink_share().to(sink.scalar_type());
+    std::vector<at::Tensor> parameters;
+    for (Tensor& parameter : found.scale_parameters) parameters.push_back(to_torch(std::move(parameter)));
+    at::Tensor scale = problem.scale.law() == Scale::Law::per_row ? to_torch(std::move(found.lambda))
+                       : parameters.empty()                        ? at::empty({0}, at::kFloat)
+                                                                   : at::stack(parameters);
+    return Backward(or_zeros(found.query, query), or_zeros(found.key, key), or_zeros(found.value, value),
+                    to_torch(std::move(found.bias)), std::move(sink), std::move(scale));
+  });
+}
+
+// Weights [batch, heads, rows, n_k] of some rows, before dropout; no gradient.
+at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
+                       at::IntArrayRef rows) {
+  return with_python_errors([&] {
+    const OnTorchThreads on(text, query, key, std::nullopt, terms);
+    return to_torch(isentropic::attention_weights(on.problem, rows.vec()));
+  });
+}
+
+// Column sums [batch, heads, n_k]; no gradient.
+at::Tensor key_mass_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
+                        const at::Tensor& rows, const at::Tensor& selected) {
+  return with_python_errors([&] {
+    const OnTorchThreads on(text, query, key, std::nullopt, terms);
+    return to_torch(isentropic::attention_key_mass(
+        on.problem, unpack_rows(on.problem, rows, at::empty({0}, query.options()), selected)));
+  });
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(isentropic, CPU, library) {
+  library.impl("attention", forward_cpu);
+  library.impl("attention_backward", backward_cpu);
+  library.impl("attention_weights", weights_cpu);
+  library.impl("attention_key_mass", key_mass_cpu);
+}
+
+}  // namespace isentropic::pytorch

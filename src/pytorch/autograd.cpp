@@ -1,0 +1,105 @@
+// Gradients of the operators.
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "pytorch/attention.hpp"
+#include "pytorch/description.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::Variable;
+using torch::autograd::variable_list;
+
+// A parameter may be one number for all heads, or repeat along axes: what they contribute is summed.
+at::Tensor for_parameter(const at::Tensor& gradient, const at::Tensor& parameter) {
+  return at::sum_to(gradient, parameter.sym_sizes()).to(parameter.options());
+}
+
+class Attention : public torch::autograd::Function<Attention> {
+ public:
+  static variable_list forward(AutogradContext* context, const std::string& problem, const at::Tensor& query,
+                               const at::Tensor& key, const std::optional<at::Tensor>& value,
+                               at::TensorList terms) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    auto [output, statistics, measures, counts, rows, selected] =
+        attention_forward(problem, query, key, value, terms);
+    variable_list saved = {query, key, value.value_or(at::Tensor()), output, rows, selected};
+    saved.insert(saved.end(), terms.begin(), terms.end());
+    context->save_for_backward(saved);
+    context->saved_data["problem"] = problem;
+    context->mark_non_differentiable({measures, counts, rows, selected});
+    context->set_materialize_grads(false);
+    return {output, statistics, measures, counts, rows, selected};
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &query = saved[0], &key = saved[1], &output = saved[3], &rows = saved[4], &selected = saved[5];
+    const std::optional<at::Tensor> value = saved[2].defined() ? std::optional(saved[2]) : std::nullopt;
+    const variable_list terms(saved.begin() + 6, saved.end());
+    const std::string problem = context->saved_data["problem"].toStringRef();
+    constexpr std::size_t kFirstTerm = 4;  // arguments of forward: problem, query, key, value, terms...
+    variable_list out(kFirstTerm + terms.size());
+    const auto given = [](const at::Tensor& tensor) {
+      return tensor.defined() ? std::optional(tensor) : std::nullopt;
+    };
+    if (!gradients[0].defined() && !gradients[1].defined()) return out;
+    const Description description(problem, {}, {}, {}, terms, Values::absent);
+    const Terms& named = description.terms;
+    const auto wanted = [&](std::optional<std::size_t> place) {
+      const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted there
+      return place && context->needs_input_grad(tensors_before + *place);
+    };
+    const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale] =
+        attention_backward(problem, query, key, value, terms, output, rows, selected, given(gradients[0]),
+                           given(gradients[1]), wanted(named.place("bias")));
+    out[1] = query_gradient;
+    out[2] = key_gradient;
+    if (value) out[3] = value_gradient;
+    const auto set = [&](std::size_t place, const at::Tensor& gradient) { out[kFirstTerm + place] = gradient; };
+    for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink)})
+      if (const auto place = named.place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
+    for (std::size_t i = 0; i < named.scale_places().size(); ++i) {
+      const std::size_t place = named.scale_places()[i];
+      if (!wanted(place)) continue;
+      const at::Tensor gradient = description.per_row ? scale : scale.select(0, description.scale_parameters[i]);
+      set(place, for_parameter(gradient, terms[place]));
+    }
+    return out;
+  }
+};
+
+Forward forward_autograd(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                         const std::optional<at::Tensor>& value, at::TensorList terms) {
+  const variable_list out = Attention::apply(std::string(problem), query, key, value, terms);
+  return {out[0], out[1], out[2], out[3], out[4], out[5]};
+}
+
+// Reached with gradients switched on only when somebody wants the gradient of a gradient.
+Backward backward_autograd(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                           const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                           const at::Tensor& rows, const at::Tensor& selected,
+                           const std::optional<at::Tensor>& output_gradient,
+                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
+  bool any = query.requires_grad() || key.requires_grad() || (value && value->requires_grad()) ||
+             (output_gradient && output_gradient->requires_grad()) ||
+             (statistics_gradient && statistics_gradient->requires_grad());
+  for (const at::Tensor& term : terms) any = any || term.requires_grad();
+  TORCH_CHECK_NOT_IMPLEMENTED(!(any && at::GradMode::is_enabled()),
+                              "isentropic attention has no second derivative: its backward pass cannot be "
+                              "differentiated (create_graph=True). Use torch's attention where you need one.");
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return attention_backward(problem, query, key, value, terms, output, rows, selected, output_gradient,
+                            statistics_gradient, bias_gradient);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_IMPL(isentropic, Autograd, library) {
+  library.impl("attention", forward_autograd);
+  library.impl("attention_backward", backward_autograd);
+}
+
+}  // namespace isentropic::pytorch

@@ -1,0 +1,160 @@
+// The operators' schemas, and what is the same on every device: shapes, autocast.
+#include <ATen/autocast_mode.h>
+#include <torch/library.h>
+
+#include "attention/dims.hpp"
+#include "pytorch/attention.hpp"
+#include "pytorch/description.hpp"
+#include "pytorch/errors.hpp"
+#include "pytorch/row_state.hpp"
+
+namespace isentropic::pytorch {
+
+TORCH_LIBRARY(isentropic, library) {
+  library.def(
+      "attention(str problem, Tensor query, Tensor key, Tensor? value, Tensor[] terms)"
+      " -> (Tensor output, Tensor statistics, Tensor measures, Tensor counts, Tensor rows, Tensor selected)");
+  library.def(
+      "attention_backward(str problem, Tensor query, Tensor key, Tensor? value, Tensor[] terms, Tensor output,"
+      " Tensor rows, Tensor selected, Tensor? output_gradient, Tensor? statistics_gradient, bool bias_gradient)"
+      " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sink, Tensor scale)");
+  library.def("attention_weights(str problem, Tensor query, Tensor key, Tensor[] terms, int[] rows) -> Tensor");
+  library.def(
+      "attention_key_mass(str problem, Tensor query, Tensor key, Tensor[] terms, Tensor rows, Tensor selected)"
+      " -> Tensor");
+  library.def("attention_layout(str problem) -> (str[], str[], str[])");
+}
+
+namespace {
+
+using Names = std::vector<std::string>;
+
+// The names of statistics, measures and counts that attention returns, in their order.
+std::tuple<Names, Names, Names> layout(c10::string_view text) {
+  return with_python_errors([&] {
+    const StatisticsLayout found(Description(text, {}, {}, {}, {}, Values::absent).problem);
+    const auto names = [](const std::vector<Statistic>& statistics) {
+      Names out;
+      for (Statistic statistic : statistics) out.emplace_back(name(statistic));
+      return out;
+    };
+    return std::tuple(names(found.differentiable), names(found.measured), names(found.counted));
+  });
+}
+
+at::ScalarType statistics_type_of(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                     const std::optional<at::Tensor>& value, at::TensorList terms) {
+  return with_python_errors([&] {
+    TORCH_CHECK_VALUE(query.dim() == 4 && key.dim() == 4 && (!value || value->dim() == 4),
+                      "query, key or value has no four axes; expected [batch, heads, n, d]");
+    const Description description(text, query, key, value, terms, Values::absent);
+    const AttentionProblem& problem = description.problem;
+    const StatisticsLayout found(problem);
+    const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
+    const at::TensorOptions options = query.options();
+    const auto stacked = [&](std::size_t count, at::ScalarType type) {
+      return at::empty_symint({static_cast<std::int64_t>(count), batch, heads, n_q}, options.dtype(type));
+    };
+    at::Tensor output = value ? at::empty_symint({batch, heads, n_q, value->sym_size(3)}, options)
+                              : at::empty({0}, options);
+    at::Tensor selected = at::empty({0}, options.dtype(at::kLong));
+    if (problem.map.kind() == ScoreMap::Kind::top_k)
+      selected = at::empty_symint({batch, heads, n_q, key.sym_size(2).min(problem.map.keys())}, options.dtype(at::kLong));
+    return Forward(std::move(output), stacked(found.differentiable.size(), statistics_type_of(query)),
+                   stacked(found.measured.size(), statistics_type_of(query)), stacked(found.counted.size(), at::kLong),
+                   at::empty_symint({batch, heads, n_q, kRowState}, options.dtype(at::kDouble)), std::move(selected));
+  });
+}
+
+Backward backward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                       const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor&,
+                       const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                       const std::optional<at::Tensor>&, bool bias_gradient) {
+  return with_python_errors([&] {
+    const Description description(text, query, key, value, terms, Values::absent);
+    const at::TensorOptions real = query.options().dtype(statistics_type_of(query));
+    const auto like = [&](const at::Tensor& tensor) { return at::empty_symint(tensor.sym_sizes(), query.options()); };
+    const at::Tensor* bias = description.terms.find("bias");
+    const at::Tensor* sink = description.terms.find("sink");
+    const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
+    const int parameters = description.problem.scale.learnable();
+    at::Tensor scale = at::empty({0}, query.options().dtype(at::kFloat));
+    if (description.per_row)
+      scale = at::empty_symint({batch, heads, n_q}, real);
+    else if (parameters > 0)
+      scale = at::empty_symint({parameters, heads}, real);
+    at::Tensor bias_out = at::empty({0}, query.options().dtype(at::kFloat));
+    if (bias && bias_gradient)
+      bias_out = description.alibi ? at::empty_symint({heads}, real) : at::empty_symint(bias->sym_sizes(), real);
+    return Backward(like(query), like(key), value ? like(*value) : at::empty({0}, query.options()),
+                    std::move(bias_out),
+                    sink ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)),
+                    std::move(scale));
+  });
+}
+
+at::Tensor weights_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
+                        at::IntArrayRef rows) {
+  return at::empty_symint({query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2)},
+                          query.options().dtype(statistics_type_of(query)));
+}
+
+at::Tensor key_mass_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
+                         const at::Tensor&, const at::Tensor&) {
+  return at::empty_symint({query.sym_size(0), query.sym_size(1), key.sym_size(2)},
+                          query.options().dtype(statistics_type_of(query)));
+}
+
+// Under autocast query, key and value take the region's type; statistics stay float32 as always.
+template <c10::DispatchKey key_of_mode, c10::DeviceType device>
+Forward forward_autocast(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                         const std::optional<at::Tensor>& value, at::TensorList terms) {
+  const c10::impl::ExcludeDispatchKeyGuard without(key_of_mode);
+  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
+  const auto cast = [&](const at::Tensor& tensor) { return at::autocast::cached_cast(type, tensor, device); };
+  return attention_forward(text, cast(query), cast(key), value ? std::optional(cast(*value)) : std::nullopt, terms);
+}
+
+}  // namespace
+
+Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                          const std::optional<at::Tensor>& value, at::TensorList terms) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::attention", "")
+                                    .typed<decltype(attention_forward)>();
+  return operation.call(problem, query, key, value, terms);
+}
+
+Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                            const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                            const at::Tensor& rows, const at::Tensor& selected,
+                            const std::optional<at::Tensor>& output_gradient,
+                            const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::attention_backward", "")
+                                    .typed<decltype(attention_backward)>();
+  return operation.call(problem, query, key, value, terms, output, rows, selected, output_gradient,
+                        statistics_gradient, bias_gradient);
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) { library.impl("attention_layout", layout); }
+
+TORCH_LIBRARY_IMPL(isentropic, Meta, library) {
+  library.impl("attention", forward_meta);
+  library.impl("attention_backward", backward_meta);
+  library.impl("attention_weights", weights_meta);
+  library.impl("attention_key_mass", key_mass_meta);
+}
+
+TORCH_LIBRARY_IMPL(isentropic, AutocastCPU, library) {
+  library.impl("attention", forward_autocast<c10::DispatchKey::AutocastCPU, c10::kCPU>);
+}
+TORCH_LIBRARY_IMPL(isentropic, AutocastCUDA, library) {
+  library.impl("attention", forward_autocast<c10::DispatchKey::Autocast, c10::kCUDA>);
+}
+
+}  // namespace isentropic::pytorch

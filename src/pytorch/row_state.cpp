@@ -1,0 +1,62 @@
+#include "pytorch/row_state.hpp"
+
+#include <cstring>
+
+#include "attention/statistics_sheet.hpp"
+#include "attention/validate.hpp"
+#include "pytorch/tensors.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+Tensor copy_of(const at::Tensor& tensor) {
+  const at::Tensor source = tensor.contiguous();
+  Tensor out(type_of(source, "saved tensor"), source.sizes().vec());
+  std::memcpy(const_cast<void*>(out.view().data), source.const_data_ptr(), source.nbytes());
+  return out;
+}
+
+}  // namespace
+
+at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result) {
+  const Shape& q = problem.query.shape;
+  at::Tensor rows = at::zeros({q[0], q[1], q[2], kRowState}, at::kDouble);
+  double* out = rows.mutable_data_ptr<double>();
+  for (std::size_t row = 0; row < result.scales.lambda.size(); ++row, out += kRowState) {
+    if (!result.records.empty()) {
+      const SoftmaxRecord<double>& x = result.records[row];
+      const double record[] = {x.m,        x.sums.z, x.sums.u, x.sums.w, x.sums.c, static_cast<double>(x.k),
+                               static_cast<double>(x.a)};
+      std::copy(std::begin(record), std::end(record), out);
+    }
+    out[7] = result.scales.lambda[row];
+    out[8] = result.scales.visible.empty() ? -1.0 : static_cast<double>(result.scales.visible[row]);
+    out[9] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);
+  }
+  return rows;
+}
+
+AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& output,
+                            const at::Tensor& selected) {
+  const at::Tensor packed = rows.contiguous();
+  const double* in = packed.const_data_ptr<double>();
+  const auto count = static_cast<std::size_t>(packed.numel() / kRowState);
+  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::wanted_entropy;
+  AttentionResult result;
+  for (std::size_t row = 0; row < count; ++row, in += kRowState) {
+    if (problem.map.is_softmax())
+      result.records.push_back({in[0],
+                                {in[1], in[2], in[3], in[4]},
+                                static_cast<std::int64_t>(in[5]),
+                                static_cast<std::int64_t>(in[6])});
+    result.scales.lambda.push_back(in[7]);
+    if (counted) result.scales.visible.push_back(static_cast<std::int64_t>(in[8]));
+    if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[9]));
+  }
+  result.moments = moments_for(available_statistics(problem));
+  if (output.numel() > 0) result.output = copy_of(output);
+  if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = copy_of(selected);
+  return result;
+}
+
+}  // namespace isentropic::pytorch

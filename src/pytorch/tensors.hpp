@@ -1,0 +1,24 @@
+// PyTorch's tensors as the library's views, and the library's tensors as PyTorch's; nothing is copied.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "isentropic/tensor.hpp"
+
+namespace isentropic::pytorch {
+
+// TypeError for a type the library does not have.
+DType type_of(const at::Tensor& tensor, const char* argument);
+
+// A view of a CPU tensor whose last axis is contiguous.
+View view_of(const at::Tensor& tensor, const char* argument);
+
+// The same tensor with its last axis contiguous.
+at::Tensor with_contiguous_rows(const at::Tensor& tensor);
+
+at::ScalarType scalar_type(DType type);
+
+// Takes the memory over. An absent tensor becomes an empty one of type float32.
+at::Tensor to_torch(Tensor&& tensor);
+
+}  // namespace isentropic::pytorch

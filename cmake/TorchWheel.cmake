@@ -24,6 +24,7 @@ print(torch.__version__, ';'.join(include_paths()), library_paths()[0], int(torc
     message(FATAL_ERROR "PyTorch ${version} is too old: 2.8 or newer is needed")
   endif()
   message(STATUS "PyTorch ${version} in ${libraries}")
+  set_property(GLOBAL PROPERTY ISENTROPIC_TORCH_VERSION ${version})
   add_library(torch_wheel INTERFACE)
   target_include_directories(torch_wheel SYSTEM INTERFACE ${includes})
   target_compile_definitions(torch_wheel INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi})

@@ -1,0 +1,269 @@
+"""An attention problem as the operators take it: a JSON text and tensors (src/pytorch/description.hpp)."""
+
+from __future__ import annotations
+
+import json
+
+import torch
+from torch import Tensor
+
+from .maps import ScoreMap
+from .scales import Scale
+
+_TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+
+
+@torch.compiler.assume_constant_result
+def _to_text(items):
+    return json.dumps(dict(items))
+
+
+@torch.compiler.assume_constant_result
+def _layout(text: str):
+    return torch.ops.isentropic.attention_layout(text)
+
+
+def _require(condition: bool, message: str) -> None:
+    if not condition:
+        raise ValueError(message)
+
+
+def _integers(values, name: str) -> Tensor:
+    tensor = values if isinstance(values, Tensor) else torch.tensor(list(values), dtype=torch.int64)
+    if tensor.is_floating_point():
+        raise TypeError(f"{name} has type {tensor.dtype}; expected integers")
+    return tensor
+
+
+class Problem:
+    """Checks and translates the arguments of :func:`isentropic.attention`, which explains them."""
+
+    def __init__(
+        self, query, key, value, *, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
+        causal=None, window=None, prefix=None, strided=None, block_sparse=None, key_lengths=None, documents=None,
+        segments=None, others=False, map=None, bias=None, alibi_slopes=None, relative_bias=None, soft_cap=None,
+        sink=None, statistics=None, groups=None, seed=None,
+    ):  # fmt: skip
+        self._items: list[tuple[str, object]] = []
+        self._names: list[str] = []
+        self._terms: list[Tensor] = []
+        self._set_tensors(query, key, value, enable_gqa)
+        self._set_causal(is_causal, causal, attn_mask)
+        self._set_mask(window, prefix, strided, block_sparse, key_lengths, documents, segments, others)
+        self._set_bias(attn_mask, bias, alibi_slopes, relative_bias)
+        self._set_scale(Scale.named(scale))
+        self._set_map(ScoreMap.named(map), dropout_p, seed)
+        if soft_cap is not None:
+            self._items.append(("soft_cap", float(soft_cap)))
+        if sink is not None:
+            self._add("sink", sink)
+        self._set_statistics(statistics, groups)
+
+    # ---- passes ----
+
+    def run(self):
+        """(output, Aux); output is None without a value."""
+        from .attention import Aux
+
+        text = self._text()
+        output, statistics, measures, counts, rows, _ = torch.ops.isentropic.attention(
+            text, self.query, self.key, self.value, self._terms
+        )
+        names = _layout(text)
+        found = {}
+        for stack, group in zip((statistics, measures, counts), names):
+            for i, name in enumerate(group):
+                found[name] = stack[i].reshape(self.row_shape)
+        rows = rows.reshape(*self.row_shape, -1)
+        aux = Aux(found, rows[..., 7], rows[..., 9].to(torch.int64))
+        if self.value is None:
+            return None, aux
+        return output.reshape(*self.row_shape, self.value.shape[-1]), aux
+
+    def weights(self, rows):
+        found = torch.ops.isentropic.attention_weights(
+            self._text(), self.query.detach(), self.key.detach(), self._detached_terms(), [int(row) for row in rows]
+        )
+        return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
+
+    def key_mass(self):
+        with torch.no_grad():
+            if not self._has_statistics:
+                self._items.append(("statistics", ["log_partition" if self._is_softmax else "visible"]))
+            text = self._text()
+            _, _, _, _, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
+            found = torch.ops.isentropic.attention_key_mass(text, self.query, self.key, self._terms, rows, selected)
+        return found.reshape(*self.row_shape[:-1], found.shape[-1])
+
+    # ---- translation ----
+
+    def _text(self) -> str:
+        return _to_text((*self._items, ("terms", tuple(self._names))))
+
+    def _add(self, name: str, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+        self._names.append(name)
+        self._terms.append(tensor)
+
+    def _detached_terms(self):
+        return [term.detach() for term in self._terms]
+
+    def _set_tensors(self, query, key, value, enable_gqa) -> None:
+        for name, tensor in (("query", query), ("key", key), ("value", value)):
+            if tensor is None and name == "value":
+                continue
+            if not isinstance(tensor, Tensor):
+                raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+            if tensor.dtype not in _TYPES:
+                raise TypeError(f"{name} has type {tensor.dtype}; expected float32, bfloat16, float16 or float64")
+            _require(tensor.dim() >= 2, f"{name} has shape {list(tensor.shape)}; expected [..., heads, n, d]")
+            _require(
+                tensor.device == query.device, f"{name} is on {tensor.device}; expected {query.device}, as the query"
+            )
+        self.row_shape = query.shape[:-1]
+        leading = query.shape[:-3]
+        self.query = self._four_axes(query, leading)
+        self.key = self._four_axes(key, leading)
+        self.value = None if value is None else self._four_axes(value, leading)
+        heads, kv_heads = self.query.shape[1], self.key.shape[1]
+        _require(
+            heads == kv_heads or enable_gqa,
+            f"key has {kv_heads} heads and query {heads}; expected as many, or enable_gqa=True",
+        )
+
+    @staticmethod
+    def _four_axes(tensor: Tensor, leading) -> Tensor:
+        while tensor.dim() < 3:
+            tensor = tensor.unsqueeze(0)
+        if tensor.shape[:-3] != leading:
+            tensor = tensor.expand(*leading, *tensor.shape[-3:])
+        return tensor.reshape(-1, *tensor.shape[-3:])
+
+    def _set_causal(self, is_causal, causal, attn_mask) -> None:
+        _require(
+            causal in (None, False, True, "start", "end"), f"causal is {causal!r}; expected True, 'start' or 'end'"
+        )
+        _require(not (is_causal and causal), "is_causal and causal are both given; expected one of them")
+        _require(
+            not (is_causal and attn_mask is not None),
+            "is_causal is given with attn_mask; expected one of them (causal='start' goes with a mask)",
+        )
+        if is_causal or causal:
+            self._items.append(("causal", True))
+        if causal == "end":
+            self._items.append(("align", "end"))
+
+    def _set_mask(self, window, prefix, strided, block_sparse, key_lengths, documents, segments, others) -> None:
+        if window is not None:
+            left, right = (window, 0) if isinstance(window, int) else window
+            self._items.append(("window", (int(left), int(right))))
+        for name, number in (("prefix", prefix), ("segments", segments)):
+            if number is not None:
+                self._items.append((name, int(number)))
+        if strided is not None:
+            self._items.append(("strided", (int(strided[0]), int(strided[1]))))
+        if others:
+            self._items.append(("others", True))
+        if block_sparse is not None:
+            layout, block_q, block_k = block_sparse
+            while layout.dim() < 4:
+                layout = layout.unsqueeze(0)
+            self._items.append(("block", (int(block_q), int(block_k))))
+            self._add("layout", layout)
+        if key_lengths is not None:
+            self._add("key_lengths", _integers(key_lengths, "key_lengths").reshape(-1))
+        if documents is not None:
+            pair = isinstance(documents, tuple) and len(documents) == 2 and isinstance(documents[0], Tensor)
+            queries, keys = documents if pair else (documents, documents)
+            self._add("query_offsets", _integers(queries, "documents"))
+            self._add("key_offsets", _integers(keys, "documents"))
+
+    # An additive mask is a bias: -inf and the type's lowest value hide a key there too, and it may have a gradient.
+    def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
+        additive = attn_mask is not None and attn_mask.is_floating_point()
+        if attn_mask is not None and not additive:
+            if attn_mask.dtype != torch.bool:
+                raise TypeError(f"attn_mask has type {attn_mask.dtype}; expected bool or a floating type")
+            self._add("mask", self._over_scores(attn_mask, "attn_mask"))
+        kinds = (("dense", bias), ("alibi", alibi_slopes), ("relative", relative_bias))
+        given = [(kind, tensor) for kind, tensor in kinds if tensor is not None]
+        _require(len(given) <= 1, "more than one of bias, alibi_slopes and relative_bias is given; expected one")
+        if given and given[0][0] == "dense":
+            given = [("dense", self._over_scores(bias, "bias"))]
+        if additive:
+            mask = self._over_scores(attn_mask, "attn_mask")
+            if not given:
+                given = [("dense", mask)]
+            elif given[0][0] == "dense":
+                given = [("dense", given[0][1] + mask)]
+            else:
+                _require(not attn_mask.requires_grad, "attn_mask requires a gradient next to another bias; add them up")
+                self._add("mask", mask)
+        if given:
+            self._items.append(("bias", given[0][0]))
+            self._add("bias", given[0][1])
+
+    def _over_scores(self, tensor: Tensor, name: str) -> Tensor:
+        """[batch or 1, heads or 1, n_q or 1, n_k]."""
+        n_q, n_k = self.query.shape[2], self.key.shape[2]
+        leading = self.row_shape[:-2]
+        while tensor.dim() < 2:
+            tensor = tensor.unsqueeze(0)
+        fits = tensor.shape[-1] in (1, n_k) and tensor.shape[-2] in (1, n_q)
+        _require(fits, f"{name} has shape {list(tensor.shape)}; expected the last axes to be [{n_q}, {n_k}]")
+        tensor = tensor.expand(*tensor.shape[:-1], n_k)
+        while tensor.dim() < 4:
+            tensor = tensor.unsqueeze(0)
+        if tensor.dim() == 4 and len(leading) <= 1:
+            return tensor
+        if all(size == 1 for size in tensor.shape[:-3]):
+            return tensor.reshape(1, *tensor.shape[-3:])
+        return tensor.expand(*leading, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:])
+
+    def _set_scale(self, scale: Scale) -> None:
+        parameters: list[object] = []
+        for parameter in scale.parameters:
+            if isinstance(parameter, Tensor):
+                rows = scale.law == "per_row"
+                if rows:
+                    while parameter.dim() < 3:
+                        parameter = parameter.unsqueeze(0)
+                    parameter = parameter.reshape(-1, *parameter.shape[-2:])
+                self._add("scale", parameter)
+                parameters.append("tensor")
+            elif isinstance(parameter, (int, float)):
+                parameters.append((float(parameter),))
+            else:
+                parameters.append(tuple(float(number) for number in parameter))
+        description = {"law": scale.law, "gradient": scale.gradient}
+        if scale.law != "per_row":
+            description["parameters"] = parameters
+        if scale.length:
+            description["length"] = int(scale.length)
+        if scale.numbers:
+            description["numbers"] = tuple(float(number) for number in scale.numbers)
+        self._items.append(("scale", description))
+        self._needs_variance = scale.gradient == "implicit"
+
+    def _set_map(self, map: ScoreMap, dropout_p: float, seed) -> None:
+        self._items.append(("map", {"name": map.name, **dict(map.options)}))
+        self._is_softmax = map.name in ("softmax", "gumbel", "top_k", "hard")
+        _require(0.0 <= dropout_p < 1.0, f"dropout_p is {dropout_p}; expected a probability in [0, 1)")
+        if dropout_p > 0.0:
+            self._items.append(("dropout", float(dropout_p)))
+        if dropout_p > 0.0 or map.is_random:
+            drawn = torch.randint(2**62, (1,)) if seed is None else torch.tensor([int(seed)])
+            self._add("seed", drawn)
+
+    def _set_statistics(self, statistics, groups) -> None:
+        if isinstance(statistics, str) and statistics != "all":
+            statistics = (statistics,)
+        names = "all" if statistics == "all" else tuple(statistics or ())
+        if self._needs_variance and names != "all" and "score_variance" not in names:
+            names = (*names, "score_variance")
+        self._has_statistics = bool(names)
+        if names:
+            self._items.append(("statistics", names))
+        if groups is not None:
+            self._items.append(("groups", (int(groups[0]), int(groups[1]))))

@@ -1,0 +1,149 @@
+"""Exact attention that returns, with the output, the information of every row."""
+
+from __future__ import annotations
+
+from typing import Iterable, Optional, Sequence, Union
+
+import torch
+from torch import Tensor
+
+from ._problem import Problem
+from .maps import ScoreMap
+from .scales import Scale
+
+
+class Aux:
+    """What attention found out about its rows: one attribute for each statistic, ``[..., heads, n_q]``.
+
+    With gradients (softmax maps): ``log_partition``, ``entropy``, ``mean_score``, ``score_variance``, ``collision``,
+    ``normalised_entropy``, ``effective_keys``, ``participation``, ``sparsity``, ``sink_mass``. Without: ``max_score``,
+    ``peak``, ``visible``, ``argmax`` and, when ``groups`` are given, ``first_mass``, ``recent_mass``,
+    ``entropy_without_first``, ``mean_distance``. Entropies are in nats.
+
+    ``row_scale`` is the scale every row was given. ``status`` says of a wanted entropy: 0 solved, 1 above reach
+    (uniform), 2 below reach, 3 not converged.
+    """
+
+    def __init__(self, statistics: dict[str, Tensor], row_scale: Tensor, status: Tensor):
+        self._statistics = statistics
+        self.row_scale = row_scale
+        self.status = status
+
+    def __getattr__(self, name: str) -> Tensor:
+        statistics = self.__dict__.get("_statistics", {})
+        if name in statistics:
+            return statistics[name]
+        raise AttributeError(f"statistic '{name}' was not asked for; there are {', '.join(statistics) or 'none'}")
+
+    def __dir__(self):
+        return [*super().__dir__(), *self._statistics]
+
+    def as_dict(self) -> dict[str, Tensor]:
+        """The statistics by name."""
+        return dict(self._statistics)
+
+    def __repr__(self) -> str:
+        return f"Aux({', '.join(self._statistics)})"
+
+
+def attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attn_mask: Optional[Tensor] = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: Union[None, float, str, Tensor, Scale] = None,
+    enable_gqa: bool = False,
+    *,
+    causal: Union[None, bool, str] = None,
+    window: Union[None, int, tuple[int, int]] = None,
+    prefix: Optional[int] = None,
+    strided: Optional[tuple[int, int]] = None,
+    block_sparse: Optional[tuple[Tensor, int, int]] = None,
+    key_lengths: Union[None, Tensor, Sequence[int]] = None,
+    documents: Union[None, Tensor, Sequence[int], tuple[Tensor, Tensor]] = None,
+    segments: Optional[int] = None,
+    others: bool = False,
+    map: Union[None, str, ScoreMap] = None,
+    bias: Optional[Tensor] = None,
+    alibi_slopes: Optional[Tensor] = None,
+    relative_bias: Optional[Tensor] = None,
+    soft_cap: Optional[float] = None,
+    sink: Optional[Tensor] = None,
+    statistics: Union[None, str, Iterable[str]] = None,
+    groups: Optional[tuple[int, int]] = None,
+    seed: Optional[int] = None,
+    return_aux: bool = False,
+):
+    """Attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
+
+    Memory is linear in the length: no ``[n_q, n_k]`` matrix is formed, forward or backward. float32, bfloat16, float16
+    and float64; statistics are float32 (float64 for float64). A row that sees no key gives 0, not NaN.
+
+    Args:
+        query: ``[..., heads, n_q, d]``.
+        key: ``[..., kv_heads, n_k, d]``.
+        value: ``[..., kv_heads, n_k, d_v]``.
+        attn_mask: boolean (True: may look) or additive, broadcast to ``[..., heads, n_q, n_k]``. An additive mask that
+            requires a gradient gets one.
+        dropout_p: probability with which a weight is dropped. Statistics describe the weights before dropout.
+        is_causal: query i sees the keys up to i, counted from the start (as in PyTorch).
+        scale: None (1 / sqrt d), a number, the name of a law, a tensor (constant, learnable) or a :class:`Scale`.
+        enable_gqa: allows fewer key and value heads than query heads.
+        causal: True or "start" as ``is_causal``; "end": the last query sits at the last key (decoding with a cache).
+        window: w or (left, right): keys ``p - left < j <= p + right`` of the query's position p.
+        prefix: the first keys, which every row sees whatever ``causal`` and ``window`` say.
+        strided: (stride, local): keys nearer than ``local``, and every ``stride``-th.
+        block_sparse: (layout, block_q, block_k), layout boolean ``[batch or 1, heads or 1, q blocks, k blocks]``.
+        key_lengths: valid keys of each batch entry, ``[batch]``.
+        documents: offsets of packed documents ``[documents + 1]`` (or ``[batch, documents + 1]``), or a pair of them
+            for queries and keys.
+        segments: attention inside segments of that many positions.
+        others: every key but the query's own.
+        map: softmax, or another :class:`ScoreMap`, by name or with its options.
+        bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k]``; gets a gradient.
+        alibi_slopes: ``[heads]``; adds ``-slope |p - j|``; gets a gradient.
+        relative_bias: table ``[heads or 1, 2 r + 1]`` of the distance ``p - j`` clamped to r; gets a gradient.
+        soft_cap: scores become ``cap tanh(score / cap)`` before the bias.
+        sink: ``[heads]`` logits that join the normaliser and take probability; get a gradient.
+        statistics: names, or "all" (the default with ``return_aux``).
+        groups: (first, recent): also the statistics of the first and the last keys.
+        seed: of dropout and Gumbel noise; drawn from PyTorch's generator when absent.
+        return_aux: return ``(output, aux)`` with an :class:`Aux`.
+
+    Returns:
+        ``[..., heads, n_q, d_v]``, or a pair of it and an :class:`Aux`.
+    """
+    if statistics is None and return_aux:
+        statistics = "all"
+    problem = Problem(
+        query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale,
+        enable_gqa=enable_gqa, causal=causal, window=window, prefix=prefix, strided=strided, block_sparse=block_sparse,
+        key_lengths=key_lengths, documents=documents, segments=segments, others=others, map=map, bias=bias,
+        alibi_slopes=alibi_slopes, relative_bias=relative_bias, soft_cap=soft_cap, sink=sink, statistics=statistics,
+        groups=groups, seed=seed,
+    )  # fmt: skip
+    output, aux = problem.run()
+    return (output, aux) if return_aux else output
+
+
+def attention_statistics(query: Tensor, key: Tensor, *, statistics: Union[str, Iterable[str]] = "all", **options) -> Aux:
+    """The statistics alone: no value is read and no output formed. Options as of :func:`attention`."""
+    return Problem(query, key, None, statistics=statistics, **options).run()[1]
+
+
+def attention_weights(query: Tensor, key: Tensor, rows: Sequence[int], **options) -> Tensor:
+    """The exact weights of some rows, ``[..., heads, len(rows), n_k]``, before dropout; without gradient.
+
+    Options as of :func:`attention`.
+    """
+    return Problem(query, key, None, **options).weights(rows)
+
+
+def key_mass(query: Tensor, key: Tensor, **options) -> Tensor:
+    """What every key receives in all, ``[..., heads, n_k]``: the weights summed over queries; without gradient.
+
+    Options as of :func:`attention`.
+    """
+    return Problem(query, key, None, **options).key_mass()

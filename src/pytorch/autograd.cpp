@@ -4,6 +4,7 @@
 
 #include "pytorch/attention.hpp"
 #include "pytorch/description.hpp"
+#include "pytorch/errors.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -77,19 +78,16 @@ Forward forward_autograd(c10::string_view problem, const at::Tensor& query, cons
   return {out[0], out[1], out[2], out[3], out[4], out[5]};
 }
 
-// Reached with gradients switched on only when somebody wants the gradient of a gradient.
 Backward backward_autograd(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                            const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
                            const at::Tensor& rows, const at::Tensor& selected,
                            const std::optional<at::Tensor>& output_gradient,
                            const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
-  bool any = query.requires_grad() || key.requires_grad() || (value && value->requires_grad()) ||
-             (output_gradient && output_gradient->requires_grad()) ||
-             (statistics_gradient && statistics_gradient->requires_grad());
-  for (const at::Tensor& term : terms) any = any || term.requires_grad();
-  TORCH_CHECK_NOT_IMPLEMENTED(!(any && at::GradMode::is_enabled()),
-                              "isentropic attention has no second derivative: its backward pass cannot be "
-                              "differentiated (create_graph=True). Use torch's attention where you need one.");
+  std::vector<at::Tensor> inputs = terms.vec();
+  for (const at::Tensor& tensor : {query, key, value.value_or(at::Tensor()), output_gradient.value_or(at::Tensor()),
+                                   statistics_gradient.value_or(at::Tensor())})
+    inputs.push_back(tensor);
+  refuse_second_derivative(inputs);
   const at::AutoDispatchBelowADInplaceOrView below;
   return attention_backward(problem, query, key, value, terms, output, rows, selected, output_gradient,
                             statistics_gradient, bias_gradient);

@@ -1,9 +1,10 @@
-// The library's Error as PyTorch's, which Python sees as ValueError.
+// What the operators refuse, in PyTorch's terms: the library's Error becomes ValueError in Python.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <c10/util/Exception.h>
 
-#include <exception>
+#include <vector>
 
 #include "isentropic/error.hpp"
 
@@ -16,6 +17,15 @@ auto with_python_errors(Work&& work) {
   } catch (const Error& error) {
     C10_THROW_ERROR(ValueError, error.what());
   }
+}
+
+// The backward operators are reached with gradients switched on only when somebody wants the gradient of a gradient.
+inline void refuse_second_derivative(const std::vector<at::Tensor>& inputs) {
+  bool any = false;
+  for (const at::Tensor& input : inputs) any = any || (input.defined() && input.requires_grad());
+  TORCH_CHECK_NOT_IMPLEMENTED(!(any && at::GradMode::is_enabled()),
+                              "isentropic has no second derivative: its backward pass cannot be differentiated "
+                              "(create_graph=True). Use PyTorch's own operators where you need one.");
 }
 
 }  // namespace isentropic::pytorch

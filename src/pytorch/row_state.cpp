@@ -9,6 +9,16 @@
 namespace isentropic::pytorch {
 namespace {
 
+void pack(const SoftmaxRecord<double>& x, double* out) {
+  const double numbers[kRecord] = {
+      x.m, x.sums.z, x.sums.u, x.sums.w, x.sums.c, static_cast<double>(x.k), static_cast<double>(x.a)};
+  std::copy(std::begin(numbers), std::end(numbers), out);
+}
+
+SoftmaxRecord<double> unpack(const double* in) {
+  return {in[0], {in[1], in[2], in[3], in[4]}, static_cast<std::int64_t>(in[5]), static_cast<std::int64_t>(in[6])};
+}
+
 Tensor copy_of(const at::Tensor& tensor) {
   const at::Tensor source = tensor.contiguous();
   Tensor out(type_of(source, "saved tensor"), source.sizes().vec());
@@ -18,20 +28,30 @@ Tensor copy_of(const at::Tensor& tensor) {
 
 }  // namespace
 
+at::Tensor pack_records(const std::vector<SoftmaxRecord<double>>& records) {
+  at::Tensor packed = at::empty({static_cast<std::int64_t>(records.size()), kRecord}, at::kDouble);
+  double* out = packed.mutable_data_ptr<double>();
+  for (std::size_t row = 0; row < records.size(); ++row, out += kRecord) pack(records[row], out);
+  return packed;
+}
+
+std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed) {
+  const at::Tensor rows = packed.contiguous();
+  const double* in = rows.const_data_ptr<double>();
+  std::vector<SoftmaxRecord<double>> records(static_cast<std::size_t>(rows.size(0)));
+  for (std::size_t row = 0; row < records.size(); ++row, in += kRecord) records[row] = unpack(in);
+  return records;
+}
+
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result) {
   const Shape& q = problem.query.shape;
   at::Tensor rows = at::zeros({q[0], q[1], q[2], kRowState}, at::kDouble);
   double* out = rows.mutable_data_ptr<double>();
   for (std::size_t row = 0; row < result.scales.lambda.size(); ++row, out += kRowState) {
-    if (!result.records.empty()) {
-      const SoftmaxRecord<double>& x = result.records[row];
-      const double record[] = {x.m,        x.sums.z, x.sums.u, x.sums.w, x.sums.c, static_cast<double>(x.k),
-                               static_cast<double>(x.a)};
-      std::copy(std::begin(record), std::end(record), out);
-    }
-    out[7] = result.scales.lambda[row];
-    out[8] = result.scales.visible.empty() ? -1.0 : static_cast<double>(result.scales.visible[row]);
-    out[9] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);
+    if (!result.records.empty()) pack(result.records[row], out);
+    out[kRecord] = result.scales.lambda[row];
+    out[kRecord + 1] = result.scales.visible.empty() ? -1.0 : static_cast<double>(result.scales.visible[row]);
+    out[kRecord + 2] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);
   }
   return rows;
 }
@@ -44,14 +64,10 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
   const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::wanted_entropy;
   AttentionResult result;
   for (std::size_t row = 0; row < count; ++row, in += kRowState) {
-    if (problem.map.is_softmax())
-      result.records.push_back({in[0],
-                                {in[1], in[2], in[3], in[4]},
-                                static_cast<std::int64_t>(in[5]),
-                                static_cast<std::int64_t>(in[6])});
-    result.scales.lambda.push_back(in[7]);
-    if (counted) result.scales.visible.push_back(static_cast<std::int64_t>(in[8]));
-    if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[9]));
+    if (problem.map.is_softmax()) result.records.push_back(unpack(in));
+    result.scales.lambda.push_back(in[kRecord]);
+    if (counted) result.scales.visible.push_back(static_cast<std::int64_t>(in[kRecord + 1]));
+    if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[kRecord + 2]));
   }
   result.moments = moments_for(available_statistics(problem));
   if (output.numel() > 0) result.output = copy_of(output);

@@ -7,9 +7,14 @@
 
 namespace isentropic::pytorch {
 
-// [batch, heads, n_q, kRowState] in float64: m, z, u, w, c, k, a of the record; lambda, n (-1: not counted), status of
-// a wanted entropy. The counts are exact in a double.
-inline constexpr std::int64_t kRowState = 10;
+// Records as a tensor [rows, kRecord] in float64: m, z, u, w, c, k, a. The counts are exact in a double.
+inline constexpr std::int64_t kRecord = 7;
+
+at::Tensor pack_records(const std::vector<SoftmaxRecord<double>>& records);
+std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
+
+// [batch, heads, n_q, kRowState]: the record; lambda, n (-1: not counted) and the status of a wanted entropy.
+inline constexpr std::int64_t kRowState = kRecord + 3;
 
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result);
 

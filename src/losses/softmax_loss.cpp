@@ -1,0 +1,239 @@
+#include "isentropic/softmax_loss.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/attention.hpp"
+#include "tensor/element.hpp"
+
+namespace isentropic {
+namespace {
+
+// Rows of a block of queries or keys: about a million numbers. One of each, packed and with its gradient, is what a pass
+// holds at a time.
+std::int64_t block_rows(const SoftmaxLossProblem& x) {
+  constexpr std::int64_t kNumbers = 1 << 20, kStep = 512;
+  return std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, x.query.shape[1]) / kStep) * kStep;
+}
+
+using isentropic::to_string;
+using std::to_string;
+
+void require(bool condition, const char* argument, const std::string& met, const std::string& expected) {
+  if (!condition) throw Error(argument, met, expected);
+}
+
+void validate(const SoftmaxLossProblem& x) {
+  for (const auto& [argument, view] : {std::pair("query", &x.query), std::pair("key", &x.key)}) {
+    require(view->rank() == 2, argument, to_string(view->shape), "two axes");
+    require(is_floating(view->type), argument, name(view->type), "a floating type");
+  }
+  require(x.key.type == x.query.type, "key type", name(x.key.type), std::string(name(x.query.type)) + ", as the query");
+  require(x.key.shape[1] == x.query.shape[1], "key d", to_string(x.key.shape[1]),
+          to_string(x.query.shape[1]) + ", as the query");
+  const std::int64_t rows = x.query.shape[0], keys = x.key.shape[0];
+  require(x.target.rank() == 1 && x.target.shape[0] == rows && x.target.type == DType::int64, "target",
+          to_string(x.target.shape) + " of " + name(x.target.type), to_string(Shape{rows}) + " of int64");
+  for (std::int64_t i = 0; i < rows; ++i) {
+    const auto target = static_cast<std::int64_t>(element(x.target, i * x.target.stride[0]));
+    require(target >= -1 && target < keys, "target", to_string(target), "-1 or a key, up to " + to_string(keys - 1));
+  }
+  if (x.bias.present())
+    require(x.bias.rank() == 1 && x.bias.shape[0] == keys && is_floating(x.bias.type), "bias", to_string(x.bias.shape),
+            to_string(Shape{keys}) + " of a floating type");
+  require(std::isfinite(x.scale), "scale", to_string(x.scale), "a finite number");
+  require(!x.others || rows == keys, "key count", to_string(keys), to_string(rows) + ": others needs the queries as keys");
+}
+
+// [n, d] as [1, 1, n, d].
+View as_heads(const View& x) {
+  return View(x.data, x.type, {1, 1, x.shape[0], x.shape[1]},
+              {x.shape[0] * x.stride[0], x.shape[0] * x.stride[0], x.stride[0], x.stride[1]});
+}
+
+// [n] as [1, 1, 1, n] or [1, 1, n].
+View as_row(const View& x, std::size_t rank) {
+  Shape shape(rank, 1), stride(rank, x.shape[0]);
+  shape.back() = x.shape[0];
+  stride.back() = x.stride[0];
+  return View(x.data, x.type, shape, stride);
+}
+
+struct Block {
+  std::int64_t begin, end;
+};
+
+// A block of queries and a block of keys as a shard of attention without values.
+AttentionProblem shard_of(const SoftmaxLossProblem& x, Block queries, Block keys) {
+  AttentionProblem shard;
+  shard.query = as_heads(x.query).slice(2, queries.begin, queries.end);
+  shard.key = as_heads(x.key).slice(2, keys.begin, keys.end);
+  shard.scale = Scale::constant(x.scale);
+  shard.soft_cap = x.soft_cap;
+  if (x.bias.present()) shard.bias = Bias::dense(as_row(x.bias, 4).slice(3, keys.begin, keys.end));
+  if (x.others) shard.mask = Mask::none().others();
+  shard.statistics = Statistics::of({Statistic::entropy});
+  shard.shard = {.query_offset = queries.begin,
+                 .key_offset = keys.begin,
+                 .total_queries = x.query.shape[0],
+                 .total_keys = x.key.shape[0]};
+  shard.executor = x.executor;
+  return shard;
+}
+
+// Every block of queries against every block of keys.
+template <class Work>
+void for_each_shard(const SoftmaxLossProblem& x, Work work) {
+  const std::int64_t rows = x.query.shape[0], keys = x.key.shape[0], step = block_rows(x);
+  for (std::int64_t j = 0; j < keys; j += step)
+    for (std::int64_t i = 0; i < rows; i += step)
+      work(Block{i, std::min(i + step, rows)}, Block{j, std::min(j + step, keys)});
+}
+
+// The target's score in parts: raw = q.k, s after scale, cap and bias, and ds/dx at x = lambda raw.
+struct TargetScore {
+  std::int64_t key = -1;
+  double raw = 0, score = 0, slope = 1;
+};
+
+TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<double>& q, std::vector<double>& k) {
+  TargetScore out;
+  out.key = static_cast<std::int64_t>(element(x.target, i * x.target.stride[0]));
+  if (out.key < 0) return out;
+  const std::int64_t d = x.query.shape[1];
+  load(x.query, i * x.query.stride[0], d, q.data());
+  load(x.key, out.key * x.key.stride[0], d, k.data());
+  for (std::int64_t c = 0; c < d; ++c) out.raw += q[c] * k[c];
+  out.score = x.scale * out.raw;
+  if (x.soft_cap) {
+    const double t = std::tanh(out.score / *x.soft_cap);
+    out.score = *x.soft_cap * t;
+    out.slope = 1 - t * t;
+  }
+  if (x.bias.present()) out.score += element(x.bias, out.key * x.bias.stride[0]);
+  return out;
+}
+
+// f(i, target, q_i, k_target) for every row with a target, in order.
+template <class F>
+void for_each_target(const SoftmaxLossProblem& x, F f) {
+  std::vector<double> q(x.query.shape[1]), k(x.query.shape[1]);
+  for (std::int64_t i = 0; i < x.query.shape[0]; ++i) {
+    const TargetScore target = target_of(x, i, q, k);
+    if (target.key >= 0) f(i, target, q, k);
+  }
+}
+
+DType sums_type(const SoftmaxLossProblem& x) {
+  return x.query.type == DType::float64 ? DType::float64 : DType::float32;
+}
+
+// to[from + c] += values[c], for gradients in the type of sums.
+void add(Tensor& to, std::int64_t from, const std::vector<double>& values, double factor) {
+  with_compute_type(to.type(), [&]<class T>() {
+    T* out = to.values<T>().data() + from;
+    for (std::size_t c = 0; c < values.size(); ++c) out[c] += static_cast<T>(factor * values[c]);
+  });
+}
+
+void add(Tensor& to, std::int64_t from, const Tensor& values) {
+  with_compute_type(to.type(), [&]<class T>() {
+    with_element_type(values.type(), [&]<class E>() {
+      T* out = to.values<T>().data() + from;
+      for (const E& x : values.values<E>()) *out++ += from_element<T>(x);
+    });
+  });
+}
+
+Tensor converted(Tensor&& tensor, DType type) {
+  if (tensor.type() == type) return std::move(tensor);
+  Tensor out(type, tensor.shape());
+  with_compute_type(tensor.type(), [&]<class T>() { store(out, 0, tensor.size(), tensor.values<T>().data()); });
+  return out;
+}
+
+// Gradients of L and H, as attention takes them.
+AttentionUpstream attention_upstream(const SoftmaxLossUpstream& upstream) {
+  AttentionUpstream out;
+  if (upstream.log_partition.present()) out.log_partition = as_row(upstream.log_partition, 3);
+  if (upstream.entropy.present()) out.entropy = as_row(upstream.entropy, 3);
+  return out;
+}
+
+View rows_of(const View& view, Block rows) {
+  return view.present() ? view.slice(2, rows.begin, rows.end) : view;
+}
+
+// What the keys give to the gradients through L and H.
+void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const AttentionUpstream& upstream,
+              SoftmaxLossGradients& out) {
+  const std::int64_t d = x.query.shape[1];
+  const BiasGradient bias = x.bias.present() ? BiasGradient::compute : BiasGradient::skip;
+  for_each_shard(x, [&](Block queries, Block keys) {
+    const AttentionProblem shard = shard_of(x, queries, keys);
+    AttentionResult whole_rows;
+    whole_rows.records.assign(forward.records.begin() + queries.begin, forward.records.begin() + queries.end);
+    whole_rows.scales.lambda.assign(queries.end - queries.begin, x.scale);
+    whole_rows.moments = MomentSet::entropy;
+    AttentionUpstream part;
+    part.log_partition = rows_of(upstream.log_partition, queries);
+    part.entropy = rows_of(upstream.entropy, queries);
+    const std::vector<RowConstants> constants = attention_row_constants(shard, whole_rows, part);
+    const AttentionGradients found = attention_backward(shard, whole_rows.scales, constants, part, bias);
+    add(out.query, queries.begin * d, found.query);
+    add(out.key, keys.begin * d, found.key);
+    if (x.bias.present()) add(out.bias, keys.begin, found.bias);
+    for (double gradient : found.lambda.to_doubles()) out.scale += gradient;
+  });
+}
+
+// What the targets' scores give to them.
+void add_targets(const SoftmaxLossProblem& x, const View& upstream, SoftmaxLossGradients& out) {
+  const std::int64_t d = x.query.shape[1];
+  for_each_target(x, [&](std::int64_t i, const TargetScore& target, const auto& q, const auto& k) {
+    const double g = element(upstream, i * upstream.stride[0]), through_cap = g * target.slope;
+    add(out.query, i * d, k, through_cap * x.scale);
+    add(out.key, target.key * d, q, through_cap * x.scale);
+    if (x.bias.present()) add(out.bias, target.key, {1.0}, g);
+    out.scale += through_cap * target.raw;
+  });
+}
+
+}  // namespace
+
+SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
+  validate(problem);
+  SoftmaxLossResult out;
+  out.records.resize(problem.query.shape[0]);
+  out.target_score.assign(problem.query.shape[0], 0.0);
+  for_each_shard(problem, [&](Block queries, Block keys) {
+    const AttentionResult found = attention_statistics(shard_of(problem, queries, keys));
+    for (std::int64_t i = queries.begin; i < queries.end; ++i)
+      out.records[i] = merge(out.records[i], found.records[i - queries.begin]);
+  });
+  for_each_target(problem, [&](std::int64_t i, const TargetScore& target, const auto&, const auto&) {
+    out.target_score[i] = target.score;
+  });
+  return out;
+}
+
+SoftmaxLossGradients softmax_loss_backward(const SoftmaxLossProblem& problem, const SoftmaxLossResult& forward,
+                                           const SoftmaxLossUpstream& upstream) {
+  validate(problem);
+  const std::int64_t rows = problem.query.shape[0];
+  require(static_cast<std::int64_t>(forward.records.size()) == rows, "forward result rows",
+          to_string(forward.records.size()), to_string(rows) + ", as the problem");
+  SoftmaxLossGradients out;
+  // Sums of many parts are kept in the type of sums and rounded once.
+  out.query = Tensor(sums_type(problem), problem.query.shape);
+  out.key = Tensor(sums_type(problem), problem.key.shape);
+  if (problem.bias.present()) out.bias = Tensor(sums_type(problem), problem.bias.shape);
+  if (upstream.log_partition.present() || upstream.entropy.present())
+    add_rows(problem, forward, attention_upstream(upstream), out);
+  if (upstream.target_score.present()) add_targets(problem, upstream.target_score, out);
+  out.query = converted(std::move(out.query), problem.query.type);
+  out.key = converted(std::move(out.key), problem.key.type);
+  return out;
+}
+
+}  // namespace isentropic

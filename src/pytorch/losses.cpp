@@ -1,0 +1,206 @@
+// isentropic::softmax_loss: the streaming softmax as a loss (softmax_loss.hpp), with gradients.
+#include <torch/csrc/autograd/custom_function.h>
+#include <torch/library.h>
+
+#include "isentropic/softmax_loss.hpp"
+#include "pytorch/errors.hpp"
+#include "pytorch/executor.hpp"
+#include "pytorch/row_state.hpp"
+#include "pytorch/tensors.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+// log_partition, entropy, target_score: [N]; records [N, kRecord].
+using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+// query, key, scale [], bias.
+using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using OptionalTensor = std::optional<at::Tensor>;
+
+at::ScalarType sums_type(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+struct Call {
+  Call(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+       const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
+    const auto keep = [&](const at::Tensor& tensor, const char* argument) {
+      kept.push_back(with_contiguous_rows(tensor));
+      return view_of(kept.back(), argument);
+    };
+    problem.query = keep(query, "query");
+    problem.key = keep(key, "key");
+    problem.target = keep(target, "target");
+    problem.scale = scale.item<double>();
+    if (bias) problem.bias = keep(*bias, "bias");
+    problem.soft_cap = soft_cap;
+    problem.others = others;
+    problem.executor = &threads;
+  }
+  Call(const Call&) = delete;
+  SoftmaxLossProblem problem;
+  std::vector<at::Tensor> kept;
+  TorchThreads threads;
+};
+
+at::Tensor rows_of(const SoftmaxLossResult& result, at::ScalarType type,
+                   double (*statistic)(const SoftmaxRecord<double>&)) {
+  at::Tensor out = at::empty({static_cast<std::int64_t>(result.records.size())}, at::kDouble);
+  double* values = out.mutable_data_ptr<double>();
+  for (std::size_t i = 0; i < result.records.size(); ++i) values[i] = statistic(result.records[i]);
+  return out.to(type);
+}
+
+Forward forward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+                    const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
+  return with_python_errors([&] {
+    const Call call(query, key, target, scale, bias, soft_cap, others);
+    const SoftmaxLossResult result = softmax_loss(call.problem);
+    const at::ScalarType type = sums_type(query);
+    return Forward(rows_of(result, type, log_partition<double>), rows_of(result, type, entropy<double>),
+                   at::tensor(result.target_score, at::kDouble).to(type), pack_records(result.records));
+  });
+}
+
+Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                      const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
+                      const at::Tensor& records, const OptionalTensor& log_partition_gradient,
+                      const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
+  return with_python_errors([&] {
+    const Call call(query, key, target, scale, bias, soft_cap, others);
+    SoftmaxLossResult result;
+    result.records = unpack_records(records);
+    std::vector<at::Tensor> kept;
+    const auto view = [&](const OptionalTensor& gradient) {
+      if (!gradient) return View();
+      kept.push_back(gradient->contiguous());
+      return view_of(kept.back(), "gradient");
+    };
+    SoftmaxLossGradients found = softmax_loss_backward(
+        call.problem, result, {view(log_partition_gradient), view(entropy_gradient), view(score_gradient)});
+    return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)),
+                    at::scalar_tensor(found.scale, at::TensorOptions().dtype(at::kDouble)),
+                    to_torch(std::move(found.bias)));
+  });
+}
+
+Forward forward_meta(const at::Tensor& query, const at::Tensor&, const at::Tensor&, const at::Tensor&,
+                     const OptionalTensor&, std::optional<double>, bool) {
+  const auto rows = [&] {
+    return at::empty_symint({query.sym_size(0)}, query.options().dtype(sums_type(query)));
+  };
+  return {rows(), rows(), rows(),
+          at::empty_symint({query.sym_size(0), kRecord}, query.options().dtype(at::kDouble))};
+}
+
+Backward backward_meta(const at::Tensor& query, const at::Tensor& key, const at::Tensor&, const at::Tensor&,
+                       const OptionalTensor& bias, std::optional<double>, bool, const at::Tensor&,
+                       const OptionalTensor&, const OptionalTensor&, const OptionalTensor&) {
+  const auto like = [&](const at::Tensor& x, at::ScalarType type) {
+    return at::empty_symint(x.sym_sizes(), query.options().dtype(type));
+  };
+  return {like(query, query.scalar_type()), like(key, query.scalar_type()),
+          at::empty({}, query.options().dtype(at::kDouble)),
+          bias ? like(*bias, sums_type(query)) : at::empty({0}, query.options().dtype(at::kFloat))};
+}
+
+Forward forward_op(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+                   const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::softmax_loss", "")
+                                    .typed<decltype(forward_cpu)>();
+  return operation.call(query, key, target, scale, bias, soft_cap, others);
+}
+
+Backward backward_op(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+                     const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
+                     const at::Tensor& records, const OptionalTensor& log_partition_gradient,
+                     const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::softmax_loss_backward", "")
+                                    .typed<decltype(backward_cpu)>();
+  return operation.call(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
+                        entropy_gradient, score_gradient);
+}
+
+class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
+ public:
+  using Context = torch::autograd::AutogradContext;
+  using List = torch::autograd::variable_list;
+
+  static List forward(Context* context, const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                      const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
+                      bool others) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    auto [log_partition, entropy, score, records] = forward_op(query, key, target, scale, bias, soft_cap, others);
+    context->save_for_backward({query, key, target, scale, bias.value_or(at::Tensor()), records});
+    context->saved_data["soft_cap"] = soft_cap;
+    context->saved_data["others"] = others;
+    context->mark_non_differentiable({records});
+    context->set_materialize_grads(false);
+    return {log_partition, entropy, score, records};
+  }
+
+  static List backward(Context* context, const List& gradients) {
+    const List saved = context->get_saved_variables();
+    const at::Tensor &scale = saved[3], &bias = saved[4];
+    const auto given = [](const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : std::nullopt; };
+    List out(7);
+    if (!gradients[0].defined() && !gradients[1].defined() && !gradients[2].defined()) return out;
+    const auto [d_query, d_key, d_scale, d_bias] =
+        backward_op(saved[0], saved[1], saved[2], scale, given(bias), context->saved_data["soft_cap"].toOptional<double>(),
+                    context->saved_data["others"].toBool(), saved[5], given(gradients[0]), given(gradients[1]),
+                    given(gradients[2]));
+    out[0] = d_query;
+    out[1] = d_key;
+    out[3] = d_scale.reshape_symint(scale.sym_sizes()).to(scale.options());
+    if (bias.defined()) out[4] = d_bias.to(bias.options());
+    return out;
+  }
+};
+
+Forward forward_autograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                         const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
+                         bool others) {
+  const auto out = SoftmaxLoss::apply(query, key, target, scale, bias, soft_cap, others);
+  return {out[0], out[1], out[2], out[3]};
+}
+
+Backward backward_autograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                           const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
+                           bool others, const at::Tensor& records, const OptionalTensor& log_partition_gradient,
+                           const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
+  refuse_second_derivative({query, key, scale, bias.value_or(at::Tensor()),
+                            log_partition_gradient.value_or(at::Tensor()), entropy_gradient.value_or(at::Tensor()),
+                            score_gradient.value_or(at::Tensor())});
+  const at::AutoDispatchBelowADInplaceOrView below;
+  return backward_op(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
+                     entropy_gradient, score_gradient);
+}
+
+}  // namespace
+
+TORCH_LIBRARY_FRAGMENT(isentropic, library) {
+  library.def(
+      "softmax_loss(Tensor query, Tensor key, Tensor target, Tensor scale, Tensor? bias, float? soft_cap, bool others)"
+      " -> (Tensor log_partition, Tensor entropy, Tensor target_score, Tensor records)");
+  library.def(
+      "softmax_loss_backward(Tensor query, Tensor key, Tensor target, Tensor scale, Tensor? bias, float? soft_cap,"
+      " bool others, Tensor records, Tensor? log_partition_gradient, Tensor? entropy_gradient, Tensor? score_gradient)"
+      " -> (Tensor query, Tensor key, Tensor scale, Tensor bias)");
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CPU, library) {
+  library.impl("softmax_loss", forward_cpu);
+  library.impl("softmax_loss_backward", backward_cpu);
+}
+TORCH_LIBRARY_IMPL(isentropic, Meta, library) {
+  library.impl("softmax_loss", forward_meta);
+  library.impl("softmax_loss_backward", backward_meta);
+}
+TORCH_LIBRARY_IMPL(isentropic, Autograd, library) {
+  library.impl("softmax_loss", forward_autograd);
+  library.impl("softmax_loss_backward", backward_autograd);
+}
+
+}  // namespace isentropic::pytorch

@@ -1,6 +1,6 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run test bench peers asan tsan format clean help configure packages
+.PHONY: build run test bench peers python asan tsan format clean help configure packages
 .DEFAULT_GOAL := build
 
 packages:
@@ -9,6 +9,16 @@ packages:
 configure: packages
 	@cmake --preset cpu >/dev/null
 
+# PyTorch and the tests' clients, in an environment of their own; the operators are built for it.
+build/venv/ready: tools/python-requirements.txt
+	@tools/require-packages python3-venv
+	@test -x build/venv/bin/python || python3 -m venv build/venv
+	@build/venv/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
+
+python: packages build/venv/ready
+	@cmake --preset cpu -DISENTROPIC_PYTHON=$(CURDIR)/build/venv/bin/python >/dev/null
+
 build: configure
 	@cmake --build --preset cpu -j $(JOBS)
 
@@ -16,20 +26,18 @@ run: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
 	build/bin/isentropic lengths --svg lengths.svg
 
-test: build
+test: python
+	@cmake --build --preset cpu -j $(JOBS)
 	@tools/run-tests cpu $(JOBS)
 
 bench: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
 	build/bin/isentropic bench attention
 
-# PyTorch in an environment of its own. Waiting threads sleep: two pools of them share the cores here.
-peers: configure
-	@tools/require-packages python3-venv
-	@test -x build/peers/venv/bin/python || python3 -m venv build/peers/venv
-	@build/peers/venv/bin/pip install -q -r bench/peers/requirements.txt
+# Waiting threads sleep: two pools of them share the cores here.
+peers: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_peers
-	OMP_WAIT_POLICY=passive build/peers/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
+	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 
 asan tsan: packages
 	@cmake --preset $@ >/dev/null
@@ -43,9 +51,9 @@ format:
 help:
 	@echo 'make build    install what is missing, build build/bin/isentropic'
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
-	@echo 'make test     build, run every test'
+	@echo 'make test     build, run every test (installs PyTorch into build/venv)'
 	@echo 'make bench    build, run the benchmarks'
-	@echo 'make peers    compare with PyTorch in one run (installs it into build/peers)'
+	@echo 'make peers    compare with PyTorch in one run'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
 	@echo 'make format   format the sources with clang-format'

@@ -8,18 +8,45 @@ from . import _library
 
 _library.load()
 
-from .attention import Aux, attention, attention_statistics, attention_weights, key_mass  # noqa: E402
+from .attention import (  # noqa: E402
+    Aux,
+    attention,
+    attention_statistics,
+    attention_weights,
+    hierarchical_attention,
+    key_mass,
+)
+from .losses import Loss, causal_lm_loss, info_nce, linear_cross_entropy, masked_lm_loss, nce  # noqa: E402
 from .maps import ScoreMap  # noqa: E402
+from .monitor import Alarm, Monitor  # noqa: E402
 from .scales import Scale  # noqa: E402
+from .sdpa import replace_sdpa  # noqa: E402
+
+from . import hf, nn, regularisers  # noqa: E402
+from .nn import EntropyInvariantAttention  # noqa: E402
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Alarm",
     "Aux",
+    "EntropyInvariantAttention",
+    "Loss",
+    "Monitor",
     "Scale",
     "ScoreMap",
     "attention",
     "attention_statistics",
     "attention_weights",
+    "causal_lm_loss",
+    "hf",
+    "hierarchical_attention",
+    "info_nce",
     "key_mass",
+    "linear_cross_entropy",
+    "masked_lm_loss",
+    "nce",
+    "nn",
+    "regularisers",
+    "replace_sdpa",
 ]

@@ -7,10 +7,11 @@ import json
 import torch
 from torch import Tensor
 
+from . import _observe
 from .maps import ScoreMap
 from .scales import Scale
 
-_TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 
 @torch.compiler.assume_constant_result
@@ -63,9 +64,14 @@ class Problem:
 
     def run(self):
         """(output, Aux); output is None without a value."""
+        if self.value is not None and _observe.is_watched():
+            return _observe.run(self)
+        return self.run_text(self.text())
+
+    def run_text(self, text: str):
+        """As :meth:`run`, with a text that may ask for other statistics."""
         from .attention import Aux
 
-        text = self._text()
         output, statistics, measures, counts, rows, _ = torch.ops.isentropic.attention(
             text, self.query, self.key, self.value, self._terms
         )
@@ -80,9 +86,19 @@ class Problem:
             return None, aux
         return output.reshape(*self.row_shape, self.value.shape[-1]), aux
 
+    def run_hierarchical(self, block, exact, block_scale):
+        from .attention import Aux
+
+        output, *entropies = torch.ops.isentropic.hierarchical_attention(
+            self.text(), self.query, self.key, self.value, self._terms, block, exact, block_scale
+        )
+        names = ("entropy", "block_entropy", "within_entropy")
+        aux = Aux({name: x.reshape(self.row_shape) for name, x in zip(names, entropies)}, None, None)
+        return output.reshape(*self.row_shape, self.value.shape[-1]), aux
+
     def weights(self, rows):
         found = torch.ops.isentropic.attention_weights(
-            self._text(), self.query.detach(), self.key.detach(), self._detached_terms(), [int(row) for row in rows]
+            self.text(), self.query.detach(), self.key.detach(), self._detached_terms(), [int(row) for row in rows]
         )
         return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
 
@@ -90,15 +106,16 @@ class Problem:
         with torch.no_grad():
             if not self._has_statistics:
                 self._items.append(("statistics", ["log_partition" if self._is_softmax else "visible"]))
-            text = self._text()
+            text = self.text()
             _, _, _, _, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
             found = torch.ops.isentropic.attention_key_mass(text, self.query, self.key, self._terms, rows, selected)
         return found.reshape(*self.row_shape[:-1], found.shape[-1])
 
     # ---- translation ----
 
-    def _text(self) -> str:
-        return _to_text((*self._items, ("terms", tuple(self._names))))
+    def text(self, **replaced) -> str:
+        """The description; ``replaced`` takes the place of what the caller asked for."""
+        return _to_text((*self._items, *replaced.items(), ("terms", tuple(self._names))))
 
     def _add(self, name: str, tensor: Tensor) -> None:
         if not isinstance(tensor, Tensor):
@@ -115,7 +132,7 @@ class Problem:
                 continue
             if not isinstance(tensor, Tensor):
                 raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
-            if tensor.dtype not in _TYPES:
+            if tensor.dtype not in TYPES:
                 raise TypeError(f"{name} has type {tensor.dtype}; expected float32, bfloat16, float16 or float64")
             _require(tensor.dim() >= 2, f"{name} has shape {list(tensor.shape)}; expected [..., heads, n, d]")
             _require(
@@ -265,5 +282,6 @@ class Problem:
         self._has_statistics = bool(names)
         if names:
             self._items.append(("statistics", names))
+        self.groups = None if groups is None else (int(groups[0]), int(groups[1]))
         if groups is not None:
-            self._items.append(("groups", (int(groups[0]), int(groups[1]))))
+            self._items.append(("groups", self.groups))

@@ -147,3 +147,33 @@ def key_mass(query: Tensor, key: Tensor, **options) -> Tensor:
     Options as of :func:`attention`.
     """
     return Problem(query, key, None, **options).key_mass()
+
+
+def hierarchical_attention(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    block: int,
+    *,
+    block_score: str = "log_partition",
+    block_scale: Optional[float] = None,
+    return_aux: bool = False,
+    **options,
+):
+    """Attention in two levels: inside blocks of ``block`` keys, then over the blocks.
+
+    Args:
+        block_score: "log_partition" makes the two levels equal to flat attention; "mean_key" chooses blocks by
+            ``block_scale * q.mean(keys of the block)`` without looking inside.
+        block_scale: for "mean_key"; 1 / sqrt d when absent.
+        options: masks, scale, bias and soft cap as of :func:`attention`; taken as constants by the gradient.
+
+    Returns:
+        ``[..., heads, n_q, d_v]``, and with ``return_aux`` an :class:`Aux` with ``entropy`` = ``block_entropy`` +
+        ``within_entropy``, without gradient.
+    """
+    if block_score not in ("log_partition", "mean_key"):
+        raise ValueError(f"block_score is '{block_score}'; expected 'log_partition' or 'mean_key'")
+    problem = Problem(query, key, value, **options)
+    output, aux = problem.run_hierarchical(int(block), block_score == "log_partition", block_scale)
+    return (output, aux) if return_aux else output

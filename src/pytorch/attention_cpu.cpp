@@ -1,31 +1,15 @@
 // The operators on the CPU: the library's call.
 #include <torch/library.h>
 
-#include "attention/dims.hpp"
-#include "attention/validate.hpp"
 #include "pytorch/attention.hpp"
-#include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"
-#include "pytorch/executor.hpp"
+#include "pytorch/on_threads.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
 #include "pytorch/upstream.hpp"
 
 namespace isentropic::pytorch {
 namespace {
-
-// A problem on PyTorch's threads.
-struct OnTorchThreads : Description {
-  OnTorchThreads(std::string_view text, const at::Tensor& query, const at::Tensor& key,
-                 const std::optional<at::Tensor>& value, at::TensorList tensors)
-      : Description(text, query, key, value, tensors) {
-    validate(problem, value ? ValueUse::required : ValueUse::ignored);
-    problem.executor = worth_threads(problem) ? static_cast<Executor*>(&threads_) : &serial_executor();
-  }
-
- private:
-  TorchThreads threads_;
-};
 
 at::Tensor stack(RowStatistics& statistics, const std::vector<Statistic>& which, const AttentionProblem& problem,
                  at::ScalarType type) {

@@ -1,0 +1,85 @@
+"""Observers see the statistics of every attention call that is made while they watch."""
+
+from __future__ import annotations
+
+import functools
+from typing import TYPE_CHECKING, Iterable, Protocol, Union
+
+import torch
+from torch import Tensor
+
+if TYPE_CHECKING:
+    from ._problem import Problem
+    from .attention import Aux
+
+Names = Union[str, Iterable[str]]  # "all", or names of statistics
+
+_GROUP_STATISTICS = ("first_mass", "recent_mass", "entropy_without_first", "mean_distance")
+_USUAL_GROUPS = (1, 64)  # what a group statistic means that is asked for by name alone
+
+
+class Observer(Protocol):
+    """``statistics`` are wanted of every call; those the call does not have are left out of its report.
+
+    Statistics of key groups are left out, too, where the caller has groups of its own.
+    """
+
+    statistics: Names
+
+    def report(self, aux: Aux) -> None:
+        """Takes the wanted statistics of one call, detached."""
+
+
+_watching: list[Observer] = []
+
+
+def watch(observer: Observer) -> None:
+    if observer not in _watching:
+        _watching.append(observer)
+
+
+def unwatch(observer: Observer) -> None:
+    if observer in _watching:
+        _watching.remove(observer)
+
+
+def is_watched() -> bool:
+    """A compiled graph cannot report, so what happens in it goes unseen."""
+    # Compilation is asked about first: a graph that had read the list would be recompiled whenever the list changes.
+    return not torch.compiler.is_compiling() and bool(_watching)
+
+
+def run(problem: Problem) -> tuple[Tensor, Aux]:
+    """One pass with what caller and observers want together; the caller gets what it asked for."""
+    asked = _names(problem.text())
+    observers = tuple(_watching)
+    wanted = [_wanted(problem, observer.statistics) for observer in observers]
+    together = tuple(dict.fromkeys(name for names in (asked, *wanted) for name in names))
+    output, aux = problem.run_text(problem.text(statistics=together))
+    for observer, names in zip(observers, wanted):
+        observer.report(_part(aux, names, detached=True))
+    return output, _part(aux, asked)
+
+
+def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
+    """Those of the wanted statistics that this problem has; "all" means all but those of key groups."""
+    there = _names(problem.text(statistics="all", groups=_USUAL_GROUPS))
+    if statistics == "all" or problem.groups not in (None, _USUAL_GROUPS):
+        there = tuple(name for name in there if name not in _GROUP_STATISTICS)
+    if statistics == "all":
+        return there
+    names = (statistics,) if isinstance(statistics, str) else statistics
+    return tuple(name for name in names if name in there)
+
+
+@functools.lru_cache(maxsize=1024)
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for group in torch.ops.isentropic.attention_layout(text) for name in group)
+
+
+def _part(aux: Aux, names: Iterable[str], detached: bool = False) -> Aux:
+    from .attention import Aux
+
+    there = aux.as_dict()
+    part = {name: there[name].detach() if detached else there[name] for name in names}
+    return Aux(part, aux.row_scale, aux.status)

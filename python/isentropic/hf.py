@@ -1,0 +1,131 @@
+"""Hugging Face transformers with this library's attention.
+
+    isentropic.hf.register()
+    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="isentropic")
+    with isentropic.hf.collect(model) as layers:
+        model(**inputs)
+    layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
+"""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+from typing import Iterable, Iterator, Optional, Union
+
+from torch import Tensor, nn
+
+from . import _observe
+from ._layers import RunningLayer
+from .attention import Aux, attention, attention_weights
+
+NAME = "isentropic"
+
+
+def register() -> None:
+    """Makes ``attn_implementation="isentropic"`` known to transformers.
+
+    Models that use transformers' attention interface then compute what their eager attention computes: masks with
+    padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads. Memory
+    stays linear in the length for causal masks, windows, padding and packed sequences; other masks are written out.
+    Queries that see no key, such as padding, give 0. Models without the interface keep their eager attention, unseen.
+    """
+    try:
+        from transformers import AttentionInterface, AttentionMaskInterface, __version__, masking_utils
+    except ImportError as error:
+        raise ImportError("isentropic.hf needs transformers 5.22 or newer: pip install transformers") from error
+    if "q_offset" not in inspect.signature(masking_utils.sdpa_mask).parameters:
+        raise ImportError(f"isentropic.hf needs transformers 5.22 or newer; this environment has {__version__}.")
+    from . import _hf_masks
+
+    AttentionInterface.register(NAME, _attention)
+    AttentionMaskInterface.register(NAME, _hf_masks.mask)
+
+
+@contextlib.contextmanager
+def collect(model: nn.Module, statistics: Union[str, Iterable[str]] = "all") -> Iterator[dict[str, Aux]]:
+    """Collects the statistics of every row, by layer: ``{layer: Aux}``, each statistic ``[batch, heads, n_q]``.
+
+    For one forward pass; another one replaces what was there. Works with any model whose modules call
+    :func:`isentropic.attention`. The statistics are detached. Layers are named as by :class:`isentropic.Monitor`.
+    """
+    collector = _Collector(model, statistics)
+    collector.layer.start()
+    _observe.watch(collector)
+    try:
+        yield collector.found
+    finally:
+        _observe.unwatch(collector)
+        collector.layer.stop()
+
+
+class _Collector:
+    def __init__(self, model: nn.Module, statistics: Union[str, Iterable[str]]):
+        self.statistics = statistics if isinstance(statistics, str) else tuple(statistics)
+        self.layer = RunningLayer(model)
+        self.found: dict[str, Aux] = {}
+
+    def report(self, aux: Aux) -> None:
+        name = self.layer.next_call()
+        if name is not None:
+            self.found[name] = aux
+
+
+# ---- what transformers calls ----
+
+
+def _attention(
+    module: nn.Module,
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    attention_mask: Optional[Tensor],
+    dropout: float = 0.0,
+    scaling: Optional[float] = None,
+    is_causal: Optional[bool] = None,
+    softcap: Optional[float] = None,
+    s_aux: Optional[Tensor] = None,
+    position_bias: Optional[Tensor] = None,
+    output_attentions: bool = False,
+    **kwargs,
+) -> tuple[Tensor, Optional[Tensor]]:
+    """Attention of a transformers module: query ``[batch, heads, n_q, d]`` to output ``[batch, n_q, heads, d_v]``.
+
+    The weights ``[batch, heads, n_q, n_k]`` come with it where the model hands ``output_attentions`` on: exact, before
+    dropout, without gradient. The window, which models pass too, is in the mask.
+    """
+    _refuse_what_chooses_keys(module, kwargs)
+    options = _mask_options(module, query, attention_mask, is_causal)
+    options |= dict(scale=scaling, soft_cap=softcap, bias=position_bias, enable_gqa=True)
+    if s_aux is not None:
+        options["sink"] = s_aux.reshape(-1)
+    output = attention(query, key, value, dropout_p=dropout if module.training else 0.0, **options)
+    weights = None
+    if output_attentions:
+        weights = attention_weights(query, key, range(query.shape[-2]), **options).to(query.dtype)
+    return output.transpose(1, 2).contiguous(), weights
+
+
+def _mask_options(module: nn.Module, query: Tensor, mask: Optional[Tensor], is_causal: Optional[bool]) -> dict:
+    from ._hf_masks import RuleMask
+
+    if isinstance(mask, RuleMask):
+        options = dict(mask.options())
+        if "keys" in options:
+            options["key_lengths"] = [options.pop("keys")] * query.shape[0]
+        return options
+    if mask is not None:
+        return {"attn_mask": mask}
+    # A model that asks for no mask at all leaves it to the module, as with PyTorch's attention.
+    causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
+    return {"causal": "start"} if causal and query.shape[-2] > 1 else {}
+
+
+def _refuse_what_chooses_keys(module: nn.Module, arguments: dict) -> None:
+    """Arguments that say which keys there are cannot be passed over in silence, as those for other kernels can."""
+    for name in ("indices", "block_indices", "cache"):
+        if arguments.get(name) is not None:
+            raise ValueError(
+                f"{type(module).__name__} passes '{name}'; expected none: isentropic attention has no sparse indexer "
+                'and no paged cache (use attn_implementation="eager" there)'
+            )

@@ -1,0 +1,32 @@
+"""Attention as modules: projections, heads and positions around :func:`isentropic.attention`.
+
+    attention = isentropic.nn.EntropyInvariantAttention(d_model=512, num_heads=8, causal="start")
+    output, aux = attention(x)          # x [batch, n, 512]
+    aux.entropy                         # [batch, 8, n], nats, differentiable
+"""
+
+from .entropy_invariant import EntropyInvariantAttention
+from .gated import GatedAttentionUnit
+from .multi_head import MultiHeadAttention
+from .variants import (
+    DecayAttention,
+    GumbelAttention,
+    LinearAttention,
+    ReluSquaredAttention,
+    SegmentedAttention,
+    SigmoidAttention,
+    TopKAttention,
+)
+
+__all__ = [
+    "DecayAttention",
+    "EntropyInvariantAttention",
+    "GatedAttentionUnit",
+    "GumbelAttention",
+    "LinearAttention",
+    "MultiHeadAttention",
+    "ReluSquaredAttention",
+    "SegmentedAttention",
+    "SigmoidAttention",
+    "TopKAttention",
+]

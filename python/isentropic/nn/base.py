@@ -1,0 +1,146 @@
+"""What attention modules share, once there are queries, keys and values in heads."""
+
+from __future__ import annotations
+
+from typing import Iterable, Optional, Sequence, Union
+
+import torch
+from torch import Tensor, nn
+
+from ..attention import Aux, attention, attention_weights
+from ..maps import ScoreMap
+from ..scales import Scale
+from . import positions as ways
+from ._mask import over_scores
+from ._scale import ScaleLaw
+
+
+class AttentionModule(nn.Module):
+    """Scale, score map, pattern, positions and statistics. Subclasses make the heads and call :meth:`attend`.
+
+    Args:
+        num_heads: heads of the queries.
+        head_dim: d, features of a query in a head.
+        scale: as of :func:`isentropic.attention`; tensors in it become the module's, parameters are learnt.
+        map: as of :func:`isentropic.attention`.
+        dropout: probability with which a weight is dropped in training.
+        causal: None, "start" or "end", as of :func:`isentropic.attention`; likewise ``window``, ``strided``,
+            ``block_sparse`` and ``segments``.
+        positions: None, "rotary" (queries and keys are turned), "sinusoidal" (added to the inputs of queries and keys)
+            or "relative" (a learnt number for every distance joins the scores).
+        base: the slowest wave of rotary and sinusoidal positions is about ``2 pi base`` tokens long.
+        max_distance: relative positions further away count as this far.
+        statistics: what ``aux`` shall hold: names, or "all"; ``groups`` as of :func:`isentropic.attention`.
+    """
+
+    def __init__(
+        self,
+        num_heads: int,
+        head_dim: int,
+        *,
+        scale: Union[None, float, str, Tensor, Scale] = None,
+        map: Union[None, str, ScoreMap] = None,
+        dropout: float = 0.0,
+        causal: Optional[str] = None,
+        window: Union[None, int, tuple[int, int]] = None,
+        strided: Optional[tuple[int, int]] = None,
+        block_sparse: Optional[tuple[Tensor, int, int]] = None,
+        segments: Optional[int] = None,
+        positions: Optional[str] = None,
+        base: float = 10000.0,
+        max_distance: int = 128,
+        statistics: Union[str, Iterable[str]] = "all",
+        groups: Optional[tuple[int, int]] = None,
+        device=None,
+        dtype=None,
+    ):
+        super().__init__()
+        if causal not in (None, "start", "end"):
+            raise ValueError(f"causal is {causal!r}; expected None, 'start' or 'end'")
+        if not 0.0 <= dropout < 1.0:
+            raise ValueError(f"dropout is {dropout}; expected a probability in [0, 1)")
+        if positions not in ways.NAMES:
+            raise ValueError(f"positions is {positions!r}; expected None, 'rotary', 'sinusoidal' or 'relative'")
+        self.num_heads, self.head_dim = num_heads, head_dim
+        self.scale = ScaleLaw(Scale.named(scale))
+        self.map = ScoreMap.named(map)
+        self.dropout = dropout
+        self.pattern = {"causal": causal, "window": window, "strided": strided, "segments": segments}
+        layout, *self.block = block_sparse or (None,)
+        self.register_buffer("block_layout", layout, persistent=False)
+        self.positions = ways.Positions()
+        if positions == "rotary":
+            self.positions = ways.RotaryPositions(head_dim, base)
+        elif positions == "sinusoidal":
+            self.positions = ways.SinusoidalPositions(base)
+        elif positions == "relative":
+            self.positions = ways.RelativePositions(num_heads, max_distance, device, dtype)
+        self.statistics = statistics if isinstance(statistics, str) else tuple(statistics)
+        self.groups = groups
+
+    def row_scale(self) -> Scale:
+        """The scale law as it stands."""
+        return self.scale()
+
+    def places(self, queries: Tensor, keys: Tensor, key_lengths=None, documents=None) -> tuple[Tensor, Tensor]:
+        """Positions of queries (``[n_q]`` or ``[batch, n_q]``) and keys (``[n_k]``) whose second last axis is n.
+
+        Packed documents hold as many queries as keys, so that they start at the same place.
+        """
+        n_q, n_k, device = queries.shape[-2], keys.shape[-2], queries.device
+        query_places = torch.arange(n_q, device=device)
+        if documents is not None:
+            if key_lengths is not None:
+                raise ValueError("documents and key_lengths are both given; expected one of them")
+            if isinstance(self.positions, ways.SinusoidalPositions):
+                raise ValueError("documents are given with sinusoidal positions; expected rotary, relative or none")
+        elif self.pattern["causal"] == "end":
+            lengths = n_k if key_lengths is None else torch.as_tensor(key_lengths, device=device).unsqueeze(-1)
+            query_places = query_places + (lengths - n_q)
+        return query_places, torch.arange(n_k, device=device)
+
+    def attend(
+        self,
+        query: Tensor,
+        key: Tensor,
+        value: Tensor,
+        places: tuple[Tensor, Tensor],
+        mask: Optional[Tensor] = None,
+        *,
+        weights_of_rows: Optional[Sequence[int]] = None,
+        key_lengths: Union[None, Tensor, Sequence[int]] = None,
+        documents: Union[None, Tensor, Sequence[int]] = None,
+        seed: Optional[int] = None,
+    ) -> tuple[Tensor, Aux]:
+        """``query [batch, heads, n_q, d]``, ``key`` and ``value [batch, kv_heads, n_k, d or d_v]`` to
+        ``[batch, heads, n_q, d_v]`` and an :class:`isentropic.Aux`."""
+        query = self.positions.of_heads(query, places[0])
+        key = self.positions.of_heads(key, places[1])
+        if seed is None and weights_of_rows is not None and self.map.is_random:
+            seed = int(torch.randint(2**62, (1,)))  # output and weights shall show one sample
+        options = {
+            **self.pattern,
+            **self.positions.score_terms(),
+            "attn_mask": None if mask is None else over_scores(mask, *query.shape[:3], key.shape[2]),
+            "block_sparse": None if self.block_layout is None else (self.block_layout, *self.block),
+            "key_lengths": key_lengths,
+            "documents": documents,
+            "scale": self.row_scale(),
+            "map": self.map,
+            "seed": seed,
+            "enable_gqa": True,
+        }
+        dropout = self.dropout if self.training else 0.0
+        output, aux = attention(
+            query, key, value, dropout_p=dropout, statistics=self.statistics, groups=self.groups, return_aux=True,
+            **options,
+        )  # fmt: skip
+        if weights_of_rows is not None:
+            aux.weights = attention_weights(query, key, weights_of_rows, **options)
+        return output, aux
+
+    def extra_repr(self) -> str:
+        options = {"num_heads": self.num_heads, "head_dim": self.head_dim, "map": self.map.name, **self.pattern}
+        if self.dropout:
+            options["dropout"] = self.dropout
+        return ", ".join(f"{name}={option!r}" for name, option in options.items() if option is not None)

@@ -1,0 +1,91 @@
+"""Multi-head attention with other score maps and patterns. ``options`` are those of MultiHeadAttention."""
+
+from __future__ import annotations
+
+from typing import Optional, Sequence, Union
+
+from ..maps import ScoreMap
+from .multi_head import MultiHeadAttention
+
+
+class TopKAttention(MultiHeadAttention):
+    """Softmax over the ``keys`` largest scores of a row."""
+
+    def __init__(self, d_model: int, num_heads: int, keys: int, **options):
+        super().__init__(d_model, num_heads, map=ScoreMap.top_k(keys), **options)
+
+
+class SigmoidAttention(MultiHeadAttention):
+    """``1 / (1 + e^{-(s + offset)})``: every key for itself. An offset of -log n starts with weights that sum to about 1."""
+
+    def __init__(self, d_model: int, num_heads: int, offset: float = 0.0, normaliser: str = "none", **options):
+        super().__init__(d_model, num_heads, map=ScoreMap.sigmoid(offset, normaliser), **options)
+
+
+class ReluSquaredAttention(MultiHeadAttention):
+    """``max(s, 0)^2`` over the visible keys. With the gate that belongs to it: GatedAttentionUnit."""
+
+    def __init__(self, d_model: int, num_heads: int, normaliser: str = "visible", **options):
+        super().__init__(d_model, num_heads, map=ScoreMap.relu_squared(normaliser), **options)
+
+
+class GumbelAttention(MultiHeadAttention):
+    """``softmax((s + noise) / tau)``; ``straight_through``: one key, with the relaxed gradients.
+
+    It samples in evaluation too; ``seed`` repeats a sample.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, tau: float = 1.0, straight_through: bool = False, **options):
+        super().__init__(d_model, num_heads, map=ScoreMap.gumbel(tau, straight_through), **options)
+
+
+class LinearAttention(MultiHeadAttention):
+    """``phi(q).phi(k)``, with ``recurrent=True`` in O(n) and the same output; ``feature`` as of ScoreMap.linear."""
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        feature: str = "elu_plus_one",
+        *,
+        normaliser: str = "l1",
+        recurrent: bool = False,
+        **options,
+    ):
+        super().__init__(d_model, num_heads, map=ScoreMap.linear(feature, normaliser, recurrent=recurrent), **options)
+
+
+class DecayAttention(MultiHeadAttention):
+    """Causal attention that forgets: ``gamma^{i-j} q.k / sqrt d`` (retention, without its group norm).
+
+    Args:
+        gamma: a number, or one for each head; 1 - 2^{-5-head} when absent.
+        content: False leaves ``gamma^{i-j}`` alone, summing to one; queries and keys then play no part.
+        recurrent: in O(n), with the same output.
+    """
+
+    def __init__(
+        self,
+        d_model: int,
+        num_heads: int,
+        gamma: Union[None, float, Sequence[float]] = None,
+        *,
+        content: bool = True,
+        recurrent: bool = False,
+        causal: Optional[str] = "start",
+        **options,
+    ):
+        if gamma is None:
+            gamma = [1.0 - 2.0 ** (-5 - head) for head in range(num_heads)]
+        if content:
+            map = ScoreMap.linear("identity", "none", gamma, recurrent)
+        else:
+            map = ScoreMap.decay(gamma, recurrent=recurrent)
+        super().__init__(d_model, num_heads, map=map, causal=causal, **options)
+
+
+class SegmentedAttention(MultiHeadAttention):
+    """Attention inside segments of ``segment`` positions."""
+
+    def __init__(self, d_model: int, num_heads: int, segment: int, **options):
+        super().__init__(d_model, num_heads, segments=segment, **options)

@@ -1,0 +1,207 @@
+"""Losses and a controller that steer the information of attention."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Iterable, Sequence, Union
+
+import torch
+from torch import Tensor, nn
+
+from .attention import Aux
+from .nn import EntropyInvariantAttention
+
+
+def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
+    """The mean of a statistic ``[batch, heads, n_q]`` over the rows of each head that see two keys or more, ``[heads]``.
+
+    A row with fewer has no choice, hence no entropy to steer. ``aux`` must hold ``visible``. 0 where no row counts.
+    """
+    counts = aux.visible >= 2
+    everything_but_heads = [axis for axis in range(statistic.dim()) if axis != statistic.dim() - 2]
+    kept = torch.where(counts, statistic, torch.zeros_like(statistic))
+    return kept.sum(everything_but_heads) / counts.sum(everything_but_heads).clamp(min=1)
+
+
+@dataclasses.dataclass(frozen=True)
+class EntropyRegulariser:
+    """A term to add to the loss: ``-weight`` times the mean entropy to encourage entropy, ``+weight`` to discourage it.
+
+    Called with an :class:`isentropic.Aux`, or several (each counts the same), that holds ``visible`` and
+    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). Softmax, top-k and Gumbel maps
+    have a gradient of it.
+    """
+
+    weight: float
+    direction: str = "encourage"
+    normalised: bool = True
+
+    def __post_init__(self):
+        if not (math.isfinite(self.weight) and self.weight >= 0):
+            raise ValueError(f"weight is {self.weight}; expected a number >= 0 (direction has the sign)")
+        if self.direction not in ("encourage", "discourage"):
+            raise ValueError(f"direction is {self.direction!r}; expected 'encourage' or 'discourage'")
+
+    def __call__(self, aux: Union[Aux, Iterable[Aux]]) -> Tensor:
+        layers = [aux] if isinstance(aux, Aux) else list(aux)
+        if not layers:
+            raise ValueError("aux is an empty list; expected the Aux of one attention or more")
+        mean = torch.stack([self._mean_entropy(layer) for layer in layers]).mean()
+        return mean * (-self.weight if self.direction == "encourage" else self.weight)
+
+    def _mean_entropy(self, aux: Aux) -> Tensor:
+        return mean_over_rows(aux, aux.normalised_entropy if self.normalised else aux.entropy).mean()
+
+
+def information_bottleneck_loss(
+    task_loss: Tensor, information_xz: Tensor, information_zy: Tensor, lambda_x: float, lambda_y: float
+) -> Tensor:
+    """``task_loss + lambda_x I(X;Z) - lambda_y I(Z;Y)``: forget the input, keep what tells about the target.
+
+    Information is estimated, and the sign decides by what: ``information_xz`` is pushed down and must be an upper bound
+    of I(X;Z), ``information_zy`` is pushed up and must be a lower bound of I(Z;Y). The other way round the bound moves
+    and the information need not.
+    """
+    for name, value in (("lambda_x", lambda_x), ("lambda_y", lambda_y)):
+        if not (math.isfinite(value) and value >= 0):
+            raise ValueError(f"{name} is {value}; expected a number >= 0 (the signs are in the formula)")
+    return task_loss + lambda_x * information_xz - lambda_y * information_zy
+
+
+@dataclasses.dataclass(frozen=True)
+class MutualInformationRegulariser:
+    """:func:`information_bottleneck_loss` with its weights kept."""
+
+    lambda_x: float
+    lambda_y: float
+
+    def __call__(self, task_loss: Tensor, information_xz: Tensor, information_zy: Tensor) -> Tensor:
+        return information_bottleneck_loss(task_loss, information_xz, information_zy, self.lambda_x, self.lambda_y)
+
+
+def gaussian_information_upper_bound(mean: Tensor, log_variance: Tensor) -> Tensor:
+    """An upper bound of I(X;Z), in nats, for codes ``z ~ N(mean(x), variance(x))``: KL to N(0, I), averaged over x.
+
+    Args:
+        mean: ``[..., features]``.
+        log_variance: likewise, of the diagonal covariance.
+    """
+    if mean.shape != log_variance.shape:
+        raise ValueError(f"log_variance has shape {list(log_variance.shape)}; expected {list(mean.shape)}, as the mean")
+    # expm1: at variances near 1 the difference to log_variance is all there is.
+    divergence = 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)
+    return divergence.sum(-1).mean()
+
+
+class WantedEntropyController(nn.Module):
+    """Moves the kappa of every head until its mean entropy is the wanted one.
+
+    An integral controller of log kappa on the moving average of the measured entropy. Entropy falls with log kappa as
+    fast as the variance of the scores says, so the step is ``rate (H - target) / variance``: a head that answers
+    strongly is moved gently. A target out of reach leaves kappa at a bound.
+
+        controller = WantedEntropyController(num_heads=8, target=3.0).attach(attention)
+        ...
+        optimizer.step(); controller.step()
+
+    In training the attention reports every forward pass; ``step`` moves kappa, between passes and never within one.
+    ``Scale.wanted_entropy`` is the exact alternative: solved for every row, at the price of further passes.
+
+    Args:
+        num_heads: heads of the attention.
+        target: mean entropy in nats, a number or one for each head; of rows that see two keys or more.
+        kappa: where to start.
+        rate: share of the error a step removes.
+        momentum: of the moving average; 0 takes the last pass alone.
+        bounds: smallest and largest kappa.
+        largest_step: of log kappa.
+    """
+
+    log_kappa: Tensor
+    entropy: Tensor
+    variance: Tensor
+    passes: Tensor
+
+    def __init__(
+        self,
+        num_heads: int,
+        target: Union[float, Sequence[float], Tensor],
+        *,
+        kappa: float = 1.0,
+        rate: float = 0.2,
+        momentum: float = 0.8,
+        bounds: tuple[float, float] = (1e-2, 1e2),
+        largest_step: float = 0.5,
+    ):
+        super().__init__()
+        low, high = bounds
+        if not 0 < low <= kappa <= high < math.inf:
+            raise ValueError(f"bounds are {bounds} and kappa {kappa}; expected 0 < smallest <= kappa <= largest")
+        if not 0 < rate <= 1:
+            raise ValueError(f"rate is {rate}; expected a number in (0, 1]")
+        if not 0 <= momentum < 1:
+            raise ValueError(f"momentum is {momentum}; expected a number in [0, 1)")
+        if not largest_step > 0:
+            raise ValueError(f"largest_step is {largest_step}; expected a positive number")
+        target = torch.as_tensor(target, dtype=torch.float32)
+        if target.shape not in ((), (1,), (num_heads,)) or not (target >= 0).all():
+            raise ValueError(f"target is {target.tolist()}; expected entropies >= 0, one or num_heads = {num_heads}")
+        self.rate, self.momentum, self.bounds, self.largest_step = rate, momentum, bounds, largest_step
+        self.register_buffer("target", target.expand(num_heads).clone())
+        self.register_buffer("log_kappa", torch.full((num_heads,), math.log(kappa)))
+        self.register_buffer("entropy", torch.zeros(num_heads))
+        self.register_buffer("variance", torch.zeros(num_heads))
+        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
+
+    def attach(self, attention: EntropyInvariantAttention) -> WantedEntropyController:
+        """Sets the kappa of ``attention`` from now on, whose state then includes this controller; returns itself."""
+        if not isinstance(attention, EntropyInvariantAttention):
+            raise TypeError(f"attention is a {type(attention).__name__}; expected an EntropyInvariantAttention")
+        if attention.num_heads != len(self.log_kappa):
+            raise ValueError(f"attention has {attention.num_heads} heads; expected {len(self.log_kappa)}")
+        if not attention.scale.is_one_factor:
+            raise ValueError(f"attention has the scale '{attention.scale.law}'; expected a law with one kappa")
+        if list(attention.scale.parameters()):
+            raise ValueError("attention learns its kappa; expected a fixed one, which the controller replaces")
+        attention.controller = self.to(attention.W_Q.weight.device)
+        return self
+
+    def kappa(self) -> Tensor:
+        """``[heads]``."""
+        return self.log_kappa.exp()
+
+    @torch.no_grad()
+    def observe(self, aux: Aux) -> None:
+        """Takes a pass into the moving averages. ``aux`` holds ``entropy``, ``score_variance`` and ``visible``.
+
+        A head with numbers that are not finite is passed over: one overflow shall not spoil the average for ever.
+        """
+        entropy, variance = mean_over_rows(aux, aux.entropy), mean_over_rows(aux, aux.score_variance)
+        momentum = torch.where(self.passes == 0, 0.0, self.momentum)
+        finite = entropy.isfinite() & variance.isfinite()
+        for average, measured in ((self.entropy, entropy), (self.variance, variance)):
+            average.copy_(torch.where(finite, momentum * average + (1 - momentum) * measured, average))
+        self.passes += 1
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Moves kappa."""
+        if self.passes == 0:
+            raise ValueError("step was called before a pass was observed; expected a forward pass in training first")
+        tiny = torch.finfo(self.variance.dtype).tiny
+        step = self.rate * (self.entropy - self.target) / self.variance.clamp(min=tiny)
+        low, high = self.bounds
+        self.log_kappa += step.clamp(-self.largest_step, self.largest_step)
+        self.log_kappa.clamp_(math.log(low), math.log(high))
+
+    def _apply(self, fn, recurse: bool = True):
+        # Small steps would vanish in 16 bits: the model may become half, this state stays float32.
+        super()._apply(fn, recurse)
+        for name, buffer in self._buffers.items():
+            if buffer.is_floating_point():
+                self._buffers[name] = buffer.float()
+        return self
+
+    def extra_repr(self) -> str:
+        return f"num_heads={len(self.log_kappa)}, rate={self.rate}, momentum={self.momentum}, bounds={self.bounds}"

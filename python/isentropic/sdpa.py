@@ -1,0 +1,68 @@
+"""PyTorch's attention call, answered by this library."""
+
+from __future__ import annotations
+
+import contextlib
+
+import torch
+import torch.nn.functional as F
+from torch.nn.functional import scaled_dot_product_attention
+from torch.overrides import TorchFunctionMode
+
+from ._problem import TYPES
+from .attention import attention
+
+
+def replace_sdpa() -> contextlib.AbstractContextManager:
+    """Inside of it, calls of PyTorch's ``scaled_dot_product_attention`` go to :func:`isentropic.attention`.
+
+        with isentropic.replace_sdpa(), isentropic.Monitor(model) as monitor:
+            model(x)
+
+    That includes PyTorch's own layers: ``nn.MultiheadAttention`` called with ``need_weights=False``, and transformer
+    layers in training mode (in evaluation they take a fused path that makes no such call). Whatever this library has no
+    kernel for, by type, device or layout, is left to PyTorch.
+    """
+    return _Route()
+
+
+class _Route(TorchFunctionMode):
+    def __torch_function__(self, function, types, args=(), kwargs=None):
+        kwargs = kwargs or {}
+        if function is scaled_dot_product_attention:
+            return _routed(*args, **kwargs)
+        if function is F.multi_head_attention_forward:
+            return _multi_head(*args, **kwargs)
+        return function(*args, **kwargs)
+
+
+def _routed(*args, **kwargs):
+    answer = attention if _is_ours(*args, **kwargs) else scaled_dot_product_attention
+    return answer(*args, **kwargs)
+
+
+def _multi_head(*args, **kwargs):
+    """What nn.MultiheadAttention calls. No mode is active inside of it, so the call it makes is replaced by name."""
+    F.scaled_dot_product_attention = _routed
+    try:
+        return F.multi_head_attention_forward(*args, **kwargs)
+    finally:
+        F.scaled_dot_product_attention = scaled_dot_product_attention
+
+
+def _is_ours(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False) -> bool:
+    tensors = (query, key, value)
+    if any(tensor.layout != torch.strided or tensor.dim() < 3 or tensor.numel() == 0 for tensor in tensors):
+        return False
+    if query.dtype not in TYPES or any(t.dtype != query.dtype or t.device != query.device for t in tensors):
+        return False
+    if attn_mask is not None and (is_causal or not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point())):
+        return False
+    same = query.shape[:-3] == key.shape[:-3] == value.shape[:-3] and key.shape[-3] == value.shape[-3]
+    heads_fit = query.shape[-3] % key.shape[-3] == 0 if enable_gqa else query.shape[-3] == key.shape[-3]
+    return same and heads_fit and _has_kernel(query.device)
+
+
+def _has_kernel(device: torch.device) -> bool:
+    key = torch._C._dispatch_key_for_device(device.type)
+    return key != "Meta" and torch._C._dispatch_has_kernel_for_dispatch_key("isentropic::attention", key)

@@ -1,0 +1,47 @@
+"""Builds the operators with CMake against the PyTorch of this environment: pip install --no-build-isolation ."""
+
+import pathlib
+import shutil
+import subprocess
+import sys
+
+from setuptools import Extension, setup
+from setuptools.command.build_ext import build_ext
+
+ROOT = pathlib.Path(__file__).parent.resolve()
+FILES = ("libisentropic_torch.so", "built_for_torch.txt")
+
+
+class CMakeBuild(build_ext):
+    """The one extension is CMake's target isentropic_torch."""
+
+    def build_extension(self, ext: Extension) -> None:
+        try:
+            import torch  # noqa: F401
+        except ImportError:
+            sys.exit("error: no PyTorch here. Install torch first and pass --no-build-isolation to pip.")
+        for tool in ("cmake", "ninja"):
+            if shutil.which(tool) is None:
+                sys.exit(f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libhwy-dev nlohmann-json3-dev")
+        build = ROOT / "build" / "pip"
+        options = {
+            "CMAKE_BUILD_TYPE": "Release",
+            "ISENTROPIC_PYTHON": sys.executable,
+            "ISENTROPIC_BUILD_CLI": "OFF",
+            "ISENTROPIC_BUILD_TESTS": "OFF",
+            "ISENTROPIC_OPENMP": "OFF",
+        }
+        definitions = [f"-D{name}={value}" for name, value in options.items()]
+        subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *definitions], check=True)
+        subprocess.run(["cmake", "--build", str(build), "--target", "isentropic_torch"], check=True)
+        package = pathlib.Path(self.get_ext_fullpath(ext.name)).parent
+        package.mkdir(parents=True, exist_ok=True)
+        for name in FILES:
+            shutil.copy2(build / "python" / "isentropic" / name, package / name)
+
+
+setup(
+    ext_modules=[Extension("isentropic.libisentropic_torch", sources=[])],
+    cmdclass={"build_ext": CMakeBuild},
+    options={"build": {"build_base": "build/pip/setuptools"}, "egg_info": {"egg_base": "python"}},
+)

@@ -1,0 +1,58 @@
+"""The package as users install it: pip builds the operators against the PyTorch that is there."""
+
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+import torch
+
+ROOT = pathlib.Path(__file__).parents[2]
+SAMPLE = """
+import torch, isentropic
+q, k, v = torch.randn(3, 1, 2, 16, 8).unbind(0)
+output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
+print(isentropic.__file__, tuple(aux.entropy.shape))
+"""
+
+
+def run(folder, code):
+    environment = {**os.environ, "PYTHONPATH": str(folder)}
+    return subprocess.run([sys.executable, "-c", code], env=environment, cwd=folder, capture_output=True, text=True)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("site")
+    pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", str(folder), str(ROOT)], check=True)
+    return folder
+
+
+def test_installed_package_runs(installed):
+    found = run(installed, SAMPLE)
+    assert found.returncode == 0, found.stderr
+    assert str(installed) in found.stdout and "(1, 2, 16)" in found.stdout
+
+
+def test_typing_marker_is_installed(installed):
+    assert (installed / "isentropic" / "py.typed").exists()
+
+
+def test_another_torch_is_refused_with_advice(installed):
+    stamp = installed / "isentropic" / "built_for_torch.txt"
+    assert stamp.read_text().strip() == torch.__version__
+    stamp.write_text("2.9.1+cpu\n")
+    found = run(installed, "import isentropic")
+    stamp.write_text(torch.__version__)
+    assert "ImportError: isentropic was built for PyTorch 2.9.1+cpu; this environment has" in found.stderr
+    assert "pip install --no-build-isolation ." in found.stderr
+
+
+def test_a_package_without_operators_says_how_to_build_them(installed):
+    library = installed / "isentropic" / "libisentropic_torch.so"
+    away = library.rename(library.with_suffix(".away"))
+    found = run(installed, "import isentropic")
+    away.rename(library)
+    assert "ImportError: isentropic has no compiled operators" in found.stderr

@@ -1,0 +1,250 @@
+"""Entropy that is encouraged grows, information bounds are what they say, controllers arrive."""
+
+import copy
+import math
+
+import pytest
+import torch
+from isentropic import Scale, attention
+from isentropic.nn import EntropyInvariantAttention, MultiHeadAttention
+from isentropic.regularisers import (
+    EntropyRegulariser,
+    MutualInformationRegulariser,
+    WantedEntropyController,
+    gaussian_information_upper_bound,
+    information_bottleneck_loss,
+    mean_over_rows,
+)
+
+D_MODEL, HEADS = 32, 4
+
+
+@pytest.fixture(autouse=True)
+def seeded():
+    torch.manual_seed(5)
+
+
+def aux_of(n=8, **options):
+    query, key = 2 * torch.randn(2, 2, n, 4), torch.randn(2, 2, n, 4)
+    return attention(query, key, key, return_aux=True, **options)[1]
+
+
+# ---- Entropy ----
+
+
+def test_rows_without_a_choice_do_not_count():
+    aux = aux_of(causal="start")
+    expected = aux.entropy[:, :, 1:].mean((0, 2))
+    torch.testing.assert_close(mean_over_rows(aux, aux.entropy), expected)
+
+
+def test_no_row_counts_at_all():
+    aux = aux_of(n=1)
+    assert EntropyRegulariser(1.0)(aux) == 0
+
+
+@pytest.mark.parametrize("direction, sign", [("encourage", -1), ("discourage", 1)])
+@pytest.mark.parametrize("normalised", [True, False])
+def test_entropy_regulariser(direction, sign, normalised):
+    first, second = aux_of(), aux_of(causal="start")
+
+    def mean(aux, rows):
+        bits = aux.entropy / aux.visible.clamp(min=2).log() if normalised else aux.entropy
+        return bits[:, :, rows].mean()
+
+    regulariser = EntropyRegulariser(0.3, direction, normalised)
+    torch.testing.assert_close(regulariser(first), sign * 0.3 * mean(first, slice(0, None)))
+    both = (mean(first, slice(0, None)) + mean(second, slice(1, None))) / 2
+    torch.testing.assert_close(regulariser([first, second]), sign * 0.3 * both)
+
+
+@pytest.mark.parametrize("direction, sign", [("encourage", 1), ("discourage", -1)])
+def test_a_gradient_step_moves_entropy_as_asked(direction, sign):
+    module = EntropyInvariantAttention(D_MODEL, HEADS, kappa=4.0)
+    optimiser = torch.optim.SGD(module.parameters(), lr=0.1)
+    x = torch.randn(2, 12, D_MODEL)
+    _, aux = module(x)
+    EntropyRegulariser(1.0, direction)(aux).backward()
+    optimiser.step()
+    change = module(x)[1].entropy.mean() - aux.entropy.mean()
+    assert change * sign > 1e-3
+
+
+def test_wrong_entropy_regularisers():
+    with pytest.raises(ValueError, match="direction is 'up'; expected 'encourage' or 'discourage'"):
+        EntropyRegulariser(1.0, "up")
+    with pytest.raises(ValueError, match="weight is -1.0; expected a number >= 0"):
+        EntropyRegulariser(-1.0)
+    with pytest.raises(ValueError, match="aux is an empty list"):
+        EntropyRegulariser(1.0)([])
+    with pytest.raises(AttributeError, match="'visible' was not asked for"):
+        EntropyRegulariser(1.0)(aux_of(statistics="normalised_entropy"))
+
+
+# ---- Information ----
+
+
+def test_information_bottleneck():
+    task, xz, zy = torch.tensor(2.0), torch.tensor(3.0), torch.tensor(5.0)
+    assert information_bottleneck_loss(task, xz, zy, 0.1, 0.2) == pytest.approx(2 + 0.3 - 1.0)
+    assert MutualInformationRegulariser(0.1, 0.2)(task, xz, zy) == pytest.approx(2 + 0.3 - 1.0)
+    with pytest.raises(ValueError, match="lambda_y is -1.0"):
+        information_bottleneck_loss(task, xz, zy, 0.1, -1.0)
+
+
+def test_gaussian_bound_is_the_divergence():
+    mean, log_variance = torch.randn(3, 4, 5).double(), torch.randn(3, 4, 5).double()
+    codes = torch.distributions.Normal(mean, (log_variance / 2).exp())
+    standard = torch.distributions.Normal(torch.zeros(()).double(), torch.ones(()).double())
+    expected = torch.distributions.kl_divergence(codes, standard).sum(-1).mean()
+    torch.testing.assert_close(gaussian_information_upper_bound(mean, log_variance), expected)
+    with pytest.raises(ValueError, match=r"log_variance has shape \[5\]; expected \[3, 4, 5\]"):
+        gaussian_information_upper_bound(mean, log_variance[0, 0])
+
+
+def test_gaussian_bound_is_above_the_information():
+    # X = +a or -a with equal chance, Z = X + noise of variance v: I(X;Z) by integration.
+    a, variance = 0.8, 0.5
+    z = torch.linspace(-12, 12, 20001).double()
+    given = torch.distributions.Normal(torch.tensor([[a], [-a]]).double(), math.sqrt(variance))
+    density = given.log_prob(z).exp()
+    mixture = density.mean(0)
+    information = torch.trapezoid((density * (density.log() - mixture.log())).nan_to_num(), z).mean()
+    mean = torch.tensor([[a], [-a]]).double()
+    bound = gaussian_information_upper_bound(mean, torch.full_like(mean, math.log(variance)))
+    assert 0.3 < information < bound < information + 0.5
+
+
+def test_gaussian_bound_keeps_small_differences():
+    log_variance = torch.full((1, 1), 1e-4)
+    bound = gaussian_information_upper_bound(torch.zeros(1, 1), log_variance)
+    assert bound == pytest.approx(0.25e-8, rel=0.02)
+
+
+# ---- Controller ----
+
+
+def controlled(target, n=48, **options):
+    attention = EntropyInvariantAttention(D_MODEL, HEADS, **options)
+    x = 4 * torch.randn(2, n, D_MODEL)
+    return attention, x, WantedEntropyController(HEADS, target).attach(attention)
+
+
+def steer(attention, x, controller, steps):
+    for _ in range(steps):
+        attention(x)
+        controller.step()
+    aux = attention.eval()(x)[1]
+    attention.train()
+    return mean_over_rows(aux, aux.entropy)
+
+
+@pytest.mark.parametrize("options", [{}, {"causal": "start"}, {"scale": Scale.frozen(1.0, 64)}, {"scale": "sqrt_log_n"}])
+@pytest.mark.parametrize("target", [0.6, 2.0, [1.0, 1.5, 2.0, 2.5]])
+def test_controller_arrives(target, options):
+    entropy = steer(*controlled(target, **options), steps=60)
+    torch.testing.assert_close(entropy, torch.as_tensor(target).expand(HEADS), rtol=0.02, atol=0)
+
+
+@pytest.mark.parametrize("target, bound", [(50.0, 1e-2), (0.0, 1e2)])
+def test_controller_stops_at_a_bound(target, bound):
+    attention, x, controller = controlled(target)
+    entropy = steer(attention, x, controller, steps=60)
+    assert entropy.isfinite().all()
+    torch.testing.assert_close(controller.kappa(), torch.full((HEADS,), bound))
+
+
+def test_controller_comes_back_from_a_bound():
+    attention, x, controller = controlled(50.0)
+    steer(attention, x, controller, steps=40)
+    controller.target.fill_(2.0)
+    torch.testing.assert_close(steer(attention, x, controller, 80), torch.full((HEADS,), 2.0), rtol=0.02, atol=0)
+
+
+def test_controller_averages_what_it_sees():
+    attention, x, controller = controlled(2.0)
+    first, second = (mean_over_rows(aux, aux.entropy) for aux in (attention(x)[1], attention(x / 2)[1]))
+    torch.testing.assert_close(controller.entropy, 0.8 * first + 0.2 * second)
+    assert controller.passes == 2
+    attention.eval()(x / 4)
+    assert controller.passes == 2
+
+
+def test_kappa_stays_within_a_pass():
+    attention, x, controller = controlled(2.0)
+    output = attention(x)[0]
+    assert torch.equal(attention(x)[0], output) and controller.kappa().eq(1).all()
+    controller.step()
+    assert not torch.allclose(attention(x)[0], output)
+
+
+def test_controller_passes_over_numbers_that_are_not_finite():
+    attention, x, controller = controlled(2.0)
+    attention(x)
+    before = controller.entropy.clone()
+    attention(x * math.nan)
+    assert torch.equal(controller.entropy, before) and controller.variance.isfinite().all()
+
+
+def test_controller_is_state_of_the_attention():
+    attention, x, controller = controlled(2.0)
+    steer(attention, x, controller, 5)
+    assert {"controller.log_kappa", "controller.entropy", "controller.passes"} <= set(attention.state_dict())
+    other, _, _ = controlled(1.0)
+    other.load_state_dict(attention.state_dict())
+    assert torch.equal(other(x)[0], attention(x)[0])
+    twin = copy.deepcopy(attention)
+    twin.controller.log_kappa += 1
+    assert not torch.equal(twin.controller.kappa(), controller.kappa())
+
+
+def test_controller_stays_precise_in_half_precision():
+    attention, x, controller = controlled(2.0)
+    attention.bfloat16()
+    assert controller.log_kappa.dtype == torch.float32 and controller.passes.dtype == torch.int64
+    entropy = steer(attention, x.bfloat16(), controller, 60)
+    torch.testing.assert_close(entropy, torch.full((HEADS,), 2.0), rtol=0.02, atol=0)
+
+
+def test_controller_under_compile():
+    torch._dynamo.reset()
+    attention, x, controller = controlled(2.0)
+    compiled = torch.compile(attention, backend="aot_eager", fullgraph=True)
+    for _ in range(40):
+        compiled(x)
+        controller.step()
+    torch.testing.assert_close(controller.entropy, torch.full((HEADS,), 2.0), rtol=0.02, atol=0)
+
+
+def test_attach_says_what_it_expects():
+    controller = WantedEntropyController(HEADS, 2.0)
+    with pytest.raises(TypeError, match="attention is a MultiHeadAttention; expected an EntropyInvariantAttention"):
+        controller.attach(MultiHeadAttention(D_MODEL, HEADS))
+    with pytest.raises(ValueError, match="attention has 2 heads; expected 4"):
+        controller.attach(EntropyInvariantAttention(D_MODEL, 2))
+    with pytest.raises(ValueError, match="attention learns its kappa"):
+        controller.attach(EntropyInvariantAttention(D_MODEL, HEADS, learn_kappa=True))
+    for scale in ("inverse_sqrt_d", "hybrid", Scale.wanted_entropy(1.0)):
+        with pytest.raises(ValueError, match="expected a law with one kappa"):
+            controller.attach(EntropyInvariantAttention(D_MODEL, HEADS, scale=scale))
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"target": -1.0}, "target is -1.0; expected entropies >= 0"),
+        ({"target": [1.0, 2.0]}, "one or num_heads = 4"),
+        ({"kappa": 1000.0}, "kappa 1000.0; expected 0 < smallest <= kappa <= largest"),
+        ({"rate": 0.0}, "rate is 0.0"),
+        ({"momentum": 1.0}, "momentum is 1.0"),
+        ({"largest_step": 0.0}, "largest_step is 0.0"),
+    ],
+)
+def test_wrong_controllers(options, message):
+    with pytest.raises(ValueError, match=message):
+        WantedEntropyController(HEADS, **{"target": 2.0, **options})
+
+
+def test_step_needs_a_pass():
+    with pytest.raises(ValueError, match="before a pass was observed"):
+        WantedEntropyController(HEADS, 2.0).step()

@@ -1,4 +1,5 @@
-// The streaming softmax as a loss: InfoNCE, cross-entropy over a vocabulary, and what else is log-partition minus score.
+// The streaming softmax as a loss: InfoNCE, cross-entropy over a vocabulary, and what else is log-partition minus
+// score.
 //
 // For query i and all keys:  s_ij = lambda q_i.k_j, soft cap, bias_j added;  L_i = log sum_j e^{s_ij};  the target's
 // score s_i = s_{i, target_i}. The usual loss is L_i - s_i, but both come back, so that smoothing, penalties on L and
@@ -22,11 +23,11 @@
 namespace isentropic {
 
 struct SoftmaxLossProblem {
-  View query;         // [N, d]
-  View key;           // [M, d], same type
-  View target;        // int64 [N]: a key, or -1: no target, its score is 0
-  double scale = 1;   // lambda = 1 / temperature
-  View bias = {};     // [M], floating
+  View query;        // [N, d]
+  View key;          // [M, d], same type
+  View target;       // int64 [N]: a key, or -1: no target, its score is 0
+  double scale = 1;  // lambda = 1 / temperature
+  View bias = {};    // [M], floating
   std::optional<double> soft_cap = {};
   bool others = false;  // queries are the keys: a row does not see its own
   Executor* executor = nullptr;

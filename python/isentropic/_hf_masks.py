@@ -52,6 +52,8 @@ class RuleMask(Tensor):
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         if function in _OUTSIDE:
             return super().__torch_function__(function, types, args, kwargs)
+        if function is Tensor.contiguous:  # said of masks for static caches
+            return args[0]
         args, kwargs = tree_map_only(RuleMask, RuleMask.matrix, (tuple(args), kwargs or {}))
         return function(*args, **kwargs)
 
@@ -122,7 +124,7 @@ def _position_rule(mask_function: Callable, n_q: int, n_k: int, shift: int) -> O
 def _aligned(rule: dict, causal: bool, n_q: int, n_k: int, shift: int) -> Optional[dict]:
     if shift == 0:
         return {**rule, "causal": "start"} if causal else rule
-    if not causal or shift < 0 or shift + n_q > n_k:
+    if not causal or not 0 <= shift + n_q <= n_k:
         return None
     if shift + n_q < n_k:  # a static cache has room behind the newest key
         rule = {**rule, "keys": shift + n_q}

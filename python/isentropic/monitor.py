@@ -226,7 +226,7 @@ def _warn_if_compiled(model: nn.Module) -> None:
 
 
 def _tally(statistics: dict[str, Tensor], fewest_keys: int) -> dict[str, Tensor]:
-    """What one call adds to its step, each ``[heads]`` on the call's device: sums, row counts, and the largest score."""
+    """What one call adds to its step, each ``[heads]`` on the call's device: sums, row counts, the largest score."""
     visible = _by_head(statistics["visible"])
     counted = {"rows": visible > 0, "long_rows": visible >= fewest_keys}
     tally = {name: rows.sum(1, dtype=torch.float64) for name, rows in counted.items()}

@@ -14,7 +14,7 @@ from .nn import EntropyInvariantAttention
 
 
 def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
-    """The mean of a statistic ``[batch, heads, n_q]`` over the rows of each head that see two keys or more, ``[heads]``.
+    """The mean of a statistic ``[batch, heads, n_q]`` over the rows of a head that see two keys or more, ``[heads]``.
 
     A row with fewer has no choice, hence no entropy to steer. ``aux`` must hold ``visible``. 0 where no row counts.
     """
@@ -26,7 +26,7 @@ def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class EntropyRegulariser:
-    """A term to add to the loss: ``-weight`` times the mean entropy to encourage entropy, ``+weight`` to discourage it.
+    """A term to add to the loss: ``-weight`` times the mean entropy to encourage it, ``+weight`` times to discourage it.
 
     Called with an :class:`isentropic.Aux`, or several (each counts the same), that holds ``visible`` and
     ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). Softmax, top-k and Gumbel maps
@@ -152,7 +152,7 @@ class WantedEntropyController(nn.Module):
         self.register_buffer("log_kappa", torch.full((num_heads,), math.log(kappa)))
         self.register_buffer("entropy", torch.zeros(num_heads))
         self.register_buffer("variance", torch.zeros(num_heads))
-        self.register_buffer("passes", torch.zeros((), dtype=torch.int64))
+        self.register_buffer("passes", torch.zeros(num_heads, dtype=torch.int64))
 
     def attach(self, attention: EntropyInvariantAttention) -> WantedEntropyController:
         """Sets the kappa of ``attention`` from now on, whose state then includes this controller; returns itself."""
@@ -175,25 +175,23 @@ class WantedEntropyController(nn.Module):
     def observe(self, aux: Aux) -> None:
         """Takes a pass into the moving averages. ``aux`` holds ``entropy``, ``score_variance`` and ``visible``.
 
-        A head with numbers that are not finite is passed over: one overflow shall not spoil the average for ever.
+        Heads without finite numbers are passed over, lest one overflow spoil the average for ever, and so are heads
+        whose scores are all equal: kappa does nothing there.
         """
         entropy, variance = mean_over_rows(aux, aux.entropy), mean_over_rows(aux, aux.score_variance)
+        counts = entropy.isfinite() & variance.isfinite() & (variance > 0)
         momentum = torch.where(self.passes == 0, 0.0, self.momentum)
-        finite = entropy.isfinite() & variance.isfinite()
         for average, measured in ((self.entropy, entropy), (self.variance, variance)):
-            average.copy_(torch.where(finite, momentum * average + (1 - momentum) * measured, average))
-        self.passes += 1
+            average.copy_(torch.where(counts, momentum * average + (1 - momentum) * measured, average))
+        self.passes += counts
 
     @torch.no_grad()
     def step(self) -> None:
-        """Moves kappa."""
-        if self.passes == 0:
-            raise ValueError("step was called before a pass was observed; expected a forward pass in training first")
-        tiny = torch.finfo(self.variance.dtype).tiny
-        step = self.rate * (self.entropy - self.target) / self.variance.clamp(min=tiny)
+        """Moves kappa, but of heads that were never observed."""
+        step = self.rate * (self.entropy - self.target) / self.variance
+        step = torch.where(self.passes > 0, step.clamp(-self.largest_step, self.largest_step), 0.0)
         low, high = self.bounds
-        self.log_kappa += step.clamp(-self.largest_step, self.largest_step)
-        self.log_kappa.clamp_(math.log(low), math.log(high))
+        self.log_kappa.add_(step).clamp_(math.log(low), math.log(high))
 
     def _apply(self, fn, recurse: bool = True):
         # Small steps would vanish in 16 bits: the model may become half, this state stays float32.

@@ -9,8 +9,8 @@
 namespace isentropic {
 namespace {
 
-// Rows of a block of queries or keys: about a million numbers. One of each, packed and with its gradient, is what a pass
-// holds at a time.
+// Rows of a block of queries or keys: about a million numbers. One of each, packed and with its gradient, is what a
+// pass holds at a time.
 std::int64_t block_rows(const SoftmaxLossProblem& x) {
   constexpr std::int64_t kNumbers = 1 << 20, kStep = 512;
   return std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, x.query.shape[1]) / kStep) * kStep;
@@ -42,7 +42,8 @@ void validate(const SoftmaxLossProblem& x) {
     require(x.bias.rank() == 1 && x.bias.shape[0] == keys && is_floating(x.bias.type), "bias", to_string(x.bias.shape),
             to_string(Shape{keys}) + " of a floating type");
   require(std::isfinite(x.scale), "scale", to_string(x.scale), "a finite number");
-  require(!x.others || rows == keys, "key count", to_string(keys), to_string(rows) + ": others needs the queries as keys");
+  require(!x.others || rows == keys, "key count", to_string(keys),
+          to_string(rows) + ": others needs the queries as keys");
 }
 
 // [n, d] as [1, 1, n, d].
@@ -160,9 +161,7 @@ AttentionUpstream attention_upstream(const SoftmaxLossUpstream& upstream) {
   return out;
 }
 
-View rows_of(const View& view, Block rows) {
-  return view.present() ? view.slice(2, rows.begin, rows.end) : view;
-}
+View rows_of(const View& view, Block rows) { return view.present() ? view.slice(2, rows.begin, rows.end) : view; }
 
 // What the keys give to the gradients through L and H.
 void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const AttentionUpstream& upstream,

@@ -10,6 +10,8 @@
 #include <string_view>
 #include <tuple>
 
+#include "isentropic/export.hpp"
+
 namespace isentropic::pytorch {
 
 // output      [batch, heads, n_q, d_v]
@@ -24,15 +26,15 @@ using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::T
 // [batch, heads, n_q]); empty where there is nothing.
 using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                          const std::optional<at::Tensor>& value, at::TensorList terms);
+ISENTROPIC_API Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                         const std::optional<at::Tensor>& value, at::TensorList terms);
 
 // A problem with its forward results and the upstream gradients of output and statistics; bias_gradient: whether to
 // spend a sweep on it.
-Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                            const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
-                            const at::Tensor& rows, const at::Tensor& selected,
-                            const std::optional<at::Tensor>& output_gradient,
-                            const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+ISENTROPIC_API Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                           const std::optional<at::Tensor>& value, at::TensorList terms,
+                                           const at::Tensor& output, const at::Tensor& rows, const at::Tensor& selected,
+                                           const std::optional<at::Tensor>& output_gradient,
+                                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
 
 }  // namespace isentropic::pytorch

@@ -11,29 +11,18 @@
 namespace isentropic::pytorch {
 namespace {
 
-at::Tensor stack(RowStatistics& statistics, const std::vector<Statistic>& which, const AttentionProblem& problem,
-                 at::ScalarType type) {
-  const Shape& q = problem.query.shape;
-  at::Tensor out = at::empty({static_cast<std::int64_t>(which.size()), q[0], q[1], q[2]}, type);
-  for (std::size_t s = 0; s < which.size(); ++s)
-    out.select(0, static_cast<std::int64_t>(s)).copy_(to_torch(std::move(statistics[which[s]])));
-  return out;
-}
-
 Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                     const std::optional<at::Tensor>& value, at::TensorList terms) {
   return with_python_errors([&] {
     const OnTorchThreads on(text, query, key, value, terms);
     const AttentionProblem& problem = on.problem;
     AttentionResult result = value ? isentropic::attention(problem) : isentropic::attention_statistics(problem);
-    const StatisticsLayout layout(problem);
-    const at::ScalarType real = scalar_type(statistics_type(problem));
+    auto [statistics, measures, counts] = stack_statistics(problem, result.statistics);
     at::Tensor rows = pack_rows(problem, result);
     at::Tensor selected = result.selected.present() ? to_torch(std::move(result.selected)) : at::empty({0}, at::kLong);
     at::Tensor output = value ? to_torch(std::move(result.output)) : at::empty({0}, query.options());
-    return Forward(std::move(output), stack(result.statistics, layout.differentiable, problem, real),
-                   stack(result.statistics, layout.measured, problem, real),
-                   stack(result.statistics, layout.counted, problem, at::kLong), std::move(rows), std::move(selected));
+    return Forward(std::move(output), std::move(statistics), std::move(measures), std::move(counts), std::move(rows),
+                   std::move(selected));
   });
 }
 
@@ -58,8 +47,8 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
     std::vector<at::Tensor> parameters;
     for (Tensor& parameter : found.scale_parameters) parameters.push_back(to_torch(std::move(parameter)));
     at::Tensor scale = problem.scale.law() == Scale::Law::per_row ? to_torch(std::move(found.lambda))
-                       : parameters.empty()                        ? at::empty({0}, at::kFloat)
-                                                                   : at::stack(parameters);
+                       : parameters.empty()                       ? at::empty({0}, at::kFloat)
+                                                                  : at::stack(parameters);
     return Backward(or_zeros(found.query, query), or_zeros(found.key, key), or_zeros(found.value, value),
                     to_torch(std::move(found.bias)), std::move(sink), std::move(scale));
   });

@@ -21,11 +21,9 @@ at::Tensor for_parameter(const at::Tensor& gradient, const at::Tensor& parameter
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static variable_list forward(AutogradContext* context, const std::string& problem, const at::Tensor& query,
-                               const at::Tensor& key, const std::optional<at::Tensor>& value,
-                               at::TensorList terms) {
+                               const at::Tensor& key, const std::optional<at::Tensor>& value, at::TensorList terms) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [output, statistics, measures, counts, rows, selected] =
-        attention_forward(problem, query, key, value, terms);
+    auto [output, statistics, measures, counts, rows, selected] = attention_forward(problem, query, key, value, terms);
     variable_list saved = {query, key, value.value_or(at::Tensor()), output, rows, selected};
     saved.insert(saved.end(), terms.begin(), terms.end());
     context->save_for_backward(saved);
@@ -43,9 +41,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const std::string problem = context->saved_data["problem"].toStringRef();
     constexpr std::size_t kFirstTerm = 4;  // arguments of forward: problem, query, key, value, terms...
     variable_list out(kFirstTerm + terms.size());
-    const auto given = [](const at::Tensor& tensor) {
-      return tensor.defined() ? std::optional(tensor) : std::nullopt;
-    };
+    const auto given = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
     if (!gradients[0].defined() && !gradients[1].defined()) return out;
     const Description description(problem, {}, {}, {}, terms, Values::absent);
     const Terms& named = description.terms;

@@ -56,7 +56,8 @@ class Reader {
     const std::string law = json.value("law", "inverse_sqrt_d");
     const std::vector<PerHead> parameters = scale_parameters(json);
     const auto parameter = [&](std::size_t i) {
-      if (i >= parameters.size()) throw Error("scale " + law, "without its parameters", "parameter " + std::to_string(i));
+      if (i >= parameters.size())
+        throw Error("scale " + law, "without its parameters", "parameter " + std::to_string(i));
       return parameters[i];
     };
     const auto number = [&](std::size_t i) { return json.at("numbers").at(i).get<double>(); };
@@ -73,10 +74,10 @@ class Reader {
     if (law == "llama4") return Scale::llama4(length, number(0));
     if (law == "constant") return Scale::constant(parameter(0));
     if (law == "wanted_entropy")
-      return Scale::wanted_entropy(parameter(0), choose<WantedEntropyGradient>(
-                                                     "gradient", json.value("gradient", "detached"),
-                                                     {{"detached", WantedEntropyGradient::detached},
-                                                      {"implicit", WantedEntropyGradient::implicit}}));
+      return Scale::wanted_entropy(parameter(0),
+                                   choose<WantedEntropyGradient>("gradient", json.value("gradient", "detached"),
+                                                                 {{"detached", WantedEntropyGradient::detached},
+                                                                  {"implicit", WantedEntropyGradient::implicit}}));
     if (law == "per_row") {
       out_.per_row = true;
       if (values_ == Values::absent) return Scale::inverse_sqrt_d();
@@ -107,9 +108,9 @@ class Reader {
     if (name == "top_k") return ScoreMap::top_k(json.at("keys"));
     if (name == "hard") return ScoreMap::hard();
     if (name == "gumbel")
-      return ScoreMap::gumbel(json.value("tau", 1.0), seed(),
-                              json.value("straight_through", false) ? GumbelSample::straight_through
-                                                                    : GumbelSample::relaxed);
+      return ScoreMap::gumbel(
+          json.value("tau", 1.0), seed(),
+          json.value("straight_through", false) ? GumbelSample::straight_through : GumbelSample::relaxed);
     if (name == "sparsemax") return ScoreMap::sparsemax();
     if (name == "sigmoid") return ScoreMap::sigmoid(json.value("offset", 0.0), normaliser(Normaliser::none));
     if (name == "relu_squared") return ScoreMap::relu_squared(normaliser(Normaliser::visible));
@@ -212,9 +213,9 @@ class Reader {
 };
 
 Json parse(std::string_view text) {
-  static const std::vector<std::string> known = {
-      "causal", "align", "window", "prefix",   "strided", "block",      "segments", "others",
-      "scale",  "map",   "bias",   "soft_cap", "dropout", "statistics", "groups",   "terms"};
+  static const std::vector<std::string> known = {"causal",   "align",      "window", "prefix", "strided", "block",
+                                                 "segments", "others",     "scale",  "map",    "bias",    "soft_cap",
+                                                 "dropout",  "statistics", "groups", "terms"};
   Json json;
   try {
     json = Json::parse(text);

@@ -47,8 +47,7 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
     const at::Tensor rows = with_contiguous_rows(gradient);
     HierarchicalGradients found = isentropic::hierarchical_attention_backward(
         problem, isentropic::hierarchical_attention(problem), view_of(rows, "gradient of the output"));
-    return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)),
-                    to_torch(std::move(found.value)));
+    return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)), to_torch(std::move(found.value)));
   });
 }
 
@@ -117,9 +116,8 @@ class Hierarchical : public torch::autograd::Function<Hierarchical> {
   }
 };
 
-Forward forward_autograd(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
-                         const at::Tensor& value, at::TensorList terms, std::int64_t block, bool exact,
-                         std::optional<double> block_scale) {
+Forward forward_autograd(c10::string_view text, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                         at::TensorList terms, std::int64_t block, bool exact, std::optional<double> block_scale) {
   for (const at::Tensor& term : terms)
     TORCH_CHECK_NOT_IMPLEMENTED(!(term.requires_grad() && at::GradMode::is_enabled()),
                                 "hierarchical attention takes scales and biases as constants; detach them");

@@ -1,5 +1,6 @@
 // The operators' schemas, and what is the same on every device: shapes, autocast.
 #include <ATen/autocast_mode.h>
+#include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
 #include "attention/dims.hpp"
@@ -59,11 +60,12 @@ Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::T
     const auto stacked = [&](std::size_t count, at::ScalarType type) {
       return at::empty_symint({static_cast<std::int64_t>(count), batch, heads, n_q}, options.dtype(type));
     };
-    at::Tensor output = value ? at::empty_symint({batch, heads, n_q, value->sym_size(3)}, options)
-                              : at::empty({0}, options);
+    at::Tensor output =
+        value ? at::empty_symint({batch, heads, n_q, value->sym_size(3)}, options) : at::empty({0}, options);
     at::Tensor selected = at::empty({0}, options.dtype(at::kLong));
     if (problem.map.kind() == ScoreMap::Kind::top_k)
-      selected = at::empty_symint({batch, heads, n_q, key.sym_size(2).min(problem.map.keys())}, options.dtype(at::kLong));
+      selected =
+          at::empty_symint({batch, heads, n_q, key.sym_size(2).min(problem.map.keys())}, options.dtype(at::kLong));
     return Forward(std::move(output), stacked(found.differentiable.size(), statistics_type_of(query)),
                    stacked(found.measured.size(), statistics_type_of(query)), stacked(found.counted.size(), at::kLong),
                    at::empty_symint({batch, heads, n_q, kRowState}, options.dtype(at::kDouble)), std::move(selected));
@@ -90,8 +92,7 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
     at::Tensor bias_out = at::empty({0}, query.options().dtype(at::kFloat));
     if (bias && bias_gradient)
       bias_out = description.alibi ? at::empty_symint({heads}, real) : at::empty_symint(bias->sym_sizes(), real);
-    return Backward(like(query), like(key), value ? like(*value) : at::empty({0}, query.options()),
-                    std::move(bias_out),
+    return Backward(like(query), like(key), value ? like(*value) : at::empty({0}, query.options()), std::move(bias_out),
                     sink ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)),
                     std::move(scale));
   });
@@ -99,8 +100,9 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
 
 at::Tensor weights_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
                         at::IntArrayRef rows) {
-  return at::empty_symint({query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2)},
-                          query.options().dtype(statistics_type_of(query)));
+  return at::empty_symint(
+      {query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2)},
+      query.options().dtype(statistics_type_of(query)));
 }
 
 at::Tensor key_mass_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
@@ -123,9 +125,8 @@ Forward forward_autocast(c10::string_view text, const at::Tensor& query, const a
 
 Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                           const std::optional<at::Tensor>& value, at::TensorList terms) {
-  static const auto operation = c10::Dispatcher::singleton()
-                                    .findSchemaOrThrow("isentropic::attention", "")
-                                    .typed<decltype(attention_forward)>();
+  static const auto operation =
+      c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention", "").typed<decltype(attention_forward)>();
   return operation.call(problem, query, key, value, terms);
 }
 
@@ -137,8 +138,8 @@ Backward attention_backward(c10::string_view problem, const at::Tensor& query, c
   static const auto operation = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("isentropic::attention_backward", "")
                                     .typed<decltype(attention_backward)>();
-  return operation.call(problem, query, key, value, terms, output, rows, selected, output_gradient,
-                        statistics_gradient, bias_gradient);
+  return operation.call(problem, query, key, value, terms, output, rows, selected, output_gradient, statistics_gradient,
+                        bias_gradient);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) { library.impl("attention_layout", layout); }
@@ -148,6 +149,17 @@ TORCH_LIBRARY_IMPL(isentropic, Meta, library) {
   library.impl("attention_backward", backward_meta);
   library.impl("attention_weights", weights_meta);
   library.impl("attention_key_mass", key_mass_meta);
+}
+
+// What has no kernel or fallback of its own on a GPU runs on copies on the CPU.
+void run_on_cpu(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
+  at::native::cpu_fallback(operation, stack);
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
+  for (const char* name :
+       {"attention_weights", "attention_key_mass", "hierarchical_attention", "hierarchical_attention_backward"})
+    library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
 }
 
 TORCH_LIBRARY_IMPL(isentropic, AutocastCPU, library) {

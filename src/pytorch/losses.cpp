@@ -1,4 +1,6 @@
 // isentropic::softmax_loss: the streaming softmax as a loss (softmax_loss.hpp), with gradients.
+#include "pytorch/losses.hpp"
+
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -11,10 +13,8 @@
 namespace isentropic::pytorch {
 namespace {
 
-// log_partition, entropy, target_score: [N]; records [N, kRecord].
-using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
-// query, key, scale [], bias.
-using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using Forward = LossForward;
+using Backward = LossBackward;
 using OptionalTensor = std::optional<at::Tensor>;
 
 at::ScalarType sums_type(const at::Tensor& query) {
@@ -62,8 +62,8 @@ Forward forward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Te
   });
 }
 
-Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
-                      const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
+Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+                      const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
                       const at::Tensor& records, const OptionalTensor& log_partition_gradient,
                       const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
   return with_python_errors([&] {
@@ -76,7 +76,7 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
       kept.push_back(gradient->contiguous());
       return view_of(kept.back(), "gradient");
     };
-    SoftmaxLossGradients found = softmax_loss_backward(
+    SoftmaxLossGradients found = isentropic::softmax_loss_backward(
         call.problem, result, {view(log_partition_gradient), view(entropy_gradient), view(score_gradient)});
     return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)),
                     at::scalar_tensor(found.scale, at::TensorOptions().dtype(at::kDouble)),
@@ -86,11 +86,8 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
 
 Forward forward_meta(const at::Tensor& query, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                      const OptionalTensor&, std::optional<double>, bool) {
-  const auto rows = [&] {
-    return at::empty_symint({query.sym_size(0)}, query.options().dtype(sums_type(query)));
-  };
-  return {rows(), rows(), rows(),
-          at::empty_symint({query.sym_size(0), kRecord}, query.options().dtype(at::kDouble))};
+  const auto rows = [&] { return at::empty_symint({query.sym_size(0)}, query.options().dtype(sums_type(query))); };
+  return {rows(), rows(), rows(), at::empty_symint({query.sym_size(0), kRecord}, query.options().dtype(at::kDouble))};
 }
 
 Backward backward_meta(const at::Tensor& query, const at::Tensor& key, const at::Tensor&, const at::Tensor&,
@@ -104,25 +101,6 @@ Backward backward_meta(const at::Tensor& query, const at::Tensor& key, const at:
           bias ? like(*bias, sums_type(query)) : at::empty({0}, query.options().dtype(at::kFloat))};
 }
 
-Forward forward_op(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-                   const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
-  static const auto operation = c10::Dispatcher::singleton()
-                                    .findSchemaOrThrow("isentropic::softmax_loss", "")
-                                    .typed<decltype(forward_cpu)>();
-  return operation.call(query, key, target, scale, bias, soft_cap, others);
-}
-
-Backward backward_op(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-                     const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
-                     const at::Tensor& records, const OptionalTensor& log_partition_gradient,
-                     const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
-  static const auto operation = c10::Dispatcher::singleton()
-                                    .findSchemaOrThrow("isentropic::softmax_loss_backward", "")
-                                    .typed<decltype(backward_cpu)>();
-  return operation.call(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
-                        entropy_gradient, score_gradient);
-}
-
 class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
  public:
   using Context = torch::autograd::AutogradContext;
@@ -132,7 +110,8 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
                       const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
                       bool others) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [log_partition, entropy, score, records] = forward_op(query, key, target, scale, bias, soft_cap, others);
+    auto [log_partition, entropy, score, records] =
+        softmax_loss_forward(query, key, target, scale, bias, soft_cap, others);
     context->save_for_backward({query, key, target, scale, bias.value_or(at::Tensor()), records});
     context->saved_data["soft_cap"] = soft_cap;
     context->saved_data["others"] = others;
@@ -147,10 +126,10 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
     const auto given = [](const at::Tensor& x) { return x.defined() ? OptionalTensor(x) : std::nullopt; };
     List out(7);
     if (!gradients[0].defined() && !gradients[1].defined() && !gradients[2].defined()) return out;
-    const auto [d_query, d_key, d_scale, d_bias] =
-        backward_op(saved[0], saved[1], saved[2], scale, given(bias), context->saved_data["soft_cap"].toOptional<double>(),
-                    context->saved_data["others"].toBool(), saved[5], given(gradients[0]), given(gradients[1]),
-                    given(gradients[2]));
+    const auto [d_query, d_key, d_scale, d_bias] = softmax_loss_backward(
+        saved[0], saved[1], saved[2], scale, given(bias), context->saved_data["soft_cap"].toOptional<double>(),
+        context->saved_data["others"].toBool(), saved[5], given(gradients[0]), given(gradients[1]),
+        given(gradients[2]));
     out[0] = d_query;
     out[1] = d_key;
     out[3] = d_scale.reshape_symint(scale.sym_sizes()).to(scale.options());
@@ -174,11 +153,33 @@ Backward backward_autograd(const at::Tensor& query, const at::Tensor& key, const
                             log_partition_gradient.value_or(at::Tensor()), entropy_gradient.value_or(at::Tensor()),
                             score_gradient.value_or(at::Tensor())});
   const at::AutoDispatchBelowADInplaceOrView below;
-  return backward_op(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
-                     entropy_gradient, score_gradient);
+  return softmax_loss_backward(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
+                               entropy_gradient, score_gradient);
 }
 
 }  // namespace
+
+LossForward softmax_loss_forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                 const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                 std::optional<double> soft_cap, bool others) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::softmax_loss", "")
+                                    .typed<decltype(softmax_loss_forward)>();
+  return operation.call(query, key, target, scale, bias, soft_cap, others);
+}
+
+LossBackward softmax_loss_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                   const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                   std::optional<double> soft_cap, bool others, const at::Tensor& records,
+                                   const std::optional<at::Tensor>& log_partition_gradient,
+                                   const std::optional<at::Tensor>& entropy_gradient,
+                                   const std::optional<at::Tensor>& score_gradient) {
+  static const auto operation = c10::Dispatcher::singleton()
+                                    .findSchemaOrThrow("isentropic::softmax_loss_backward", "")
+                                    .typed<decltype(softmax_loss_backward)>();
+  return operation.call(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
+                        entropy_gradient, score_gradient);
+}
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
   library.def(

@@ -2,8 +2,10 @@
 
 #include <cstring>
 
+#include "attention/dims.hpp"
 #include "attention/statistics_sheet.hpp"
 #include "attention/validate.hpp"
+#include "pytorch/description.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
@@ -54,6 +56,20 @@ at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& res
     out[kRecord + 2] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);
   }
   return rows;
+}
+
+std::tuple<at::Tensor, at::Tensor, at::Tensor> stack_statistics(const AttentionProblem& problem,
+                                                                RowStatistics& statistics) {
+  const StatisticsLayout layout(problem);
+  const Shape& q = problem.query.shape;
+  const auto stack = [&](const std::vector<Statistic>& which, at::ScalarType type) {
+    at::Tensor out = at::empty({static_cast<std::int64_t>(which.size()), q[0], q[1], q[2]}, type);
+    for (std::size_t s = 0; s < which.size(); ++s)
+      out.select(0, static_cast<std::int64_t>(s)).copy_(to_torch(std::move(statistics[which[s]])));
+    return out;
+  };
+  const at::ScalarType real = scalar_type(statistics_type(problem));
+  return {stack(layout.differentiable, real), stack(layout.measured, real), stack(layout.counted, at::kLong)};
 }
 
 AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& output,

@@ -1,7 +1,10 @@
-// What a backward pass must know of every row, as a tensor that autograd can save.
+// What is known of every row, as tensors: what a backward pass needs, and the statistics.
 #pragma once
 
 #include <ATen/ATen.h>
+
+#include <tuple>
+#include <vector>
 
 #include "isentropic/attention.hpp"
 
@@ -17,6 +20,10 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 inline constexpr std::int64_t kRowState = kRecord + 3;
 
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result);
+
+// `statistics`, `measures` and `counts` of the operator (attention.hpp); what they are made of is moved out.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> stack_statistics(const AttentionProblem& problem,
+                                                                RowStatistics& statistics);
 
 // The result of the forward pass as far as the backward pass looks at it.
 AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& output,

@@ -55,7 +55,8 @@ at::Tensor to_torch(Tensor&& tensor) {
   if (!tensor.present()) return at::empty({0}, at::kFloat);
   auto owner = std::make_shared<Tensor>(std::move(tensor));
   const View view = owner->view();
-  return at::from_blob(const_cast<void*>(view.data), view.shape, [owner](void*) {}, scalar_type(view.type));
+  return at::from_blob(
+      const_cast<void*>(view.data), view.shape, [owner](void*) {}, scalar_type(view.type));
 }
 
 }  // namespace isentropic::pytorch

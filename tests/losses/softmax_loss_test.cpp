@@ -86,11 +86,10 @@ void expect_equal(const Written& x, double tolerance) {
                              .others = x.s.others};
   if (x.s.biased) problem.bias = View(bias.data(), {x.s.keys});
   const SoftmaxLossResult result = softmax_loss(problem);
-  const SoftmaxLossGradients gradients =
-      softmax_loss_backward(problem, result,
-                            {.log_partition = View(x.g_l.data(), {x.s.rows}),
-                             .entropy = View(x.g_h.data(), {x.s.rows}),
-                             .target_score = View(x.g_s.data(), {x.s.rows})});
+  const SoftmaxLossGradients gradients = softmax_loss_backward(problem, result,
+                                                               {.log_partition = View(x.g_l.data(), {x.s.rows}),
+                                                                .entropy = View(x.g_h.data(), {x.s.rows}),
+                                                                .target_score = View(x.g_s.data(), {x.s.rows})});
   for (std::int64_t i = 0; i < x.s.rows; ++i) {
     ASSERT_NEAR(log_partition(result.records[i]), x.L[i], tolerance) << i;
     ASSERT_NEAR(entropy(result.records[i]), x.H[i], tolerance) << i;
@@ -132,8 +131,7 @@ TEST(SoftmaxLoss, ManyBlocks) {
 TEST(SoftmaxLoss, EmptyProblems) {
   const float q[] = {1, 2}, nothing[1] = {};
   const std::int64_t target[] = {-1};
-  const SoftmaxLossProblem no_keys{
-      .query = View(q, {1, 2}), .key = View(nothing, {0, 2}), .target = View(target, {1})};
+  const SoftmaxLossProblem no_keys{.query = View(q, {1, 2}), .key = View(nothing, {0, 2}), .target = View(target, {1})};
   const SoftmaxLossResult empty = softmax_loss(no_keys);
   EXPECT_EQ(log_partition(empty.records[0]), -std::numeric_limits<double>::infinity());
   const float g[] = {1};

@@ -55,7 +55,7 @@ def one_thread():
 
 
 def pair(config, build=transformers.AutoModelForCausalLM):
-    """The same weights with eager and with this library's attention; large enough that attention is far from uniform."""
+    """The same weights with eager and with this library's attention; large ones, so that attention is not uniform."""
     eager = build.from_config(copy.deepcopy(config), attn_implementation="eager").eval()
     ours = build.from_config(copy.deepcopy(config), attn_implementation="isentropic").eval()
     torch.manual_seed(1)
@@ -167,8 +167,8 @@ def test_weights_on_demand_are_those_of_eager():
     assert len(found) == 2
     for ours_of_layer, theirs in zip(found, expected):
         assert_close(ours_of_layer, theirs)
-    with torch.no_grad():
-        assert not ours(tokens()).attentions
+    query = torch.randn(1, 2, 9, 4)
+    assert isentropic.hf._attention(torch.nn.Identity(), query, query, query, None)[1] is None
 
 
 # ---- masks ----
@@ -222,16 +222,18 @@ def test_no_matrix_is_written_for_the_usual_masks():
     cached = transformers.DynamicCache(config=model.config)
     with torch.no_grad():
         model(tokens())
+        model(tokens(), attention_mask=padding("none"))
         model(tokens(), attention_mask=padding("left"))
         model(tokens(), position_ids=positions, use_cache=False)
         model(tokens(), past_key_values=cached)
-    assert len(seen) == 8
+    assert len(seen) == 10
     written = []
     for mask in seen:
         assert isinstance(mask, _hf_masks.RuleMask) and mask.shape == (2, 1, LENGTH, LENGTH)
+        assert mask.contiguous() is mask
         assert mask._matrix is None
         written += [option for option in mask.options().values() if isinstance(option, torch.Tensor)]
-    assert written and all(option.numel() <= 2 * LENGTH for option in written)
+    assert len(written) == 4 and all(option.numel() <= 2 * LENGTH for option in written)
 
 
 def test_a_model_that_touches_its_mask_gets_the_matrix():
@@ -253,6 +255,20 @@ def test_a_model_that_touches_its_mask_gets_the_matrix():
     assert torch.equal(touched[ours.model.layers[0].self_attn], touched[eager.model.layers[0].self_attn])
 
 
+def test_the_matrix_is_that_of_the_time_the_mask_was_made():
+    ours = plain_model()[1]
+    written = []
+    # The first layer has moved the static cache on when the second one looks.
+    ours.model.layers[1].self_attn.register_forward_pre_hook(
+        lambda _module, _args, kwargs: written.append(kwargs["attention_mask"] + 0.0), with_kwargs=True
+    )
+    cache = transformers.StaticCache(config=ours.config, max_cache_len=LENGTH)
+    with torch.no_grad():
+        for piece in tokens().split((7, 4, 9), dim=1):
+            ours(piece, past_key_values=cache)
+    assert torch.equal(torch.cat(written, dim=2) == 0, torch.ones(2, 1, LENGTH, LENGTH).tril() > 0)
+
+
 def test_masks_without_a_rule_are_written_out():
     eager, ours = pair(transformers.LlamaConfig(**_COMMON))
     custom = torch.rand(2, 1, LENGTH, LENGTH, generator=torch.Generator().manual_seed(3)) > 0.5
@@ -265,7 +281,7 @@ def test_masks_without_a_rule_are_written_out():
 
 
 @pytest.mark.parametrize("n_q, n_k, q_offset, kv_offset", [(9, 9, 0, 0), (4, 9, 5, 0), (4, 12, 3, 0), (3, 8, 9, 4),
-                                                           (4, 9, 0, 0), (4, 6, 0, 3), (5, 6, 3, 0)])  # fmt: skip
+                                                           (4, 9, 0, 0), (4, 6, 0, 3), (2, 6, 0, 3), (5, 6, 3, 0)])  # fmt: skip
 @pytest.mark.parametrize("pattern", ["causal", "window", "full", "window both ways", "chunks", "padding"])
 def test_rules_say_what_the_matrix_says(pattern, n_q, n_k, q_offset, kv_offset):
     from transformers import masking_utils
@@ -285,7 +301,8 @@ def test_rules_say_what_the_matrix_says(pattern, n_q, n_k, q_offset, kv_offset):
         mask_function=functions[pattern],
     )  # fmt: skip
     if pattern == "padding":
-        arguments["attention_mask"] = torch.rand(2, n_k + kv_offset - 1, generator=torch.Generator().manual_seed(4)) > 0.4
+        numbers = torch.rand(2, n_k + kv_offset - 1, generator=torch.Generator().manual_seed(4))
+        arguments["attention_mask"] = numbers > 0.4
     expected = masking_utils.sdpa_mask(allow_is_causal_skip=False, **arguments)
     options = dict(_hf_masks.mask(**arguments, dtype=torch.float32).options())
     if "keys" in options:
@@ -294,6 +311,20 @@ def test_rules_say_what_the_matrix_says(pattern, n_q, n_k, q_offset, kv_offset):
     query, key = torch.zeros(2, 1, n_q, 4), torch.zeros(2, 1, n_k, 4)
     found = isentropic.attention_weights(query, key, range(n_q), **options) > 0
     assert torch.equal(found, expected)
+
+
+@pytest.mark.parametrize("module_says, call_says, causal", [
+    (True, None, True), (False, None, False), (True, False, False), (False, True, True),
+])  # fmt: skip
+def test_where_a_model_makes_no_mask_call_or_module_say_whether_it_is_causal(module_says, call_says, causal):
+    module = torch.nn.Identity()
+    module.is_causal = module_says
+    query, key = torch.randn(1, 2, 9, 4), torch.randn(1, 2, 9, 4)
+    found = isentropic.hf._attention(module, query, key, key, None, is_causal=call_says)[0]
+    expected = torch.nn.functional.scaled_dot_product_attention(query, key, key, is_causal=causal)
+    assert_close(found, expected.transpose(1, 2))
+    one = isentropic.hf._attention(module, query[:, :, :1], key, key, None, is_causal=call_says)[0]
+    assert_close(one, torch.nn.functional.scaled_dot_product_attention(query[:, :, :1], key, key).transpose(1, 2))
 
 
 # ---- generation, training ----
@@ -339,6 +370,10 @@ def test_dropout_is_for_training():
     assert not torch.allclose(one.logits, other.logits, atol=1e-2)
     one.loss.backward()
     assert all(parameter.grad.isfinite().all() for parameter in ours.parameters())
+    query = torch.randn(1, 2, 9, 4)
+    plain, dropped = (isentropic.hf._attention(torch.nn.Identity().eval(), query, query, query, None, dropout=p)[0]
+                      for p in (0.0, 0.5))  # fmt: skip
+    assert torch.equal(plain, dropped)
 
 
 def test_monitor_watches_a_checkpointed_model_once():

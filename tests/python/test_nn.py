@@ -11,15 +11,11 @@ from isentropic import nn as attention_nn
 from isentropic.nn import EntropyInvariantAttention
 from isentropic.nn.positions import RotaryPositions
 from torch import nn
+from torch._dynamo.testing import CompileCounterWithBackend
 from torch.nn import functional as F
 
 D_MODEL, HEADS, D = 16, 4, 4
 EVERYTHING = torch.ones(1, dtype=torch.bool)
-
-
-@pytest.fixture(autouse=True)
-def seeded():
-    torch.manual_seed(7)
 
 
 def inputs(batch=2, n=6, features=D_MODEL, dtype=torch.float32):
@@ -320,6 +316,9 @@ def test_tensors_of_a_scale_belong_to_the_module():
     assert module.scale.kappa is kappa and "scale.kappa" in dict(module.named_parameters())
     rows = EntropyInvariantAttention(D_MODEL, HEADS, scale=Scale.per_row(torch.ones(1, 1, 6)))
     assert "scale.rows" in dict(rows.named_buffers())
+    frozen = EntropyInvariantAttention(D_MODEL, HEADS, scale=Scale.frozen(2.0, 64), learn_kappa=True)
+    row_scale = frozen(inputs())[1].row_scale
+    close(row_scale, torch.full_like(row_scale, 2 * math.log(64) / D))
     both = EntropyInvariantAttention(D_MODEL, HEADS, scale=Scale.hybrid(1.0, 0.5), learn_kappa=True)
     assert both.scale.alpha.tolist() == [1.0] * HEADS and both.scale.beta.tolist() == [0.5] * HEADS
 
@@ -528,9 +527,8 @@ def test_relative_module():
 
 
 def test_relative_positions_start_as_none():
-    module = EntropyInvariantAttention(D_MODEL, HEADS, positions="relative")
-    x = inputs()
-    close(module(x)[0], naive(module, math.log(6) / D, x)[0])
+    module = EntropyInvariantAttention(D_MODEL, HEADS, positions="relative", max_distance=5)
+    assert torch.equal(module.positions.table, torch.zeros(HEADS, 11))
 
 
 @pytest.mark.parametrize("name", [None, "rotary", "sinusoidal", "relative"])
@@ -576,6 +574,17 @@ def test_compile(backend):
 
     for found, expected in zip(run(compiled), run(module)):
         close(found, expected)
+
+
+def test_two_graphs_serve_every_length():
+    torch._dynamo.reset()
+    module = EntropyInvariantAttention(D_MODEL, HEADS, 1.5, positions="rotary", causal="end")
+    graphs = CompileCounterWithBackend("aot_eager")
+    compiled = torch.compile(module, backend=graphs, fullgraph=True)
+    for n in (5, 9, 13, 17):
+        x = inputs(n=n)
+        close(compiled(x)[0], module(x)[0])
+    assert graphs.frame_count == 2  # the first length, then any
 
 
 def test_compile_of_a_gated_unit():
@@ -668,7 +677,9 @@ def test_linear_attention(feature, recurrent, direction):
         similarity = similarity * causal(6)
     total = similarity.sum(-1, keepdim=True)
     weights = torch.where(total > 0, similarity / total, torch.zeros_like(similarity))
-    close(module(x)[0], module.W_O(merge(weights @ value)))
+    output, aux = module(x)
+    close(output, module.W_O(merge(weights @ value)))
+    assert hasattr(aux, "peak") != recurrent  # a recurrent pass never sees single weights
 
 
 def decay_matrix(gammas):
@@ -703,6 +714,18 @@ def test_gumbel_attention(straight_through):
     close(output, module.W_O(merge(taken @ projected(module, x)[2])))
     assert torch.equal(module(x, seed=5)[0], module(x, seed=5)[0])
     assert not torch.allclose(module(x, seed=5)[0], module(x, seed=6)[0])
+
+
+def test_gumbel_temperature_divides_scores_and_noise():
+    warm, cold = (attention_nn.GumbelAttention(D_MODEL, HEADS, tau) for tau in (1.4, 0.7))
+    warm.load_state_dict(cold.state_dict())
+    x = inputs()
+
+    def scores_and_noise(module, tau):
+        weights = module(x, seed=4, weights_of_rows=range(6))[1].weights
+        return tau * (weights / weights[..., :1]).log()
+
+    close(scores_and_noise(warm, 1.4), scores_and_noise(cold, 0.7), 1e-4)
 
 
 def test_straight_through_has_the_relaxed_gradient():
@@ -742,9 +765,97 @@ def test_gated_attention_unit(options):
     else:
         weights = relu_squared(raw / math.sqrt(8), visible)
     close(output, module.W_O(u * (weights @ v)))
-    assert output.shape == x.shape and aux.visible.shape == (2, 1, 6)
+    assert output.shape == x.shape and aux.visible.shape == (2, 1, 6) and module.W_U.out_features == 24
     output.sum().backward()
     assert all(parameter.grad is not None for parameter in module.parameters())
+
+
+def test_gated_attention_unit_with_masks():
+    module = attention_nn.GatedAttentionUnit(D_MODEL, d_shared=8, positions="rotary")
+    x, lengths = inputs(), torch.tensor([6, 4])
+    short = module(x[1:, :4])[0]
+    close(module(x, key_lengths=lengths)[0][1:, :4], short)
+    close(module(x, torch.arange(6) < lengths[:, None])[0][1:, :4], short)
+    close(module(x, documents=[0, 4, 6])[0][1:, :4], short)
+    close(module(x, documents=[0, 4, 6])[0][:, 4:], module(x[:, 4:])[0])
+
+
+def test_gated_attention_unit_marks_what_is_compared():
+    marked = attention_nn.GatedAttentionUnit(D_MODEL, d_shared=8, positions="sinusoidal")
+    x = inputs()
+    shared = F.silu(marked.W_Z(marked.positions.of_inputs(x, torch.arange(6))))
+    weights = relu_squared(shared @ shared.transpose(-1, -2) / math.sqrt(8), torch.ones(6, 6, dtype=torch.bool))
+    close(marked(x)[0], marked.W_O(F.silu(marked.W_U(x)) * (weights @ F.silu(marked.W_V(x)))))
+
+
+def two_levels(module, x, visible, block, block_scale):
+    """Output, block entropy and within entropy, with the block scores q.mean(keys the row sees of the block)."""
+    query, key, value = projected(module, x)
+    scores = query @ key.transpose(-1, -2) / math.sqrt(D)
+    insides, block_scores = [], []
+    for first in range(0, x.shape[1], block):
+        keys = slice(first, first + block)
+        seen = visible[:, keys]
+        inside = softmax_of_visible(scores[..., keys], seen.expand_as(scores[..., keys]))
+        count = seen.sum(-1, keepdim=True)
+        mean_key = seen.float() @ key[..., keys, :] / count.clamp(min=1)
+        block_score = (query * mean_key).sum(-1) * block_scale
+        block_scores.append(block_score.masked_fill(count[:, 0] == 0, -math.inf))
+        insides.append((inside @ value[..., keys, :], entropy_of(inside)))
+    blocks = torch.stack(block_scores, -1).softmax(-1)
+    output = sum(blocks[..., b, None] * inside for b, (inside, _) in enumerate(insides))
+    within = sum(blocks[..., b] * entropy for b, (_, entropy) in enumerate(insides))
+    return module.W_O(merge(output)), entropy_of(blocks), within
+
+
+@pytest.mark.parametrize("direction", [None, "start"])
+def test_hierarchical_attention_by_mean_keys(direction):
+    module = attention_nn.HierarchicalAttention(
+        D_MODEL, HEADS, 3, block_score="mean_key", block_scale=0.9, causal=direction
+    )
+    x = (2 * inputs(n=8)).requires_grad_()
+    output, aux = module(x)
+    visible = causal(8) if direction else torch.ones(8, 8, dtype=torch.bool)
+    expected, block_entropy, within_entropy = two_levels(module, x, visible, 3, 0.9)
+    close(output, expected)
+    close(aux.block_entropy, block_entropy, 1e-5)
+    close(aux.within_entropy, within_entropy, 1e-5)
+    upstream = torch.randn_like(output)
+    found, wanted = (torch.autograd.grad(result, [x, *module.parameters()], upstream) for result in (output, expected))
+    for gradient, wanted_gradient in zip(found, wanted):
+        close(gradient, wanted_gradient, 1e-5)
+
+
+def test_hierarchical_attention_by_log_partition_is_flat():
+    module = attention_nn.HierarchicalAttention(D_MODEL, HEADS, 3, scale="log_n", positions="rotary", causal="start")
+    flat = EntropyInvariantAttention(D_MODEL, HEADS, positions="rotary", causal="start")
+    flat.load_state_dict(module.state_dict())
+    x = inputs(n=8)
+    (output, aux), (expected, flat_aux) = (attention(x, weights_of_rows=[4]) for attention in (module, flat))
+    close(output, expected)
+    close(aux.entropy, flat_aux.entropy, 1e-5)
+    close(aux.weights, flat_aux.weights)
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({"map": "sigmoid", "dropout": 0.1}, "dropout, map given to two-level attention"),
+        ({"block": 0}, "block is 0; expected at least 1"),
+        ({"block_score": "best"}, "block_score is 'best'; expected 'log_partition' or 'mean_key'"),
+        ({"positions": "relative"}, "scale or positions would be learnt"),
+        ({"scale": Scale.log_n(nn.Parameter(torch.ones(HEADS)))}, "scale or positions would be learnt"),
+    ],
+)
+def test_wrong_hierarchies(options, message):
+    with pytest.raises(ValueError, match=message):
+        attention_nn.HierarchicalAttention(D_MODEL, HEADS, **{"block": 3, **options})
+
+
+def test_chosen_blocks_have_no_flat_weights():
+    module = attention_nn.HierarchicalAttention(D_MODEL, HEADS, 3, block_score="mean_key")
+    with pytest.raises(ValueError, match="weights_of_rows is given with block_score 'mean_key'"):
+        module(inputs(), weights_of_rows=[0])
 
 
 def test_package_exports():

@@ -7,6 +7,7 @@
 
 from .entropy_invariant import EntropyInvariantAttention
 from .gated import GatedAttentionUnit
+from .hierarchical import HierarchicalAttention
 from .multi_head import MultiHeadAttention
 from .variants import (
     DecayAttention,
@@ -23,6 +24,7 @@ __all__ = [
     "EntropyInvariantAttention",
     "GatedAttentionUnit",
     "GumbelAttention",
+    "HierarchicalAttention",
     "LinearAttention",
     "MultiHeadAttention",
     "ReluSquaredAttention",

@@ -10,9 +10,9 @@ from torch import Tensor, nn
 from ..attention import Aux, attention, attention_weights
 from ..maps import ScoreMap
 from ..scales import Scale
-from . import positions as ways
 from ._mask import over_scores
 from ._scale import ScaleLaw
+from .positions import SinusoidalPositions, named_positions
 
 
 class AttentionModule(nn.Module):
@@ -59,22 +59,14 @@ class AttentionModule(nn.Module):
             raise ValueError(f"causal is {causal!r}; expected None, 'start' or 'end'")
         if not 0.0 <= dropout < 1.0:
             raise ValueError(f"dropout is {dropout}; expected a probability in [0, 1)")
-        if positions not in ways.NAMES:
-            raise ValueError(f"positions is {positions!r}; expected None, 'rotary', 'sinusoidal' or 'relative'")
         self.num_heads, self.head_dim = num_heads, head_dim
         self.scale = ScaleLaw(Scale.named(scale))
         self.map = ScoreMap.named(map)
         self.dropout = dropout
         self.pattern = {"causal": causal, "window": window, "strided": strided, "segments": segments}
-        layout, *self.block = block_sparse or (None,)
+        layout, *self.block_shape = block_sparse or (None,)
         self.register_buffer("block_layout", layout, persistent=False)
-        self.positions = ways.Positions()
-        if positions == "rotary":
-            self.positions = ways.RotaryPositions(head_dim, base)
-        elif positions == "sinusoidal":
-            self.positions = ways.SinusoidalPositions(base)
-        elif positions == "relative":
-            self.positions = ways.RelativePositions(num_heads, max_distance, device, dtype)
+        self.positions = named_positions(positions, num_heads, head_dim, base, max_distance, device, dtype)
         self.statistics = statistics if isinstance(statistics, str) else tuple(statistics)
         self.groups = groups
 
@@ -92,7 +84,7 @@ class AttentionModule(nn.Module):
         if documents is not None:
             if key_lengths is not None:
                 raise ValueError("documents and key_lengths are both given; expected one of them")
-            if isinstance(self.positions, ways.SinusoidalPositions):
+            if isinstance(self.positions, SinusoidalPositions):
                 raise ValueError("documents are given with sinusoidal positions; expected rotary, relative or none")
         elif self.pattern["causal"] == "end":
             lengths = n_k if key_lengths is None else torch.as_tensor(key_lengths, device=device).unsqueeze(-1)
@@ -122,7 +114,7 @@ class AttentionModule(nn.Module):
             **self.pattern,
             **self.positions.score_terms(),
             "attn_mask": None if mask is None else over_scores(mask, *query.shape[:3], key.shape[2]),
-            "block_sparse": None if self.block_layout is None else (self.block_layout, *self.block),
+            "block_sparse": None if self.block_layout is None else (self.block_layout, *self.block_shape),
             "key_lengths": key_lengths,
             "documents": documents,
             "scale": self.row_scale(),
@@ -130,14 +122,17 @@ class AttentionModule(nn.Module):
             "seed": seed,
             "enable_gqa": True,
         }
-        dropout = self.dropout if self.training else 0.0
-        output, aux = attention(
-            query, key, value, dropout_p=dropout, statistics=self.statistics, groups=self.groups, return_aux=True,
-            **options,
-        )  # fmt: skip
+        output, aux = self.compute(query, key, value, **options)
         if weights_of_rows is not None:
             aux.weights = attention_weights(query, key, weights_of_rows, **options)
         return output, aux
+
+    def compute(self, query: Tensor, key: Tensor, value: Tensor, **options) -> tuple[Tensor, Aux]:
+        """The attention itself; ``options`` are arguments of :func:`isentropic.attention`."""
+        return attention(
+            query, key, value, dropout_p=self.dropout if self.training else 0.0, statistics=self.statistics,
+            groups=self.groups, return_aux=True, **options,
+        )  # fmt: skip
 
     def extra_repr(self) -> str:
         options = {"num_heads": self.num_heads, "head_dim": self.head_dim, "map": self.map.name, **self.pattern}

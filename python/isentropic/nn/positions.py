@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Optional
+
 import torch
 from torch import Tensor, nn
-
-NAMES = (None, "rotary", "sinusoidal", "relative")
 
 
 class Positions(nn.Module):
@@ -25,7 +25,7 @@ class Positions(nn.Module):
 
 
 class SinusoidalPositions(Positions):
-    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to what queries and keys are made of, not to values."""
+    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to the inputs of queries and keys, not of values."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -73,6 +73,20 @@ class RelativePositions(Positions):
 
     def extra_repr(self) -> str:
         return f"max_distance={self.table.shape[1] // 2}"
+
+
+def named_positions(
+    name: Optional[str], num_heads: int, d: int, base: float, max_distance: int, device=None, dtype=None
+) -> Positions:
+    if name is None:
+        return Positions()
+    if name == "rotary":
+        return RotaryPositions(d, base)
+    if name == "sinusoidal":
+        return SinusoidalPositions(base)
+    if name == "relative":
+        return RelativePositions(num_heads, max_distance, device, dtype)
+    raise ValueError(f"positions is {name!r}; expected None, 'rotary', 'sinusoidal' or 'relative'")
 
 
 def _angles(places: Tensor, count: int, base: float) -> Tensor:

@@ -1,0 +1,270 @@
+#include "pytorch/chunked.hpp"
+
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/library.h>
+
+#include "attention/backward.hpp"
+#include "attention/row_scales.hpp"
+#include "attention/statistics_sheet.hpp"
+#include "attention/validate.hpp"
+#include "pytorch/chunked_scores.hpp"
+#include "pytorch/errors.hpp"
+#include "pytorch/row_state.hpp"
+#include "pytorch/tensors.hpp"
+#include "pytorch/upstream.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+bool needs_kernels(const AttentionProblem& problem) {
+  return problem.map.kind() != ScoreMap::Kind::softmax || problem.dropout || problem.statistics.wants_groups() ||
+         problem.scale.law() == Scale::Law::wanted_entropy;
+}
+
+std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
+  std::vector<at::Tensor> out;
+  for (const at::Tensor& tensor : tensors) out.push_back(tensor.cpu());
+  return out;
+}
+
+std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor) {
+  return tensor ? std::optional(tensor->cpu()) : std::nullopt;
+}
+
+// Every tensor of a tuple on a device.
+template <class Tuple>
+Tuple moved_to(const Tuple& tensors, at::Device device) {
+  return std::apply([&](const auto&... tensor) { return Tuple(tensor.to(device)...); }, tensors);
+}
+
+// The sums of softmax_record.hpp over the keys of a row, and the output, normalised; empty rows give 0.
+struct Folded {
+  at::Tensor m, z, u, w, c, k, a, output;
+  at::Tensor empty, z_safe;
+
+  Folded(const at::Tensor& s, const Leaves& leaves) {
+    const at::Tensor seen = s.isneginf().logical_not();
+    k = seen.sum(-1);
+    const auto [highest, place] = s.detach().max(-1);
+    empty = highest.isneginf();
+    m = highest;
+    a = place.masked_fill(empty, -1);
+    const at::Tensor base = highest.masked_fill(empty, 0).unsqueeze(-1);
+    const at::Tensor t = (s - base).masked_fill(seen.logical_not(), 0);
+    const at::Tensor e = t.exp() * seen;
+    z = e.sum(-1), u = (t * e).sum(-1), w = (t * t * e).sum(-1), c = (e * e).sum(-1);
+    z_safe = z.masked_fill(empty, 1);
+    if (!leaves.value.defined()) return;
+    const at::Tensor& v = leaves.value;
+    const std::int64_t batch = s.size(0), heads = s.size(1), rows = s.size(2), kv_heads = v.size(1);
+    const at::Tensor weights = e / z_safe.unsqueeze(-1) * gate(leaves).unsqueeze(-1);
+    output =
+        weights.reshape({batch, kv_heads, heads / kv_heads * rows, -1}).matmul(v).reshape({batch, heads, rows, -1});
+  }
+
+  at::Tensor log_partition() const {
+    return (m + z_safe.log()).masked_fill(empty, -std::numeric_limits<double>::infinity());
+  }
+  at::Tensor total(const Leaves& leaves) const {
+    return leaves.sink.defined() ? at::logaddexp(log_partition(), leaves.sink.reshape({-1, 1})) : log_partition();
+  }
+  // The keys' share of the normaliser.
+  at::Tensor gate(const Leaves& leaves) const {
+    return leaves.sink.defined() ? (log_partition() - total(leaves)).exp() : at::ones_like(z);
+  }
+  at::Tensor entropy() const { return z_safe.log() - u / z_safe; }
+  at::Tensor mean_score() const { return m.masked_fill(empty, 0) + u / z_safe; }
+  at::Tensor score_variance() const { return w / z_safe - (u / z_safe).square(); }
+  at::Tensor collision() const { return c / z_safe.square(); }
+};
+
+// A problem whose rows pass in chunks.
+class Chunked {
+ public:
+  Chunked(std::string_view text, const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
+          at::TensorList terms)
+      : description(text, query, key, value, terms), device(query.device()) {
+    validate(description.problem, value ? ValueUse::required : ValueUse::ignored);
+    if (needs_kernels(description.problem)) return;
+    scores_.emplace(description);
+    real = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    leaves.query = query.detach().to(real), leaves.key = key.detach().to(real);
+    if (value) leaves.value = value->detach().to(real);
+    if (const at::Tensor* bias = description.terms.find("bias")) leaves.bias = bias->detach().to(real);
+    if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = sink->detach().to(real);
+    set_scales();
+  }
+
+  template <class Work>
+  void for_each_chunk(Work work) const {
+    const std::int64_t n_q = description.problem.query.shape[2], step = scores_->rows_at_a_time();
+    for (std::int64_t begin = 0; begin < n_q; begin += step) work(begin, std::min(begin + step, n_q));
+  }
+
+  Folded fold(const Leaves& from, std::int64_t begin, std::int64_t end) const {
+    return Folded(scores_->scores(from, begin, end), from);
+  }
+
+  Description description;
+  at::Device device;
+  at::ScalarType real = at::kFloat;
+  Leaves leaves;
+  RowScales scales;
+
+ private:
+  // Laws are evaluated on the host; what they look at is counted where the masks are.
+  void set_scales() {
+    AttentionProblem& problem = description.problem;
+    const Shape& q = problem.query.shape;
+    if (description.per_row) {
+      const at::Tensor rows = description.terms.scale()[0].detach().to(real).expand({q[0], q[1], q[2]}).contiguous();
+      leaves.lambda = rows;
+      const at::Tensor host = rows.to(at::kCPU, at::kDouble);
+      scales.lambda.assign(host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
+      return;
+    }
+    at::Tensor counts;
+    if (problem.scale.looks_at_n()) {
+      std::vector<at::Tensor> parts;
+      for_each_chunk([&](std::int64_t begin, std::int64_t end) {
+        parts.push_back(scores_->visible(begin, end).expand({q[0], q[1], end - begin, -1}).sum(-1));
+      });
+      counts = at::cat(parts, 2).cpu().contiguous();
+      problem.shard.visible = view_of(counts, "visible");
+    }
+    scales = row_scales(problem);
+    problem.shard.visible = {};
+    leaves.lambda = at::tensor(scales.lambda, at::kDouble).reshape({q[0], q[1], q[2]}).to(device, real);
+  }
+
+  std::optional<ChunkedScores> scores_;
+};
+
+// Statistics from records, by the one set of formulas, on the host.
+std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProblem& problem,
+                                                             const AttentionResult& result) {
+  StatisticsSheet sheet(problem);
+  const Shape& q = problem.query.shape;
+  for (std::size_t row = 0; row < result.records.size(); ++row)
+    sheet.write(static_cast<std::int64_t>(row), static_cast<std::int64_t>(row) / q[2] % q[1], result.records[row]);
+  RowStatistics statistics = sheet.take();
+  return stack_statistics(problem, statistics);
+}
+
+}  // namespace
+
+Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                        const std::optional<at::Tensor>& value, at::TensorList terms) {
+  return with_python_errors([&] {
+    const at::NoGradGuard no_gradient;
+    const Chunked chunked(text, query, key, value, terms);
+    const AttentionProblem& problem = chunked.description.problem;
+    if (needs_kernels(problem))
+      return moved_to(attention_forward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms)), query.device());
+    std::vector<at::Tensor> outputs, records;
+    chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
+      const Folded rows = chunked.fold(chunked.leaves, begin, end);
+      if (value) outputs.push_back(rows.output.to(query.scalar_type()));
+      std::vector<at::Tensor> numbers;
+      for (const at::Tensor& x : {rows.m, rows.z, rows.u, rows.w, rows.c, rows.k, rows.a})
+        numbers.push_back(x.to(at::kDouble));
+      records.push_back(at::stack(numbers, -1));
+    });
+    AttentionResult result;
+    result.records = unpack_records(at::cat(records, 2).cpu().reshape({-1, kRecord}));
+    result.scales = chunked.scales;
+    auto [statistics, measures, counts] = statistics_of(problem, result);
+    return moved_to(Forward(value ? at::cat(outputs, 2) : at::empty({0}, query.options()), statistics, measures, counts,
+                            pack_rows(problem, result), at::empty({0}, at::kLong)),
+                    query.device());
+  });
+}
+
+Backward chunked_backward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                          const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                          const at::Tensor& rows, const at::Tensor& selected,
+                          const std::optional<at::Tensor>& output_gradient,
+                          const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
+  return with_python_errors([&] {
+    Chunked chunked(text, query, key, value, terms);
+    const AttentionProblem& problem = chunked.description.problem;
+    const at::Device device = query.device();
+    if (needs_kernels(problem))
+      return moved_to(
+          attention_backward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms), output.cpu(), rows.cpu(),
+                             selected.cpu(), on_cpu(output_gradient), on_cpu(statistics_gradient), bias_gradient),
+          device);
+    const AttentionResult forward = unpack_rows(problem, rows.cpu(), at::empty({0}), selected);
+    const Upstream upstream(problem, forward, std::nullopt, on_cpu(statistics_gradient));
+    const Shape& q = problem.query.shape;
+    const auto gradient_of = [&](const View& view) {
+      if (!view.present()) return at::Tensor();
+      return at::from_blob(const_cast<void*>(view.data), {q[0], q[1], q[2]}, at::kDouble).to(device, chunked.real);
+    };
+    const AttentionUpstream of_rows = upstream.views();
+    const at::Tensor gL = gradient_of(of_rows.log_partition), gH = gradient_of(of_rows.entropy),
+                     gE = gradient_of(of_rows.mean_score), gV = gradient_of(of_rows.score_variance),
+                     gC = gradient_of(of_rows.collision);
+
+    std::vector<at::Tensor*> wanted = {&chunked.leaves.query, &chunked.leaves.key, &chunked.leaves.lambda};
+    if (value) wanted.push_back(&chunked.leaves.value);
+    if (bias_gradient && chunked.leaves.bias.defined()) wanted.push_back(&chunked.leaves.bias);
+    if (chunked.leaves.sink.defined()) wanted.push_back(&chunked.leaves.sink);
+    std::vector<at::Tensor> inputs, sums;
+    for (at::Tensor* leaf : wanted) {
+      leaf->requires_grad_();
+      inputs.push_back(*leaf);
+      sums.push_back(at::zeros_like(*leaf));
+    }
+    chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
+      const at::AutoGradMode with_gradient(true);
+      const Folded folded = chunked.fold(chunked.leaves, begin, end);
+      std::vector<at::Tensor> outputs, gradients;
+      const auto add = [&](const at::Tensor& result, const at::Tensor& gradient) {
+        if (!gradient.defined()) return;
+        outputs.push_back(result);
+        gradients.push_back(gradient.slice(2, begin, end).to(result.scalar_type()));
+      };
+      if (output_gradient) add(folded.output, *output_gradient);
+      add(folded.total(chunked.leaves), gL);
+      add(folded.entropy(), gH);
+      add(folded.mean_score(), gE);
+      add(folded.score_variance(), gV);
+      add(folded.collision(), gC);
+      const std::vector<at::Tensor> found =
+          torch::autograd::grad(outputs, inputs, gradients, std::nullopt, false, /*allow_unused=*/true);
+      for (std::size_t i = 0; i < sums.size(); ++i)
+        if (found[i].defined()) sums[i] += found[i];
+    });
+
+    auto next = sums.begin();
+    const at::Tensor d_query = *next++, d_key = *next++, d_lambda = *next++;
+    const at::Tensor nothing = at::empty({0}, query.options().dtype(at::kFloat));
+    const at::Tensor d_value = value ? next++->to(query.scalar_type()) : at::empty({0}, query.options());
+    const at::Tensor d_bias = bias_gradient && chunked.leaves.bias.defined() ? *next++ : nothing;
+    const at::Tensor d_sink = chunked.leaves.sink.defined()
+                                  ? next->expand({q[1]}).div(next->numel() == 1 ? static_cast<double>(q[1]) : 1.0) +
+                                        upstream.sink_share().to(device, chunked.real)
+                                  : nothing;
+    at::Tensor scale = nothing;
+    if (chunked.description.per_row) {
+      scale = d_lambda;
+    } else if (problem.scale.learnable() > 0) {
+      Tensor rows_gradient(DType::float64, {q[0], q[1], q[2]});
+      const at::Tensor host = d_lambda.to(at::kCPU, at::kDouble).contiguous();
+      std::copy_n(host.const_data_ptr<double>(), host.numel(), rows_gradient.values<double>().data());
+      std::vector<at::Tensor> parameters;
+      for (Tensor& parameter : scale_parameter_gradients(problem, chunked.scales, rows_gradient))
+        parameters.push_back(to_torch(std::move(parameter)));
+      scale = at::stack(parameters).to(device);
+    }
+    return Backward(d_query.to(query.scalar_type()), d_key.to(query.scalar_type()), d_value, d_bias, d_sink, scale);
+  });
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
+  library.impl("attention", chunked_forward);
+  library.impl("attention_backward", chunked_backward);
+}
+
+}  // namespace isentropic::pytorch

@@ -1,0 +1,113 @@
+// isentropic::softmax_loss out of PyTorch's operators, some rows at a time, for devices without kernels here.
+#include <torch/csrc/autograd/autograd.h>
+#include <torch/library.h>
+
+#include <limits>
+
+#include "pytorch/losses.hpp"
+#include "pytorch/row_state.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+constexpr std::int64_t kScores = 1 << 24;  // held at a time
+
+struct Rows {
+  at::Tensor log_partition, entropy, target_score;
+};
+
+// Rows [begin, end) of the loss; differentiable.
+Rows rows_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+             const at::Tensor& bias, std::optional<double> soft_cap, bool others, std::int64_t begin,
+             std::int64_t end) {
+  at::Tensor s = query.slice(0, begin, end).matmul(key.t()) * scale;
+  if (soft_cap) s = *soft_cap * (s / *soft_cap).tanh();
+  if (bias.defined()) s = s + bias;
+  const at::Tensor wanted = target.slice(0, begin, end);
+  const at::Tensor score = s.gather(1, wanted.clamp_min(0).unsqueeze(1)).squeeze(1).masked_fill(wanted.lt(0), 0);
+  if (others) {
+    const at::Tensor own =
+        at::arange(begin, end, target.options()).unsqueeze(1).eq(at::arange(key.size(0), target.options()));
+    s = s.masked_fill(own, -std::numeric_limits<double>::infinity());
+  }
+  const at::Tensor total = at::logsumexp(s, {1});
+  const at::Tensor log_p = s - total.unsqueeze(1);
+  return {total, -(log_p.exp() * log_p.masked_fill(log_p.isneginf(), 0)).sum(1), score};
+}
+
+template <class Work>
+void for_each_chunk(const at::Tensor& query, const at::Tensor& key, Work work) {
+  const std::int64_t rows = query.size(0),
+                     step = std::max<std::int64_t>(1, kScores / std::max<std::int64_t>(1, key.size(0)));
+  for (std::int64_t begin = 0; begin < rows; begin += step) work(begin, std::min(begin + step, rows));
+}
+
+at::ScalarType sums_type(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
+at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) { return tensor.detach().to(type); }
+
+}  // namespace
+
+LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                 const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                 std::optional<double> soft_cap, bool others) {
+  const at::NoGradGuard no_gradient;
+  const at::ScalarType type = sums_type(query);
+  const at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
+  const at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
+  const at::Tensor empty = at::empty({0}, q.options());
+  std::vector<at::Tensor> log_partition = {empty}, entropy = {empty}, score = {empty};
+  for_each_chunk(q, k, [&](std::int64_t begin, std::int64_t end) {
+    const Rows rows = rows_of(q, k, target, l, b, soft_cap, others, begin, end);
+    log_partition.push_back(rows.log_partition);
+    entropy.push_back(rows.entropy);
+    score.push_back(rows.target_score);
+  });
+  // The gradient forms the scores again and needs no records.
+  return {at::cat(log_partition), at::cat(entropy), at::cat(score),
+          at::zeros({query.size(0), kRecord}, q.options().dtype(at::kDouble))};
+}
+
+LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                   const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                   std::optional<double> soft_cap, bool others, const at::Tensor&,
+                                   const std::optional<at::Tensor>& log_partition_gradient,
+                                   const std::optional<at::Tensor>& entropy_gradient,
+                                   const std::optional<at::Tensor>& score_gradient) {
+  const at::ScalarType type = sums_type(query);
+  std::vector<at::Tensor> leaves = {leaf(query, type), leaf(key, type), leaf(scale, type)};
+  if (bias) leaves.push_back(leaf(*bias, type));
+  std::vector<at::Tensor> sums;
+  for (at::Tensor& x : leaves) {
+    x = x.clone().requires_grad_();
+    sums.push_back(at::zeros_like(x));
+  }
+  for_each_chunk(query, key, [&](std::int64_t begin, std::int64_t end) {
+    const at::AutoGradMode with_gradient(true);
+    const Rows rows =
+        rows_of(leaves[0], leaves[1], target, leaves[2], bias ? leaves[3] : at::Tensor(), soft_cap, others, begin, end);
+    std::vector<at::Tensor> outputs, gradients;
+    const auto add = [&](const at::Tensor& result, const std::optional<at::Tensor>& gradient) {
+      if (!gradient) return;
+      outputs.push_back(result);
+      gradients.push_back(gradient->slice(0, begin, end));
+    };
+    add(rows.log_partition, log_partition_gradient);
+    add(rows.entropy, entropy_gradient);
+    add(rows.target_score, score_gradient);
+    const auto found = torch::autograd::grad(outputs, leaves, gradients, std::nullopt, false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < sums.size(); ++i)
+      if (found[i].defined()) sums[i] += found[i];
+  });
+  return {sums[0].to(query.scalar_type()), sums[1].to(key.scalar_type()), sums[2].to(at::kDouble).reshape({}),
+          bias ? sums[3] : at::empty({0}, query.options().dtype(at::kFloat))};
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
+  library.impl("softmax_loss", chunked_loss_forward);
+  library.impl("softmax_loss_backward", chunked_loss_backward);
+}
+
+}  // namespace isentropic::pytorch

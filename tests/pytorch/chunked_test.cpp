@@ -1,0 +1,123 @@
+// Attention out of PyTorch's operators, rows at a time, against the kernels: both on the CPU.
+#include "pytorch/chunked.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <string>
+#include <vector>
+
+namespace isentropic::pytorch {
+namespace {
+
+struct Case {
+  std::string problem;
+  std::vector<at::Tensor> terms;
+};
+
+at::Tensor numbers(at::IntArrayRef shape) { return torch::randn(shape, torch::kDouble); }
+at::Tensor flags(at::IntArrayRef shape) { return torch::rand(shape).gt(0.4); }
+
+constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kQueries = 7, kKeys = 9;
+
+std::vector<Case> cases() {
+  const std::string all = R"("statistics": "all")";
+  return {
+      {"{" + all + "}", {}},
+      {R"({"causal": true, )" + all + "}", {}},
+      {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
+      {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
+      {R"({"others": true, "segments": 4, )" + all + "}", {}},
+      {R"({"causal": true, "align": "end", )" + all + R"(, "terms": ["key_lengths"]})", {torch::tensor({4, 0})}},
+      {R"({"causal": true, )" + all + R"(, "terms": ["query_offsets", "key_offsets"]})",
+       {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},
+      {R"({"block": [2, 4], )" + all + R"(, "terms": ["layout"]})", {flags({1, kHeads, 4, 3})}},
+      {"{" + all + R"(, "scale": {"law": "log_n", "parameters": ["tensor"]}, "terms": ["mask", "scale"]})",
+       {flags({kBatch, 1, kQueries, kKeys}), numbers({kHeads}).abs()}},
+      {"{" + all + R"(, "terms": ["mask"]})", {numbers({1, kHeads, 1, kKeys})}},
+      {"{" + all + R"(, "scale": {"law": "hybrid", "parameters": ["tensor", [0.3]]}, "soft_cap": 0.9,
+        "bias": "dense", "terms": ["scale", "bias"]})",
+       {numbers({1}).abs(), numbers({1, kHeads, kQueries, kKeys})}},
+      {R"({"causal": true, )" + all + R"(, "scale": {"law": "per_row"}, "bias": "alibi", "terms": ["scale", "bias"]})",
+       {numbers({1, kHeads, kQueries}), numbers({kHeads})}},
+      {"{" + all + R"(, "bias": "relative", "terms": ["bias"]})", {numbers({kHeads, 5})}},
+      {R"({"causal": true, "align": "end", )" + all + R"(, "terms": ["sink", "key_lengths"]})",
+       {numbers({kHeads}), torch::tensor({3, 9})}},
+      // By the CPU's kernels on copies.
+      {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
+      {R"({"scale": {"law": "wanted_entropy", "parameters": [[1.0]]}, )" + all + "}", {}},
+      {R"({"dropout": 0.4, )" + all + R"(, "terms": ["seed"]})", {torch::tensor({5})}}};
+}
+
+void expect_close(const at::Tensor& found, const at::Tensor& wanted, const std::string& what, double tolerance) {
+  ASSERT_EQ(found.sizes(), wanted.sizes()) << what;
+  ASSERT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
+  if (wanted.numel() == 0) return;
+  EXPECT_TRUE(at::allclose(found, wanted, tolerance, tolerance)) << what << "\n" << found << "\n" << wanted;
+}
+
+void compare(const Case& x, at::ScalarType type, double tolerance, bool with_value) {
+  SCOPED_TRACE(x.problem);
+  const at::Tensor q = numbers({kBatch, kHeads, kQueries, 5}).to(type),
+                   k = numbers({kBatch, kKvHeads, kKeys, 5}).to(type);
+  const std::optional<at::Tensor> v =
+      with_value ? std::optional(numbers({kBatch, kKvHeads, kKeys, 3}).to(type)) : std::nullopt;
+  std::vector<at::Tensor> terms;
+  for (const at::Tensor& term : x.terms)
+    terms.push_back(term.is_floating_point() ? term.to(type == at::kDouble ? at::kDouble : at::kFloat) : term);
+  const Forward kernels = attention_forward(x.problem, q, k, v, terms);
+  const Forward chunks = chunked_forward(x.problem, q, k, v, terms);
+  expect_close(std::get<0>(chunks), std::get<0>(kernels), "output", tolerance);
+  expect_close(std::get<1>(chunks), std::get<1>(kernels), "statistics", tolerance);
+  expect_close(std::get<2>(chunks), std::get<2>(kernels), "measures", tolerance);
+  expect_close(std::get<3>(chunks), std::get<3>(kernels), "counts", 0);
+
+  const auto& [output, statistics, measures, counts, rows, selected] = kernels;
+  const auto g_output =
+      with_value ? std::optional(torch::randn(output.sizes(), torch::kDouble).to(type)) : std::nullopt;
+  const at::Tensor g_statistics = torch::randn_like(statistics);
+  const Backward by_kernels =
+      attention_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
+  const Backward by_chunks =
+      chunked_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
+  expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 10 * tolerance);
+  expect_close(std::get<1>(by_chunks), std::get<1>(by_kernels), "key", 10 * tolerance);
+  expect_close(std::get<2>(by_chunks), std::get<2>(by_kernels), "value", 10 * tolerance);
+  expect_close(std::get<3>(by_chunks), std::get<3>(by_kernels), "bias", 10 * tolerance);
+  expect_close(std::get<4>(by_chunks), std::get<4>(by_kernels), "sink", 10 * tolerance);
+  expect_close(std::get<5>(by_chunks), std::get<5>(by_kernels), "scale", 10 * tolerance);
+}
+
+TEST(Chunked, EqualsTheKernels) {
+  torch::manual_seed(1);
+  for (const Case& x : cases()) compare(x, at::kDouble, 1e-11, true);
+  for (const Case& x : cases()) compare(x, at::kFloat, 2e-5, true);
+}
+
+TEST(Chunked, StatisticsAlone) {
+  torch::manual_seed(2);
+  for (const Case& x : cases())
+    if (x.problem.find("dropout") == std::string::npos) compare(x, at::kDouble, 1e-11, false);
+}
+
+// More scores than are held at a time.
+TEST(Chunked, SeveralChunks) {
+  torch::manual_seed(3);
+  const std::int64_t n = 3000;
+  const at::Tensor q = torch::randn({1, 4, n, 8}), k = torch::randn({1, 4, n, 8}), v = torch::randn({1, 4, n, 4});
+  const std::string problem = R"({"causal": true, "statistics": ["entropy"]})";
+  const Forward kernels = attention_forward(problem, q, k, v, {}), chunks = chunked_forward(problem, q, k, v, {});
+  expect_close(std::get<0>(chunks), std::get<0>(kernels), "output", 1e-5);
+  expect_close(std::get<1>(chunks), std::get<1>(kernels), "entropy", 1e-5);
+  const auto& [output, statistics, measures, counts, rows, selected] = kernels;
+  const at::Tensor gradient = torch::randn_like(output);
+  const Backward by_kernels =
+      attention_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
+  const Backward by_chunks =
+      chunked_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
+  expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 1e-4);
+  expect_close(std::get<1>(by_chunks), std::get<1>(by_kernels), "key", 1e-4);
+}
+
+}  // namespace
+}  // namespace isentropic::pytorch

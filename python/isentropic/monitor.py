@@ -63,7 +63,7 @@ class Monitor:
     Args:
         model: any module.
         optimizer: ends a step whenever it has stepped.
-        every: watch one step of so many; the others cost nothing.
+        every: watch one step of so many; in the others no statistics are computed.
         collapse: alarm when a head's normalised entropy falls below; None: never.
         dispersion: alarm when it rises above; None: never.
         fewest_keys: rows that see fewer keys do not count for normalised entropy.

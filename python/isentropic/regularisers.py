@@ -26,11 +26,11 @@ def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
 
 @dataclasses.dataclass(frozen=True)
 class EntropyRegulariser:
-    """A term to add to the loss: ``-weight`` times the mean entropy to encourage it, ``+weight`` times to discourage it.
+    """A term to add to the loss: ``-weight`` times the mean entropy to encourage it, ``+weight`` to discourage it.
 
     Called with an :class:`isentropic.Aux`, or several (each counts the same), that holds ``visible`` and
-    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). Softmax, top-k and Gumbel maps
-    have a gradient of it.
+    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). There is a gradient with the
+    maps softmax, top_k and gumbel.
     """
 
     weight: float

@@ -1,12 +1,12 @@
 #include "pytorch/chunked.hpp"
 
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 
 #include "attention/backward.hpp"
 #include "attention/row_scales.hpp"
 #include "attention/statistics_sheet.hpp"
 #include "attention/validate.hpp"
+#include "pytorch/chunk_gradients.hpp"
 #include "pytorch/chunked_scores.hpp"
 #include "pytorch/errors.hpp"
 #include "pytorch/row_state.hpp"
@@ -206,43 +206,32 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
                      gE = gradient_of(of_rows.mean_score), gV = gradient_of(of_rows.score_variance),
                      gC = gradient_of(of_rows.collision);
 
-    std::vector<at::Tensor*> wanted = {&chunked.leaves.query, &chunked.leaves.key, &chunked.leaves.lambda};
-    if (value) wanted.push_back(&chunked.leaves.value);
-    if (bias_gradient && chunked.leaves.bias.defined()) wanted.push_back(&chunked.leaves.bias);
-    if (chunked.leaves.sink.defined()) wanted.push_back(&chunked.leaves.sink);
-    std::vector<at::Tensor> inputs, sums;
-    for (at::Tensor* leaf : wanted) {
-      leaf->requires_grad_();
-      inputs.push_back(*leaf);
-      sums.push_back(at::zeros_like(*leaf));
-    }
+    Leaves& leaves = chunked.leaves;
+    std::vector<at::Tensor*> wanted = {&leaves.query, &leaves.key, &leaves.lambda};
+    if (value) wanted.push_back(&leaves.value);
+    if (bias_gradient && leaves.bias.defined()) wanted.push_back(&leaves.bias);
+    if (leaves.sink.defined()) wanted.push_back(&leaves.sink);
+    ChunkGradients gradients(wanted);
     chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
-      const at::AutoGradMode with_gradient(true);
-      const Folded folded = chunked.fold(chunked.leaves, begin, end);
-      std::vector<at::Tensor> outputs, gradients;
-      const auto add = [&](const at::Tensor& result, const at::Tensor& gradient) {
-        if (!gradient.defined()) return;
-        outputs.push_back(result);
-        gradients.push_back(gradient.slice(2, begin, end).to(result.scalar_type()));
+      const RecordGradients record;
+      const Folded folded = chunked.fold(leaves, begin, end);
+      const auto part = [&](const at::Tensor& gradient) {
+        return gradient.defined() ? gradient.slice(2, begin, end) : at::Tensor();
       };
-      if (output_gradient) add(folded.output, *output_gradient);
-      add(folded.total(chunked.leaves), gL);
-      add(folded.entropy(), gH);
-      add(folded.mean_score(), gE);
-      add(folded.score_variance(), gV);
-      add(folded.collision(), gC);
-      const std::vector<at::Tensor> found =
-          torch::autograd::grad(outputs, inputs, gradients, std::nullopt, false, /*allow_unused=*/true);
-      for (std::size_t i = 0; i < sums.size(); ++i)
-        if (found[i].defined()) sums[i] += found[i];
+      gradients.add({{folded.output, part(output_gradient.value_or(at::Tensor()))},
+                     {folded.total(leaves), part(gL)},
+                     {folded.entropy(), part(gH)},
+                     {folded.mean_score(), part(gE)},
+                     {folded.score_variance(), part(gV)},
+                     {folded.collision(), part(gC)}});
     });
 
-    auto next = sums.begin();
+    auto next = gradients.sums().begin();
     const at::Tensor d_query = *next++, d_key = *next++, d_lambda = *next++;
     const at::Tensor nothing = at::empty({0}, query.options().dtype(at::kFloat));
     const at::Tensor d_value = value ? next++->to(query.scalar_type()) : at::empty({0}, query.options());
-    const at::Tensor d_bias = bias_gradient && chunked.leaves.bias.defined() ? *next++ : nothing;
-    const at::Tensor d_sink = chunked.leaves.sink.defined()
+    const at::Tensor d_bias = bias_gradient && leaves.bias.defined() ? *next++ : nothing;
+    const at::Tensor d_sink = leaves.sink.defined()
                                   ? next->expand({q[1]}).div(next->numel() == 1 ? static_cast<double>(q[1]) : 1.0) +
                                         upstream.sink_share().to(device, chunked.real)
                                   : nothing;

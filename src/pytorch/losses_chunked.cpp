@@ -1,9 +1,9 @@
 // isentropic::softmax_loss out of PyTorch's operators, some rows at a time, for devices without kernels here.
-#include <torch/csrc/autograd/autograd.h>
 #include <torch/library.h>
 
 #include <limits>
 
+#include "pytorch/chunk_gradients.hpp"
 #include "pytorch/losses.hpp"
 #include "pytorch/row_state.hpp"
 
@@ -77,30 +77,20 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
                                    const std::optional<at::Tensor>& entropy_gradient,
                                    const std::optional<at::Tensor>& score_gradient) {
   const at::ScalarType type = sums_type(query);
-  std::vector<at::Tensor> leaves = {leaf(query, type), leaf(key, type), leaf(scale, type)};
-  if (bias) leaves.push_back(leaf(*bias, type));
-  std::vector<at::Tensor> sums;
-  for (at::Tensor& x : leaves) {
-    x = x.clone().requires_grad_();
-    sums.push_back(at::zeros_like(x));
-  }
+  at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
+  at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
+  ChunkGradients gradients(bias ? std::vector{&q, &k, &l, &b} : std::vector{&q, &k, &l});
   for_each_chunk(query, key, [&](std::int64_t begin, std::int64_t end) {
-    const at::AutoGradMode with_gradient(true);
-    const Rows rows =
-        rows_of(leaves[0], leaves[1], target, leaves[2], bias ? leaves[3] : at::Tensor(), soft_cap, others, begin, end);
-    std::vector<at::Tensor> outputs, gradients;
-    const auto add = [&](const at::Tensor& result, const std::optional<at::Tensor>& gradient) {
-      if (!gradient) return;
-      outputs.push_back(result);
-      gradients.push_back(gradient->slice(0, begin, end));
+    const RecordGradients record;
+    const Rows rows = rows_of(q, k, target, l, b, soft_cap, others, begin, end);
+    const auto part = [&](const std::optional<at::Tensor>& gradient) {
+      return gradient ? gradient->slice(0, begin, end) : at::Tensor();
     };
-    add(rows.log_partition, log_partition_gradient);
-    add(rows.entropy, entropy_gradient);
-    add(rows.target_score, score_gradient);
-    const auto found = torch::autograd::grad(outputs, leaves, gradients, std::nullopt, false, /*allow_unused=*/true);
-    for (std::size_t i = 0; i < sums.size(); ++i)
-      if (found[i].defined()) sums[i] += found[i];
+    gradients.add({{rows.log_partition, part(log_partition_gradient)},
+                   {rows.entropy, part(entropy_gradient)},
+                   {rows.target_score, part(score_gradient)}});
   });
+  const std::vector<at::Tensor>& sums = gradients.sums();
   return {sums[0].to(query.scalar_type()), sums[1].to(key.scalar_type()), sums[2].to(at::kDouble).reshape({}),
           bias ? sums[3] : at::empty({0}, query.options().dtype(at::kFloat))};
 }

@@ -280,8 +280,9 @@ def test_masks_without_a_rule_are_written_out():
         assert_close(ours(tokens(), attention_mask=additive).logits, expected)
 
 
-@pytest.mark.parametrize("n_q, n_k, q_offset, kv_offset", [(9, 9, 0, 0), (4, 9, 5, 0), (4, 12, 3, 0), (3, 8, 9, 4),
-                                                           (4, 9, 0, 0), (4, 6, 0, 3), (2, 6, 0, 3), (5, 6, 3, 0)])  # fmt: skip
+@pytest.mark.parametrize("n_q, n_k, q_offset, kv_offset", [
+    (9, 9, 0, 0), (4, 9, 5, 0), (4, 12, 3, 0), (3, 8, 9, 4), (4, 9, 0, 0), (4, 6, 0, 3), (2, 6, 0, 3), (5, 6, 3, 0),
+])  # fmt: skip
 @pytest.mark.parametrize("pattern", ["causal", "window", "full", "window both ways", "chunks", "padding"])
 def test_rules_say_what_the_matrix_says(pattern, n_q, n_k, q_offset, kv_offset):
     from transformers import masking_utils

@@ -267,7 +267,7 @@ def test_micro_batches_of_one_step_count_together():
     assert list(monitor.history) == [0, 1, 2]
 
 
-def test_steps_that_are_not_watched_cost_nothing():
+def test_only_every_third_step_is_watched():
     model = Model(Attention())
     with isentropic.Monitor(model, every=3) as monitor:
         for step in range(7):

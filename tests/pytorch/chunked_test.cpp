@@ -10,6 +10,9 @@
 namespace isentropic::pytorch {
 namespace {
 
+// As an operator's backward runs: below autograd.
+using BelowAutograd = at::AutoDispatchBelowADInplaceOrView;
+
 struct Case {
   std::string problem;
   std::vector<at::Tensor> terms;
@@ -78,6 +81,7 @@ void compare(const Case& x, at::ScalarType type, double tolerance, bool with_val
   const at::Tensor g_statistics = torch::randn_like(statistics);
   const Backward by_kernels =
       attention_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
+  const BelowAutograd below;
   const Backward by_chunks =
       chunked_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
   expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 10 * tolerance);
@@ -113,6 +117,7 @@ TEST(Chunked, SeveralChunks) {
   const at::Tensor gradient = torch::randn_like(output);
   const Backward by_kernels =
       attention_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
+  const BelowAutograd below;
   const Backward by_chunks =
       chunked_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
   expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 1e-4);

@@ -7,6 +7,9 @@
 namespace isentropic::pytorch {
 namespace {
 
+// As an operator's backward runs: below autograd.
+using BelowAutograd = at::AutoDispatchBelowADInplaceOrView;
+
 void expect_close(const at::Tensor& found, const at::Tensor& wanted, const char* what, double tolerance) {
   ASSERT_EQ(found.sizes(), wanted.sizes()) << what;
   ASSERT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
@@ -26,6 +29,7 @@ void compare(std::int64_t rows, std::int64_t keys, bool biased, std::optional<do
   const at::Tensor g1 = torch::randn({rows}, type), g2 = torch::randn({rows}, type), g3 = torch::randn({rows}, type);
   const auto by_kernels =
       softmax_loss_backward(q, k, target, scale, bias, soft_cap, others, std::get<3>(kernels), g1, g2, g3);
+  const BelowAutograd below;
   const auto by_chunks =
       chunked_loss_backward(q, k, target, scale, bias, soft_cap, others, std::get<3>(chunks), g1, g2, g3);
   expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 10 * tolerance);

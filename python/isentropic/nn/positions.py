@@ -25,7 +25,7 @@ class Positions(nn.Module):
 
 
 class SinusoidalPositions(Positions):
-    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to the inputs of queries and keys, not of values."""
+    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to the inputs of queries and keys alone."""
 
     def __init__(self, base: float):
         super().__init__()

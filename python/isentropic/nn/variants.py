@@ -16,7 +16,7 @@ class TopKAttention(MultiHeadAttention):
 
 
 class SigmoidAttention(MultiHeadAttention):
-    """``1 / (1 + e^{-(s + offset)})``, every key for itself. With an offset of -log n weights sum to about 1 at first."""
+    """``1 / (1 + e^{-(s + offset)})``, every key for itself. An offset of -log n makes weights small at first."""
 
     def __init__(self, d_model: int, num_heads: int, offset: float = 0.0, normaliser: str = "none", **options):
         super().__init__(d_model, num_heads, map=ScoreMap.sigmoid(offset, normaliser), **options)

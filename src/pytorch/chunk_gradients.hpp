@@ -1,0 +1,49 @@
+// Gradients of a differentiable chunk, taken inside an operator's backward.
+#pragma once
+
+#include <c10/core/impl/LocalDispatchKeySet.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <vector>
+
+namespace isentropic::pytorch {
+
+// An operator runs below autograd; in this scope PyTorch's operators record gradients again.
+class RecordGradients {
+  c10::impl::LocalDispatchKeySet set_ = c10::impl::tls_local_dispatch_key_set();
+  c10::impl::ForceDispatchKeyGuard keys_{set_.included_,
+                                         set_.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView};
+  at::AutoGradMode mode_{true};
+};
+
+// Sums, over chunks, of the gradients of some leaves.
+class ChunkGradients {
+ public:
+  explicit ChunkGradients(const std::vector<at::Tensor*>& leaves) {
+    for (at::Tensor* leaf : leaves) {
+      *leaf = leaf->detach().clone().requires_grad_();
+      leaves_.push_back(*leaf);
+      sums_.push_back(at::zeros_like(leaf->detach()));
+    }
+  }
+
+  // Undefined gradients count as 0.
+  void add(const std::vector<std::pair<at::Tensor, at::Tensor>>& outputs_and_gradients) {
+    std::vector<at::Tensor> outputs, gradients;
+    for (const auto& [output, gradient] : outputs_and_gradients) {
+      if (!gradient.defined()) continue;
+      outputs.push_back(output);
+      gradients.push_back(gradient.to(output.scalar_type()));
+    }
+    const auto found = torch::autograd::grad(outputs, leaves_, gradients, std::nullopt, false, /*allow_unused=*/true);
+    for (std::size_t i = 0; i < sums_.size(); ++i)
+      if (found[i].defined()) sums_[i] += found[i];
+  }
+
+  const std::vector<at::Tensor>& sums() const { return sums_; }
+
+ private:
+  std::vector<at::Tensor> leaves_, sums_;
+};
+
+}  // namespace isentropic::pytorch

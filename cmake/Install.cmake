@@ -5,7 +5,12 @@ set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isentropic)
 install(TARGETS isentropic EXPORT isentropic)
 install(EXPORT isentropic NAMESPACE isentropic:: FILE isentropic-targets.cmake DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
-        FILES_MATCHING PATTERN *.hpp)
+        FILES_MATCHING PATTERN *.hpp PATTERN pytorch EXCLUDE)
+# Users of the operators from C++ bring PyTorch themselves: the library and its headers, no exported target.
+if(TARGET isentropic_torch)
+  install(TARGETS isentropic_torch)
+  install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/isentropic/pytorch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isentropic)
+endif()
 if(ISENTROPIC_BUILD_CLI)
   set_target_properties(isentropic-cli PROPERTIES INSTALL_RPATH $ORIGIN/../${CMAKE_INSTALL_LIBDIR})
   install(TARGETS isentropic-cli)

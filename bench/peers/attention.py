@@ -1,6 +1,6 @@
 """Attention against PyTorch's own on the CPU: same tensors, one run, interleaved, medians of the ratios.
 
-    make peers        (installs the pinned torch into build/peers, builds, runs this)
+    make peers        (installs the pinned torch into build/venv, builds, runs this)
 
 Every answer is compared with PyTorch's before it is timed. "eager" forms the weights and their entropy, which is what
 people do today to see it.

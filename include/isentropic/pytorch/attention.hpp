@@ -1,0 +1,58 @@
+// Attention on PyTorch's tensors, from C++: the operator isentropic::attention with gradients.
+//
+//   auto [output, statistics] = isentropic::pytorch::attention(
+//       q, k, v, {.mask = Mask::causal(), .scale = {.law = "log_n", .parameters = {kappa}}, .statistics =
+//       {"entropy"}});
+//   (output.square().mean() - 0.01 * statistics.at("entropy").mean()).backward();
+//
+// Link the library isentropic_torch; nothing above this folder knows PyTorch.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isentropic/export.hpp"
+#include "isentropic/mask.hpp"
+
+namespace isentropic::pytorch {
+
+// A law of scale.hpp by name; its parameters as tensors [], [1] or [heads], which get gradients.
+struct ScaleOptions {
+  std::string law = "inverse_sqrt_d";
+  std::vector<at::Tensor> parameters = {};
+  std::int64_t length = 0;  // of frozen, trained_length and llama4
+};
+
+struct AttentionOptions {
+  Mask mask = Mask::none();  // its dense and block-sparse parts are given as `visible` instead
+  at::Tensor visible = {};   // boolean or additive, [batch or 1, heads or 1, n_q or 1, n_k]
+  ScaleOptions scale = {};
+  std::string map = "softmax";    // one that needs no options
+  at::Tensor bias = {};           // [batch or 1, heads or 1, n_q or 1, n_k]
+  at::Tensor alibi_slopes = {};   // [heads]
+  at::Tensor relative_bias = {};  // [heads or 1, 2 r + 1]
+  std::optional<double> soft_cap = {};
+  at::Tensor sink = {};  // [heads]
+  double dropout = 0.0;
+  std::vector<std::string> statistics = {};  // names, or {"all"}
+};
+
+struct AttentionOutput {
+  at::Tensor output;                             // [batch, heads, n_q, d_v]
+  std::map<std::string, at::Tensor> statistics;  // each [batch, heads, n_q]
+};
+
+// query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value [batch, kv_heads, n_k, d_v].
+ISENTROPIC_API AttentionOutput attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                         const AttentionOptions& options = {});
+
+// The exact weights of some rows, [batch, heads, rows, n_k], before dropout; without gradient.
+ISENTROPIC_API at::Tensor attention_weights(const at::Tensor& query, const at::Tensor& key,
+                                            const std::vector<std::int64_t>& rows,
+                                            const AttentionOptions& options = {});
+
+}  // namespace isentropic::pytorch

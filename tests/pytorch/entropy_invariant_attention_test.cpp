@@ -1,0 +1,153 @@
+// The module in C++ against the formula written out.
+#include "isentropic/pytorch/entropy_invariant_attention.hpp"
+
+#include <gtest/gtest.h>
+#include <torch/torch.h>
+
+#include <cmath>
+
+namespace isentropic::pytorch {
+namespace {
+
+constexpr std::int64_t kBatch = 2, kModel = 12, kHeads = 3;
+
+// kappa log(n) / d with one n for all rows, the mask as -inf: what the module does for rows that see n keys.
+at::Tensor written(EntropyInvariantAttention& layer, const at::Tensor& Q, const at::Tensor& K, const at::Tensor& V,
+                   const at::Tensor& n, const at::Tensor& visible = {}) {
+  const auto split = [](const at::Tensor& x, std::int64_t heads) {
+    return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
+  };
+  const at::Tensor q = split(layer->W_Q(Q), kHeads);
+  const std::int64_t kv_heads = layer->options.num_kv_heads;
+  const at::Tensor k = split(layer->W_K(K), kv_heads).repeat_interleave(kHeads / kv_heads, 1);
+  const at::Tensor v = split(layer->W_V(V), kv_heads).repeat_interleave(kHeads / kv_heads, 1);
+  at::Tensor s = q.matmul(k.transpose(-1, -2)) * layer->kappa.reshape({-1, 1, 1}) * n.log().unsqueeze(-1) /
+                 static_cast<double>(q.size(-1));
+  if (visible.defined()) s = s.masked_fill(visible.logical_not(), -INFINITY);
+  return layer->W_O(s.softmax(-1).matmul(v).transpose(1, 2).flatten(2));
+}
+
+at::Tensor count(double n) { return torch::full({1}, n); }
+
+void expect_close(const at::Tensor& found, const at::Tensor& wanted) {
+  ASSERT_EQ(found.sizes(), wanted.sizes());
+  EXPECT_TRUE(at::allclose(found, wanted, 1e-5, 1e-6)) << (found - wanted).abs().max();
+}
+
+TEST(EntropyInvariantAttention, EqualsTheFormula) {
+  torch::manual_seed(0);
+  const at::Tensor x = torch::randn({kBatch, 7, kModel});
+  for (std::int64_t kv_heads : {3, 1}) {
+    EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{
+        .d_model = kModel, .num_heads = kHeads, .kappa = 1.7, .num_kv_heads = kv_heads});
+    const auto found = layer(x, x, x);
+    expect_close(found.output, written(layer, x, x, x, count(7)));
+    EXPECT_EQ(found.statistics.at("entropy").sizes(), (at::IntArrayRef{kBatch, kHeads, 7}));
+  }
+}
+
+TEST(EntropyInvariantAttention, CrossAttentionCountsKeys) {
+  torch::manual_seed(1);
+  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads});
+  const at::Tensor q = torch::randn({kBatch, 5, kModel}), k = torch::randn({kBatch, 9, kModel});
+  expect_close(layer(q, k).output, written(layer, q, k, k, count(9)));
+}
+
+TEST(EntropyInvariantAttention, CausalRowsHaveTheirOwnLength) {
+  torch::manual_seed(2);
+  EntropyInvariantAttention layer(
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .mask = Mask::causal()});
+  const at::Tensor x = torch::randn({kBatch, 6, kModel});
+  const auto found = layer(x, at::Tensor(), at::Tensor(), at::Tensor(), std::vector<std::int64_t>{0, 5});
+  expect_close(found.output, written(layer, x, x, x, torch::arange(1, 7), torch::ones({6, 6}, at::kBool).tril()));
+  EXPECT_EQ(found.weights.sizes(), (at::IntArrayRef{kBatch, kHeads, 2, 6}));
+  expect_close(found.weights.sum(-1), torch::ones({kBatch, kHeads, 2}));
+}
+
+TEST(EntropyInvariantAttention, RowsThatSeeNothingGiveNothing) {
+  torch::manual_seed(3);
+  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads});
+  const at::Tensor x = torch::randn({kBatch, 4, kModel});
+  at::Tensor visible = torch::ones({kBatch, 4, 4}, at::kBool);
+  visible.index_put_({0, 2}, false);
+  const auto found = layer(x, x, x, visible);
+  expect_close(found.output[0][2], layer->W_O(torch::zeros({kModel})));
+  EXPECT_EQ(found.statistics.at("entropy")[0][0][2].item<double>(), 0.0);
+  layer->to(at::kBFloat16);
+  EXPECT_TRUE(layer(x.to(at::kBFloat16), at::Tensor(), at::Tensor(), visible).output.isfinite().all().item<bool>());
+}
+
+TEST(EntropyInvariantAttention, KappaLearns) {
+  torch::manual_seed(4);
+  EntropyInvariantAttention layer(
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .learn_kappa = true});
+  layer->to(at::kDouble);
+  const at::Tensor x = torch::randn({1, 5, kModel}, at::kDouble);
+  const auto loss = [&] { return layer(x).output.square().sum() + layer(x).statistics.at("entropy").sum(); };
+  loss().backward();
+  const at::Tensor gradient = layer->kappa.grad().clone();
+  const at::NoGradGuard no_gradient;
+  for (std::int64_t h = 0; h < kHeads; ++h) {
+    const double step = 1e-6;
+    layer->kappa[h] += step;
+    const double above = loss().item<double>();
+    layer->kappa[h] -= 2 * step;
+    const double below = loss().item<double>();
+    layer->kappa[h] += step;
+    EXPECT_NEAR(gradient[h].item<double>(), (above - below) / (2 * step), 1e-6);
+  }
+}
+
+// Turned by the same amount, queries and keys meet as before; by different ones, they do not.
+TEST(EntropyInvariantAttention, PositionsAreSeen) {
+  torch::manual_seed(5);
+  const at::Tensor x = torch::randn({1, 6, kModel}), other = torch::randn({1, 6, kModel});
+  const auto entropy = [&](Positions positions, const at::Tensor& keys) {
+    torch::manual_seed(6);
+    EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel,
+                                                                     .num_heads = kHeads,
+                                                                     .kappa = 20,
+                                                                     .mask = Mask::none().aligned(Align::end),
+                                                                     .positions = positions,
+                                                                     .max_distance = 4});
+    if (positions == Positions::relative) {
+      const at::NoGradGuard no_gradient;
+      layer->table.normal_();
+    }
+    return layer(x, keys).statistics.at("entropy");
+  };
+  const at::Tensor shuffled = other.index_select(1, torch::tensor({3, 1, 0, 5, 4, 2}));
+  EXPECT_TRUE(at::allclose(entropy(Positions::none, other), entropy(Positions::none, shuffled), 1e-4, 1e-5));
+  for (Positions positions : {Positions::rotary, Positions::sinusoidal, Positions::relative})
+    EXPECT_FALSE(at::allclose(entropy(positions, other), entropy(positions, shuffled), 1e-3, 1e-3));
+  // A longer cache in front moves all positions alike; hide it, and nothing changes for rotary and relative codes.
+  const at::Tensor longer = at::cat({torch::randn({1, 3, kModel}), other}, 1);
+  for (Positions positions : {Positions::rotary, Positions::relative}) {
+    torch::manual_seed(6);
+    EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel,
+                                                                     .num_heads = kHeads,
+                                                                     .mask = Mask::none().aligned(Align::end),
+                                                                     .positions = positions,
+                                                                     .max_distance = 16});
+    at::Tensor visible = torch::ones({1, 9}, at::kBool);
+    visible.narrow(1, 0, 3).fill_(false);
+    expect_close(layer(x, longer, longer, visible).output, layer(x, other, other).output);
+  }
+}
+
+TEST(EntropyInvariantAttention, MistakesAreNamed) {
+  const auto refused = [](EntropyInvariantAttentionOptions options, const std::string& words) {
+    try {
+      EntropyInvariantAttention layer(std::move(options));
+      ADD_FAILURE() << "not refused: " << words;
+    } catch (const c10::Error& error) {
+      EXPECT_NE(std::string(error.what()).find(words), std::string::npos) << error.what();
+    }
+  };
+  refused({.d_model = 10, .num_heads = 3}, "num_heads is 3; expected a divisor of d_model = 10");
+  refused({.d_model = 12, .num_heads = 3, .num_kv_heads = 2}, "num_kv_heads is 2");
+  refused({.d_model = 9, .num_heads = 3, .positions = Positions::rotary}, "even number");
+}
+
+}  // namespace
+}  // namespace isentropic::pytorch

@@ -46,9 +46,10 @@ asan tsan: packages
 	@cmake --build --preset $@ -j $(JOBS)
 	@tools/run-tests $@ $(JOBS)
 
-format:
+format: build/venv/ready
 	@tools/require-packages clang-format
 	@git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format -i
+	@build/venv/bin/ruff format --quiet .
 
 help:
 	@echo 'make build    install what is missing, build build/bin/isentropic'
@@ -58,7 +59,7 @@ help:
 	@echo 'make peers    compare with PyTorch in one run'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
-	@echo 'make format   format the sources with clang-format'
+	@echo 'make format   format the sources'
 	@echo 'make clean    remove build/'
 
 clean:

@@ -22,7 +22,9 @@ class CMakeBuild(build_ext):
             sys.exit("error: no PyTorch here. Install torch first and pass --no-build-isolation to pip.")
         for tool in ("cmake", "ninja"):
             if shutil.which(tool) is None:
-                sys.exit(f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libhwy-dev nlohmann-json3-dev")
+                sys.exit(
+                    f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libhwy-dev nlohmann-json3-dev"
+                )
         build = ROOT / "build" / "pip"
         options = {
             "CMAKE_BUILD_TYPE": "Release",

@@ -1,6 +1,6 @@
 """A tiny transformer learns to continue a sequence while its attention is watched; then one head is made to collapse.
 
-    python examples/monitor_collapse.py
+python examples/monitor_collapse.py
 """
 
 import sys

@@ -114,8 +114,11 @@ def main():
                 found = compare(case, arguments.rounds, backward=True, eager=wide)
                 cell = lambda x, width: f"{x:>{width}.2f}" if x else " " * width
                 name = str(dtype).removeprefix("torch.")
-                print(f"{name:>9} {d:>4} {'causal' if causal else 'full':>7} {cell(found['sdpa'], 7)}"
-                      f" {cell(found['eager'], 16)} {cell(found['backward'], 14)}", flush=True)
+                print(
+                    f"{name:>9} {d:>4} {'causal' if causal else 'full':>7} {cell(found['sdpa'], 7)}"
+                    f" {cell(found['eager'], 16)} {cell(found['backward'], 14)}",
+                    flush=True,
+                )
 
 
 if __name__ == "__main__":

@@ -65,7 +65,9 @@ def cross_entropy(rounds, rows=4096, d=768, vocabulary=32768):
     extra = [extra_mebibytes(work, (x, w)) for work in (ours, theirs)]
     print(f"cross-entropy, N = {rows}, d = {d}, V = {vocabulary}, forward and backward")
     print(f"  time over linear + cross_entropy: {statistics.median(ratios):.2f}")
-    print(f"  extra memory: {extra[0]:.0f} MiB, {100 * extra[0] / logits:.1f}% of the logits; PyTorch {extra[1]:.0f} MiB\n")
+    print(
+        f"  extra memory: {extra[0]:.0f} MiB, {100 * extra[0] / logits:.1f}% of the logits; PyTorch {extra[1]:.0f} MiB\n"
+    )
 
 
 def info_nce(rows=65536, d=128):

@@ -1,7 +1,7 @@
 """Isentropic: exact attention that measures itself.
 
-    output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
-    aux.entropy      # [batch, heads, n], nats, differentiable
+output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
+aux.entropy      # [batch, heads, n], nats, differentiable
 """
 
 from . import _library

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from . import _observe
+from ._checks import require
 from .maps import ScoreMap
 from .scales import Scale
 
@@ -22,11 +23,6 @@ def _to_text(items):
 @torch.compiler.assume_constant_result
 def _layout(text: str):
     return torch.ops.isentropic.attention_layout(text)
-
-
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
 
 
 def _integers(values, name: str) -> Tensor:
@@ -80,7 +76,7 @@ class Problem:
         for stack, group in zip((statistics, measures, counts), names):
             for i, name in enumerate(group):
                 found[name] = stack[i].reshape(self.row_shape)
-        rows = rows.reshape(*self.row_shape, -1)
+        rows = rows.reshape(*self.row_shape, rows.shape[-1])
         aux = Aux(found, rows[..., 7], rows[..., 9].to(torch.int64))
         if self.value is None:
             return None, aux
@@ -134,9 +130,10 @@ class Problem:
                 raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
             if tensor.dtype not in TYPES:
                 raise TypeError(f"{name} has type {tensor.dtype}; expected float32, bfloat16, float16 or float64")
-            _require(tensor.dim() >= 2, f"{name} has shape {list(tensor.shape)}; expected [..., heads, n, d]")
-            _require(
-                tensor.device == query.device, f"{name} is on {tensor.device}; expected {query.device}, as the query"
+            require(tensor.dim() >= 2, lambda: f"{name} has shape {list(tensor.shape)}; expected [..., heads, n, d]")
+            require(
+                tensor.device == query.device,
+                lambda: f"{name} is on {tensor.device}; expected {query.device}, as the query",
             )
         self.row_shape = query.shape[:-1]
         leading = query.shape[:-3]
@@ -144,9 +141,9 @@ class Problem:
         self.key = self._four_axes(key, leading)
         self.value = None if value is None else self._four_axes(value, leading)
         heads, kv_heads = self.query.shape[1], self.key.shape[1]
-        _require(
+        require(
             heads == kv_heads or enable_gqa,
-            f"key has {kv_heads} heads and query {heads}; expected as many, or enable_gqa=True",
+            lambda: f"key has {kv_heads} heads and query {heads}; expected as many, or enable_gqa=True",
         )
 
     @staticmethod
@@ -155,16 +152,17 @@ class Problem:
             tensor = tensor.unsqueeze(0)
         if tensor.shape[:-3] != leading:
             tensor = tensor.expand(*leading, *tensor.shape[-3:])
-        return tensor.reshape(-1, *tensor.shape[-3:])
+        return tensor.reshape(leading.numel(), *tensor.shape[-3:])
 
     def _set_causal(self, is_causal, causal, attn_mask) -> None:
-        _require(
-            causal in (None, False, True, "start", "end"), f"causal is {causal!r}; expected True, 'start' or 'end'"
+        require(
+            causal in (None, False, True, "start", "end"),
+            lambda: f"causal is {causal!r}; expected True, 'start' or 'end'",
         )
-        _require(not (is_causal and causal), "is_causal and causal are both given; expected one of them")
-        _require(
+        require(not (is_causal and causal), lambda: "is_causal and causal are both given; expected one of them")
+        require(
             not (is_causal and attn_mask is not None),
-            "is_causal is given with attn_mask; expected one of them (causal='start' goes with a mask)",
+            lambda: "is_causal is given with attn_mask; expected one of them (causal='start' goes with a mask)",
         )
         if is_causal or causal:
             self._items.append(("causal", True))
@@ -205,7 +203,7 @@ class Problem:
             self._add("mask", self._over_scores(attn_mask, "attn_mask"))
         kinds = (("dense", bias), ("alibi", alibi_slopes), ("relative", relative_bias))
         given = [(kind, tensor) for kind, tensor in kinds if tensor is not None]
-        _require(len(given) <= 1, "more than one of bias, alibi_slopes and relative_bias is given; expected one")
+        require(len(given) <= 1, lambda: "more than one of bias, alibi_slopes and relative_bias is given; expected one")
         if given and given[0][0] == "dense":
             given = [("dense", self._over_scores(bias, "bias"))]
         if additive:
@@ -215,7 +213,10 @@ class Problem:
             elif given[0][0] == "dense":
                 given = [("dense", given[0][1] + mask)]
             else:
-                _require(not attn_mask.requires_grad, "attn_mask requires a gradient next to another bias; add them up")
+                require(
+                    not attn_mask.requires_grad,
+                    lambda: "attn_mask requires a gradient next to another bias; add them up",
+                )
                 self._add("mask", mask)
         if given:
             self._items.append(("bias", given[0][0]))
@@ -228,7 +229,7 @@ class Problem:
         while tensor.dim() < 2:
             tensor = tensor.unsqueeze(0)
         fits = tensor.shape[-1] in (1, n_k) and tensor.shape[-2] in (1, n_q)
-        _require(fits, f"{name} has shape {list(tensor.shape)}; expected the last axes to be [{n_q}, {n_k}]")
+        require(fits, lambda: f"{name} has shape {list(tensor.shape)}; expected the last axes to be [{n_q}, {n_k}]")
         tensor = tensor.expand(*tensor.shape[:-1], n_k)
         while tensor.dim() < 4:
             tensor = tensor.unsqueeze(0)
@@ -236,7 +237,7 @@ class Problem:
             return tensor
         if all(size == 1 for size in tensor.shape[:-3]):
             return tensor.reshape(1, *tensor.shape[-3:])
-        return tensor.expand(*leading, *tensor.shape[-3:]).reshape(-1, *tensor.shape[-3:])
+        return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
 
     def _set_scale(self, scale: Scale) -> None:
         parameters: list[object] = []
@@ -266,7 +267,7 @@ class Problem:
     def _set_map(self, map: ScoreMap, dropout_p: float, seed) -> None:
         self._items.append(("map", {"name": map.name, **dict(map.options)}))
         self._is_softmax = map.name in ("softmax", "gumbel", "top_k", "hard")
-        _require(0.0 <= dropout_p < 1.0, f"dropout_p is {dropout_p}; expected a probability in [0, 1)")
+        require(0.0 <= dropout_p < 1.0, lambda: f"dropout_p is {dropout_p}; expected a probability in [0, 1)")
         if dropout_p > 0.0:
             self._items.append(("dropout", float(dropout_p)))
         if dropout_p > 0.0 or map.is_random:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Iterable, Optional, Sequence, Union
 
-import torch
 from torch import Tensor
 
 from ._problem import Problem
@@ -128,7 +127,9 @@ def attention(
     return (output, aux) if return_aux else output
 
 
-def attention_statistics(query: Tensor, key: Tensor, *, statistics: Union[str, Iterable[str]] = "all", **options) -> Aux:
+def attention_statistics(
+    query: Tensor, key: Tensor, *, statistics: Union[str, Iterable[str]] = "all", **options
+) -> Aux:
     """The statistics alone: no value is read and no output formed. Options as of :func:`attention`."""
     return Problem(query, key, None, statistics=statistics, **options).run()[1]
 

@@ -1,10 +1,10 @@
 """Hugging Face transformers with this library's attention.
 
-    isentropic.hf.register()
-    model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="isentropic")
-    with isentropic.hf.collect(model) as layers:
-        model(**inputs)
-    layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
+isentropic.hf.register()
+model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="isentropic")
+with isentropic.hf.collect(model) as layers:
+    model(**inputs)
+layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ def register() -> None:
     try:
         from transformers import AttentionInterface, AttentionMaskInterface, __version__, masking_utils
     except ImportError as error:
-        raise ImportError("isentropic.hf needs transformers 5.22 or newer: pip install transformers") from error
+        raise ImportError("isentropic.hf needs transformers 5.17 or newer: pip install transformers") from error
     if "q_offset" not in inspect.signature(masking_utils.sdpa_mask).parameters:
-        raise ImportError(f"isentropic.hf needs transformers 5.22 or newer; this environment has {__version__}.")
+        raise ImportError(f"isentropic.hf needs transformers 5.17 or newer; this environment has {__version__}.")
     from . import _hf_masks
 
     AttentionInterface.register(NAME, _attention)

@@ -12,6 +12,7 @@ from typing import NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
+from ._checks import require
 from ._problem import Problem
 from .maps import ScoreMap
 from .scales import Scale
@@ -34,18 +35,15 @@ class Loss(NamedTuple):
     ceiling: Optional[Tensor]
 
 
-def _require(condition: bool, message: str) -> None:
-    if not condition:
-        raise ValueError(message)
-
-
 def _as_tensor(number: Union[float, Tensor], like: Tensor) -> Tensor:
     return number if isinstance(number, Tensor) else torch.tensor(float(number), dtype=like.dtype, device=like.device)
 
 
 def _reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
     """Weights default to ones; the mean is over the sum of weights, and 0 when that is 0."""
-    _require(reduction in ("none", "mean", "sum"), f"reduction is '{reduction}'; expected 'none', 'mean' or 'sum'")
+    require(
+        reduction in ("none", "mean", "sum"), lambda: f"reduction is '{reduction}'; expected 'none', 'mean' or 'sum'"
+    )
     weighted = losses if weights is None else losses * weights
     if reduction == "none":
         return weighted
@@ -76,10 +74,10 @@ def _check_pair(query: Tensor, key: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key)):
         if not isinstance(tensor, Tensor):
             raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
-        _require(tensor.dim() == 2, f"{name} has shape {list(tensor.shape)}; expected [N, d]")
-    _require(
+        require(tensor.dim() == 2, lambda: f"{name} has shape {list(tensor.shape)}; expected [N, d]")
+    require(
         query.shape[1] == key.shape[1],
-        f"key has shape {list(key.shape)}; expected rows of {query.shape[1]} numbers, as the query",
+        lambda: f"key has shape {list(key.shape)}; expected rows of {query.shape[1]} numbers, as the query",
     )
 
 
@@ -143,16 +141,20 @@ def info_nce(
         query, key = (torch.nn.functional.normalize(x, dim=-1) for x in (query, key))
         negatives = None if negatives is None else torch.nn.functional.normalize(negatives, dim=-1)
     scale = 1.0 / _as_tensor(temperature, query)
-    given = [name for name, x in (("negatives", negatives), ("positives", positives), ("labels", labels)) if x is not None]
-    _require(len(given) <= 1, f"{' and '.join(given)} are given; expected one of them")
+    given = [
+        name for name, x in (("negatives", negatives), ("positives", positives), ("labels", labels)) if x is not None
+    ]
+    require(len(given) <= 1, lambda: f"{' and '.join(given)} are given; expected one of them")
     if symmetric:
-        _require(not given and not exclude_self, "symmetric is given with other candidates; expected plain pairs")
+        require(
+            not given and not exclude_self, lambda: "symmetric is given with other candidates; expected plain pairs"
+        )
         return _symmetric(query, key, scale, reduction)
     if negatives is not None:
         return _with_negatives(query, key, negatives, scale, reduction)
-    _require(
+    require(
         not exclude_self or query.shape == key.shape,
-        f"key has shape {list(key.shape)}; expected the query's {list(query.shape)} with exclude_self",
+        lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)} with exclude_self",
     )
     if labels is not None:
         log_partition, entropy, _ = _softmax_rows(query, key, scale, others=exclude_self)
@@ -160,10 +162,10 @@ def info_nce(
         losses = torch.where(counts > 0, log_partition - _scores(query, means, scale), 0.0)
         return Loss(_reduce(losses, (counts > 0).to(losses.dtype), reduction), entropy, None, None)
     if positives is None:
-        _require(not exclude_self, "exclude_self is given without positives or labels; expected one of them")
-        _require(
+        require(not exclude_self, lambda: "exclude_self is given without positives or labels; expected one of them")
+        require(
             query.shape[0] == key.shape[0],
-            f"key has {key.shape[0]} rows; expected {query.shape[0]}, one positive for each query",
+            lambda: f"key has {key.shape[0]} rows; expected {query.shape[0]}, one positive for each query",
         )
         positives = torch.arange(len(query), device=query.device)
     log_partition, entropy, positive = _softmax_rows(query, key, scale, positives, others=exclude_self)
@@ -176,7 +178,9 @@ def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str
 
 
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
-    _require(query.shape == key.shape, f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}")
+    require(
+        query.shape == key.shape, lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}"
+    )
     pairs = torch.arange(len(query), device=query.device)
     rows, row_entropy, positive = _softmax_rows(query, key, scale, pairs)
     columns, column_entropy, _ = _softmax_rows(key, query, scale)
@@ -186,17 +190,23 @@ def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Los
 def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
     shared = negatives.dim() == 2
     fits = negatives.shape[-1] == query.shape[1] and (shared or (negatives.dim() == 3 and len(negatives) == len(query)))
-    _require(
-        fits, f"negatives has shape {list(negatives.shape)}; expected [M, {query.shape[1]}] or "
+    require(
+        fits, lambda: f"negatives has shape {list(negatives.shape)}; expected [M, {query.shape[1]}] or "
         f"[{len(query)}, M, {query.shape[1]}]"
     )  # fmt: skip
-    _require(query.shape == key.shape, f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}")
+    require(
+        query.shape == key.shape, lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}"
+    )
     positive = _scores(query, key, scale)
     if shared:
         others, entropy, _ = _softmax_rows(query, negatives, scale)
     else:  # every query is a batch entry with keys of its own
         problem = Problem(
-            query[:, None, None], negatives[:, None], None, scale=Scale.constant(scale), statistics=("log_partition", "entropy")
+            query[:, None, None],
+            negatives[:, None],
+            None,
+            scale=Scale.constant(scale),
+            statistics=("log_partition", "entropy"),
         )
         aux = problem.run()[1]
         others, entropy = aux.log_partition.flatten(), aux.entropy.flatten()
@@ -242,15 +252,19 @@ def nce(
         ``ceiling`` h = log(1+k) - k log(k) / (1+k) is the entropy of these weights.
     """
     _check_pair(query, key)
-    _require(query.shape == key.shape, f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}")
+    require(
+        query.shape == key.shape, lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)}"
+    )
     shared = noise.dim() == 2
     fits = noise.shape[-1] == query.shape[1] and (shared or (noise.dim() == 3 and len(noise) == len(query)))
-    _require(
+    require(
         fits,
-        f"noise has shape {list(noise.shape)}; expected [M, {query.shape[1]}] or [{len(query)}, M, {query.shape[1]}]",
+        lambda: (
+            f"noise has shape {list(noise.shape)}; expected [M, {query.shape[1]}] or [{len(query)}, M, {query.shape[1]}]"
+        ),
     )
     k = float(noise.shape[-2] if noise_ratio is None else noise_ratio)
-    _require(k > 0, f"noise_ratio is {k}; expected a positive number")
+    require(k > 0, lambda: f"noise_ratio is {k}; expected a positive number")
     scale = 1.0 / _as_tensor(temperature, query)
     log_z = _as_tensor(log_z, query)
     data_odds = _scores(query, key, scale) - log_z - (math.log(k) + key_log_noise)
@@ -353,27 +367,30 @@ def linear_cross_entropy(
         :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is no bound: the
         vocabulary is not drawn from the law of the targets.)
     """
-    _require(input.dim() >= 1 and weight.dim() == 2, f"weight has shape {list(weight.shape)}; expected [V, d]")
-    _require(
+    require(input.dim() >= 1 and weight.dim() == 2, lambda: f"weight has shape {list(weight.shape)}; expected [V, d]")
+    require(
         input.shape[-1] == weight.shape[1],
-        f"weight has shape {list(weight.shape)}; expected rows of {input.shape[-1]} numbers, as the input",
+        lambda: f"weight has shape {list(weight.shape)}; expected rows of {input.shape[-1]} numbers, as the input",
     )
-    _require(
-        target.shape == input.shape[:-1], f"target has shape {list(target.shape)}; expected {list(input.shape[:-1])}"
+    require(
+        target.shape == input.shape[:-1],
+        lambda: f"target has shape {list(target.shape)}; expected {list(input.shape[:-1])}",
     )
     if target.is_floating_point() or target.dtype == torch.bool:
         raise TypeError(f"target has type {target.dtype}; expected integers")
-    _require(0.0 <= label_smoothing <= 1.0, f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
+    require(0.0 <= label_smoothing <= 1.0, lambda: f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
     rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1)
     counted = targets != ignore_index
-    safe = torch.where(counted, targets, 0)
-    _require(
-        not bool(((safe < 0) | (safe >= len(weight))).any()),
-        f"target has values from {int(targets.min())} to {int(targets.max())}; expected [0, {len(weight)}) or "
-        f"ignore_index {ignore_index}",
-    )
+    # To look at the values takes a graph apart and waits for a device: there the operator's own check must do.
+    if targets.device.type == "cpu" and not torch.compiler.is_compiling():
+        wrong = targets[counted & ((targets < 0) | (targets >= len(weight)))]
+        require(
+            len(wrong) == 0,
+            lambda: f"target is {int(wrong[0])}; expected [0, {len(weight)}) or ignore_index {ignore_index}",
+        )
+    wanted = torch.where(counted, torch.where(targets < 0, -2, targets), -1)
     log_partition, entropy, logit = _softmax_rows(
-        rows, weight, _as_tensor(1.0, rows), torch.where(counted, targets, -1), bias=bias, soft_cap=soft_cap
+        rows, weight, _as_tensor(1.0, rows), wanted, bias=bias, soft_cap=soft_cap
     )
     cross_entropy = log_partition - logit
     losses = cross_entropy
@@ -388,7 +405,10 @@ def linear_cross_entropy(
     # 0 times the weight would let an infinite logit of an ignored row through.
     losses = torch.where(counted, losses, torch.zeros_like(losses))
     reduced = _reduce(losses, weights, reduction)
-    ceiling = _source_entropy(targets[counted], losses.dtype) if source_entropy is None else torch.tensor(source_entropy)
+    if source_entropy is None:
+        ceiling = _source_entropy(torch.where(counted, targets, 0), counted.to(losses.dtype), len(weight))
+    else:
+        ceiling = torch.tensor(source_entropy, dtype=losses.dtype)
     bound = ceiling - _reduce(torch.where(counted, cross_entropy.detach(), 0.0), counted.to(losses.dtype), "mean")
     shape = target.shape
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
@@ -411,11 +431,10 @@ def _statistics_type(tensor: Tensor) -> torch.dtype:
     return torch.float64 if tensor.dtype == torch.float64 else torch.float32
 
 
-def _source_entropy(targets: Tensor, dtype: torch.dtype) -> Tensor:
-    if targets.numel() == 0:
-        return torch.zeros((), dtype=dtype)
-    shares = torch.unique(targets, return_counts=True)[1].to(dtype) / targets.numel()
-    return -(shares * shares.log()).sum()
+def _source_entropy(targets: Tensor, counted: Tensor, classes: int) -> Tensor:
+    """Plug-in entropy of the targets, weighted."""
+    counts = torch.zeros(classes, dtype=counted.dtype, device=targets.device).index_add(0, targets, counted)
+    return torch.special.entr(counts / counted.sum().clamp(min=1)).sum()
 
 
 def causal_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, **options) -> Loss:

@@ -69,9 +69,7 @@ class ScoreMap:
         return ScoreMap("linear", (("feature", feature), *_linear_options(normaliser, gamma, recurrent)))
 
     @staticmethod
-    def decay(
-        gamma: Union[float, Sequence[float]], normaliser: str = "l1", recurrent: bool = False
-    ) -> ScoreMap:
+    def decay(gamma: Union[float, Sequence[float]], normaliser: str = "l1", recurrent: bool = False) -> ScoreMap:
         return ScoreMap("decay", _linear_options(normaliser, gamma, recurrent))
 
     @staticmethod

@@ -86,7 +86,7 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
     if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[kRecord + 2]));
   }
   result.moments = moments_for(available_statistics(problem));
-  if (output.numel() > 0) result.output = copy_of(output);
+  if (output.dim() == 4) result.output = copy_of(output);
   if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = copy_of(selected);
   return result;
 }

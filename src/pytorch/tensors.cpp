@@ -30,7 +30,8 @@ View view_of(const at::Tensor& tensor, const char* argument) {
 }
 
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
-  return tensor.dim() == 0 || tensor.size(-1) <= 1 || tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+  if (tensor.numel() == 0) return at::empty(tensor.sizes(), tensor.options());  // its strides may be anything
+  return tensor.dim() == 0 || tensor.size(-1) == 1 || tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
 }
 
 at::ScalarType scalar_type(DType type) {

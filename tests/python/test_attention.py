@@ -69,14 +69,14 @@ def naive(q, k, v, scale=None, visible=None, bias=None, soft_cap=None, sink=None
 # ---- PyTorch's own call ----
 
 
-@pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 2e-2), (torch.float16, 2e-3)])
+@pytest.mark.parametrize(
+    "dtype, tolerance", [(torch.float64, 1e-13), (torch.float32, 2e-6), (torch.bfloat16, 2e-2), (torch.float16, 2e-3)]
+)
 @pytest.mark.parametrize("is_causal", [False, True])
 def test_equals_sdpa(dtype, tolerance, is_causal):
     q, k, v = tensors(2, 4, 37, 16, kv_heads=2, n_k=45, d_v=24, dtype=dtype)
     ours = isentropic.attention(q, k, v, None, 0.0, is_causal, None, True)
-    theirs = F.scaled_dot_product_attention(
-        q.double(), k.double(), v.double(), is_causal=is_causal, enable_gqa=True
-    )
+    theirs = F.scaled_dot_product_attention(q.double(), k.double(), v.double(), is_causal=is_causal, enable_gqa=True)
     assert ours.dtype == dtype and ours.shape == theirs.shape
     torch.testing.assert_close(ours.double(), theirs, atol=tolerance, rtol=tolerance)
 
@@ -144,6 +144,16 @@ def test_dropout_gradient_is_that_of_the_same_draw():
     q, k, v = tensors(1, 1, 5, 3, dtype=torch.float64, grad=True)
     call = lambda q, k, v: isentropic.attention(q, k, v, dropout_p=0.3, seed=7)
     assert torch.autograd.gradcheck(call, (q, k, v))
+
+
+@pytest.mark.parametrize("n_q, n_k, batch", [(0, 3, 1), (3, 0, 1), (0, 0, 1), (3, 3, 0)])
+def test_empty_axes(n_q, n_k, batch):
+    q = torch.randn(batch, 2, n_q, 4, requires_grad=True)
+    k = torch.randn(batch, 2, n_k, 4, requires_grad=True)
+    output, aux = isentropic.attention(q, k, k, return_aux=True)
+    assert output.shape == (batch, 2, n_q, 4) and aux.entropy.shape == (batch, 2, n_q)
+    (output.sum() + aux.entropy.sum()).backward()
+    assert q.grad.eq(0).all() and k.grad.eq(0).all()
 
 
 # ---- statistics ----
@@ -346,6 +356,14 @@ def test_compiles_without_a_break():
     torch.testing.assert_close(compiled(q, k, v), loss(q, k, v))
     for ours, plain in zip(*(torch.autograd.grad(f(q, k, v), (q, k, v)) for f in (compiled, loss))):
         torch.testing.assert_close(ours, plain)
+
+
+def test_compiles_for_every_length_at_once():
+    entropy = lambda q: isentropic.attention(q, q, q, dropout_p=0.25, return_aux=True)[1].entropy
+    compiled = torch.compile(entropy, dynamic=True, fullgraph=True, backend="aot_eager")
+    for n in (5, 6, 9):
+        q = torch.randn(1, 2, n, 4, requires_grad=True)
+        torch.testing.assert_close(compiled(q), entropy(q))
 
 
 def test_autocast_gives_the_region_type_and_float32_statistics():

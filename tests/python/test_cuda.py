@@ -17,7 +17,9 @@ def both(call, *tensors, tolerance=1e-5):
         outputs = call(*inputs)
         outputs = outputs if isinstance(outputs, tuple) else (outputs,)
         assert all(x.device.type == device for x in outputs)
-        loss = sum((x.double() * torch.linspace(-1, 1, x.numel(), device=device).reshape(x.shape)).sum() for x in outputs)
+        loss = sum(
+            (x.double() * torch.linspace(-1, 1, x.numel(), device=device).reshape(x.shape)).sum() for x in outputs
+        )
         gradients = torch.autograd.grad(loss, inputs)
         found.append([x.cpu() for x in (*outputs, *gradients)])
     for on_cpu, on_gpu in zip(*found):

@@ -1,8 +1,8 @@
 """Attention as modules: projections, heads and positions around :func:`isentropic.attention`.
 
-    attention = isentropic.nn.EntropyInvariantAttention(d_model=512, num_heads=8, causal="start")
-    output, aux = attention(x)          # x [batch, n, 512]
-    aux.entropy                         # [batch, 8, n], nats, differentiable
+attention = isentropic.nn.EntropyInvariantAttention(d_model=512, num_heads=8, causal="start")
+output, aux = attention(x)          # x [batch, n, 512]
+aux.entropy                         # [batch, 8, n], nats, differentiable
 """
 
 from .entropy_invariant import EntropyInvariantAttention

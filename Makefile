@@ -38,8 +38,7 @@ bench: configure
 peers: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_peers isentropic_torch
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
-	OMP_WAIT_POLICY=passive PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py \
-		build/peers/isentropic_peers.so
+	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
 
 asan tsan: packages
 	@cmake --preset $@ >/dev/null

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 from typing import TYPE_CHECKING, Iterable, Protocol, Union
 
 import torch
@@ -72,9 +71,10 @@ def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
     return tuple(name for name in names if name in there)
 
 
-@functools.lru_cache(maxsize=1024)
 def _names(text: str) -> tuple[str, ...]:
-    return tuple(name for group in torch.ops.isentropic.attention_layout(text) for name in group)
+    from ._problem import names_of
+
+    return tuple(name for group in names_of(text) for name in group)
 
 
 def _part(aux: Aux, names: Iterable[str], detached: bool = False) -> Aux:
@@ -82,4 +82,4 @@ def _part(aux: Aux, names: Iterable[str], detached: bool = False) -> Aux:
 
     there = aux.as_dict()
     part = {name: there[name].detach() if detached else there[name] for name in names}
-    return Aux(part, aux.row_scale, aux.status)
+    return Aux(part, aux._rows)

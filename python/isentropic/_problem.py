@@ -21,7 +21,8 @@ def _to_text(items):
 
 
 @torch.compiler.assume_constant_result
-def _layout(text: str):
+def names_of(text: str):
+    """Names of statistics, measures and counts, in the operator's order."""
     return torch.ops.isentropic.attention_layout(text)
 
 
@@ -71,13 +72,13 @@ class Problem:
         output, statistics, measures, counts, rows, _ = torch.ops.isentropic.attention(
             text, self.query, self.key, self.value, self._terms
         )
-        names = _layout(text)
         found = {}
-        for stack, group in zip((statistics, measures, counts), names):
-            for i, name in enumerate(group):
-                found[name] = stack[i].reshape(self.row_shape)
-        rows = rows.reshape(*self.row_shape, rows.shape[-1])
-        aux = Aux(found, rows[..., 7], rows[..., 9].to(torch.int64))
+        for stack, names in zip((statistics, measures, counts), names_of(text)):
+            found |= zip(names, stack.unbind(0))
+        if rows.shape[:-1] != self.row_shape:
+            found = {name: x.reshape(self.row_shape) for name, x in found.items()}
+            rows = rows.reshape(*self.row_shape, rows.shape[-1])
+        aux = Aux(found, rows)
         if self.value is None:
             return None, aux
         return output.reshape(*self.row_shape, self.value.shape[-1]), aux
@@ -89,7 +90,7 @@ class Problem:
             self.text(), self.query, self.key, self.value, self._terms, block, exact, block_scale
         )
         names = ("entropy", "block_entropy", "within_entropy")
-        aux = Aux({name: x.reshape(self.row_shape) for name, x in zip(names, entropies)}, None, None)
+        aux = Aux({name: x.reshape(self.row_shape) for name, x in zip(names, entropies)})
         return output.reshape(*self.row_shape, self.value.shape[-1]), aux
 
     def weights(self, rows):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Iterable, Optional, Sequence, Union
 
+import torch
 from torch import Tensor
 
 from ._problem import Problem
@@ -23,10 +24,17 @@ class Aux:
     (uniform), 2 below reach, 3 not converged.
     """
 
-    def __init__(self, statistics: dict[str, Tensor], row_scale: Tensor, status: Tensor):
+    def __init__(self, statistics: dict[str, Tensor], rows: Optional[Tensor] = None):
         self._statistics = statistics
-        self.row_scale = row_scale
-        self.status = status
+        self._rows = rows  # [..., heads, n_q, numbers], as src/pytorch/row_state.hpp has them
+
+    @property
+    def row_scale(self) -> Optional[Tensor]:
+        return None if self._rows is None else self._rows[..., 7]
+
+    @property
+    def status(self) -> Optional[Tensor]:
+        return None if self._rows is None else self._rows[..., 9].to(torch.int64)
 
     def __getattr__(self, name: str) -> Tensor:
         statistics = self.__dict__.get("_statistics", {})

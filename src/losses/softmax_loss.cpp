@@ -3,18 +3,22 @@
 #include <algorithm>
 #include <cmath>
 
+#include "attention/cpu/blocks.hpp"
 #include "isentropic/attention.hpp"
 #include "tensor/element.hpp"
 
 namespace isentropic {
 namespace {
 
-// Rows of a block of queries or keys: about a million numbers. One of each, packed and with its gradient, is what a
-// pass holds at a time.
-std::int64_t block_rows(const SoftmaxLossProblem& x) {
-  constexpr std::int64_t kNumbers = 1 << 20, kStep = 512;
-  return std::max<std::int64_t>(1, kNumbers / std::max<std::int64_t>(1, x.query.shape[1]) / kStep) * kStep;
+// Rows of about so many numbers, in whole blocks of the kernels.
+std::int64_t rows_of_block(const SoftmaxLossProblem& x, std::int64_t numbers, std::int64_t kernel_block) {
+  return std::max<std::int64_t>(1, numbers / std::max<std::int64_t>(1, x.query.shape[1]) / kernel_block) * kernel_block;
 }
+
+// A block of keys and, backward, one of queries: packed and with their gradients they are what a pass holds at a time,
+// in a few copies, more of the queries.
+std::int64_t key_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 1 << 20, kKeyBlock); }
+std::int64_t query_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 7 << 16, kQueryBlock); }
 
 using isentropic::to_string;
 using std::to_string;
@@ -84,11 +88,11 @@ AttentionProblem shard_of(const SoftmaxLossProblem& x, Block queries, Block keys
 
 // Every block of queries against every block of keys.
 template <class Work>
-void for_each_shard(const SoftmaxLossProblem& x, Work work) {
-  const std::int64_t rows = x.query.shape[0], keys = x.key.shape[0], step = block_rows(x);
-  for (std::int64_t j = 0; j < keys; j += step)
-    for (std::int64_t i = 0; i < rows; i += step)
-      work(Block{i, std::min(i + step, rows)}, Block{j, std::min(j + step, keys)});
+void for_each_shard(const SoftmaxLossProblem& x, std::int64_t query_step, Work work) {
+  const std::int64_t rows = x.query.shape[0], keys = x.key.shape[0], key_step = key_block(x);
+  for (std::int64_t j = 0; j < keys; j += key_step)
+    for (std::int64_t i = 0; i < rows; i += query_step)
+      work(Block{i, std::min(i + query_step, rows)}, Block{j, std::min(j + key_step, keys)});
 }
 
 // The target's score in parts: raw = q.k, s after scale, cap and bias, and ds/dx at x = lambda raw.
@@ -168,7 +172,7 @@ void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, con
               SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
   const BiasGradient bias = x.bias.present() ? BiasGradient::compute : BiasGradient::skip;
-  for_each_shard(x, [&](Block queries, Block keys) {
+  for_each_shard(x, query_block(x), [&](Block queries, Block keys) {
     const AttentionProblem shard = shard_of(x, queries, keys);
     AttentionResult whole_rows;
     whole_rows.records.assign(forward.records.begin() + queries.begin, forward.records.begin() + queries.end);
@@ -205,7 +209,9 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
   SoftmaxLossResult out;
   out.records.resize(problem.query.shape[0]);
   out.target_score.assign(problem.query.shape[0], 0.0);
-  for_each_shard(problem, [&](Block queries, Block keys) {
+  // Forward no rows are held but those a thread works on: all of them can pass at once.
+  const std::int64_t all_rows = std::max<std::int64_t>(1, problem.query.shape[0]);
+  for_each_shard(problem, all_rows, [&](Block queries, Block keys) {
     const AttentionResult found = attention_statistics(shard_of(problem, queries, keys));
     for (std::int64_t i = queries.begin; i < queries.end; ++i)
       out.records[i] = merge(out.records[i], found.records[i - queries.begin]);

@@ -47,10 +47,10 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed) {
 
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result) {
   const Shape& q = problem.query.shape;
-  at::Tensor rows = at::zeros({q[0], q[1], q[2], kRowState}, at::kDouble);
+  at::Tensor rows = at::empty({q[0], q[1], q[2], kRowState}, at::kDouble);
   double* out = rows.mutable_data_ptr<double>();
   for (std::size_t row = 0; row < result.scales.lambda.size(); ++row, out += kRowState) {
-    if (!result.records.empty()) pack(result.records[row], out);
+    pack(result.records.empty() ? SoftmaxRecord<double>() : result.records[row], out);
     out[kRecord] = result.scales.lambda[row];
     out[kRecord + 1] = result.scales.visible.empty() ? -1.0 : static_cast<double>(result.scales.visible[row]);
     out[kRecord + 2] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);

@@ -122,7 +122,7 @@ TEST(SoftmaxLoss, EqualsTheMatrixWrittenOut) {
   }
 }
 
-// Blocks hold about a million numbers: at d = 1100 that is 512 rows.
+// At d = 1100 a block holds 512 keys or 384 queries.
 TEST(SoftmaxLoss, ManyBlocks) {
   expect_equal<float>(Written({520, 520, 1100, 1, true, {}, true}), 1e-4);
   expect_equal<double>(Written({515, 1030, 1100, 2}), 1e-10);

@@ -38,14 +38,14 @@ class HeadRows {
   GradientRows<T> rows;
   std::vector<T> lambda;
   NarrowLeft queries_t, upstream_t;  // transposed, for dK^T and dV^T; absent when the others are to be used
-  RowBlock<T> scaled;                // queries times lambda, for dK; in 16 bits lambda goes into dS instead
+  RowBlock<T> scaled;                // queries times lambda, for dK; absent where lambda can go into dS instead
 
   HeadRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1)
       : rows(context, b, h, i0, i1) {
     const ScoreContext& scores = context.scores;
     for (std::int64_t i = i0; i < i1; ++i) lambda.push_back(static_cast<T>(scores.lambda[scores.dims.row(b, h, i)]));
-    if (rows.queries.narrow.planes > 0 && rows.queries.finite && all_finite(lambda.data(), std::ssize(lambda))) {
-      transpose(rows.queries.narrow, rows.queries.width, queries_t);
+    if (rows.queries.finite && all_finite(lambda.data(), std::ssize(lambda))) {
+      if (rows.queries.narrow.planes > 0) transpose(rows.queries.narrow, rows.queries.width, queries_t);
     } else {
       scaled.load(scores.problem.query, b, h, i0, i1);
       for (std::int64_t r = 0; r < i1 - i0; ++r) {
@@ -119,7 +119,7 @@ class Sweep {
       tile_.load_keys(block);
       if (!tile_.compute()) continue;
       gather(block, gathered + head.rows.queries.begin * key_stride());
-      spread(tile_.scaled_gradient(0), head.queries_t, head.lambda.data(), head.scaled, key_sums_);
+      spread_queries(head);
       if (context_.upstream.output.present())
         spread(tile_.weights(0), head.upstream_t, nullptr, head.upstream(), value_sums_);
     }
@@ -145,6 +145,16 @@ class Sweep {
                           out,
                           key_stride()},
                block.keys.finite);
+  }
+
+  void spread_queries(const HeadRows<T>& head) {
+    const bool in_place = head.queries_t.planes == 0 && head.scaled.data.empty();
+    for (std::int64_t r = 0; in_place && r < tile_.tile.rows(); ++r) {
+      T* row = tile_.scaled_gradient(r);
+      for (std::int64_t j = 0; head.lambda[r] != T(1) && j < tile_.tile.stride(); ++j) row[j] *= head.lambda[r];
+    }
+    spread(tile_.scaled_gradient(0), head.queries_t, head.lambda.data(), in_place ? head.rows.queries : head.scaled,
+           key_sums_);
   }
 
   // sums[j] += sum_i weights_ij rows_i, or in 16 bits sums^T += rows^T (factor weights).

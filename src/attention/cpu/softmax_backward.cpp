@@ -214,17 +214,17 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h, 
                     std::int64_t first_share, std::int64_t count, AttentionGradients& out) {
   const Dims& dims = scores.dims;
   const std::int64_t stride = padded(dims.d), head = h % dims.group() * dims.n_q;
-  RowBlock<T> queries;
-  queries.load(scores.problem.query, b, h, 0, dims.n_q);
-  std::vector<T> g(dims.d);
+  const View& queries = scores.problem.query;
+  std::vector<T> g(dims.d), query(dims.d);
   for (std::int64_t i = 0; i < dims.n_q; ++i) {
     std::fill(g.begin(), g.end(), T(0));
     for (std::int64_t share = first_share; share < first_share + count; ++share)
       for (std::int64_t c = 0; c < dims.d; ++c) g[c] += shares[share][(head + i) * stride + c];
     const std::int64_t row = dims.row(b, h, i);
+    load(queries, b * queries.stride[0] + h * queries.stride[1] + i * queries.stride[2], dims.d, query.data());
     double lambda_gradient = 0;
     for (std::int64_t c = 0; c < dims.d; ++c)
-      lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(queries.row(i)[c]);
+      lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(query[c]);
     store(out.lambda, row, 1, &lambda_gradient);
     const T lambda = static_cast<T>(scores.lambda[row]);
     for (T& x : g) x *= lambda;

@@ -40,7 +40,12 @@ class ChunkGradients {
       if (found[i].defined()) sums_[i] += found[i];
   }
 
-  const std::vector<at::Tensor>& sums() const { return sums_; }
+  // The sum for one of the leaves; undefined for any other tensor.
+  at::Tensor of(const at::Tensor& leaf) const {
+    for (std::size_t i = 0; i < leaves_.size(); ++i)
+      if (leaves_[i].is_same(leaf)) return sums_[i];
+    return {};
+  }
 
  private:
   std::vector<at::Tensor> leaves_, sums_;

@@ -87,11 +87,13 @@ class Chunked {
     validate(description.problem, value ? ValueUse::required : ValueUse::ignored);
     if (needs_kernels(description.problem)) return;
     scores_.emplace(description);
-    real = query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+    real = statistics_type(query);
     leaves.query = query.detach().to(real), leaves.key = key.detach().to(real);
     if (value) leaves.value = value->detach().to(real);
-    if (const at::Tensor* bias = description.terms.find("bias")) leaves.bias = bias->detach().to(real);
-    if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = sink->detach().to(real);
+    const auto by_head = [&](const at::Tensor& numbers) { return numbers.reshape({-1}).expand({query.size(1)}); };
+    if (const at::Tensor* bias = description.terms.find("bias"))
+      leaves.bias = (description.alibi ? by_head(*bias) : *bias).detach().to(real);
+    if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = by_head(*sink).detach().to(real);
     set_scales();
   }
 
@@ -151,6 +153,45 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProb
   return stack_statistics(problem, statistics);
 }
 
+// The gradients of output and statistics of every chunk, added up for the leaves.
+void add_chunks(const Chunked& chunked, const at::Tensor& output, const AttentionUpstream& statistics,
+                ChunkGradients& gradients) {
+  const Shape& q = chunked.description.problem.query.shape;
+  const auto on_device = [&](const View& view) {
+    if (!view.present()) return at::Tensor();
+    const at::Tensor host = at::from_blob(const_cast<void*>(view.data), {q[0], q[1], q[2]}, at::kDouble);
+    return host.to(chunked.device, chunked.real);
+  };
+  const at::Tensor gL = on_device(statistics.log_partition), gH = on_device(statistics.entropy),
+                   gE = on_device(statistics.mean_score), gV = on_device(statistics.score_variance),
+                   gC = on_device(statistics.collision);
+  chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
+    const RecordGradients record;
+    const Folded rows = chunked.fold(chunked.leaves, begin, end);
+    const auto part = [&](const at::Tensor& x) { return x.defined() ? x.slice(2, begin, end) : at::Tensor(); };
+    gradients.add({{rows.output, part(output)},
+                   {rows.total(chunked.leaves), part(gL)},
+                   {rows.entropy(), part(gH)},
+                   {rows.mean_score(), part(gE)},
+                   {rows.score_variance(), part(gV)},
+                   {rows.collision(), part(gC)}});
+  });
+}
+
+// From lambda to the parameters of its law.
+at::Tensor scale_gradient(const Chunked& chunked, const at::Tensor& lambda) {
+  const AttentionProblem& problem = chunked.description.problem;
+  if (chunked.description.per_row) return lambda;
+  if (problem.scale.learnable() == 0) return at::empty({0}, lambda.options().dtype(at::kFloat));
+  const at::Tensor host = lambda.to(at::kCPU, at::kDouble).contiguous();
+  Tensor rows(DType::float64, host.sizes().vec());
+  std::copy_n(host.const_data_ptr<double>(), host.numel(), rows.values<double>().data());
+  std::vector<at::Tensor> parameters;
+  for (Tensor& parameter : scale_parameter_gradients(problem, chunked.scales, rows))
+    parameters.push_back(to_torch(std::move(parameter)));
+  return at::stack(parameters).to(chunked.device);
+}
+
 }  // namespace
 
 Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
@@ -188,66 +229,32 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
   return with_python_errors([&] {
     Chunked chunked(text, query, key, value, terms);
     const AttentionProblem& problem = chunked.description.problem;
-    const at::Device device = query.device();
     if (needs_kernels(problem))
       return moved_to(
           attention_backward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms), output.cpu(), rows.cpu(),
                              selected.cpu(), on_cpu(output_gradient), on_cpu(statistics_gradient), bias_gradient),
-          device);
+          query.device());
     const AttentionResult forward = unpack_rows(problem, rows.cpu(), at::empty({0}), selected);
     const Upstream upstream(problem, forward, std::nullopt, on_cpu(statistics_gradient));
-    const Shape& q = problem.query.shape;
-    const auto gradient_of = [&](const View& view) {
-      if (!view.present()) return at::Tensor();
-      return at::from_blob(const_cast<void*>(view.data), {q[0], q[1], q[2]}, at::kDouble).to(device, chunked.real);
-    };
-    const AttentionUpstream of_rows = upstream.views();
-    const at::Tensor gL = gradient_of(of_rows.log_partition), gH = gradient_of(of_rows.entropy),
-                     gE = gradient_of(of_rows.mean_score), gV = gradient_of(of_rows.score_variance),
-                     gC = gradient_of(of_rows.collision);
-
     Leaves& leaves = chunked.leaves;
     std::vector<at::Tensor*> wanted = {&leaves.query, &leaves.key, &leaves.lambda};
     if (value) wanted.push_back(&leaves.value);
     if (bias_gradient && leaves.bias.defined()) wanted.push_back(&leaves.bias);
     if (leaves.sink.defined()) wanted.push_back(&leaves.sink);
     ChunkGradients gradients(wanted);
-    chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
-      const RecordGradients record;
-      const Folded folded = chunked.fold(leaves, begin, end);
-      const auto part = [&](const at::Tensor& gradient) {
-        return gradient.defined() ? gradient.slice(2, begin, end) : at::Tensor();
-      };
-      gradients.add({{folded.output, part(output_gradient.value_or(at::Tensor()))},
-                     {folded.total(leaves), part(gL)},
-                     {folded.entropy(), part(gH)},
-                     {folded.mean_score(), part(gE)},
-                     {folded.score_variance(), part(gV)},
-                     {folded.collision(), part(gC)}});
-    });
+    add_chunks(chunked, output_gradient.value_or(at::Tensor()), upstream.views(), gradients);
 
-    auto next = gradients.sums().begin();
-    const at::Tensor d_query = *next++, d_key = *next++, d_lambda = *next++;
-    const at::Tensor nothing = at::empty({0}, query.options().dtype(at::kFloat));
-    const at::Tensor d_value = value ? next++->to(query.scalar_type()) : at::empty({0}, query.options());
-    const at::Tensor d_bias = bias_gradient && leaves.bias.defined() ? *next++ : nothing;
-    const at::Tensor d_sink = leaves.sink.defined()
-                                  ? next->expand({q[1]}).div(next->numel() == 1 ? static_cast<double>(q[1]) : 1.0) +
-                                        upstream.sink_share().to(device, chunked.real)
-                                  : nothing;
-    at::Tensor scale = nothing;
-    if (chunked.description.per_row) {
-      scale = d_lambda;
-    } else if (problem.scale.learnable() > 0) {
-      Tensor rows_gradient(DType::float64, {q[0], q[1], q[2]});
-      const at::Tensor host = d_lambda.to(at::kCPU, at::kDouble).contiguous();
-      std::copy_n(host.const_data_ptr<double>(), host.numel(), rows_gradient.values<double>().data());
-      std::vector<at::Tensor> parameters;
-      for (Tensor& parameter : scale_parameter_gradients(problem, chunked.scales, rows_gradient))
-        parameters.push_back(to_torch(std::move(parameter)));
-      scale = at::stack(parameters).to(device);
-    }
-    return Backward(d_query.to(query.scalar_type()), d_key.to(query.scalar_type()), d_value, d_bias, d_sink, scale);
+    const auto of_input = [&](const at::Tensor& gradient) {
+      return gradient.defined() ? gradient.to(query.scalar_type()) : at::empty({0}, query.options());
+    };
+    const auto of_term = [&](const at::Tensor& gradient) {
+      return gradient.defined() ? gradient : at::empty({0}, query.options().dtype(at::kFloat));
+    };
+    at::Tensor sink = gradients.of(leaves.sink);
+    if (sink.defined()) sink = sink + upstream.sink_share().to(query.device(), chunked.real);
+    return Backward(of_input(gradients.of(leaves.query)), of_input(gradients.of(leaves.key)),
+                    of_input(gradients.of(leaves.value)), of_term(gradients.of(leaves.bias)), of_term(sink),
+                    scale_gradient(chunked, gradients.of(leaves.lambda)));
   });
 }
 

@@ -54,7 +54,7 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
 Forward forward_meta(c10::string_view, const at::Tensor& query, const at::Tensor&, const at::Tensor& value,
                      at::TensorList, std::int64_t, bool, std::optional<double>) {
   const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
-  const at::TensorOptions real = query.options().dtype(query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+  const at::TensorOptions real = query.options().dtype(statistics_type(query));
   const auto rows = [&] { return at::empty_symint({batch, heads, n_q}, real); };
   return {at::empty_symint({batch, heads, n_q, value.sym_size(3)}, query.options()), rows(), rows(), rows()};
 }

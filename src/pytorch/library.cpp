@@ -1,5 +1,4 @@
-// The operators' schemas, and what is the same on every device: shapes, autocast.
-#include <ATen/autocast_mode.h>
+// The operators' schemas, and what is the same on every device: their shapes.
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
@@ -8,6 +7,7 @@
 #include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"
 #include "pytorch/row_state.hpp"
+#include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
 
@@ -43,10 +43,6 @@ std::tuple<Names, Names, Names> layout(c10::string_view text) {
   });
 }
 
-at::ScalarType statistics_type_of(const at::Tensor& query) {
-  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                      const std::optional<at::Tensor>& value, at::TensorList terms) {
   return with_python_errors([&] {
@@ -66,8 +62,8 @@ Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::T
     if (problem.map.kind() == ScoreMap::Kind::top_k)
       selected =
           at::empty_symint({batch, heads, n_q, key.sym_size(2).min(problem.map.keys())}, options.dtype(at::kLong));
-    return Forward(std::move(output), stacked(found.differentiable.size(), statistics_type_of(query)),
-                   stacked(found.measured.size(), statistics_type_of(query)), stacked(found.counted.size(), at::kLong),
+    return Forward(std::move(output), stacked(found.differentiable.size(), statistics_type(query)),
+                   stacked(found.measured.size(), statistics_type(query)), stacked(found.counted.size(), at::kLong),
                    at::empty_symint({batch, heads, n_q, kRowState}, options.dtype(at::kDouble)), std::move(selected));
   });
 }
@@ -78,7 +74,7 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
                        const std::optional<at::Tensor>&, bool bias_gradient) {
   return with_python_errors([&] {
     const Description description(text, query, key, value, terms, Values::absent);
-    const at::TensorOptions real = query.options().dtype(statistics_type_of(query));
+    const at::TensorOptions real = query.options().dtype(statistics_type(query));
     const auto like = [&](const at::Tensor& tensor) { return at::empty_symint(tensor.sym_sizes(), query.options()); };
     const at::Tensor* bias = description.terms.find("bias");
     const at::Tensor* sink = description.terms.find("sink");
@@ -102,23 +98,13 @@ at::Tensor weights_meta(c10::string_view, const at::Tensor& query, const at::Ten
                         at::IntArrayRef rows) {
   return at::empty_symint(
       {query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2)},
-      query.options().dtype(statistics_type_of(query)));
+      query.options().dtype(statistics_type(query)));
 }
 
 at::Tensor key_mass_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
                          const at::Tensor&, const at::Tensor&) {
   return at::empty_symint({query.sym_size(0), query.sym_size(1), key.sym_size(2)},
-                          query.options().dtype(statistics_type_of(query)));
-}
-
-// Under autocast query, key and value take the region's type; statistics stay float32 as always.
-template <c10::DispatchKey key_of_mode, c10::DeviceType device>
-Forward forward_autocast(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
-                         const std::optional<at::Tensor>& value, at::TensorList terms) {
-  const c10::impl::ExcludeDispatchKeyGuard without(key_of_mode);
-  const at::ScalarType type = at::autocast::get_autocast_dtype(device);
-  const auto cast = [&](const at::Tensor& tensor) { return at::autocast::cached_cast(type, tensor, device); };
-  return attention_forward(text, cast(query), cast(key), value ? std::optional(cast(*value)) : std::nullopt, terms);
+                          query.options().dtype(statistics_type(query)));
 }
 
 }  // namespace
@@ -160,13 +146,6 @@ TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
   for (const char* name :
        {"attention_weights", "attention_key_mass", "hierarchical_attention", "hierarchical_attention_backward"})
     library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
-}
-
-TORCH_LIBRARY_IMPL(isentropic, AutocastCPU, library) {
-  library.impl("attention", forward_autocast<c10::DispatchKey::AutocastCPU, c10::kCPU>);
-}
-TORCH_LIBRARY_IMPL(isentropic, AutocastCUDA, library) {
-  library.impl("attention", forward_autocast<c10::DispatchKey::Autocast, c10::kCUDA>);
 }
 
 }  // namespace isentropic::pytorch

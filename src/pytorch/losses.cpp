@@ -17,10 +17,6 @@ using Forward = LossForward;
 using Backward = LossBackward;
 using OptionalTensor = std::optional<at::Tensor>;
 
-at::ScalarType sums_type(const at::Tensor& query) {
-  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 struct Call {
   Call(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
        const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
@@ -56,7 +52,7 @@ Forward forward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Te
   return with_python_errors([&] {
     const Call call(query, key, target, scale, bias, soft_cap, others);
     const SoftmaxLossResult result = softmax_loss(call.problem);
-    const at::ScalarType type = sums_type(query);
+    const at::ScalarType type = statistics_type(query);
     return Forward(rows_of(result, type, log_partition<double>), rows_of(result, type, entropy<double>),
                    at::tensor(result.target_score, at::kDouble).to(type), pack_records(result.records));
   });
@@ -86,7 +82,9 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
 
 Forward forward_meta(const at::Tensor& query, const at::Tensor&, const at::Tensor&, const at::Tensor&,
                      const OptionalTensor&, std::optional<double>, bool) {
-  const auto rows = [&] { return at::empty_symint({query.sym_size(0)}, query.options().dtype(sums_type(query))); };
+  const auto rows = [&] {
+    return at::empty_symint({query.sym_size(0)}, query.options().dtype(statistics_type(query)));
+  };
   return {rows(), rows(), rows(), at::empty_symint({query.sym_size(0), kRecord}, query.options().dtype(at::kDouble))};
 }
 
@@ -98,7 +96,7 @@ Backward backward_meta(const at::Tensor& query, const at::Tensor& key, const at:
   };
   return {like(query, query.scalar_type()), like(key, query.scalar_type()),
           at::empty({}, query.options().dtype(at::kDouble)),
-          bias ? like(*bias, sums_type(query)) : at::empty({0}, query.options().dtype(at::kFloat))};
+          bias ? like(*bias, statistics_type(query)) : at::empty({0}, query.options().dtype(at::kFloat))};
 }
 
 class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {

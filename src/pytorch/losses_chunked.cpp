@@ -6,6 +6,7 @@
 #include "pytorch/chunk_gradients.hpp"
 #include "pytorch/losses.hpp"
 #include "pytorch/row_state.hpp"
+#include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -42,10 +43,6 @@ void for_each_chunk(const at::Tensor& query, const at::Tensor& key, Work work) {
   for (std::int64_t begin = 0; begin < rows; begin += step) work(begin, std::min(begin + step, rows));
 }
 
-at::ScalarType sums_type(const at::Tensor& query) {
-  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
-}
-
 at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) { return tensor.detach().to(type); }
 
 }  // namespace
@@ -54,7 +51,7 @@ LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key,
                                  const at::Tensor& scale, const std::optional<at::Tensor>& bias,
                                  std::optional<double> soft_cap, bool others) {
   const at::NoGradGuard no_gradient;
-  const at::ScalarType type = sums_type(query);
+  const at::ScalarType type = statistics_type(query);
   const at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
   const at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
   const at::Tensor empty = at::empty({0}, q.options());
@@ -76,7 +73,7 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
                                    const std::optional<at::Tensor>& log_partition_gradient,
                                    const std::optional<at::Tensor>& entropy_gradient,
                                    const std::optional<at::Tensor>& score_gradient) {
-  const at::ScalarType type = sums_type(query);
+  const at::ScalarType type = statistics_type(query);
   at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
   at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
   ChunkGradients gradients(bias ? std::vector{&q, &k, &l, &b} : std::vector{&q, &k, &l});
@@ -90,9 +87,9 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
                    {rows.entropy, part(entropy_gradient)},
                    {rows.target_score, part(score_gradient)}});
   });
-  const std::vector<at::Tensor>& sums = gradients.sums();
-  return {sums[0].to(query.scalar_type()), sums[1].to(key.scalar_type()), sums[2].to(at::kDouble).reshape({}),
-          bias ? sums[3] : at::empty({0}, query.options().dtype(at::kFloat))};
+  return {gradients.of(q).to(query.scalar_type()), gradients.of(k).to(key.scalar_type()),
+          gradients.of(l).to(at::kDouble).reshape({}),
+          bias ? gradients.of(b) : at::empty({0}, query.options().dtype(at::kFloat))};
 }
 
 TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {

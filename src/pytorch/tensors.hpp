@@ -18,6 +18,11 @@ at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 at::ScalarType scalar_type(DType type);
 
+// The type of sums and statistics: float64 for float64, else float32.
+inline at::ScalarType statistics_type(const at::Tensor& query) {
+  return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
+}
+
 // Takes the memory over. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);
 

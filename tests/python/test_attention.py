@@ -425,6 +425,26 @@ def test_runs_are_reproducible_bit_for_bit():
     assert all(x.equal(y) for x, y in zip(runs[1], runs[2]))
 
 
+def test_training_with_one_seed_gives_the_same_numbers_twice():
+    def train():
+        torch.manual_seed(11)
+        layer = isentropic.EntropyInvariantAttention(32, 4, learn_kappa=True, dropout=0.2, causal="start")
+        optimizer = torch.optim.AdamW(layer.parameters(), lr=1e-2)
+        losses = []
+        for _ in range(5):
+            optimizer.zero_grad()
+            output, aux = layer(torch.randn(2, 40, 32))
+            loss = output.square().mean() - 0.1 * aux.entropy.mean()
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+        return losses, [p.detach().clone() for p in layer.parameters()]
+
+    (first, weights), (second, again) = train(), train()
+    assert first == second and len(set(first)) == 5
+    assert all(x.equal(y) for x, y in zip(weights, again))
+
+
 def test_transposed_inputs_are_taken_as_they_are():
     q, k, v = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in tensors(2, 3, 6, 8))
     assert not q.is_contiguous()

@@ -248,6 +248,17 @@ def test_cross_entropy_types(dtype, tolerance):
         assert (found - wanted).abs().max() <= tolerance * wanted.abs().max()
 
 
+def test_autocast_casts_rows_and_classifier():
+    x, w = rows(10, 8, dtype=torch.float32), rows(20, 8, 1, dtype=torch.float32)
+    y = torch.arange(10)
+    with torch.autocast("cpu", torch.bfloat16):
+        found = isentropic.linear_cross_entropy(x.bfloat16(), w, y).loss
+    exact = F.cross_entropy(x.bfloat16().double() @ w.bfloat16().double().T, y)
+    assert found.dtype == torch.float32
+    torch.testing.assert_close(found.double(), exact, atol=1e-5, rtol=1e-5)
+    assert torch.autograd.grad(found, w)[0].dtype == torch.float32
+
+
 def test_rows_that_are_ignored_count_for_nothing():
     x, w = rows(4, 3), rows(5, 3, 1)
     everything = torch.full((4,), -100)

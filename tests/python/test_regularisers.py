@@ -176,9 +176,9 @@ def test_kappa_stays_within_a_pass():
 def test_controller_passes_over_numbers_that_are_not_finite(entropy, variance):
     rows = torch.ones(1, HEADS, 5)
     controller = WantedEntropyController(HEADS, 2.0)
-    controller.observe(Aux({"entropy": rows, "score_variance": rows, "visible": rows * 9}, rows, rows))
+    controller.observe(Aux({"entropy": rows, "score_variance": rows, "visible": rows * 9}))
     odd = {"entropy": rows * entropy, "score_variance": rows * variance, "visible": rows * 9}
-    controller.observe(Aux(odd, rows, rows))
+    controller.observe(Aux(odd))
     assert controller.entropy.eq(1).all() and controller.variance.eq(1).all() and controller.passes.eq(1).all()
 
 

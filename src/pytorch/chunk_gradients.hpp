@@ -1,6 +1,7 @@
 // Gradients of a differentiable chunk, taken inside an operator's backward.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 

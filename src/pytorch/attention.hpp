@@ -26,15 +26,19 @@ using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::T
 // [batch, heads, n_q]); empty where there is nothing.
 using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-ISENTROPIC_API Forward attention_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                                         const std::optional<at::Tensor>& value, at::TensorList terms);
+using ForwardOperator = Forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                const std::optional<at::Tensor>& value, at::TensorList terms);
 
 // A problem with its forward results and the upstream gradients of output and statistics; bias_gradient: whether to
 // spend a sweep on it.
-ISENTROPIC_API Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                                           const std::optional<at::Tensor>& value, at::TensorList terms,
-                                           const at::Tensor& output, const at::Tensor& rows, const at::Tensor& selected,
-                                           const std::optional<at::Tensor>& output_gradient,
-                                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+using BackwardOperator = Backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                  const std::optional<at::Tensor>& value, at::TensorList terms,
+                                  const at::Tensor& output, const at::Tensor& rows, const at::Tensor& selected,
+                                  const std::optional<at::Tensor>& output_gradient,
+                                  const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+
+// The operators, whatever the device.
+ISENTROPIC_API ForwardOperator attention_forward;
+ISENTROPIC_API BackwardOperator attention_backward;
 
 }  // namespace isentropic::pytorch

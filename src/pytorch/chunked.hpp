@@ -9,13 +9,7 @@
 
 namespace isentropic::pytorch {
 
-ISENTROPIC_API Forward chunked_forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                                       const std::optional<at::Tensor>& value, at::TensorList terms);
-
-ISENTROPIC_API Backward chunked_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                                         const std::optional<at::Tensor>& value, at::TensorList terms,
-                                         const at::Tensor& output, const at::Tensor& rows, const at::Tensor& selected,
-                                         const std::optional<at::Tensor>& output_gradient,
-                                         const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+ISENTROPIC_API ForwardOperator chunked_forward;
+ISENTROPIC_API BackwardOperator chunked_backward;
 
 }  // namespace isentropic::pytorch

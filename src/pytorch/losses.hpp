@@ -15,31 +15,23 @@ namespace isentropic::pytorch {
 using LossForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;   // L, H, score [N]; records
 using LossBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  // query, key, scale [], bias
 
-ISENTROPIC_API LossForward softmax_loss_forward(const at::Tensor& query, const at::Tensor& key,
-                                                const at::Tensor& target, const at::Tensor& scale,
-                                                const std::optional<at::Tensor>& bias, std::optional<double> soft_cap,
-                                                bool others);
+using LossForwardOperator = LossForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                        const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                        std::optional<double> soft_cap, bool others);
 
-ISENTROPIC_API LossBackward softmax_loss_backward(const at::Tensor& query, const at::Tensor& key,
-                                                  const at::Tensor& target, const at::Tensor& scale,
-                                                  const std::optional<at::Tensor>& bias, std::optional<double> soft_cap,
-                                                  bool others, const at::Tensor& records,
-                                                  const std::optional<at::Tensor>& log_partition_gradient,
-                                                  const std::optional<at::Tensor>& entropy_gradient,
-                                                  const std::optional<at::Tensor>& score_gradient);
+using LossBackwardOperator = LossBackward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                          const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                          std::optional<double> soft_cap, bool others, const at::Tensor& records,
+                                          const std::optional<at::Tensor>& log_partition_gradient,
+                                          const std::optional<at::Tensor>& entropy_gradient,
+                                          const std::optional<at::Tensor>& score_gradient);
+
+// The operators, whatever the device.
+ISENTROPIC_API LossForwardOperator softmax_loss_forward;
+ISENTROPIC_API LossBackwardOperator softmax_loss_backward;
 
 // The same out of PyTorch's operators, some rows at a time.
-ISENTROPIC_API LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key,
-                                                const at::Tensor& target, const at::Tensor& scale,
-                                                const std::optional<at::Tensor>& bias, std::optional<double> soft_cap,
-                                                bool others);
-
-ISENTROPIC_API LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& key,
-                                                  const at::Tensor& target, const at::Tensor& scale,
-                                                  const std::optional<at::Tensor>& bias, std::optional<double> soft_cap,
-                                                  bool others, const at::Tensor& records,
-                                                  const std::optional<at::Tensor>& log_partition_gradient,
-                                                  const std::optional<at::Tensor>& entropy_gradient,
-                                                  const std::optional<at::Tensor>& score_gradient);
+ISENTROPIC_API LossForwardOperator chunked_loss_forward;
+ISENTROPIC_API LossBackwardOperator chunked_loss_backward;
 
 }  // namespace isentropic::pytorch

@@ -64,6 +64,15 @@ TEST(EntropyInvariantAttention, CausalRowsHaveTheirOwnLength) {
   expect_close(found.weights.sum(-1), torch::ones({kBatch, kHeads, 2}));
 }
 
+TEST(EntropyInvariantAttention, DecodingIsAlignedToTheEnd) {
+  torch::manual_seed(7);
+  EntropyInvariantAttention layer(
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .mask = Mask::causal(Align::end)});
+  const at::Tensor q = torch::randn({kBatch, 2, kModel}), k = torch::randn({kBatch, 6, kModel});
+  expect_close(layer(q, k).output,
+               written(layer, q, k, k, torch::tensor({5.0, 6.0}), torch::ones({2, 6}, at::kBool).tril(4)));
+}
+
 TEST(EntropyInvariantAttention, RowsThatSeeNothingGiveNothing) {
   torch::manual_seed(3);
   EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads});

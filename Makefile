@@ -17,7 +17,7 @@ build/venv/ready: tools/python-requirements.txt
 	@touch $@
 
 python: packages build/venv/ready
-	@cmake --preset cpu -DISENTROPIC_PYTHON=$(CURDIR)/build/venv/bin/python >/dev/null
+	@cmake --preset cpu -DISENTROPIC_PYTHON="$(CURDIR)/build/venv/bin/python" >/dev/null
 
 build: configure
 	@cmake --build --preset cpu -j $(JOBS)

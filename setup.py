@@ -15,6 +15,9 @@ FILES = ("libisentropic_torch.so", "built_for_torch.txt")
 class CMakeBuild(build_ext):
     """The one extension is CMake's target isentropic_torch."""
 
+    def get_ext_filename(self, name: str) -> str:
+        return f"{name.replace('.', '/')}.so"  # a library that PyTorch loads, not a Python module
+
     def build_extension(self, ext: Extension) -> None:
         try:
             import torch  # noqa: F401

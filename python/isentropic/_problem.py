@@ -27,10 +27,10 @@ def names_of(text: str):
 
 
 def _integers(values, name: str) -> Tensor:
-    tensor = values if isinstance(values, Tensor) else torch.tensor(list(values), dtype=torch.int64)
+    tensor = values if isinstance(values, Tensor) else torch.tensor(list(values))
     if tensor.is_floating_point():
         raise TypeError(f"{name} has type {tensor.dtype}; expected integers")
-    return tensor
+    return tensor.long()
 
 
 class Problem:
@@ -136,8 +136,8 @@ class Problem:
                 tensor.device == query.device,
                 lambda: f"{name} is on {tensor.device}; expected {query.device}, as the query",
             )
-        self.row_shape = query.shape[:-1]
-        leading = query.shape[:-3]
+        leading = self._common_leading(*(x.shape[:-3] for x in (query, key, value) if x is not None))
+        self.row_shape = torch.Size((*leading, *query.shape[-3:-1]))
         self.query = self._four_axes(query, leading)
         self.key = self._four_axes(key, leading)
         self.value = None if value is None else self._four_axes(value, leading)
@@ -146,6 +146,14 @@ class Problem:
             heads == kv_heads or enable_gqa,
             lambda: f"key has {kv_heads} heads and query {heads}; expected as many, or enable_gqa=True",
         )
+
+    @staticmethod
+    def _common_leading(*shapes) -> torch.Size:
+        try:
+            return torch.broadcast_shapes(*shapes)
+        except RuntimeError as error:
+            expected = "query, key and value whose leading axes broadcast"
+            raise ValueError(f"leading axes are {[list(shape) for shape in shapes]}; expected {expected}") from error
 
     @staticmethod
     def _four_axes(tensor: Tensor, leading) -> Tensor:
@@ -172,7 +180,7 @@ class Problem:
 
     def _set_mask(self, window, prefix, strided, block_sparse, key_lengths, documents, segments, others) -> None:
         if window is not None:
-            left, right = (window, 0) if isinstance(window, int) else window
+            left, right = window if isinstance(window, (tuple, list)) else (window, 0)
             self._items.append(("window", (int(left), int(right))))
         for name, number in (("prefix", prefix), ("segments", segments)):
             if number is not None:
@@ -190,13 +198,17 @@ class Problem:
         if key_lengths is not None:
             self._add("key_lengths", _integers(key_lengths, "key_lengths").reshape(-1))
         if documents is not None:
-            pair = isinstance(documents, tuple) and len(documents) == 2 and isinstance(documents[0], Tensor)
+            pair = isinstance(documents, tuple) and len(documents) == 2 and not isinstance(documents[0], int)
             queries, keys = documents if pair else (documents, documents)
             self._add("query_offsets", _integers(queries, "documents"))
             self._add("key_offsets", _integers(keys, "documents"))
 
-    # An additive mask is a bias: -inf and the type's lowest value hide a key there too, and it may have a gradient.
+    # An additive mask is a bias: -inf and the type's lowest value hide a key there too, and it may have a gradient. Next
+    # to a bias it is a term of its own: a sum may lose the lowest value.
     def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
+        for name, tensor in (("attn_mask", attn_mask), ("bias", bias)):
+            if tensor is not None and not isinstance(tensor, Tensor):
+                raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
         additive = attn_mask is not None and attn_mask.is_floating_point()
         if attn_mask is not None and not additive:
             if attn_mask.dtype != torch.bool:
@@ -211,7 +223,7 @@ class Problem:
             mask = self._over_scores(attn_mask, "attn_mask")
             if not given:
                 given = [("dense", mask)]
-            elif given[0][0] == "dense":
+            elif given[0][0] == "dense" and attn_mask.requires_grad:
                 given = [("dense", given[0][1] + mask)]
             else:
                 require(

@@ -175,7 +175,8 @@ def hierarchical_attention(
         block_score: "log_partition" makes the two levels equal to flat attention; "mean_key" chooses blocks by
             ``block_scale * q.mean(keys of the block)`` without looking inside.
         block_scale: for "mean_key"; 1 / sqrt d when absent.
-        options: masks, scale, bias and soft cap as of :func:`attention`; taken as constants by the gradient.
+        options: masks, scale, bias and soft cap as of :func:`attention`; numbers and detached tensors: they get no
+            gradient here.
 
     Returns:
         ``[..., heads, n_q, d_v]``, and with ``return_aux`` an :class:`Aux` with ``entropy`` = ``block_entropy`` +

@@ -36,7 +36,17 @@ class Loss(NamedTuple):
 
 
 def _as_tensor(number: Union[float, Tensor], like: Tensor) -> Tensor:
-    return number if isinstance(number, Tensor) else torch.tensor(float(number), dtype=like.dtype, device=like.device)
+    """A number in the type of statistics: 1 / 0.07 in 16 bits would be another temperature."""
+    if isinstance(number, Tensor):
+        return number
+    return torch.tensor(float(number), dtype=_statistics_type(like), device=like.device)
+
+
+def _check_rows(name: str, tensor: Tensor, *shapes: tuple[int, ...]) -> None:
+    if not isinstance(tensor, Tensor):
+        raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+    expected = " or ".join(str(list(shape)) for shape in shapes)
+    require(tuple(tensor.shape) in shapes, lambda: f"{name} has shape {list(tensor.shape)}; expected {expected}")
 
 
 def _reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
@@ -86,11 +96,13 @@ def _check_pair(query: Tensor, key: Tensor) -> None:
 
 def _scores(query: Tensor, positive: Tensor, scale: Tensor) -> Tensor:
     """Of row i with row i."""
-    return (query * positive).sum(-1).to(_statistics_type(query)) * scale
+    wide = _statistics_type(query)
+    return (query.to(wide) * positive.to(wide)).sum(-1) * scale
 
 
 def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:
     """For every query the mean of the keys of its class, [N, d], and how many they are, [N]."""
+    key = key.to(_statistics_type(key))
     classes, members = torch.unique(torch.cat([query_labels, key_labels]), return_inverse=True)
     of_query, of_key = members[: len(query_labels)], members[len(query_labels) :]
     sums = torch.zeros(len(classes), key.shape[1], dtype=key.dtype, device=key.device).index_add(0, of_key, key)
@@ -145,6 +157,9 @@ def info_nce(
         name for name, x in (("negatives", negatives), ("positives", positives), ("labels", labels)) if x is not None
     ]
     require(len(given) <= 1, lambda: f"{' and '.join(given)} are given; expected one of them")
+    require(key_labels is None or labels is not None, lambda: "key_labels is given without labels; expected both")
+    require(scale.numel() == 1, lambda: f"temperature has shape {list(scale.shape)}; expected one number")
+    scale = scale.reshape(())
     if symmetric:
         require(
             not given and not exclude_self, lambda: "symmetric is given with other candidates; expected plain pairs"
@@ -157,6 +172,8 @@ def info_nce(
         lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)} with exclude_self",
     )
     if labels is not None:
+        _check_rows("labels", labels, (len(query),))
+        _check_rows("key_labels", labels if key_labels is None else key_labels, (len(key),))
         log_partition, entropy, _ = _softmax_rows(query, key, scale, others=exclude_self)
         means, counts = _class_means(key, labels, labels if key_labels is None else key_labels, exclude_self)
         losses = torch.where(counts > 0, log_partition - _scores(query, means, scale), 0.0)
@@ -168,13 +185,33 @@ def info_nce(
             lambda: f"key has {key.shape[0]} rows; expected {query.shape[0]}, one positive for each query",
         )
         positives = torch.arange(len(query), device=query.device)
+    _check_rows("positives", positives, (len(query),))
+    _check_positives(positives, len(key), exclude_self)
+    positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
     log_partition, entropy, positive = _softmax_rows(query, key, scale, positives, others=exclude_self)
     return _with_bound(log_partition - positive, entropy, key.shape[0] - int(exclude_self), reduction)
 
 
+def _may_look_inside(tensor: Tensor) -> bool:
+    """To look at values takes a graph apart and waits for a device: there the operator's own check must do."""
+    return tensor.device.type == "cpu" and not torch.compiler.is_compiling()
+
+
+def _check_positives(positives: Tensor, keys: int, exclude_self: bool) -> None:
+    if not _may_look_inside(positives):
+        return
+    wrong = positives[(positives < 0) | (positives >= keys)]
+    require(len(wrong) == 0, lambda: f"positives has {int(wrong[0])}; expected a key, up to {keys - 1}")
+    own = positives == torch.arange(len(positives))
+    require(
+        not (exclude_self and bool(own.any())),
+        lambda: f"positives has row {int(own.nonzero()[0])} itself; expected another key with exclude_self",
+    )
+
+
 def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str) -> Loss:
-    ceiling = torch.tensor(math.log(max(candidates, 1)), dtype=losses.dtype)
-    return Loss(_reduce(losses, None, reduction), entropy, ceiling - losses.detach().mean(), ceiling)
+    ceiling = torch.tensor(math.log(max(candidates, 1)), dtype=losses.dtype, device=losses.device)
+    return Loss(_reduce(losses, None, reduction), entropy, ceiling - _reduce(losses.detach(), None, "mean"), ceiling)
 
 
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
@@ -213,7 +250,8 @@ def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor
     total = torch.logaddexp(others, positive)
     # The chain rule of entropy: first positive or not, then which negative.
     log_positive, log_negative = positive - total, others - total
-    entropy = -(log_positive.exp() * log_positive + log_negative.exp() * (log_negative - entropy))
+    of_negatives = torch.where(log_negative.isneginf(), 0.0, log_negative.exp() * (log_negative - entropy))
+    entropy = -(log_positive.exp() * log_positive + of_negatives)
     return _with_bound(total - positive, entropy, negatives.shape[-2] + 1, reduction)
 
 
@@ -263,18 +301,31 @@ def nce(
             f"noise has shape {list(noise.shape)}; expected [M, {query.shape[1]}] or [{len(query)}, M, {query.shape[1]}]"
         ),
     )
-    k = float(noise.shape[-2] if noise_ratio is None else noise_ratio)
+    samples = noise.shape[-2]
+    _check_rows("key_log_noise", key_log_noise, (len(query),))
+    _check_rows("noise_log_noise", noise_log_noise, (samples,), (len(query), samples))
+    wide = _statistics_type(query)
+    query, key, noise, key_log_noise, noise_log_noise = (
+        x.to(wide) for x in (query, key, noise, key_log_noise, noise_log_noise)
+    )
+    k = float(samples if noise_ratio is None else noise_ratio)
     require(k > 0, lambda: f"noise_ratio is {k}; expected a positive number")
     scale = 1.0 / _as_tensor(temperature, query)
-    log_z = _as_tensor(log_z, query)
+    require(scale.numel() == 1, lambda: f"temperature has shape {list(scale.shape)}; expected one number")
+    scale = scale.reshape(()).to(wide)
+    log_z = _as_tensor(log_z, query).to(wide)
+    require(
+        log_z.numel() in (1, len(query)), lambda: f"log_z has shape {list(log_z.shape)}; expected [] or [{len(query)}]"
+    )
+    log_z = log_z.reshape(-1).expand(len(query))
     data_odds = _scores(query, key, scale) - log_z - (math.log(k) + key_log_noise)
     offset = -(math.log(k) + noise_log_noise)
-    noise_terms = _SoftplusSum.apply(query * scale, noise, offset, -log_z.expand(len(query)))
-    losses = torch.nn.functional.softplus(-data_odds) + k / noise.shape[-2] * noise_terms
+    noise_terms = _SoftplusSum.apply(query * scale, noise, offset, -log_z)
+    losses = torch.nn.functional.softplus(-data_odds) + k / samples * noise_terms
     decision = torch.sigmoid(data_odds)
     entropy = torch.nn.functional.softplus(data_odds) - decision * data_odds
-    ceiling = torch.tensor(math.log(1 + k) - k / (1 + k) * math.log(k), dtype=losses.dtype)
-    bound = ceiling - losses.detach().mean() / (1 + k)
+    ceiling = torch.tensor(math.log(1 + k) - k / (1 + k) * math.log(k), dtype=losses.dtype, device=losses.device)
+    bound = ceiling - _reduce(losses.detach(), None, "mean") / (1 + k)
     return Loss(_reduce(losses, None, reduction), entropy, bound, ceiling)
 
 
@@ -367,6 +418,9 @@ def linear_cross_entropy(
         :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is no bound: the
         vocabulary is not drawn from the law of the targets.)
     """
+    for name, tensor in (("input", input), ("weight", weight), ("target", target)):
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
     require(input.dim() >= 1 and weight.dim() == 2, lambda: f"weight has shape {list(weight.shape)}; expected [V, d]")
     require(
         input.shape[-1] == weight.shape[1],
@@ -378,11 +432,13 @@ def linear_cross_entropy(
     )
     if target.is_floating_point() or target.dtype == torch.bool:
         raise TypeError(f"target has type {target.dtype}; expected integers")
+    require(z_loss >= 0.0, lambda: f"z_loss is {z_loss}; expected a number >= 0")
+    if example_weight is not None:
+        _check_rows("example_weight", example_weight, tuple(target.shape))
     require(0.0 <= label_smoothing <= 1.0, lambda: f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
-    rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1)
+    rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1).long()
     counted = targets != ignore_index
-    # To look at the values takes a graph apart and waits for a device: there the operator's own check must do.
-    if targets.device.type == "cpu" and not torch.compiler.is_compiling():
+    if _may_look_inside(targets):
         wrong = targets[counted & ((targets < 0) | (targets >= len(weight)))]
         require(
             len(wrong) == 0,
@@ -408,7 +464,7 @@ def linear_cross_entropy(
     if source_entropy is None:
         ceiling = _source_entropy(torch.where(counted, targets, 0), counted.to(losses.dtype), len(weight))
     else:
-        ceiling = torch.tensor(source_entropy, dtype=losses.dtype)
+        ceiling = torch.tensor(source_entropy, dtype=losses.dtype, device=losses.device)
     bound = ceiling - _reduce(torch.where(counted, cross_entropy.detach(), 0.0), counted.to(losses.dtype), "mean")
     shape = target.shape
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
@@ -423,7 +479,7 @@ def _mean_logits(rows: Tensor, weight: Tensor, bias: Optional[Tensor], soft_cap:
         problem = Problem(
             rows[None, None], weight[None, None], ones, scale=1.0, soft_cap=soft_cap, map=ScoreMap.identity("visible")
         )
-        mean = problem.run()[0].flatten().to(_statistics_type(rows))
+        mean = problem.run_text(problem.text())[0].flatten().to(_statistics_type(rows))
     return mean if bias is None else mean + bias.mean()
 
 
@@ -440,7 +496,8 @@ def _source_entropy(targets: Tensor, counted: Tensor, classes: int) -> Tensor:
 def causal_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, **options) -> Loss:
     """Next-token prediction: ``hidden[:, t]`` predicts ``tokens[:, t + 1]``.
 
-    hidden ``[batch, n, d]``, tokens ``[batch, n]``; options as of :func:`linear_cross_entropy`. The sum of these terms
+    hidden ``[batch, n, d]``, tokens ``[batch, n]``; options as of :func:`linear_cross_entropy` (``example_weight`` for
+    the predictions, ``[batch, n - 1]``). The sum of these terms
     is the negative log-likelihood of the sequences given their first tokens.
     """
     return linear_cross_entropy(hidden[:, :-1], weight, tokens[:, 1:], **options)
@@ -452,4 +509,5 @@ def masked_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, masked: Tenso
     Only masked rows are computed. With several masks in a sequence the sum is a pseudo-likelihood, not the
     likelihood of the sequence.
     """
+    masked = masked.bool()
     return linear_cross_entropy(hidden[masked], weight, tokens[masked], **options)

@@ -33,6 +33,8 @@ class ScoreMap:
 
     @staticmethod
     def top_k(keys: int) -> ScoreMap:
+        if not isinstance(keys, int):
+            raise TypeError(f"keys is a {type(keys).__name__}; expected an integer")
         return ScoreMap("top_k", (("keys", keys),))
 
     @staticmethod

@@ -31,7 +31,7 @@ class Scale:
     ``wanted_entropy``  solved so that the row has the wanted entropy, in nats
     ==================  ====================================================================
 
-    Parameters that are tensors get gradients.
+    Parameters that are tensors get gradients, but for the target of a wanted entropy.
     """
 
     law: str

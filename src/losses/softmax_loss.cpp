@@ -5,6 +5,7 @@
 
 #include "attention/cpu/blocks.hpp"
 #include "isentropic/attention.hpp"
+#include "losses/validate.hpp"
 #include "tensor/element.hpp"
 
 namespace isentropic {
@@ -19,36 +20,6 @@ std::int64_t rows_of_block(const SoftmaxLossProblem& x, std::int64_t numbers, st
 // in a few copies, more of the queries.
 std::int64_t key_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 1 << 20, kKeyBlock); }
 std::int64_t query_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 7 << 16, kQueryBlock); }
-
-using isentropic::to_string;
-using std::to_string;
-
-void require(bool condition, const char* argument, const std::string& met, const std::string& expected) {
-  if (!condition) throw Error(argument, met, expected);
-}
-
-void validate(const SoftmaxLossProblem& x) {
-  for (const auto& [argument, view] : {std::pair("query", &x.query), std::pair("key", &x.key)}) {
-    require(view->rank() == 2, argument, to_string(view->shape), "two axes");
-    require(is_floating(view->type), argument, name(view->type), "a floating type");
-  }
-  require(x.key.type == x.query.type, "key type", name(x.key.type), std::string(name(x.query.type)) + ", as the query");
-  require(x.key.shape[1] == x.query.shape[1], "key d", to_string(x.key.shape[1]),
-          to_string(x.query.shape[1]) + ", as the query");
-  const std::int64_t rows = x.query.shape[0], keys = x.key.shape[0];
-  require(x.target.rank() == 1 && x.target.shape[0] == rows && x.target.type == DType::int64, "target",
-          to_string(x.target.shape) + " of " + name(x.target.type), to_string(Shape{rows}) + " of int64");
-  for (std::int64_t i = 0; i < rows; ++i) {
-    const auto target = static_cast<std::int64_t>(element(x.target, i * x.target.stride[0]));
-    require(target >= -1 && target < keys, "target", to_string(target), "-1 or a key, up to " + to_string(keys - 1));
-  }
-  if (x.bias.present())
-    require(x.bias.rank() == 1 && x.bias.shape[0] == keys && is_floating(x.bias.type), "bias", to_string(x.bias.shape),
-            to_string(Shape{keys}) + " of a floating type");
-  require(std::isfinite(x.scale), "scale", to_string(x.scale), "a finite number");
-  require(!x.others || rows == keys, "key count", to_string(keys),
-          to_string(rows) + ": others needs the queries as keys");
-}
 
 // [n, d] as [1, 1, n, d].
 View as_heads(const View& x) {
@@ -167,13 +138,27 @@ AttentionUpstream attention_upstream(const SoftmaxLossUpstream& upstream) {
 
 View rows_of(const View& view, Block rows) { return view.present() ? view.slice(2, rows.begin, rows.end) : view; }
 
+// A block of rows in float32. E_p[k] and the target's key nearly cancel where a row is sure of itself: gradients that
+// are rounded to 16 bits before that are noise.
+Tensor widened(const View& x, Block rows) {
+  Tensor out(DType::float32, {rows.end - rows.begin, x.shape[1]});
+  for (std::int64_t i = rows.begin; i < rows.end; ++i)
+    load(x, i * x.stride[0], x.shape[1], out.values<float>().data() + (i - rows.begin) * x.shape[1]);
+  return out;
+}
+
 // What the keys give to the gradients through L and H.
 void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const AttentionUpstream& upstream,
               SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
   const BiasGradient bias = x.bias.present() ? BiasGradient::compute : BiasGradient::skip;
   for_each_shard(x, query_block(x), [&](Block queries, Block keys) {
-    const AttentionProblem shard = shard_of(x, queries, keys);
+    AttentionProblem shard = shard_of(x, queries, keys);
+    Tensor wide_queries, wide_keys;
+    if (x.query.type != sums_type(x)) {
+      wide_queries = widened(x.query, queries), wide_keys = widened(x.key, keys);
+      shard.query = as_heads(wide_queries), shard.key = as_heads(wide_keys);
+    }
     AttentionResult whole_rows;
     whole_rows.records.assign(forward.records.begin() + queries.begin, forward.records.begin() + queries.end);
     whole_rows.scales.lambda.assign(queries.end - queries.begin, x.scale);
@@ -205,7 +190,8 @@ void add_targets(const SoftmaxLossProblem& x, const View& upstream, SoftmaxLossG
 }  // namespace
 
 SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
-  validate(problem);
+  validate_shapes(problem);
+  validate_targets(problem);
   SoftmaxLossResult out;
   out.records.resize(problem.query.shape[0]);
   out.target_score.assign(problem.query.shape[0], 0.0);
@@ -224,10 +210,12 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
 
 SoftmaxLossGradients softmax_loss_backward(const SoftmaxLossProblem& problem, const SoftmaxLossResult& forward,
                                            const SoftmaxLossUpstream& upstream) {
-  validate(problem);
+  validate_shapes(problem);
+  validate_targets(problem);
   const std::int64_t rows = problem.query.shape[0];
-  require(static_cast<std::int64_t>(forward.records.size()) == rows, "forward result rows",
-          to_string(forward.records.size()), to_string(rows) + ", as the problem");
+  if (static_cast<std::int64_t>(forward.records.size()) != rows)
+    throw Error("forward result rows", std::to_string(forward.records.size()),
+                std::to_string(rows) + ", as the problem");
   SoftmaxLossGradients out;
   // Sums of many parts are kept in the type of sums and rounded once.
   out.query = Tensor(sums_type(problem), problem.query.shape);

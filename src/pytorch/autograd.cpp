@@ -15,7 +15,9 @@ using torch::autograd::variable_list;
 
 // A parameter may be one number for all heads, or repeat along axes: what they contribute is summed.
 at::Tensor for_parameter(const at::Tensor& gradient, const at::Tensor& parameter) {
-  return at::sum_to(gradient, parameter.sym_sizes()).to(parameter.options());
+  if (parameter.dim() <= gradient.dim()) return at::sum_to(gradient, parameter.sym_sizes()).to(parameter.options());
+  const at::Tensor by_head = parameter.sym_numel() == 1 ? gradient.sum() : gradient;
+  return by_head.reshape_symint(parameter.sym_sizes()).to(parameter.options());
 }
 
 class Attention : public torch::autograd::Function<Attention> {
@@ -60,7 +62,8 @@ class Attention : public torch::autograd::Function<Attention> {
       if (const auto place = named.place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
     for (std::size_t i = 0; i < named.scale_places().size(); ++i) {
       const std::size_t place = named.scale_places()[i];
-      if (!wanted(place)) continue;
+      // The target of a wanted entropy has no gradient.
+      if (!wanted(place) || (!description.per_row && description.problem.scale.learnable() == 0)) continue;
       const at::Tensor gradient = description.per_row ? scale : scale.select(0, description.scale_parameters[i]);
       set(place, for_parameter(gradient, terms[place]));
     }

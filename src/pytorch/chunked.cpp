@@ -18,7 +18,8 @@ namespace {
 
 bool needs_kernels(const AttentionProblem& problem) {
   return problem.map.kind() != ScoreMap::Kind::softmax || problem.dropout || problem.statistics.wants_groups() ||
-         problem.scale.law() == Scale::Law::wanted_entropy;
+         problem.scale.law() == Scale::Law::wanted_entropy ||
+         Dims(problem).rows() * Dims(problem).n_k == 0;  // PyTorch's reductions refuse empty axes
 }
 
 std::vector<at::Tensor> on_cpu(at::TensorList tensors) {

@@ -5,6 +5,7 @@
 
 #include "attention/dims.hpp"
 #include "attention/visibility.hpp"
+#include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -16,18 +17,7 @@ at::Tensor rows_of(const at::Tensor& tensor, std::int64_t axis, std::int64_t beg
 }
 
 // -inf and the type's lowest value mean masked.
-at::Tensor not_masked(const at::Tensor& added) {
-  switch (added.scalar_type()) {
-    case at::kDouble:
-      return added.gt(std::numeric_limits<double>::lowest());
-    case at::kHalf:
-      return added.gt(static_cast<float>(std::numeric_limits<c10::Half>::lowest()));
-    case at::kBFloat16:
-      return added.gt(static_cast<float>(std::numeric_limits<c10::BFloat16>::lowest()));
-    default:
-      return added.gt(std::numeric_limits<float>::lowest());
-  }
-}
+at::Tensor not_masked(const at::Tensor& added) { return added.gt(lowest(added.scalar_type())); }
 
 }  // namespace
 

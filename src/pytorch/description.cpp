@@ -255,7 +255,7 @@ std::optional<std::size_t> Terms::place(const std::string& name) const {
 }
 
 Description::Description(std::string_view text, const at::Tensor& query, const at::Tensor& key,
-                         const std::optional<at::Tensor>& value, at::TensorList tensors, Values values) {
+                         const std::optional<at::Tensor>& value, at::TensorList tensors, Values values) try {
   const Json json = parse(text);
   const std::vector<std::string> names = json.value("terms", std::vector<std::string>{});
   const std::vector<at::Tensor> nothing(names.size());
@@ -277,6 +277,8 @@ Description::Description(std::string_view text, const at::Tensor& query, const a
   problem.query = keep(query, "query");
   problem.key = keep(key, "key");
   if (value) problem.value = keep(*value, "value");
+} catch (const Json::exception& error) {
+  throw Error("problem description", std::string(text), std::string("values of other types (") + error.what() + ")");
 }
 
 StatisticsLayout::StatisticsLayout(const AttentionProblem& problem) {

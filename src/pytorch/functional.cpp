@@ -66,6 +66,7 @@ struct Call {
   void set_scale(const ScaleOptions& scale) {
     json["scale"] = {{"law", scale.law}};
     if (scale.length > 0) json["scale"]["length"] = scale.length;
+    if (!scale.numbers.empty()) json["scale"]["numbers"] = scale.numbers;
     if (scale.law != "per_row")
       json["scale"]["parameters"] = std::vector<std::string>(scale.parameters.size(), "tensor");
     for (const at::Tensor& parameter : scale.parameters) add("scale", parameter);

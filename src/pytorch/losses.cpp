@@ -6,7 +6,7 @@
 
 #include "isentropic/softmax_loss.hpp"
 #include "pytorch/errors.hpp"
-#include "pytorch/executor.hpp"
+#include "pytorch/loss_call.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
 
@@ -16,28 +16,6 @@ namespace {
 using Forward = LossForward;
 using Backward = LossBackward;
 using OptionalTensor = std::optional<at::Tensor>;
-
-struct Call {
-  Call(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-       const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
-    const auto keep = [&](const at::Tensor& tensor, const char* argument) {
-      kept.push_back(with_contiguous_rows(tensor));
-      return view_of(kept.back(), argument);
-    };
-    problem.query = keep(query, "query");
-    problem.key = keep(key, "key");
-    problem.target = keep(target, "target");
-    problem.scale = scale.item<double>();
-    if (bias) problem.bias = keep(*bias, "bias");
-    problem.soft_cap = soft_cap;
-    problem.others = others;
-    problem.executor = &threads;
-  }
-  Call(const Call&) = delete;
-  SoftmaxLossProblem problem;
-  std::vector<at::Tensor> kept;
-  TorchThreads threads;
-};
 
 at::Tensor rows_of(const SoftmaxLossResult& result, at::ScalarType type,
                    double (*statistic)(const SoftmaxRecord<double>&)) {
@@ -50,7 +28,7 @@ at::Tensor rows_of(const SoftmaxLossResult& result, at::ScalarType type,
 Forward forward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
                     const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
   return with_python_errors([&] {
-    const Call call(query, key, target, scale, bias, soft_cap, others);
+    const LossCall call(query, key, target, scale, bias, soft_cap, others);
     const SoftmaxLossResult result = softmax_loss(call.problem);
     const at::ScalarType type = statistics_type(query);
     return Forward(rows_of(result, type, log_partition<double>), rows_of(result, type, entropy<double>),
@@ -63,7 +41,7 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
                       const at::Tensor& records, const OptionalTensor& log_partition_gradient,
                       const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
   return with_python_errors([&] {
-    const Call call(query, key, target, scale, bias, soft_cap, others);
+    const LossCall call(query, key, target, scale, bias, soft_cap, others);
     SoftmaxLossResult result;
     result.records = unpack_records(records);
     std::vector<at::Tensor> kept;

@@ -3,7 +3,10 @@
 
 #include <limits>
 
+#include "losses/validate.hpp"
 #include "pytorch/chunk_gradients.hpp"
+#include "pytorch/errors.hpp"
+#include "pytorch/loss_call.hpp"
 #include "pytorch/losses.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
@@ -31,8 +34,9 @@ Rows rows_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& t
         at::arange(begin, end, target.options()).unsqueeze(1).eq(at::arange(key.size(0), target.options()));
     s = s.masked_fill(own, -std::numeric_limits<double>::infinity());
   }
+  if (bias.defined()) s = s.masked_fill(bias.le(lowest(bias.scalar_type())), -std::numeric_limits<double>::infinity());
   const at::Tensor total = at::logsumexp(s, {1});
-  const at::Tensor log_p = s - total.unsqueeze(1);
+  const at::Tensor log_p = s - total.masked_fill(total.isneginf(), 0).unsqueeze(1);
   return {total, -(log_p.exp() * log_p.masked_fill(log_p.isneginf(), 0)).sum(1), score};
 }
 
@@ -45,12 +49,35 @@ void for_each_chunk(const at::Tensor& query, const at::Tensor& key, Work work) {
 
 at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) { return tensor.detach().to(type); }
 
+// What the CPU's kernels refuse is refused here too.
+void validate(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+              const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool others) {
+  validate_shapes(LossCall(query, key, target, scale, bias, soft_cap, others).problem);
+  const std::int64_t keys = key.size(0);
+  TORCH_CHECK_VALUE(!target.lt(-1).logical_or(target.ge(keys)).any().item<bool>(), "target has values from ",
+                    target.min().item<std::int64_t>(), " to ", target.max().item<std::int64_t>(),
+                    "; expected -1 or a key, up to ", keys - 1);
+}
+
+// Without rows or keys there is nothing to compute, and PyTorch's reductions refuse to.
+bool is_empty(const at::Tensor& query, const at::Tensor& key) { return query.numel() == 0 || key.numel() == 0; }
+
+std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor) {
+  return tensor ? std::optional(tensor->cpu()) : std::nullopt;
+}
+
 }  // namespace
 
 LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                  const at::Tensor& scale, const std::optional<at::Tensor>& bias,
                                  std::optional<double> soft_cap, bool others) {
   const at::NoGradGuard no_gradient;
+  with_python_errors([&] { validate(query, key, target, scale, bias, soft_cap, others); });
+  if (is_empty(query, key)) {
+    const auto [l, h, score, records] =
+        softmax_loss_forward(query.cpu(), key.cpu(), target.cpu(), scale.cpu(), on_cpu(bias), soft_cap, others);
+    return {l.to(query.device()), h.to(query.device()), score.to(query.device()), records.to(query.device())};
+  }
   const at::ScalarType type = statistics_type(query);
   const at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
   const at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
@@ -74,6 +101,9 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
                                    const std::optional<at::Tensor>& entropy_gradient,
                                    const std::optional<at::Tensor>& score_gradient) {
   const at::ScalarType type = statistics_type(query);
+  if (is_empty(query, key))
+    return {at::zeros_like(query), at::zeros_like(key), at::zeros({}, query.options().dtype(at::kDouble)),
+            bias ? at::zeros_like(*bias, type) : at::empty({0}, query.options().dtype(at::kFloat))};
   at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
   at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();
   ChunkGradients gradients(bias ? std::vector{&q, &k, &l, &b} : std::vector{&q, &k, &l});

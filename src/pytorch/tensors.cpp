@@ -1,5 +1,6 @@
 #include "pytorch/tensors.hpp"
 
+#include <limits>
 #include <memory>
 #include <utility>
 
@@ -50,6 +51,19 @@ at::ScalarType scalar_type(DType type) {
       break;
   }
   return at::kLong;
+}
+
+double lowest(at::ScalarType type) {
+  switch (type) {
+    case at::kDouble:
+      return std::numeric_limits<double>::lowest();
+    case at::kHalf:
+      return static_cast<double>(std::numeric_limits<c10::Half>::lowest());
+    case at::kBFloat16:
+      return static_cast<double>(std::numeric_limits<c10::BFloat16>::lowest());
+    default:
+      return static_cast<double>(std::numeric_limits<float>::lowest());
+  }
 }
 
 at::Tensor to_torch(Tensor&& tensor) {

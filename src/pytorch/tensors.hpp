@@ -23,6 +23,9 @@ inline at::ScalarType statistics_type(const at::Tensor& query) {
   return query.scalar_type() == at::kDouble ? at::kDouble : at::kFloat;
 }
 
+// The lowest finite value of a floating type.
+double lowest(at::ScalarType type);
+
 // Takes the memory over. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);
 

@@ -117,6 +117,24 @@ def test_broadcast_batch_mask_over_several_leading_axes():
     )
 
 
+@pytest.mark.parametrize("batches", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
+def test_batches_broadcast_as_in_sdpa(batches):
+    q, k, v = (torch.randn(batch, 2, 5, 4) for batch in batches)
+    torch.testing.assert_close(isentropic.attention(q, k, v), F.scaled_dot_product_attention(q, k, v))
+    lone = torch.randn(2, 5, 4)
+    torch.testing.assert_close(isentropic.attention(lone, k, v), F.scaled_dot_product_attention(lone[None], k, v))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_an_additive_mask_hides_keys_next_to_a_bias(dtype):
+    q, k, v = tensors(2, 1, 4, 8, n_k=6)
+    mask = torch.zeros(2, 1, 1, 6, dtype=dtype)
+    mask[0, ..., 3:] = torch.finfo(dtype).min
+    for bias in (dict(bias=torch.full((1, 1, 4, 6), 20.0)), dict(alibi_slopes=torch.ones(1)), {}):
+        _, aux = isentropic.attention(q, k, v, mask, return_aux=True, **bias)
+        assert aux.visible[0].eq(3).all() and aux.visible[1].eq(6).all()
+
+
 def test_fully_masked_row_is_zero():
     q, k, v = tensors(1, 1, 3, 4, grad=True)
     mask = torch.ones(3, 3, dtype=torch.bool)
@@ -304,6 +322,29 @@ def test_gradcheck(case):
     assert torch.autograd.gradcheck(call, (q, k, v, *leaves))
 
 
+@pytest.mark.parametrize("shape", [(), (1,), (4,), (4, 1, 1), (1, 4), (1, 1, 1)])
+def test_parameters_of_heads_learn_in_every_shape(shape):
+    q, k, v = tensors(1, 4, 3, 2, dtype=torch.float64)
+    leaf = lambda: torch.rand(shape, dtype=torch.float64).add_(0.5).requires_grad_()
+    for name in ("scale", "sink", "alibi_slopes"):
+        call = lambda x: isentropic.attention(q, k, v, **{name: x})
+        assert torch.autograd.gradcheck(call, (leaf(),)), name
+
+
+def test_the_target_of_a_wanted_entropy_gets_no_gradient():
+    q, k, v = tensors(1, 2, 3, 4, n_k=20, grad=True)
+    target = torch.ones(2, requires_grad=True)
+    isentropic.attention(q, k, v, scale=Scale.wanted_entropy(target)).sum().backward()
+    assert target.grad is None and q.grad is not None
+
+
+def test_documents_of_queries_and_keys_as_lists_or_tensors():
+    q, k, v = tensors(2, 1, 6, 4)
+    pair = [0, 2, 6], [0, 4, 6]
+    as_lists = isentropic.attention(q, k, v, documents=pair)
+    assert as_lists.equal(isentropic.attention(q, k, v, documents=tuple(torch.tensor(x) for x in pair)))
+
+
 @pytest.mark.parametrize("score_map", [ScoreMap.top_k(3), ScoreMap.gumbel(0.7), ScoreMap.relu_squared(), ScoreMap.sigmoid(), ScoreMap.sparsemax(), ScoreMap.linear(), ScoreMap.identity("l2")])  # fmt: skip
 def test_gradcheck_of_maps(score_map):
     q, k, v = tensors(1, 2, 4, 3, dtype=torch.float64, grad=True, seed=2)
@@ -483,6 +524,10 @@ def test_transposed_inputs_are_taken_as_they_are():
         (dict(sink=[0.0, 0.0]), TypeError, "sink is a list"),
         (dict(key_lengths=torch.tensor([1.5])), TypeError, "key_lengths has type"),
         (dict(key_lengths=[9]), ValueError, "key length is 9"),
+        (dict(key_lengths=[2.5]), TypeError, "key_lengths has type"),
+        (dict(attn_mask=[[True]]), TypeError, "attn_mask is a list"),
+        (dict(map=ScoreMap.gumbel("hot")), ValueError, "problem description"),
+        (dict(query=torch.zeros(2, 2, 3, 4), key=torch.zeros(3, 2, 3, 4)), ValueError, "leading axes"),
         (dict(bias=torch.zeros(3, 3), alibi_slopes=torch.zeros(2)), ValueError, "more than one of bias"),
     ],
 )

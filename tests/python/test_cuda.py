@@ -118,3 +118,22 @@ def test_autocast():
     q, k, v = (x.cuda() for x in qkv())
     with torch.autocast("cuda", torch.bfloat16):
         assert isentropic.attention(q, k, v, enable_gqa=True).dtype == torch.bfloat16
+
+
+@pytest.mark.parametrize("n_q, n_k, batch", [(0, 3, 1), (3, 0, 1), (3, 3, 0)])
+def test_empty_axes(n_q, n_k, batch):
+    q = torch.randn(batch, 2, n_q, 4, device="cuda", requires_grad=True)
+    k = torch.randn(batch, 2, n_k, 4, device="cuda", requires_grad=True)
+    output, aux = isentropic.attention(q, k, k, return_aux=True)
+    assert output.shape == (batch, 2, n_q, 4)
+    (output.sum() + aux.entropy.sum()).backward()
+    x = torch.randn(0, 4, device="cuda")
+    assert isentropic.linear_cross_entropy(x, k.new_zeros(5, 4), x.new_zeros(0).long()).loss == 0
+
+
+def test_wrong_targets_are_refused():
+    x = torch.randn(4, 3, device="cuda")
+    for wrong in (-2, 9):
+        target = torch.tensor([0, 1, 2, wrong], device="cuda")
+        with pytest.raises(ValueError, match="target has values"):
+            isentropic.linear_cross_entropy(x, x, target)

@@ -259,6 +259,63 @@ def test_autocast_casts_rows_and_classifier():
     assert torch.autograd.grad(found, w)[0].dtype == torch.float32
 
 
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_gradients_in_16_bits_of_rows_that_are_sure_of_themselves(dtype):
+    """E_p[k] and the target nearly cancel there: rounded before, the gradient would be noise."""
+    w = rows(512, 64, dtype=dtype)
+    y = torch.randint(512, (128,))
+    x = (w[y].float() * 0.25).to(dtype).detach().requires_grad_()
+    exact_x, exact_w = (z.detach().double().requires_grad_() for z in (x, w))
+    ours, exact = isentropic.linear_cross_entropy(x, w, y).loss, F.cross_entropy(exact_x @ exact_w.T, y)
+    assert exact < 1e-2
+    for found, wanted in zip(torch.autograd.grad(ours, (x, w)), torch.autograd.grad(exact, (exact_x, exact_w))):
+        assert (found.double() - wanted).norm() < 0.05 * wanted.norm()
+
+
+def test_a_temperature_is_not_rounded_to_16_bits():
+    q, k = (F.normalize(rows(20, 16, seed), dim=-1).bfloat16() for seed in (0, 1))
+    number = isentropic.info_nce(q, k, temperature=0.07).loss
+    assert number == isentropic.info_nce(q, k, temperature=torch.tensor(0.07)).loss
+    exact = F.cross_entropy(q.double() @ k.double().T / 0.07, torch.arange(20))
+    torch.testing.assert_close(number.double(), exact, atol=1e-5, rtol=1e-5)
+
+
+def test_scores_of_explicit_negatives_and_labels_are_summed_in_32_bits():
+    x = torch.full((4, 64), 40.0, dtype=torch.float16)
+    assert (
+        abs(isentropic.info_nce(x, x, negatives=x[:2], temperature=100.0).loss - math.log(3)) < 1.3e-4
+    )  # an ulp of the scores, 1024
+    many = torch.full((2000, 8), 40.0, dtype=torch.float16)
+    found = isentropic.info_nce(many, many, labels=torch.zeros(2000, dtype=torch.int64), temperature=100.0)
+    assert abs(found.loss - math.log(2000)) < 1e-3
+
+
+def test_integers_of_any_width_and_empty_batches():
+    x, w = rows(4, 3), rows(5, 3, 1)
+    y = torch.tensor([0, 4, 2, -100])
+    wanted = isentropic.linear_cross_entropy(x, w, y).loss
+    assert isentropic.linear_cross_entropy(x, w, y.int()).loss == wanted
+    masked = torch.tensor([[1, 0], [0, 1]])
+    hidden, tokens = x.reshape(2, 2, 3), torch.tensor([[1, 2], [3, 4]])
+    assert (
+        isentropic.masked_lm_loss(hidden, w, tokens, masked).loss
+        == isentropic.masked_lm_loss(hidden, w, tokens, masked.bool()).loss
+    )
+    empty = isentropic.info_nce(x[:0], w[:0])
+    assert empty.loss == 0 and empty.bound == 0
+
+
+def test_a_monitor_sees_attention_not_losses():
+    class Head(torch.nn.Module):
+        def forward(self, x, w, y):
+            return isentropic.linear_cross_entropy(x, w, y, label_smoothing=0.1, soft_cap=3.0).loss
+
+    head = Head()
+    with isentropic.Monitor(head) as monitor:
+        head(rows(4, 3), rows(5, 3, 1), torch.arange(4))
+    assert monitor.last == {}
+
+
 def test_rows_that_are_ignored_count_for_nothing():
     x, w = rows(4, 3), rows(5, 3, 1)
     everything = torch.full((4,), -100)
@@ -324,7 +381,14 @@ def test_losses_compile_without_a_break():
         (lambda x: isentropic.info_nce(x, x, negatives=x, labels=torch.zeros(4)), ValueError, "negatives and labels"),
         (lambda x: isentropic.info_nce(x, x, symmetric=True, exclude_self=True), ValueError, "symmetric"),
         (lambda x: isentropic.info_nce(x, x, reduction="max"), ValueError, "reduction is 'max'"),
-        (lambda x: isentropic.info_nce(x, x, positives=torch.tensor([0, 1, 2, 9])), ValueError, "target is 9"),
+        (lambda x: isentropic.info_nce(x, x, positives=torch.tensor([0, 1, 2, 9])), ValueError, "positives has 9"),
+        (lambda x: isentropic.info_nce(x, x, positives=torch.tensor([0, 1, 2, -1])), ValueError, "positives has -1"),
+        (lambda x: isentropic.info_nce(x, x, positives=torch.tensor([1, 0, 2, 0]), exclude_self=True), ValueError, "row 2 itself"),
+        (lambda x: isentropic.info_nce(x, x, key_labels=torch.zeros(4)), ValueError, "key_labels is given without"),
+        (lambda x: isentropic.info_nce(x, x, temperature=torch.ones(4)), ValueError, "temperature has shape"),
+        (lambda x: isentropic.linear_cross_entropy(x, x, torch.zeros(4).long(), z_loss=-1.0), ValueError, "z_loss is -1"),
+        (lambda x: isentropic.linear_cross_entropy(x, x, [0, 1, 2, 3]), TypeError, "target is a list"),
+        (lambda x: isentropic.nce(x, x, x, key_log_noise=x[:, :1], noise_log_noise=x[:, 0]), ValueError, "key_log_noise has shape"),
         (lambda x: isentropic.linear_cross_entropy(x, x, torch.tensor([0, 1, 2, 9])), ValueError, "target is 9"),
         (lambda x: isentropic.linear_cross_entropy(x, x, torch.zeros(3).long()), ValueError, r"target has shape \[3\]"),
         (lambda x: isentropic.linear_cross_entropy(x, x, torch.zeros(4)), TypeError, "target has type torch.float32"),

@@ -24,7 +24,8 @@ namespace isentropic::pytorch {
 struct ScaleOptions {
   std::string law = "inverse_sqrt_d";
   std::vector<at::Tensor> parameters = {};
-  std::int64_t length = 0;  // of frozen, trained_length and llama4
+  std::int64_t length = 0;           // of frozen, trained_length and llama4
+  std::vector<double> numbers = {};  // of yarn (factor, mscale) and llama4 (coefficient)
 };
 
 struct AttentionOptions {

@@ -81,7 +81,7 @@ class Reader {
     if (law == "per_row") {
       out_.per_row = true;
       if (values_ == Values::absent) return Scale::inverse_sqrt_d();
-      TORCH_CHECK_VALUE(out_.terms.scale().size() == 1, "scale per_row has no rows; expected one tensor");
+      if (out_.terms.scale().size() != 1) throw Error("scale per_row", "without rows", "one tensor");
       return Scale::per_row(keep(out_.terms.scale()[0], "scale rows"));
     }
     throw Error("scale", "'" + law + "'",
@@ -177,7 +177,7 @@ class Reader {
       if (parameter != "tensor") {
         out.emplace_back(parameter.get<std::vector<double>>());
       } else {
-        TORCH_CHECK_VALUE(next < out_.terms.scale().size(), "a scale parameter has no tensor");
+        if (next >= out_.terms.scale().size()) throw Error("scale parameter", "without a tensor", "one in the terms");
         const at::Tensor& tensor = out_.terms.scale()[next++];
         out_.scale_parameters.push_back(static_cast<int>(out.size()));
         out.push_back(values_ == Values::absent ? PerHead(1.0) : PerHead(numbers_of(tensor)));
@@ -194,8 +194,9 @@ class Reader {
       return offsets.dim() == 2 ? offsets.unbind(0) : std::vector<at::Tensor>{offsets};
     };
     const std::vector<at::Tensor> query_rows = rows(queries), key_rows = rows(keys);
-    TORCH_CHECK_VALUE(query_rows.size() == key_rows.size(), "document offsets of queries and keys have ",
-                      query_rows.size(), " and ", key_rows.size(), " rows; expected as many of each");
+    if (query_rows.size() != key_rows.size())
+      throw Error("document offsets of keys", std::to_string(key_rows.size()) + " rows",
+                  std::to_string(query_rows.size()) + ", as for the queries");
     std::vector<DocumentOffsets> out;
     for (std::size_t b = 0; b < query_rows.size(); ++b)
       out.push_back({integers_of(query_rows[b]), integers_of(key_rows[b])});
@@ -231,8 +232,9 @@ Json parse(std::string_view text) {
 }  // namespace
 
 Terms::Terms(const std::vector<std::string>& names, at::TensorList tensors) {
-  TORCH_CHECK_VALUE(names.size() == tensors.size(), "the description names ", names.size(), " tensors, but ",
-                    tensors.size(), " are given");
+  if (names.size() != tensors.size())
+    throw Error("terms", std::to_string(tensors.size()) + " tensors",
+                std::to_string(names.size()) + ", as the description names");
   for (std::size_t i = 0; i < names.size(); ++i) {
     if (names[i] == "scale") {
       scale_.push_back(tensors[i]);

@@ -1,4 +1,4 @@
-// What the operators refuse, in PyTorch's terms: the library's Error becomes ValueError in Python.
+// What the operators refuse, in PyTorch's terms: the library's Error becomes ValueError in Python, or TypeError.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,10 +11,17 @@
 
 namespace isentropic::pytorch {
 
+struct WrongType : Error {
+  using Error::Error;
+};
+
+// Inside of it throw Error, not PyTorch's errors.
 template <class Work>
 auto with_python_errors(Work&& work) {
   try {
     return work();
+  } catch (const WrongType& error) {
+    C10_THROW_ERROR(TypeError, error.what());
   } catch (const Error& error) {
     C10_THROW_ERROR(ValueError, error.what());
   }

@@ -46,8 +46,8 @@ std::tuple<Names, Names, Names> layout(c10::string_view text) {
 Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                      const std::optional<at::Tensor>& value, at::TensorList terms) {
   return with_python_errors([&] {
-    TORCH_CHECK_VALUE(query.dim() == 4 && key.dim() == 4 && (!value || value->dim() == 4),
-                      "query, key or value has no four axes; expected [batch, heads, n, d]");
+    if (query.dim() != 4 || key.dim() != 4 || (value && value->dim() != 4))
+      throw Error("query, key or value", "without four axes", "[batch, heads, n, d]");
     const Description description(text, query, key, value, terms, Values::absent);
     const AttentionProblem& problem = description.problem;
     const StatisticsLayout found(problem);

@@ -54,9 +54,11 @@ void validate(const at::Tensor& query, const at::Tensor& key, const at::Tensor& 
               const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool others) {
   validate_shapes(LossCall(query, key, target, scale, bias, soft_cap, others).problem);
   const std::int64_t keys = key.size(0);
-  TORCH_CHECK_VALUE(!target.lt(-1).logical_or(target.ge(keys)).any().item<bool>(), "target has values from ",
-                    target.min().item<std::int64_t>(), " to ", target.max().item<std::int64_t>(),
-                    "; expected -1 or a key, up to ", keys - 1);
+  if (target.numel() > 0 && target.lt(-1).logical_or(target.ge(keys)).any().item<bool>())
+    throw Error(
+        "target",
+        std::to_string(target.min().item<std::int64_t>()) + " to " + std::to_string(target.max().item<std::int64_t>()),
+        "-1 or a key, up to " + std::to_string(keys - 1));
 }
 
 // Without rows or keys there is nothing to compute, and PyTorch's reductions refuse to.

@@ -4,6 +4,8 @@
 #include <memory>
 #include <utility>
 
+#include "pytorch/errors.hpp"
+
 namespace isentropic::pytorch {
 
 DType type_of(const at::Tensor& tensor, const char* argument) {
@@ -21,8 +23,8 @@ DType type_of(const at::Tensor& tensor, const char* argument) {
     case at::kLong:
       return DType::int64;
     default:
-      TORCH_CHECK_TYPE(false, argument, " has type ", tensor.scalar_type(),
-                       "; expected float32, bfloat16, float16, float64, bool or int64");
+      throw WrongType(std::string(argument) + " type", c10::toString(tensor.scalar_type()),
+                      "float32, bfloat16, float16, float64, bool or int64");
   }
 }
 

@@ -135,5 +135,5 @@ def test_wrong_targets_are_refused():
     x = torch.randn(4, 3, device="cuda")
     for wrong in (-2, 9):
         target = torch.tensor([0, 1, 2, wrong], device="cuda")
-        with pytest.raises(ValueError, match="target has values"):
+        with pytest.raises(ValueError, match="target is"):
             isentropic.linear_cross_entropy(x, x, target)

@@ -39,10 +39,13 @@ class CMakeBuild(build_ext):
         definitions = [f"-D{name}={value}" for name, value in options.items()]
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *definitions], check=True)
         subprocess.run(["cmake", "--build", str(build), "--target", "isentropic_torch"], check=True)
-        package = pathlib.Path(self.get_ext_fullpath(ext.name)).parent
-        package.mkdir(parents=True, exist_ok=True)
-        for name in FILES:
-            shutil.copy2(build / "python" / "isentropic" / name, package / name)
+        packages = [pathlib.Path(self.get_ext_fullpath(ext.name)).parent]
+        if getattr(self, "editable_mode", False):
+            packages.append(ROOT / "python" / "isentropic")
+        for package in packages:
+            package.mkdir(parents=True, exist_ok=True)
+            for name in FILES:
+                shutil.copy2(build / "python" / "isentropic" / name, package / name)
 
 
 setup(

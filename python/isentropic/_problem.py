@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from . import _observe
-from ._checks import require
+from ._checks import require, require_tensor
 from .maps import ScoreMap
 from .scales import Scale
 
@@ -115,8 +115,7 @@ class Problem:
         return _to_text((*self._items, *replaced.items(), ("terms", tuple(self._names))))
 
     def _add(self, name: str, tensor: Tensor) -> None:
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+        require_tensor(name, tensor)
         self._names.append(name)
         self._terms.append(tensor)
 
@@ -127,8 +126,7 @@ class Problem:
         for name, tensor in (("query", query), ("key", key), ("value", value)):
             if tensor is None and name == "value":
                 continue
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+            require_tensor(name, tensor)
             if tensor.dtype not in TYPES:
                 raise TypeError(f"{name} has type {tensor.dtype}; expected float32, bfloat16, float16 or float64")
             require(tensor.dim() >= 2, lambda: f"{name} has shape {list(tensor.shape)}; expected [..., heads, n, d]")
@@ -207,8 +205,8 @@ class Problem:
     # to a bias it is a term of its own: a sum may lose the lowest value.
     def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
         for name, tensor in (("attn_mask", attn_mask), ("bias", bias)):
-            if tensor is not None and not isinstance(tensor, Tensor):
-                raise TypeError(f"{name} is a {type(tensor).__name__}; expected a tensor")
+            if tensor is not None:
+                require_tensor(name, tensor)
         additive = attn_mask is not None and attn_mask.is_floating_point()
         if attn_mask is not None and not additive:
             if attn_mask.dtype != torch.bool:

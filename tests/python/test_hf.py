@@ -45,13 +45,7 @@ DECODERS = {
 PADDING = {"none": [LENGTH, LENGTH], "left": [LENGTH, LENGTH - 7], "right": [LENGTH, LENGTH - 7]}
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """There is too little to do for more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def pair(config, build=transformers.AutoModelForCausalLM):

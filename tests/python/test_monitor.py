@@ -70,13 +70,7 @@ class Watcher:
         _observe.unwatch(self)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def one_thread():
-    """There is too little to do for more."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def inputs(seed=1):

@@ -1,0 +1,136 @@
+"""Cross-entropy over a vocabulary."""
+
+from __future__ import annotations
+
+from typing import Optional
+
+import torch
+from torch import Tensor
+
+from .._checks import require, require_tensor
+from .._problem import Problem
+from ..maps import ScoreMap
+from ._rows import Loss, as_tensor, check_rows, may_look_inside, reduce, softmax_rows, statistics_type
+
+
+def linear_cross_entropy(
+    input: Tensor,
+    weight: Tensor,
+    target: Tensor,
+    *,
+    bias: Optional[Tensor] = None,
+    ignore_index: int = -100,
+    label_smoothing: float = 0.0,
+    soft_cap: Optional[float] = None,
+    z_loss: float = 0.0,
+    example_weight: Optional[Tensor] = None,
+    source_entropy: Optional[float] = None,
+    reduction: str = "mean",
+) -> Loss:
+    """``cross_entropy(input @ weight.T + bias, target)`` without the matrix of logits, forward and backward.
+
+    Args:
+        input: ``[..., d]``.
+        weight: ``[V, d]``, the classifier.
+        target: ``[...]`` integers in [0, V), or ``ignore_index``: such rows count for nothing.
+        bias: ``[V]``.
+        label_smoothing: epsilon: the loss becomes (1 - epsilon) CE + epsilon times its mean over all classes.
+        soft_cap: logits become ``cap tanh(logit / cap)``, before the bias.
+        z_loss: adds ``z_loss * log_partition^2``.
+        example_weight: ``[...]``; the mean is over the sum of weights.
+        source_entropy: H(X) of the targets, for the bound; the plug-in estimate from this batch when absent (too low
+            for small batches, so the bound errs on the safe side).
+        reduction: "mean", "sum" or "none" (``[...]``).
+
+    Returns:
+        :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is no bound: the
+        vocabulary is not drawn from the law of the targets.)
+    """
+    for name, tensor in (("input", input), ("weight", weight), ("target", target)):
+        require_tensor(name, tensor)
+    require(input.dim() >= 1 and weight.dim() == 2, lambda: f"weight has shape {list(weight.shape)}; expected [V, d]")
+    require(
+        input.shape[-1] == weight.shape[1],
+        lambda: f"weight has shape {list(weight.shape)}; expected rows of {input.shape[-1]} numbers, as the input",
+    )
+    require(
+        target.shape == input.shape[:-1],
+        lambda: f"target has shape {list(target.shape)}; expected {list(input.shape[:-1])}",
+    )
+    if target.is_floating_point() or target.dtype == torch.bool:
+        raise TypeError(f"target has type {target.dtype}; expected integers")
+    require(z_loss >= 0.0, lambda: f"z_loss is {z_loss}; expected a number >= 0")
+    if example_weight is not None:
+        check_rows("example_weight", example_weight, tuple(target.shape))
+    require(0.0 <= label_smoothing <= 1.0, lambda: f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
+    rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1).long()
+    counted = targets != ignore_index
+    if may_look_inside(targets):
+        wrong = targets[counted & ((targets < 0) | (targets >= len(weight)))]
+        require(
+            len(wrong) == 0,
+            lambda: f"target is {int(wrong[0])}; expected [0, {len(weight)}) or ignore_index {ignore_index}",
+        )
+    wanted = torch.where(counted, torch.where(targets < 0, -2, targets), -1)
+    log_partition, entropy, logit = softmax_rows(
+        rows, weight, as_tensor(1.0, rows), wanted, bias=bias, soft_cap=soft_cap
+    )
+    cross_entropy = log_partition - logit
+    losses = cross_entropy
+    if label_smoothing > 0:
+        uniform = log_partition - _mean_logits(rows, weight, bias, soft_cap)
+        losses = (1 - label_smoothing) * losses + label_smoothing * uniform
+    if z_loss > 0:
+        losses = losses + z_loss * log_partition.square()
+    weights = counted.to(losses.dtype)
+    if example_weight is not None:
+        weights = weights * example_weight.reshape(-1)
+    # 0 times the weight would let an infinite logit of an ignored row through.
+    losses = torch.where(counted, losses, torch.zeros_like(losses))
+    reduced = reduce(losses, weights, reduction)
+    if source_entropy is None:
+        ceiling = _source_entropy(torch.where(counted, targets, 0), counted.to(losses.dtype), len(weight))
+    else:
+        ceiling = torch.tensor(source_entropy, dtype=losses.dtype, device=losses.device)
+    bound = ceiling - reduce(torch.where(counted, cross_entropy.detach(), 0.0), counted.to(losses.dtype), "mean")
+    shape = target.shape
+    return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
+
+
+def _mean_logits(rows: Tensor, weight: Tensor, bias: Optional[Tensor], soft_cap: Optional[float]) -> Tensor:
+    """The mean over all classes. Linear without a cap; with one it is attention with weights s / V and values 1."""
+    if soft_cap is None:
+        mean = (rows @ weight.mean(0)).to(statistics_type(rows))
+    else:
+        ones = torch.ones(1, 1, len(weight), 1, dtype=rows.dtype, device=rows.device)
+        problem = Problem(
+            rows[None, None], weight[None, None], ones, scale=1.0, soft_cap=soft_cap, map=ScoreMap.identity("visible")
+        )
+        mean = problem.run_text(problem.text())[0].flatten().to(statistics_type(rows))
+    return mean if bias is None else mean + bias.mean()
+
+
+def _source_entropy(targets: Tensor, counted: Tensor, classes: int) -> Tensor:
+    """Plug-in entropy of the targets, weighted."""
+    counts = torch.zeros(classes, dtype=counted.dtype, device=targets.device).index_add(0, targets, counted)
+    return torch.special.entr(counts / counted.sum().clamp(min=1)).sum()
+
+
+def causal_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, **options) -> Loss:
+    """Next-token prediction: ``hidden[:, t]`` predicts ``tokens[:, t + 1]``.
+
+    hidden ``[batch, n, d]``, tokens ``[batch, n]``; options as of :func:`linear_cross_entropy` (``example_weight`` for
+    the predictions, ``[batch, n - 1]``). The sum of these terms is the negative log-likelihood of the sequences given
+    their first tokens.
+    """
+    return linear_cross_entropy(hidden[:, :-1], weight, tokens[:, 1:], **options)
+
+
+def masked_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, masked: Tensor, **options) -> Loss:
+    """Prediction of the masked tokens; ``masked`` ``[batch, n]`` boolean.
+
+    Only masked rows are computed. With several masks in a sequence the sum is a pseudo-likelihood, not the
+    likelihood of the sequence.
+    """
+    masked = masked.bool()
+    return linear_cross_entropy(hidden[masked], weight, tokens[masked], **options)

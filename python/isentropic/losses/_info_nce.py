@@ -1,0 +1,165 @@
+"""InfoNCE."""
+
+from __future__ import annotations
+
+import math
+from typing import Optional, Union
+
+import torch
+from torch import Tensor
+
+from .._checks import require
+from .._problem import Problem
+from ..scales import Scale
+from ._rows import (
+    Loss,
+    check_candidates,
+    check_pair,
+    check_rows,
+    check_same_shape,
+    inverse,
+    may_look_inside,
+    reduce,
+    scores,
+    softmax_rows,
+    statistics_type,
+)
+
+
+def info_nce(
+    query: Tensor,
+    key: Tensor,
+    *,
+    temperature: Union[float, Tensor] = 0.07,
+    negatives: Optional[Tensor] = None,
+    positives: Optional[Tensor] = None,
+    labels: Optional[Tensor] = None,
+    key_labels: Optional[Tensor] = None,
+    exclude_self: bool = False,
+    symmetric: bool = False,
+    normalise: bool = False,
+    reduction: str = "mean",
+) -> Loss:
+    """InfoNCE: cross-entropy of finding the positive among the candidates by ``softmax(q.k / temperature)``.
+
+    Args:
+        query: ``[N, d]``.
+        key: ``[N, d]``, key i the positive of query i and all keys the candidates; or ``[M, d]`` with ``positives`` or
+            ``labels``.
+        temperature: a number, or a tensor that is learnt.
+        negatives: ``[M, d]`` for all queries or ``[N, M, d]``: then the candidates of query i are key i and these.
+        positives: ``[N]``, the index of each query's positive among the keys.
+        labels: ``[N]`` classes of the queries (and of the keys, unless ``key_labels`` ``[M]`` is given): every key of
+            the same class is a positive and the loss is the mean over them. Queries without one count 0.
+        exclude_self: queries are the keys themselves, and a row does not see its own key. Leave it in, and the loss
+            of unit vectors cannot fall below log 2.
+        symmetric: two towers: the mean of this loss and of the one with query and key exchanged.
+        normalise: divide rows by their norms first (cosine scores).
+        reduction: "mean", "sum" or "none".
+
+    Returns:
+        :class:`Loss`. ``bound``: I(X;Y) >= log N - loss, with N the number of candidates and ``ceiling`` log N; it
+        needs negatives drawn from the marginal, independently of the query. None with several positives.
+    """
+    check_pair(query, key)
+    if normalise:
+        query, key = (torch.nn.functional.normalize(x, dim=-1) for x in (query, key))
+        negatives = None if negatives is None else torch.nn.functional.normalize(negatives, dim=-1)
+    scale = inverse(temperature, query)
+    given = [
+        name for name, x in (("negatives", negatives), ("positives", positives), ("labels", labels)) if x is not None
+    ]
+    require(len(given) <= 1, lambda: f"{' and '.join(given)} are given; expected one of them")
+    require(key_labels is None or labels is not None, lambda: "key_labels is given without labels; expected both")
+    if symmetric:
+        require(
+            not given and not exclude_self, lambda: "symmetric is given with other candidates; expected plain pairs"
+        )
+        return _symmetric(query, key, scale, reduction)
+    if negatives is not None:
+        return _with_negatives(query, key, negatives, scale, reduction)
+    require(
+        not exclude_self or query.shape == key.shape,
+        lambda: f"key has shape {list(key.shape)}; expected the query's {list(query.shape)} with exclude_self",
+    )
+    if labels is not None:
+        check_rows("labels", labels, (len(query),))
+        check_rows("key_labels", labels if key_labels is None else key_labels, (len(key),))
+        log_partition, entropy, _ = softmax_rows(query, key, scale, others=exclude_self)
+        means, counts = _class_means(key, labels, labels if key_labels is None else key_labels, exclude_self)
+        losses = torch.where(counts > 0, log_partition - scores(query, means, scale), 0.0)
+        return Loss(reduce(losses, (counts > 0).to(losses.dtype), reduction), entropy, None, None)
+    if positives is None:
+        require(not exclude_self, lambda: "exclude_self is given without positives or labels; expected one of them")
+        require(
+            query.shape[0] == key.shape[0],
+            lambda: f"key has {key.shape[0]} rows; expected {query.shape[0]}, one positive for each query",
+        )
+        positives = torch.arange(len(query), device=query.device)
+    check_rows("positives", positives, (len(query),))
+    _check_positives(positives, len(key), exclude_self)
+    positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
+    log_partition, entropy, positive = softmax_rows(query, key, scale, positives, others=exclude_self)
+    return _with_bound(log_partition - positive, entropy, key.shape[0] - int(exclude_self), reduction)
+
+
+def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:
+    """For every query the mean of the keys of its class, [N, d], and how many they are, [N]."""
+    key = key.to(statistics_type(key))
+    classes, members = torch.unique(torch.cat([query_labels, key_labels]), return_inverse=True)
+    of_query, of_key = members[: len(query_labels)], members[len(query_labels) :]
+    sums = torch.zeros(len(classes), key.shape[1], dtype=key.dtype, device=key.device).index_add(0, of_key, key)
+    counts = torch.bincount(of_key, minlength=len(classes))[of_query]
+    total = sums[of_query]
+    if own_left_out:
+        total, counts = total - key, counts - 1
+    return total / counts.clamp(min=1).unsqueeze(1), counts
+
+
+def _check_positives(positives: Tensor, keys: int, exclude_self: bool) -> None:
+    if not may_look_inside(positives):
+        return
+    wrong = positives[(positives < 0) | (positives >= keys)]
+    require(len(wrong) == 0, lambda: f"positives has {int(wrong[0])}; expected a key, up to {keys - 1}")
+    own = positives == torch.arange(len(positives))
+    require(
+        not (exclude_self and bool(own.any())),
+        lambda: f"positives has row {int(own.nonzero()[0])} itself; expected another key with exclude_self",
+    )
+
+
+def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str) -> Loss:
+    ceiling = torch.tensor(math.log(max(candidates, 1)), dtype=losses.dtype, device=losses.device)
+    return Loss(reduce(losses, None, reduction), entropy, ceiling - reduce(losses.detach(), None, "mean"), ceiling)
+
+
+def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
+    check_same_shape(query, key)
+    pairs = torch.arange(len(query), device=query.device)
+    rows, row_entropy, positive = softmax_rows(query, key, scale, pairs)
+    columns, column_entropy, _ = softmax_rows(key, query, scale)
+    return _with_bound((rows + columns) / 2 - positive, (row_entropy + column_entropy) / 2, len(key), reduction)
+
+
+def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
+    shared = check_candidates("negatives", negatives, query)
+    check_same_shape(query, key)
+    positive = scores(query, key, scale)
+    if shared:
+        others, entropy, _ = softmax_rows(query, negatives, scale)
+    else:  # every query is a batch entry with keys of its own
+        problem = Problem(
+            query[:, None, None],
+            negatives[:, None],
+            None,
+            scale=Scale.constant(scale),
+            statistics=("log_partition", "entropy"),
+        )
+        aux = problem.run()[1]
+        others, entropy = aux.log_partition.flatten(), aux.entropy.flatten()
+    total = torch.logaddexp(others, positive)
+    # The chain rule of entropy: first positive or not, then which negative.
+    log_positive, log_negative = positive - total, others - total
+    of_negatives = torch.where(log_negative.isneginf(), 0.0, log_negative.exp() * (log_negative - entropy))
+    entropy = -(log_positive.exp() * log_positive + of_negatives)
+    return _with_bound(total - positive, entropy, negatives.shape[-2] + 1, reduction)

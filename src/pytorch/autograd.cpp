@@ -10,7 +10,6 @@ namespace isentropic::pytorch {
 namespace {
 
 using torch::autograd::AutogradContext;
-using torch::autograd::Variable;
 using torch::autograd::variable_list;
 
 // A parameter may be one number for all heads, or repeat along axes: what they contribute is summed.

@@ -1,4 +1,4 @@
-// Gradients of a differentiable chunk, taken inside an operator's backward.
+// Chunks of rows out of PyTorch's operators: their size, and their gradients taken inside an operator's backward.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -8,6 +8,9 @@
 #include <vector>
 
 namespace isentropic::pytorch {
+
+// Scores that are held at a time.
+inline constexpr std::int64_t kScoresOfChunk = 1 << 24;
 
 // An operator runs below autograd; in this scope PyTorch's operators record gradients again.
 class RecordGradients {

@@ -28,16 +28,6 @@ std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
   return out;
 }
 
-std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor) {
-  return tensor ? std::optional(tensor->cpu()) : std::nullopt;
-}
-
-// Every tensor of a tuple on a device.
-template <class Tuple>
-Tuple moved_to(const Tuple& tensors, at::Device device) {
-  return std::apply([&](const auto&... tensor) { return Tuple(tensor.to(device)...); }, tensors);
-}
-
 // The sums of softmax_record.hpp over the keys of a row, and the output, normalised; empty rows give 0.
 struct Folded {
   at::Tensor m, z, u, w, c, k, a, output;
@@ -87,7 +77,7 @@ class Chunked {
       : description(text, query, key, value, terms), device(query.device()) {
     validate(description.problem, value ? ValueUse::required : ValueUse::ignored);
     if (needs_kernels(description.problem)) return;
-    scores_.emplace(description);
+    scores_.emplace(description, device);
     real = statistics_type(query);
     leaves.query = query.detach().to(real), leaves.key = key.detach().to(real);
     if (value) leaves.value = value->detach().to(real);

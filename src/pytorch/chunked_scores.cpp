@@ -5,12 +5,11 @@
 
 #include "attention/dims.hpp"
 #include "attention/visibility.hpp"
+#include "pytorch/chunk_gradients.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
 namespace {
-
-constexpr std::int64_t kScores = 1 << 24;  // held at a time
 
 at::Tensor rows_of(const at::Tensor& tensor, std::int64_t axis, std::int64_t begin, std::int64_t end) {
   return tensor.size(axis) == 1 ? tensor : tensor.slice(axis, begin, end);
@@ -21,8 +20,8 @@ at::Tensor not_masked(const at::Tensor& added) { return added.gt(lowest(added.sc
 
 }  // namespace
 
-ChunkedScores::ChunkedScores(const Description& description)
-    : description_(description), integers_(description.kept.front().options().dtype(at::kLong)) {
+ChunkedScores::ChunkedScores(const Description& description, at::Device device)
+    : description_(description), integers_(at::TensorOptions().dtype(at::kLong).device(device)) {
   const Dims dims(description.problem);
   const Visibility visibility(description.problem);
   const at::Tensor places = at::empty({3, dims.batch, 1, dims.n_q, 1}, at::kLong);
@@ -41,7 +40,7 @@ ChunkedScores::ChunkedScores(const Description& description)
 
 std::int64_t ChunkedScores::rows_at_a_time() const {
   const Dims dims(description_.problem);
-  return std::max<std::int64_t>(1, kScores / std::max<std::int64_t>(1, dims.batch * dims.heads * dims.n_k));
+  return std::max<std::int64_t>(1, kScoresOfChunk / std::max<std::int64_t>(1, dims.batch * dims.heads * dims.n_k));
 }
 
 at::Tensor ChunkedScores::distance(std::int64_t begin, std::int64_t end) const {

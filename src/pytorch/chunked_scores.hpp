@@ -16,7 +16,7 @@ struct Leaves {
 
 class ChunkedScores {
  public:
-  explicit ChunkedScores(const Description& description);
+  ChunkedScores(const Description& description, at::Device device);
 
   // Which keys the rows [begin, end) see: boolean, to be broadcast to [batch, heads, rows, n_k].
   at::Tensor visible(std::int64_t begin, std::int64_t end) const;

@@ -45,9 +45,9 @@ class Reader {
     if (values_ == Values::absent) return mask;
     if (const at::Tensor* lengths = out_.terms.find("key_lengths")) mask = mask.key_lengths(integers_of(*lengths));
     if (const at::Tensor* layout = out_.terms.find("layout"))
-      mask = mask.block_sparse(keep(*layout, "layout"), json_.at("block")[0], json_.at("block")[1]);
+      mask = mask.block_sparse(out_.kept(*layout, "layout"), json_.at("block")[0], json_.at("block")[1]);
     if (const at::Tensor* offsets = out_.terms.find("query_offsets")) mask = mask.documents(documents(*offsets));
-    if (const at::Tensor* dense = out_.terms.find("mask")) mask = mask.dense(keep(*dense, "mask"));
+    if (const at::Tensor* dense = out_.terms.find("mask")) mask = mask.dense(out_.kept(*dense, "mask"));
     return mask;
   }
 
@@ -82,7 +82,7 @@ class Reader {
       out_.per_row = true;
       if (values_ == Values::absent) return Scale::inverse_sqrt_d();
       if (out_.terms.scale().size() != 1) throw Error("scale per_row", "without rows", "one tensor");
-      return Scale::per_row(keep(out_.terms.scale()[0], "scale rows"));
+      return Scale::per_row(out_.kept(out_.terms.scale()[0], "scale rows"));
     }
     throw Error("scale", "'" + law + "'",
                 "inverse_sqrt_d, log_n, log_n_sqrt_d, sqrt_log_n, frozen, hybrid, trained_length, ssmax, yarn, llama4, "
@@ -134,7 +134,7 @@ class Reader {
     if (kind == "none" || values_ == Values::absent) return {};
     if (!values) throw Error("bias", "absent", "a tensor");
     if (kind == "alibi") return Bias::alibi(numbers_of(*values));
-    return kind == "dense" ? Bias::dense(keep(*values, "bias")) : Bias::relative(keep(*values, "bias table"));
+    return kind == "dense" ? Bias::dense(out_.kept(*values, "bias")) : Bias::relative(out_.kept(*values, "bias table"));
   }
 
   std::optional<PerHead> sink() {
@@ -203,11 +203,6 @@ class Reader {
     return out;
   }
 
-  View keep(const at::Tensor& tensor, const char* argument) {
-    out_.kept.push_back(with_contiguous_rows(tensor));
-    return view_of(out_.kept.back(), argument);
-  }
-
   const Json& json_;
   Description& out_;
   Values values_;
@@ -272,13 +267,9 @@ Description::Description(std::string_view text, const at::Tensor& query, const a
   problem.dropout = reader.dropout();
   problem.statistics = reader.statistics();
   if (values == Values::absent) return;
-  const auto keep = [&](const at::Tensor& tensor, const char* argument) {
-    kept.push_back(with_contiguous_rows(tensor));
-    return view_of(kept.back(), argument);
-  };
-  problem.query = keep(query, "query");
-  problem.key = keep(key, "key");
-  if (value) problem.value = keep(*value, "value");
+  problem.query = kept(query, "query");
+  problem.key = kept(key, "key");
+  if (value) problem.value = kept(*value, "value");
 } catch (const Json::exception& error) {
   throw Error("problem description", std::string(text), std::string("values of other types (") + error.what() + ")");
 }

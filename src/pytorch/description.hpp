@@ -25,6 +25,7 @@
 #include <vector>
 
 #include "isentropic/attention.hpp"
+#include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
 
@@ -60,7 +61,7 @@ struct Description {
   std::vector<int> scale_parameters;  // for each "scale" term: which parameter of the law it is
   bool per_row = false;               // a "scale" term holds the rows of lambda
   bool alibi = false;                 // the "bias" term holds slopes
-  std::vector<at::Tensor> kept;       // what the views of the problem look at
+  Kept kept;                          // what the views of the problem look at
   AttentionProblem problem;
 };
 

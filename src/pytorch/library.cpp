@@ -2,7 +2,6 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
-#include "attention/dims.hpp"
 #include "pytorch/attention.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"

@@ -44,11 +44,9 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
     const LossCall call(query, key, target, scale, bias, soft_cap, others);
     SoftmaxLossResult result;
     result.records = unpack_records(records);
-    std::vector<at::Tensor> kept;
+    Kept kept;
     const auto view = [&](const OptionalTensor& gradient) {
-      if (!gradient) return View();
-      kept.push_back(gradient->contiguous());
-      return view_of(kept.back(), "gradient");
+      return gradient ? kept(*gradient, "gradient") : View();
     };
     SoftmaxLossGradients found = isentropic::softmax_loss_backward(
         call.problem, result, {view(log_partition_gradient), view(entropy_gradient), view(score_gradient)});

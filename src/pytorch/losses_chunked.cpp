@@ -14,8 +14,6 @@
 namespace isentropic::pytorch {
 namespace {
 
-constexpr std::int64_t kScores = 1 << 24;  // held at a time
-
 struct Rows {
   at::Tensor log_partition, entropy, target_score;
 };
@@ -43,7 +41,7 @@ Rows rows_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& t
 template <class Work>
 void for_each_chunk(const at::Tensor& query, const at::Tensor& key, Work work) {
   const std::int64_t rows = query.size(0),
-                     step = std::max<std::int64_t>(1, kScores / std::max<std::int64_t>(1, key.size(0)));
+                     step = std::max<std::int64_t>(1, kScoresOfChunk / std::max<std::int64_t>(1, key.size(0)));
   for (std::int64_t begin = 0; begin < rows; begin += step) work(begin, std::min(begin + step, rows));
 }
 
@@ -64,10 +62,6 @@ void validate(const at::Tensor& query, const at::Tensor& key, const at::Tensor& 
 // Without rows or keys there is nothing to compute, and PyTorch's reductions refuse to.
 bool is_empty(const at::Tensor& query, const at::Tensor& key) { return query.numel() == 0 || key.numel() == 0; }
 
-std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor) {
-  return tensor ? std::optional(tensor->cpu()) : std::nullopt;
-}
-
 }  // namespace
 
 LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
@@ -75,11 +69,10 @@ LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key,
                                  std::optional<double> soft_cap, bool others) {
   const at::NoGradGuard no_gradient;
   with_python_errors([&] { validate(query, key, target, scale, bias, soft_cap, others); });
-  if (is_empty(query, key)) {
-    const auto [l, h, score, records] =
-        softmax_loss_forward(query.cpu(), key.cpu(), target.cpu(), scale.cpu(), on_cpu(bias), soft_cap, others);
-    return {l.to(query.device()), h.to(query.device()), score.to(query.device()), records.to(query.device())};
-  }
+  if (is_empty(query, key))
+    return moved_to(
+        softmax_loss_forward(query.cpu(), key.cpu(), target.cpu(), scale.cpu(), on_cpu(bias), soft_cap, others),
+        query.device());
   const at::ScalarType type = statistics_type(query);
   const at::Tensor q = leaf(query, type), k = leaf(key, type), l = leaf(scale, type);
   const at::Tensor b = bias ? leaf(*bias, type) : at::Tensor();

@@ -3,6 +3,10 @@
 
 #include <ATen/ATen.h>
 
+#include <optional>
+#include <tuple>
+#include <vector>
+
 #include "isentropic/tensor.hpp"
 
 namespace isentropic::pytorch {
@@ -15,6 +19,28 @@ View view_of(const at::Tensor& tensor, const char* argument);
 
 // The same tensor with its last axis contiguous.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
+
+// Views of tensors that live as long as this does.
+class Kept {
+ public:
+  View operator()(const at::Tensor& tensor, const char* argument) {
+    tensors_.push_back(with_contiguous_rows(tensor));
+    return view_of(tensors_.back(), argument);
+  }
+
+ private:
+  std::vector<at::Tensor> tensors_;
+};
+
+inline std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor) {
+  return tensor ? std::optional(tensor->cpu()) : std::nullopt;
+}
+
+// Every tensor of a tuple on a device.
+template <class Tuple>
+Tuple moved_to(const Tuple& tensors, at::Device device) {
+  return std::apply([&](const auto&... tensor) { return Tuple(tensor.to(device)...); }, tensors);
+}
 
 at::ScalarType scalar_type(DType type);
 

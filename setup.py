@@ -34,6 +34,7 @@ class CMakeBuild(build_ext):
             "ISENTROPIC_PYTHON": sys.executable,
             "ISENTROPIC_BUILD_CLI": "OFF",
             "ISENTROPIC_BUILD_TESTS": "OFF",
+            "ISENTROPIC_INFORMATION": "OFF",
             "ISENTROPIC_OPENMP": "OFF",
         }
         definitions = [f"-D{name}={value}" for name, value in options.items()]

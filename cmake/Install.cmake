@@ -3,6 +3,9 @@ include(CMakePackageConfigHelpers)
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isentropic)
 
 install(TARGETS isentropic EXPORT isentropic)
+if(ISENTROPIC_INFORMATION)
+  install(TARGETS isentropic_information EXPORT isentropic)
+endif()
 install(EXPORT isentropic NAMESPACE isentropic:: FILE isentropic-targets.cmake DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.hpp PATTERN pytorch EXCLUDE)

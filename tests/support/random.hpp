@@ -1,42 +1,10 @@
-// Reproducible random numbers for tests: the same on every platform, unlike the standard distributions.
+// The library's reproducible random numbers, under the name the tests use.
 #pragma once
 
-#include <cmath>
-#include <cstdint>
-#include <numbers>
-#include <random>
-#include <vector>
+#include "random/random.hpp"
 
 namespace support {
 
-class Random {
- public:
-  explicit Random(std::uint64_t seed) : engine_(seed) {}
-
-  double uniform() { return static_cast<double>(engine_() >> 11) * 0x1p-53; }  // [0, 1)
-  double uniform(double low, double high) { return low + (high - low) * uniform(); }
-  std::int64_t integer(std::int64_t low, std::int64_t high) {  // [low, high]
-    return low + static_cast<std::int64_t>(uniform() * static_cast<double>(high - low + 1));
-  }
-  double normal() {
-    const double radius = std::sqrt(-2 * std::log(1 - uniform()));
-    return radius * std::cos(2 * std::numbers::pi * uniform());
-  }
-  std::vector<double> normals(std::size_t count, double scale = 1) {
-    std::vector<double> out(count);
-    for (double& x : out) x = scale * normal();
-    return out;
-  }
-  // Fisher-Yates.
-  template <class T>
-  void shuffle(std::vector<T>* items) {
-    for (std::size_t x = items->size(); x > 1; --x) {
-      std::swap((*items)[x - 1], (*items)[integer(0, static_cast<std::int64_t>(x) - 1)]);
-    }
-  }
-
- private:
-  std::mt19937_64 engine_;
-};
+using isentropic::Random;
 
 }  // namespace support

@@ -1,6 +1,5 @@
 // isentropic lengths: entropy against context length for every scale law.
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <cstdio>
 #include <limits>
@@ -8,6 +7,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/progress_line.hpp"
 #include "lengths/experiment.hpp"
 #include "lengths/present.hpp"
 #include "report/output_file.hpp"
@@ -47,24 +47,6 @@ lengths::Options options_of(const Arguments& arguments) {
   return out;
 }
 
-// One line that is overwritten as the work proceeds; only for people.
-class ProgressLine {
- public:
-  void show(double share) {
-    if (!terminal_) return;
-    fmt::print(stderr, "\rlengths: {:3.0f}%", 100 * share);
-    std::fflush(stderr);
-    shown_ = true;
-  }
-  ~ProgressLine() {
-    if (shown_) std::fputs("\r              \r", stderr);
-  }
-
- private:
-  bool terminal_ = ::isatty(STDERR_FILENO) == 1;
-  bool shown_ = false;
-};
-
 void run(const Arguments& arguments) {
   const lengths::Options options = options_of(arguments);
   const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
@@ -75,7 +57,7 @@ void run(const Arguments& arguments) {
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
              (lengths::memory_needed(options) >> 20) + 1, lengths::experiment_lengths(options.effort).back());
   const lengths::Results results = [&] {
-    ProgressLine line;
+    ProgressLine line("lengths");
     return lengths::run_experiment(options, [&](double share) { line.show(share); });
   }();
 

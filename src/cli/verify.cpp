@@ -1,0 +1,79 @@
+// isentropic verify: every claim of the sources, checked.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/progress_line.hpp"
+#include "ledger/present.hpp"
+#include "report/output_file.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+
+struct Arguments {
+  std::vector<std::string> prefixes;
+  std::string seed = "1", json_path, html_path;
+  bool thorough = false, details = false;
+};
+
+std::vector<ledger::Claim> claims_of(const Arguments& arguments) {
+  try {
+    return ledger::claims_with(arguments.prefixes);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+}
+
+void run(const Arguments& arguments) {
+  ledger::Options options;
+  options.seed =
+      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  if (arguments.thorough) options.effort = ledger::Effort::thorough;
+  const std::vector<ledger::Claim> claims = claims_of(arguments);
+  const bool prints_json = arguments.json_path == kStandardOutput;
+  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
+
+  ProgressLine progress("verify");
+  std::size_t known = 0;
+  const auto outcomes = ledger::run_claims(claims, options, [&](const ledger::Outcome& outcome) {
+    progress.clear();
+    if (!prints_json) fmt::print("{}\n", ledger::line(outcome));
+    if (!prints_json && arguments.details) fmt::print("{}", ledger::details(outcome));
+    std::fflush(stdout);
+    progress.show(static_cast<double>(++known) / static_cast<double>(claims.size()));
+  });
+  progress.clear();
+
+  const ledger::Tally counts = ledger::tally(outcomes);
+  if (prints_json)
+    fmt::print("{}\n", ledger::json(outcomes, options).dump(2));
+  else
+    fmt::print("{} passed, {} failed, {} pending, {} with nothing to compute\n", counts.passed, counts.failed,
+               counts.pending, counts.listed);
+  if (!arguments.json_path.empty() && !prints_json)
+    report::write_file("--json", arguments.json_path, ledger::json(outcomes, options).dump(2) + "\n");
+  if (counts.failed > 0)
+    throw Error(fmt::format("verify: {} of {} checks failed", counts.failed, counts.passed + counts.failed));
+}
+
+}  // namespace
+
+void add_verify(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("verify", "Check the claims of the theory, each by an experiment");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("ID-PREFIX", arguments->prefixes, "only claims whose ids start so: 001, 003-s, 000-10.4.6 (all)");
+  command->add_option("--json", arguments->json_path, "write what was measured (-: standard output)")
+      ->type_name("FILE");
+  command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
+  command->add_flag("--thorough", arguments->thorough, "the larger experiments");
+  command->add_flag("--details", arguments->details, "print every comparison, not only the most telling one");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

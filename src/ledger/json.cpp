@@ -1,0 +1,86 @@
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "ledger/present.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+using nlohmann::ordered_json;
+
+const char* name(Relation relation) {
+  switch (relation) {
+    case Relation::near:
+      return "near";
+    case Relation::at_most:
+      return "at most";
+    case Relation::at_least:
+      return "at least";
+    case Relation::shown:
+      break;
+  }
+  return "shown";
+}
+
+// JSON has no infinities.
+ordered_json number(double x) {
+  if (std::isfinite(x)) return x;
+  return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
+}
+
+ordered_json json(const Comparison& x) {
+  if (x.relation == Relation::shown) return {{"value", number(x.measured)}};
+  return {{"value", number(x.measured)},
+          {"relation", name(x.relation)},
+          {"expected", number(x.expected)},
+          {"tolerance", number(x.tolerance)},
+          {"passed", x.passed()}};
+}
+
+// What the sound reading found, and beside it what the printed reading found under the same name.
+ordered_json measured(const Outcome& outcome) {
+  ordered_json out = ordered_json::object();
+  for (const Comparison& x : outcome.sound) out[x.name] = json(x);
+  for (const Comparison& x : outcome.printed) out[x.name]["printed"] = json(x);
+  return out;
+}
+
+ordered_json tolerance(const Outcome& outcome) {
+  for (const Comparison& x : outcome.sound)
+    if (x.relation != Relation::shown) return number(x.tolerance);
+  return nullptr;
+}
+
+ordered_json json(const Outcome& outcome) {
+  ordered_json out;
+  out["id"] = outcome.claim.id;
+  out["statement"] = outcome.claim.statement;
+  out["verdict"] = name(outcome.claim.verdict);
+  out["use"] = outcome.claim.use;
+  out["standing"] = standing_of(outcome);
+  out["passed"] = outcome.has_check() ? ordered_json(outcome.passed()) : ordered_json(nullptr);
+  const auto fails = outcome.printed_form_fails();
+  out["printed_form_fails"] = fails ? ordered_json(*fails) : ordered_json(nullptr);
+  out["measured"] = measured(outcome);
+  out["tolerance"] = tolerance(outcome);
+  if (!outcome.error.empty()) out["error"] = outcome.error;
+  return out;
+}
+
+}  // namespace
+
+ordered_json json(const std::vector<Outcome>& outcomes, const Options& options) {
+  ordered_json out;
+  out["claims"] = ordered_json::array();
+  for (const Outcome& x : outcomes) out["claims"].push_back(json(x));
+  const Tally counts = tally(outcomes);
+  out["passed"] = counts.passed;
+  out["failed"] = counts.failed;
+  out["pending"] = counts.pending;
+  out["listed"] = counts.listed;
+  out["seed"] = options.seed;
+  out["effort"] = options.effort == Effort::quick ? "quick" : "thorough";
+  return out;
+}
+
+}  // namespace isentropic::ledger

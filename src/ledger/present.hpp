@@ -1,0 +1,30 @@
+// Outcomes for people (a line each, a page) and for programs (JSON).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "ledger/run.hpp"
+
+namespace isentropic::ledger {
+
+struct Tally {
+  int passed = 0, failed = 0, pending = 0, listed = 0;  // listed: nothing to compute
+};
+
+Tally tally(const std::vector<Outcome>& outcomes);
+
+// "passed", "FAILED", "pending", "listed".
+const char* standing_of(const Outcome& outcome);
+
+// One line: mark, id, verdict, the first judged comparison and, where there is one, the printed form's.
+std::string line(const Outcome& outcome);
+// Every comparison of an outcome, a line each, indented.
+std::string details(const Outcome& outcome);
+
+// {"claims": [{"id", "statement", "verdict", "use", "passed", "printed_form_fails", "measured", "tolerance"}],
+//  "passed", "failed", "pending", "listed", "seed", "effort"}
+nlohmann::ordered_json json(const std::vector<Outcome>& outcomes, const Options& options);
+
+}  // namespace isentropic::ledger

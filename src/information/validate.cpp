@@ -26,4 +26,29 @@ void require_distribution(const std::string& name, std::span<const double> p) {
   }
 }
 
+void require_samples(const std::string& name, const Table& samples) {
+  if (samples.rows == 0) throw Error(name, "without rows", "at least one observation");
+  if (samples.columns == 0) throw Error(name, "without columns", "at least one variable");
+  if (samples.values.size() != samples.rows * samples.columns)
+    throw Error(name, std::to_string(samples.values.size()) + " values",
+                std::to_string(samples.rows) + " x " + std::to_string(samples.columns));
+  for (std::size_t i = 0; i < samples.values.size(); ++i) {
+    if (std::isfinite(samples.values[i])) continue;
+    std::ostringstream met;
+    met << samples.values[i];
+    throw Error(name + "(" + std::to_string(i / samples.columns) + ", " + std::to_string(i % samples.columns) + ")",
+                met.str(), "a finite number");
+  }
+}
+
+void require_rows(const std::string& name, const Table& samples, std::size_t rows) {
+  if (samples.rows != rows)
+    throw Error(name, std::to_string(samples.rows) + " rows long", std::to_string(rows) + " rows, as x");
+}
+
+void require_neighbours(int k, std::size_t points) {
+  if (k < 1 || static_cast<std::size_t>(k) >= points)
+    throw Error("k", std::to_string(k), "at least 1 and less than the " + std::to_string(points) + " samples");
+}
+
 }  // namespace isentropic

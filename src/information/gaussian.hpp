@@ -1,0 +1,21 @@
+// Covariances and their determinants.
+#pragma once
+
+#include "isentropic/information/table.hpp"
+
+namespace isentropic {
+
+// Divisor N - 1; needs two rows.
+Table covariance_of(const Table& samples);
+
+// log det of a symmetric non-negative matrix; -inf when it is singular to working precision, NaN when it has a negative
+// direction. Judged on the correlation matrix, so units do not matter.
+double log_determinant(const Table& covariance);
+
+// The square part that belongs to columns [first, first + count).
+Table block(const Table& covariance, std::size_t first, std::size_t count);
+
+// I(x; y | z) for a covariance whose columns are those of x, then y, then z.
+double gaussian_information(const Table& covariance, std::size_t x, std::size_t y, std::size_t z);
+
+}  // namespace isentropic

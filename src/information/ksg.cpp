@@ -1,0 +1,146 @@
+// Estimators by nearest neighbours: Kozachenko-Leonenko, KSG, Frenzel-Pompe, Ross.
+#include <boost/math/special_functions/digamma.hpp>
+#include <cmath>
+#include <numeric>
+
+#include "information/neighbourhoods.hpp"
+#include "information/point_tree.hpp"
+#include "information/symbols.hpp"
+#include "information/validate.hpp"
+#include "isentropic/error.hpp"
+#include "isentropic/information/entropy.hpp"
+#include "isentropic/information/mutual_information.hpp"
+
+namespace isentropic {
+namespace {
+
+double reciprocal(std::size_t n) { return 1 / static_cast<double>(n); }
+
+void require_points(const std::string& name, const Table& samples, std::size_t rows) {
+  require_samples(name, samples);
+  require_rows(name, samples, rows);
+}
+
+// Of each row, how many rows share its symbol and how far the k-th of them is; symbols met once have no distance.
+struct OwnNeighbours {
+  std::vector<double> distance;
+  std::vector<std::size_t> k, members;
+};
+
+OwnNeighbours own_neighbours(const Table& points, const Symbols& symbols, int k, Executor& executor) {
+  std::vector<std::vector<std::size_t>> rows_of(symbols.distinct);
+  for (std::size_t r = 0; r < points.rows; ++r) rows_of[static_cast<std::size_t>(symbols.of_row[r])].push_back(r);
+  OwnNeighbours out{std::vector<double>(points.rows, 0.0), std::vector<std::size_t>(points.rows, 0),
+                    std::vector<std::size_t>(points.rows, 0)};
+  for (const auto& rows : rows_of) {
+    Table part(rows.size(), points.columns);
+    for (std::size_t i = 0; i < rows.size(); ++i)
+      std::copy(points.row(rows[i]).begin(), points.row(rows[i]).end(), part.row(i).begin());
+    const std::size_t neighbours = std::min(static_cast<std::size_t>(k), rows.size() - 1);
+    std::vector<double> distance(rows.size(), 0.0);
+    if (neighbours > 0) distance = neighbour_distances(part, static_cast<int>(neighbours), executor);
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      out.distance[rows[i]] = distance[i];
+      out.k[rows[i]] = neighbours;
+      out.members[rows[i]] = rows.size();
+    }
+  }
+  return out;
+}
+
+// The rows whose symbol was met at least twice.
+std::vector<std::size_t> rows_with_company(const Symbols& symbols) {
+  const std::vector<std::int64_t> counts = symbols.counts();
+  std::vector<std::size_t> out;
+  for (std::size_t r = 0; r < symbols.of_row.size(); ++r)
+    if (counts[static_cast<std::size_t>(symbols.of_row[r])] > 1) out.push_back(r);
+  return out;
+}
+
+}  // namespace
+
+double kozachenko_leonenko_entropy(const Table& samples, int k, Executor& executor) {
+  require_samples("samples", samples);
+  require_neighbours(k, samples.rows);
+  double sum = 0;
+  for (double distance : neighbour_distances(samples, k, executor)) sum += std::log(2 * distance);
+  const double rows = static_cast<double>(samples.rows);
+  return boost::math::digamma(rows) - boost::math::digamma(static_cast<double>(k)) +
+         static_cast<double>(samples.columns) * sum / rows;
+}
+
+double ksg_mutual_information(const Table& x, const Table& y, const KsgOptions& options, Executor& executor) {
+  require_samples("x", x);
+  require_points("y", y, x.rows);
+  require_neighbours(options.k, x.rows);
+  const Table joint = beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling));
+  const DigammaTable digamma(x.rows);
+  const auto k = static_cast<std::size_t>(options.k);
+  const NeighbourhoodQuestion question{joint, {x.columns, y.columns}, {{0}, {1}}, options.k, options.algorithm};
+  if (options.algorithm == KsgAlgorithm::one)
+    return digamma(k) + digamma(x.rows) -
+           mean_over_neighbourhoods(
+               question, [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1); }, executor);
+  return digamma(k) - reciprocal(k) + digamma(x.rows) -
+         mean_over_neighbourhoods(
+             question, [&](const std::size_t* n) { return digamma(n[0]) + digamma(n[1]); }, executor);
+}
+
+double ksg_conditional_mutual_information(const Table& x, const Table& y, const Table& z, const KsgOptions& options,
+                                          Executor& executor) {
+  require_samples("x", x);
+  require_points("y", y, x.rows);
+  require_points("z", z, x.rows);
+  require_neighbours(options.k, x.rows);
+  const Table joint =
+      beside(beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling)), scaled("z", z, options.scaling));
+  const DigammaTable digamma(x.rows);
+  const auto k = static_cast<std::size_t>(options.k);
+  const NeighbourhoodQuestion question{
+      joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}}, options.k, options.algorithm};
+  if (options.algorithm == KsgAlgorithm::one)
+    return digamma(k) -
+           mean_over_neighbourhoods(
+               question,
+               [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1) - digamma(n[2] + 1); },
+               executor);
+  return digamma(k) - 2 * reciprocal(k) -
+         mean_over_neighbourhoods(
+             question,
+             [&](const std::size_t* n) {
+               return digamma(n[0]) - reciprocal(n[0]) + digamma(n[1]) - reciprocal(n[1]) - digamma(n[2]);
+             },
+             executor);
+}
+
+double mixed_mutual_information(const Table& x, const Table& y, int k, Scaling scaling, Executor& executor) {
+  require_samples("x", x);
+  require_points("y", y, x.rows);
+  require_neighbours(k, x.rows);
+  const Table all = scaled("y", y, scaling);
+  const std::vector<std::size_t> kept = rows_with_company(symbols_of(x));
+  if (kept.empty()) throw Error("x", "different in every row", "symbols of which some occur more than once");
+  Table symbols_kept(kept.size(), x.columns), points(kept.size(), y.columns);
+  for (std::size_t i = 0; i < kept.size(); ++i) {
+    std::copy(x.row(kept[i]).begin(), x.row(kept[i]).end(), symbols_kept.row(i).begin());
+    std::copy(all.row(kept[i]).begin(), all.row(kept[i]).end(), points.row(i).begin());
+  }
+  const OwnNeighbours own = own_neighbours(points, symbols_of(symbols_kept), k, executor);
+  const PointTree tree(points);
+  const DigammaTable digamma(points.rows);
+  std::vector<double> terms(points.rows);
+  executor.parallel_for(static_cast<std::int64_t>(points.rows), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> radii(points.columns);
+    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+      const std::size_t row = tree.row_at(position);
+      std::fill(radii.begin(), radii.end(), own.distance[row]);
+      // Itself included; where the k-th neighbour is at distance 0, all that are there too.
+      const Closeness closeness = own.distance[row] > 0 ? Closeness::nearer : Closeness::nearer_or_equal;
+      const std::size_t around = tree.count(tree.point_at(position), radii.data(), closeness);
+      terms[position] = digamma(own.k[row]) - digamma(own.members[row]) - digamma(around);
+    }
+  });
+  return digamma(points.rows) + std::accumulate(terms.begin(), terms.end(), 0.0) / static_cast<double>(points.rows);
+}
+
+}  // namespace isentropic

@@ -1,0 +1,153 @@
+#include "information/neighbourhoods.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/digamma.hpp>
+#include <cmath>
+#include <memory>
+#include <numeric>
+
+#include "information/point_tree.hpp"
+#include "isentropic/error.hpp"
+
+namespace isentropic {
+namespace {
+
+// Points of some of the columns, to be counted.
+class Marginal {
+ public:
+  Marginal(const Table& samples, std::vector<std::size_t> columns) : columns_(std::move(columns)) {
+    Table part(samples.rows, columns_.size());
+    for (std::size_t r = 0; r < samples.rows; ++r)
+      for (std::size_t c = 0; c < columns_.size(); ++c) part(r, c) = samples(r, columns_[c]);
+    if (columns_.size() == 1) {
+      sorted_ = std::make_unique<SortedColumn>(std::move(part.values));
+    } else {
+      tree_ = std::make_unique<PointTree>(part);
+    }
+  }
+
+  std::size_t size() const { return columns_.size(); }
+
+  // Other points about `point`, given in all columns; `scratch` holds 2 * size() numbers.
+  std::size_t others(const double* point, const double* radii, Closeness closeness, double* scratch) const {
+    if (sorted_) {
+      const double radius = radii[columns_[0]];
+      return without_self(sorted_->count(point[columns_[0]], radius, closeness), radius, closeness);
+    }
+    double* const here = scratch;
+    double* const within = scratch + columns_.size();
+    double least = std::numeric_limits<double>::infinity();
+    for (std::size_t c = 0; c < columns_.size(); ++c) {
+      here[c] = point[columns_[c]];
+      within[c] = radii[columns_[c]];
+      least = std::min(least, within[c]);
+    }
+    return without_self(tree_->count(here, within, closeness), least, closeness);
+  }
+
+ private:
+  // The point counts itself, unless nothing can be nearer than 0.
+  static std::size_t without_self(std::size_t count, double radius, Closeness closeness) {
+    return closeness == Closeness::nearer_or_equal || radius > 0 ? count - 1 : 0;
+  }
+
+  std::vector<std::size_t> columns_;
+  std::unique_ptr<SortedColumn> sorted_;
+  std::unique_ptr<PointTree> tree_;
+};
+
+std::vector<Marginal> marginals_of(const NeighbourhoodQuestion& question) {
+  std::vector<std::size_t> first = {0};
+  for (std::size_t count : question.columns_of) first.push_back(first.back() + count);
+  std::vector<Marginal> out;
+  for (const auto& variables : question.marginals) {
+    std::vector<std::size_t> columns;
+    for (std::size_t v : variables)
+      for (std::size_t c = first[v]; c < first[v + 1]; ++c) columns.push_back(c);
+    out.emplace_back(question.samples, std::move(columns));
+  }
+  return out;
+}
+
+// Half the sides of the box, one for each column.
+void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, std::size_t position,
+                const std::vector<Neighbour>& neighbours, std::vector<double>* radii) {
+  if (question.algorithm == KsgAlgorithm::one) {
+    std::fill(radii->begin(), radii->end(), neighbours.back().distance);
+    return;
+  }
+  std::size_t first = 0;
+  for (std::size_t columns : question.columns_of) {
+    double largest = 0;
+    for (const Neighbour& neighbour : neighbours)
+      for (std::size_t c = first; c < first + columns; ++c)
+        largest = std::max(largest, std::abs(tree.point_at(neighbour.position)[c] - tree.point_at(position)[c]));
+    std::fill_n(radii->begin() + static_cast<std::ptrdiff_t>(first), columns, largest);
+    first += columns;
+  }
+}
+
+}  // namespace
+
+Table scaled(const std::string& name, const Table& samples, Scaling scaling) {
+  Table out = samples;
+  if (scaling == Scaling::none) return out;
+  const double rows = static_cast<double>(samples.rows);
+  for (std::size_t c = 0; c < samples.columns; ++c) {
+    double mean = 0, squares = 0;
+    for (std::size_t r = 0; r < samples.rows; ++r) mean += samples(r, c) / rows;
+    for (std::size_t r = 0; r < samples.rows; ++r) squares += (samples(r, c) - mean) * (samples(r, c) - mean);
+    // Rounding of the mean alone leaves about this much of a constant.
+    const double deviation = std::sqrt(squares / rows);
+    if (deviation <= 4 * std::numeric_limits<double>::epsilon() * std::abs(mean))
+      throw Error("column " + std::to_string(c) + " of " + name, "constant", "values that vary");
+    for (std::size_t r = 0; r < samples.rows; ++r) out(r, c) = (samples(r, c) - mean) / deviation;
+  }
+  return out;
+}
+
+DigammaTable::DigammaTable(std::size_t largest) : values_(largest + 1) {
+  constexpr std::size_t kAnchor = 1024;  // from time to time afresh, so that rounding does not add up
+  for (std::size_t n = 1; n <= largest; ++n)
+    values_[n] = n % kAnchor == 1 ? boost::math::digamma(static_cast<double>(n))
+                                  : values_[n - 1] + 1 / static_cast<double>(n - 1);
+}
+
+double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const NeighbourhoodTerm& term,
+                                Executor& executor) {
+  const PointTree tree(question.samples);
+  const std::vector<Marginal> marginals = marginals_of(question);
+  std::size_t scratch_size = 0;
+  for (const Marginal& marginal : marginals) scratch_size = std::max(scratch_size, 2 * marginal.size());
+  const Closeness closeness = question.algorithm == KsgAlgorithm::one ? Closeness::nearer : Closeness::nearer_or_equal;
+  std::vector<double> terms(tree.size());
+  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Neighbour> neighbours(static_cast<std::size_t>(question.k));
+    std::vector<double> radii(question.samples.columns), scratch(scratch_size);
+    std::vector<std::size_t> counts(marginals.size());
+    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+      tree.nearest(position, question.k, neighbours.data());
+      find_radii(question, tree, position, neighbours, &radii);
+      for (std::size_t m = 0; m < marginals.size(); ++m)
+        counts[m] = marginals[m].others(tree.point_at(position), radii.data(), closeness, scratch.data());
+      terms[position] = term(counts.data());
+    }
+  });
+  // In one order, whatever the threads did.
+  return std::accumulate(terms.begin(), terms.end(), 0.0) / static_cast<double>(terms.size());
+}
+
+std::vector<double> neighbour_distances(const Table& samples, int k, Executor& executor) {
+  const PointTree tree(samples);
+  std::vector<double> out(tree.size());
+  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<Neighbour> neighbours(static_cast<std::size_t>(k));
+    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+      tree.nearest(position, k, neighbours.data());
+      out[tree.row_at(position)] = neighbours.back().distance;
+    }
+  });
+  return out;
+}
+
+}  // namespace isentropic

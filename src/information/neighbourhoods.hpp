@@ -1,0 +1,46 @@
+// Around every point the k nearest in the space of all variables; how many points are as near in some of them alone.
+// The common part of every KSG estimator.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <vector>
+
+#include "isentropic/executor.hpp"
+#include "isentropic/information/mutual_information.hpp"
+#include "isentropic/information/table.hpp"
+
+namespace isentropic {
+
+// Columns to mean 0 and variance 1, or as they are. Error for a constant column.
+Table scaled(const std::string& name, const Table& samples, Scaling scaling);
+
+// digamma(0) ... digamma(largest), index 0 unused.
+class DigammaTable {
+ public:
+  explicit DigammaTable(std::size_t largest);
+  double operator()(std::size_t n) const { return values_[n]; }
+
+ private:
+  std::vector<double> values_;
+};
+
+struct NeighbourhoodQuestion {
+  const Table& samples;
+  std::vector<std::size_t> columns_of;              // variables in order: columns of each, side by side in `samples`
+  std::vector<std::vector<std::size_t>> marginals;  // each a list of variables
+  int k;
+  // one: strictly nearer than the k-th neighbour; two: within the smallest box around the k neighbours, whose side is
+  // the same for the columns of a variable.
+  KsgAlgorithm algorithm;
+};
+
+// The mean over all points of term(counts), counts[m] the number of other points in marginal m.
+using NeighbourhoodTerm = std::function<double(const std::size_t* counts)>;
+double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const NeighbourhoodTerm& term,
+                                Executor& executor);
+
+// The distance of every row to its k-th neighbour.
+std::vector<double> neighbour_distances(const Table& samples, int k, Executor& executor);
+
+}  // namespace isentropic

@@ -1,0 +1,20 @@
+// Samples kept beside the project, for tests that compare with other programs; absent, such tests are skipped.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+
+namespace information_test {
+
+// $ISENTROPIC_SHARED/data, or shared/data beside the sources.
+inline std::filesystem::path shared_data() {
+  const char* const shared = std::getenv("ISENTROPIC_SHARED");
+  return (shared != nullptr ? std::filesystem::path(shared)
+                            : std::filesystem::path(ISENTROPIC_SOURCES) / ".." / "shared") /
+         "data";
+}
+
+}  // namespace information_test
+
+#define SKIP_WITHOUT(path) \
+  if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << (path) << "; set ISENTROPIC_SHARED"

@@ -1,0 +1,23 @@
+#include "isentropic/theory/top_k.hpp"
+
+#include <algorithm>
+#include <string>
+#include <vector>
+
+#include "information/validate.hpp"
+#include "isentropic/error.hpp"
+
+namespace isentropic {
+
+double top_k_missing_mass(std::span<const double> p, std::int64_t k) {
+  require_distribution("p", p);
+  if (k < 1) throw Error("k", std::to_string(k), "1 or more");
+  std::vector<double> rising(p.begin(), p.end());
+  std::sort(rising.begin(), rising.end());
+  const auto left_out = static_cast<std::ptrdiff_t>(p.size()) - static_cast<std::ptrdiff_t>(k);
+  double mass = 0;
+  for (std::ptrdiff_t i = 0; i < left_out; ++i) mass += rising[static_cast<std::size_t>(i)];
+  return mass;
+}
+
+}  // namespace isentropic

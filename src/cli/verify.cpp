@@ -38,6 +38,7 @@ void run(const Arguments& arguments) {
   const std::vector<ledger::Claim> claims = claims_of(arguments);
   const bool prints_json = arguments.json_path == kStandardOutput;
   if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
+  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
 
   ProgressLine progress("verify");
   std::size_t known = 0;
@@ -58,6 +59,10 @@ void run(const Arguments& arguments) {
                counts.pending, counts.listed);
   if (!arguments.json_path.empty() && !prints_json)
     report::write_file("--json", arguments.json_path, ledger::json(outcomes, options).dump(2) + "\n");
+  if (!arguments.html_path.empty()) {
+    report::write_file("--html", arguments.html_path, ledger::page(outcomes, options));
+    fmt::print(stderr, "verify: wrote {}\n", arguments.html_path);
+  }
   if (counts.failed > 0)
     throw Error(fmt::format("verify: {} of {} checks failed", counts.failed, counts.passed + counts.failed));
 }
@@ -70,6 +75,7 @@ void add_verify(CLI::App& program) {
   command->add_option("ID-PREFIX", arguments->prefixes, "only claims whose ids start so: 001, 003-s, 000-10.4.6 (all)");
   command->add_option("--json", arguments->json_path, "write what was measured (-: standard output)")
       ->type_name("FILE");
+  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   command->add_flag("--thorough", arguments->thorough, "the larger experiments");
   command->add_flag("--details", arguments->details, "print every comparison, not only the most telling one");

@@ -27,4 +27,7 @@ std::string details(const Outcome& outcome);
 //  "passed", "failed", "pending", "listed", "seed", "effort"}
 nlohmann::ordered_json json(const std::vector<Outcome>& outcomes, const Options& options);
 
+// One HTML file.
+std::string page(const std::vector<Outcome>& outcomes, const Options& options);
+
 }  // namespace isentropic::ledger

@@ -16,15 +16,15 @@ enum class CurveStyle : std::uint8_t {
 };
 
 struct PlotCurve {
-  std::string label;
-  std::vector<double> x, y;  // points that are not finite are left out
+  std::string label = {};
+  std::vector<double> x = {}, y = {};  // points that are not finite are left out
   CurveStyle style = CurveStyle::measured;
 };
 
 struct Plot {
-  std::string title, x_label, y_label;
+  std::string title = {}, x_label = {}, y_label = {};
   PlotScale x_scale = PlotScale::linear, y_scale = PlotScale::linear;
-  std::vector<PlotCurve> curves;
+  std::vector<PlotCurve> curves = {};
 };
 
 }  // namespace isentropic::report

@@ -1,0 +1,106 @@
+#include "report/page.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "report/chart.hpp"
+#include "report/embedded.hpp"
+
+namespace isentropic::report {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json number(double x) { return std::isfinite(x) ? ordered_json(x) : ordered_json(nullptr); }
+
+ordered_json numbers(const std::vector<double>& values) {
+  ordered_json out = ordered_json::array();
+  for (double x : values) out.push_back(number(x));
+  return out;
+}
+
+const char* name(PlotScale scale) { return scale == PlotScale::log ? "log" : "linear"; }
+
+const char* name(CurveStyle style) {
+  switch (style) {
+    case CurveStyle::measured:
+      return "measured";
+    case CurveStyle::formula:
+      return "formula";
+    case CurveStyle::bound:
+      break;
+  }
+  return "bound";
+}
+
+const char* name(Tone tone) { return tone == Tone::good ? "good" : tone == Tone::bad ? "bad" : "quiet"; }
+
+ordered_json json(const Prose& x) { return {{"kind", "prose"}, {"heading", x.heading}, {"paragraphs", x.paragraphs}}; }
+
+ordered_json json(const DataTable& x) {
+  return {{"kind", "table"}, {"title", x.title}, {"columns", x.columns}, {"rows", x.rows}};
+}
+
+ordered_json json(const Plot& x) {
+  ordered_json curves = ordered_json::array();
+  for (const PlotCurve& curve : x.curves)
+    curves.push_back(
+        {{"label", curve.label}, {"style", name(curve.style)}, {"x", numbers(curve.x)}, {"y", numbers(curve.y)}});
+  return {{"kind", "plot"},       {"title", x.title},           {"x_label", x.x_label},
+          {"y_label", x.y_label}, {"x_scale", name(x.x_scale)}, {"y_scale", name(x.y_scale)},
+          {"curves", curves}};
+}
+
+ordered_json json(const HeatMap& x) {
+  ordered_json rows = ordered_json::array();
+  for (const auto& row : x.rows) rows.push_back(numbers(row));
+  return {{"kind", "heat_map"}, {"title", x.title}, {"x_label", x.x_label}, {"y_label", x.y_label},
+          {"rows", rows},       {"low", x.low},     {"high", x.high}};
+}
+
+ordered_json json(const Card& x) {
+  ordered_json facts = ordered_json::array(), plots = ordered_json::array();
+  for (const auto& [label, text] : x.facts) facts.push_back({label, text});
+  for (const Plot& plot : x.plots) plots.push_back(json(plot));
+  return {{"title", x.title}, {"mark", x.mark},     {"tone", name(x.tone)}, {"text", x.text},
+          {"facts", facts},   {"facets", x.facets}, {"plots", plots},       {"numbers", json(x.numbers)}};
+}
+
+ordered_json json(const CardList& x) {
+  ordered_json cards = ordered_json::array();
+  for (const Card& card : x.cards) cards.push_back(json(card));
+  return {{"kind", "cards"}, {"facets", x.facets}, {"cards", cards}};
+}
+
+// JSON that no browser takes for markup: "<" cannot occur, so neither can "</script>" nor "<!--".
+std::string inert(const ordered_json& data) {
+  std::string out;
+  for (char c : data.dump(-1, ' ', false, ordered_json::error_handler_t::replace))
+    c == '<' ? out += "\\u003c" : out += c;
+  return out;
+}
+
+}  // namespace
+
+std::string html(const Page& page) {
+  ordered_json parts = ordered_json::array();
+  for (const Part& part : page.parts) parts.push_back(std::visit([](const auto& x) { return json(x); }, part));
+  const auto element = [](std::string_view open, std::string_view body, std::string_view close) {
+    return std::string(open).append(body).append(close).append("\n");
+  };
+  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
+  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
+  out += "<meta name=\"color-scheme\" content=\"light dark\">\n";
+  out += element("<title>", escape(page.title), "</title>");
+  out += element("<style>\n", page_style(), "</style>");
+  out += "</head>\n<body>\n<header>\n";
+  out += element("<h1>", escape(page.title), "</h1>");
+  out += element("<p class=\"subtitle\">", escape(page.subtitle), "</p>");
+  out += "</header>\n<main></main>\n<noscript>This page draws itself with JavaScript.</noscript>\n";
+  out += element("<script type=\"application/json\" id=\"parts\">", inert(parts), "</script>");
+  out += element("<script>\n", d3_script(), "</script>");
+  out += element("<script>\n", page_script(), "</script>");
+  return out + "</body>\n</html>\n";
+}
+
+}  // namespace isentropic::report

@@ -1,0 +1,187 @@
+// Draws the parts of a page (report/page.hpp) with D3. Everything the data says enters as text, never as markup.
+"use strict";
+
+const is_number = (text) => /^[-+]?(\d|\.\d|inf)/.test(text) && !isNaN(parseFloat(text.replace("inf", "Infinity")));
+const value_of = (text) => parseFloat(text.replace("inf", "Infinity"));
+const colour = (index) => `var(--c${index % 8})`;
+const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3));
+
+function draw_prose(place, part) {
+  if (part.heading) place.append("h2").text(part.heading);
+  for (const text of part.paragraphs) place.append("p").text(text);
+}
+
+// A click on a heading sorts by it; a second click reverses.
+function draw_table(place, part) {
+  if (!part.columns.length) return;
+  if (part.title) place.append("h3").text(part.title);
+  const table = place.append("div").attr("class", "scroll").append("table");
+  const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => !row[c] || is_number(row[c])));
+  let rows = part.rows.slice(), sorted = -1, direction = 1;
+  const heads = table.append("thead").append("tr").selectAll("th").data(part.columns).enter().append("th")
+    .attr("class", (_, c) => (numeric[c] ? "number" : "") + (part.rows.length > 6 ? " sorts" : ""))
+    .text((name) => name);
+  const body = table.append("tbody");
+  const fill = () => {
+    body.selectAll("tr").remove();
+    body.selectAll("tr").data(rows).enter().append("tr")
+      .attr("class", (row) => (row.includes("fails") ? "fails" : null))
+      .selectAll("td").data((row) => part.columns.map((_, c) => row[c] || "")).enter().append("td")
+      .attr("class", (_, c) => (numeric[c] ? "number" : null)).text((cell) => cell);
+  };
+  if (part.rows.length > 6) {
+    heads.on("click", (_, c) => {
+      direction = sorted === c ? -direction : 1;
+      sorted = c;
+      const key = numeric[c] ? (row) => value_of(row[c] || "nan") : (row) => row[c] || "";
+      rows.sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+      fill();
+    });
+  }
+  fill();
+}
+
+function scale_for(kind, values, range) {
+  const usable = kind === "log" ? values.filter((v) => v > 0) : values;
+  let [low, high] = d3.extent(usable);
+  if (low === undefined) [low, high] = kind === "log" ? [1, 10] : [0, 1];
+  if (low === high) [low, high] = kind === "log" ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
+  return (kind === "log" ? d3.scaleLog() : d3.scaleLinear()).domain([low, high]).range(range).nice();
+}
+
+// Axis labels in words a log axis can bear: powers only.
+function axis_for(axis, scale, kind, count) {
+  if (kind !== "log") return axis(scale).ticks(count).tickSizeOuter(0);
+  const [low, high] = scale.domain();
+  const decades = Math.log10(high / low);
+  return axis(scale).ticks(count, decades > 2 ? "~e" : "~g").tickSizeOuter(0);
+}
+
+function points_of(plot) {
+  const usable = (v, kind) => v !== null && (kind !== "log" || v > 0);
+  return plot.curves.map((curve) =>
+    curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
+}
+
+function draw_plot(place, plot) {
+  const width = 400, height = 230, left = 50, right = 12, top = 10, bottom = 38;
+  const box = place.append("div").attr("class", "plot");
+  if (plot.title) box.append("h3").text(plot.title);
+  const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
+  const points = points_of(plot), all = points.flat();
+  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]);
+  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]);
+  svg.append("g").selectAll("line").data(y.ticks(5)).enter().append("line").attr("class", "grid")
+    .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
+  svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, plot.x_scale, 5));
+  svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, plot.y_scale, 5));
+  svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(plot.x_label);
+  svg.append("text").attr("transform", `translate(11,${(top + height - bottom) / 2}) rotate(-90)`)
+    .attr("text-anchor", "middle").text(plot.y_label);
+  const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
+  plot.curves.forEach((curve, c) => {
+    svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
+      .style("stroke", curve.style === "bound" ? null : colour(c)).attr("d", path(points[c]));
+    if (curve.style === "measured" && points[c].length <= 60) {
+      svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
+        .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colour(c));
+    }
+  });
+  const legend = box.append("div").attr("class", "legend");
+  plot.curves.forEach((curve, c) => {
+    const entry = legend.append("span");
+    entry.append("i").attr("class", curve.style).style("border-color", curve.style === "bound" ? null : colour(c));
+    entry.append("span").text(curve.label);
+  });
+  follow_pointer(svg, legend.append("span").attr("class", "value"), plot, points, x, y);
+}
+
+// The point nearest to the pointer, in numbers.
+function follow_pointer(svg, readout, plot, points, x, y) {
+  const flat = points.flatMap((list, c) => list.map((p) => [p[0], p[1], c]));
+  const mark = svg.append("circle").attr("r", 4.5).style("fill", "none").style("display", "none");
+  svg.on("mousemove", function () {
+    const [px, py] = d3.mouse(this);
+    const near = flat[d3.scan(flat, (a, b) => Math.hypot(x(a[0]) - px, y(a[1]) - py) - Math.hypot(x(b[0]) - px, y(b[1]) - py))];
+    if (!near) return;
+    mark.style("display", null).attr("cx", x(near[0])).attr("cy", y(near[1])).style("stroke", colour(near[2]));
+    readout.text(`${short(near[0])} → ${short(near[1])}`);
+  }).on("mouseleave", () => { mark.style("display", "none"); readout.text(""); });
+}
+
+function draw_heat_map(place, map) {
+  const columns = d3.max(map.rows, (row) => row.length) || 1, count = map.rows.length || 1;
+  const width = 400, left = 30, bottom = 30, cell = (width - left) / columns;
+  const height = cell * count + bottom;
+  const box = place.append("div").attr("class", "plot");
+  if (map.title) box.append("h3").text(map.title);
+  const shade = d3.scaleSequential(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
+  const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", map.title);
+  svg.selectAll("g").data(map.rows).enter().append("g").attr("transform", (_, r) => `translate(${left},${r * cell})`)
+    .selectAll("rect").data((row) => row).enter().append("rect")
+    .attr("x", (_, c) => c * cell).attr("width", cell + 0.3).attr("height", cell + 0.3)
+    .style("fill", (v) => (v === null ? "none" : shade(v))).append("title").text((v) => (v === null ? "" : short(v)));
+  svg.append("text").attr("x", (left + width) / 2).attr("y", height - 10).attr("text-anchor", "middle").text(map.x_label);
+  svg.append("text").attr("transform", `translate(14,${(height - bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(map.y_label);
+  const legend = box.append("div").attr("class", "legend");
+  const stops = d3.range(0, 1.01, 0.1).map((t) => d3.interpolateViridis(t)).join(",");
+  legend.append("span").text(short(map.low));
+  legend.append("span").style("flex", "0 0 120px").style("background", `linear-gradient(90deg,${stops})`);
+  legend.append("span").text(short(map.high));
+}
+
+function draw_card(place, card) {
+  const head = place.append("div").attr("class", "head");
+  head.append("span").attr("class", "title").text(card.title);
+  head.append("span").attr("class", `mark ${card.tone}`).text(card.mark);
+  head.append("span").attr("class", "facets").text(card.facets.join(" · "));
+  if (card.text) place.append("p").attr("class", "text").text(card.text);
+  if (card.facts.length) {
+    const list = place.append("dl");
+    for (const [label, text] of card.facts) { list.append("dt").text(label); list.append("dd").text(text); }
+  }
+  const body = place.append("div").attr("class", "body");
+  if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers);
+  for (const plot of card.plots) draw_plot(body, plot);
+}
+
+// The address keeps what was asked for, so that a filtered list can be sent to somebody.
+function draw_cards(place, list) {
+  const controls = place.append("div").attr("class", "controls");
+  const asked = new URLSearchParams(location.hash.slice(1));
+  const search = controls.append("input").attr("type", "search").attr("placeholder", "Search").attr("aria-label", "Search")
+    .property("value", asked.get("search") || "");
+  const choices = list.facets.map((facet, f) => {
+    const values = Array.from(new Set(list.cards.map((card) => card.facets[f])));
+    const select = controls.append("select").attr("aria-label", facet);
+    select.append("option").attr("value", "").text(`every ${facet}`);
+    for (const value of values) select.append("option").attr("value", value).text(value);
+    return select.property("value", asked.get(facet) || "");
+  });
+  const count = controls.append("span").attr("class", "count");
+  const cards = place.append("div").selectAll("div").data(list.cards).enter().append("div").attr("class", "card")
+    .each(function (card) { draw_card(d3.select(this), card); });
+  const none = place.append("p").attr("class", "none").text("Nothing matches.").style("display", "none");
+  const words = new Map(list.cards.map((card) =>
+    [card, [card.title, card.text, ...card.facets, ...card.facts.flat()].join(" ").toLowerCase()]));
+  const filter = () => {
+    const wanted = search.property("value").trim().toLowerCase();
+    const matches = (card) => words.get(card).includes(wanted) &&
+      choices.every((choice, f) => !choice.property("value") || card.facets[f] === choice.property("value"));
+    cards.style("display", (card) => (matches(card) ? null : "none"));
+    const shown = list.cards.filter(matches).length;
+    count.text(`${shown} of ${list.cards.length}`);
+    none.style("display", shown ? "none" : null);
+    const state = new URLSearchParams();
+    if (wanted) state.set("search", wanted);
+    choices.forEach((choice, f) => { if (choice.property("value")) state.set(list.facets[f], choice.property("value")); });
+    history.replaceState(null, "", state.toString() ? `#${state}` : location.pathname + location.search);
+  };
+  search.on("input", filter);
+  choices.forEach((choice) => choice.on("change", filter));
+  filter();
+}
+
+const draw = { prose: draw_prose, table: draw_table, plot: draw_plot, heat_map: draw_heat_map, cards: draw_cards };
+const main = d3.select("main");
+for (const part of JSON.parse(document.getElementById("parts").textContent)) draw[part.kind](main.append("section"), part);

@@ -1,0 +1,137 @@
+// The judge itself: what passes, what fails, and that nothing passes by being absent or not a number.
+#include "ledger/check.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "isentropic/error.hpp"
+#include "ledger/present.hpp"
+#include "ledger/run.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
+
+Check judged(void (*judge)(Check&)) {
+  Check check(Reading::sound, Effort::quick, 1);
+  judge(check);
+  return check;
+}
+bool passes(void (*judge)(Check&)) { return all_pass(judged(judge).comparisons()); }
+
+TEST(Comparison, NearMeansWithinTheTolerance) {
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", 1.05, 1, 0.05 + 1e-12); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", 1.06, 1, 0.05); }));
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", kInf, kInf, 0); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", kInf, -kInf, 1); }));
+  EXPECT_TRUE(passes([](Check& c) { c.relative("x", 104, 100, 0.05); }));
+  EXPECT_FALSE(passes([](Check& c) { c.relative("x", 106, 100, 0.05); }));
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", Estimate{1.4, 0.1}, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", Estimate{1.6, 0.1}, 1); }));
+}
+
+TEST(Comparison, BoundsAndCounts) {
+  EXPECT_TRUE(passes([](Check& c) { c.at_most("x", 1, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.at_most("x", 1.1, 1, 0.05); }));
+  EXPECT_TRUE(passes([](Check& c) { c.at_least("x", 0.96, 1, 0.05); }));
+  EXPECT_FALSE(passes([](Check& c) { c.at_least("x", 0.9, 1, 0.05); }));
+  EXPECT_TRUE(passes([](Check& c) { c.between("x", 2, 1, 3); }));
+  EXPECT_FALSE(passes([](Check& c) { c.between("x", 3.1, 1, 3); }));
+  EXPECT_TRUE(passes([](Check& c) { c.never("x", 0); }));
+  EXPECT_FALSE(passes([](Check& c) { c.never("x", 1); }));
+}
+
+TEST(Comparison, NotANumberFails) {
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", kNan, 1, kInf); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", 1, kNan, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.at_most("x", kNan, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.at_least("x", kNan, 1); }));
+}
+
+TEST(Comparison, ACheckThatJudgesNothingFails) {
+  EXPECT_FALSE(passes([](Check&) {}));
+  EXPECT_FALSE(passes([](Check& c) { c.show("x", 1); }));
+}
+
+Claim claim_with(Verdict verdict, CheckFunction check) { return computed("999-1", verdict, "statement", "use", check); }
+Outcome outcome_of(const Claim& claim) { return run_claims({claim}, {.threads = 1}).front(); }
+
+TEST(Run, BothReadingsSeeTheSameNumbers) {
+  const Claim claim =
+      claim_with(Verdict::corrected, [](Check& c) { c.near("x", c.random().normal(), c.choose(0, 9), 8); });
+  const Outcome outcome = outcome_of(claim);
+  EXPECT_EQ(outcome.sound[0].measured, outcome.printed[0].measured);
+  EXPECT_TRUE(outcome.passed());
+  EXPECT_EQ(outcome.printed_form_fails(), true);
+}
+
+TEST(Run, ACorrectedClaimWhosePrintedFormPassesHasFailed) {
+  const Outcome outcome = outcome_of(claim_with(Verdict::corrected, [](Check& c) { c.near("x", 1, 1, 0); }));
+  EXPECT_TRUE(outcome.sound_passes());
+  EXPECT_EQ(outcome.printed_form_fails(), false);
+  EXPECT_FALSE(outcome.passed());
+  // The same check under a claim that holds has no printed reading.
+  const Outcome holds = outcome_of(claim_with(Verdict::holds, [](Check& c) { c.near("x", 1, 1, 0); }));
+  EXPECT_TRUE(holds.passed());
+  EXPECT_FALSE(holds.printed_form_fails().has_value());
+}
+
+TEST(Run, AnExceptionIsAFailure) {
+  const Outcome outcome = outcome_of(claim_with(Verdict::holds, [](Check& c) {
+    c.near("x", 1, 1, 0);
+    throw Error("broken");
+  }));
+  EXPECT_FALSE(outcome.passed());
+  EXPECT_EQ(outcome.error, "broken");
+  EXPECT_EQ(tally({outcome}).failed, 1);
+  EXPECT_NE(line(outcome).find("FAILED"), std::string::npos);
+}
+
+TEST(Run, OutcomesComeInOrderAndDoNotDependOnThreads) {
+  std::vector<Claim> claims;
+  for (int x = 0; x < 20; ++x)
+    claims.push_back(computed("999-" + std::to_string(x), Verdict::holds, "s", "",
+                              [](Check& c) { c.near("x", c.random().normal(), 0, 10); }));
+  std::vector<std::string> told;
+  const auto one = run_claims(claims, {.seed = 3, .threads = 1});
+  const auto four =
+      run_claims(claims, {.seed = 3, .threads = 4}, [&](const Outcome& x) { told.push_back(x.claim.id); });
+  ASSERT_EQ(told.size(), claims.size());
+  for (std::size_t x = 0; x < claims.size(); ++x) {
+    EXPECT_EQ(told[x], claims[x].id);
+    EXPECT_EQ(one[x].sound[0].measured, four[x].sound[0].measured);
+  }
+  EXPECT_NE(one[0].sound[0].measured, one[1].sound[0].measured);  // claims do not share random numbers
+  EXPECT_NE(one[0].sound[0].measured, run_claims(claims, {.seed = 4, .threads = 1})[0].sound[0].measured);
+}
+
+TEST(Present, JsonHasWhatProgramsNeed) {
+  const Claim claim = claim_with(Verdict::corrected, [](Check& c) { c.near("bias", 1, c.choose(1.0, kInf), 0.25); });
+  const auto document = json({outcome_of(claim)}, {.seed = 7});
+  const auto& entry = document["claims"][0];
+  EXPECT_EQ(entry["id"], "999-1");
+  EXPECT_EQ(entry["statement"], "statement");
+  EXPECT_EQ(entry["verdict"], "corrected");
+  EXPECT_EQ(entry["passed"], true);
+  EXPECT_EQ(entry["printed_form_fails"], true);
+  EXPECT_EQ(entry["measured"]["bias"]["value"], 1.0);
+  EXPECT_EQ(entry["measured"]["bias"]["printed"]["expected"], "inf");
+  EXPECT_EQ(entry["tolerance"], 0.25);
+  EXPECT_EQ(document["passed"], 1);
+  EXPECT_EQ(document["failed"], 0);
+  EXPECT_EQ(document["pending"], 0);
+  EXPECT_EQ(document["seed"], 7);
+}
+
+TEST(Present, PageHasACardForEachClaim) {
+  const Outcome good = outcome_of(claim_with(Verdict::holds, [](Check& c) { c.near("x", 1, 1, 0); }));
+  const std::string text = page({good}, {});
+  EXPECT_NE(text.find("999-1"), std::string::npos);
+  EXPECT_NE(text.find("statement"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace isentropic::ledger

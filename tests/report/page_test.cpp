@@ -1,0 +1,76 @@
+// Pages: whole, self-contained, and safe whatever the data says.
+#include "report/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <regex>
+
+#include "report/embedded.hpp"
+
+namespace isentropic::report {
+namespace {
+
+// The JSON that the page's script reads.
+nlohmann::json parts_of(const std::string& page) {
+  const std::string open = "id=\"parts\">";
+  const std::size_t begin = page.find(open) + open.size();
+  return nlohmann::json::parse(page.substr(begin, page.find("</script>", begin) - begin));
+}
+
+Plot line_plot() {
+  return {.title = "t",
+          .x_label = "x",
+          .y_label = "y",
+          .x_scale = PlotScale::log,
+          .curves = {{"measured", {1, 2, 3}, {1, std::numeric_limits<double>::quiet_NaN(), 9}},
+                     {"limit", {1, 3}, {5, 5}, CurveStyle::bound}}};
+}
+
+TEST(Page, HoldsEverythingItShows) {
+  const std::string page = html({.title = "A", .subtitle = "B", .parts = {line_plot()}});
+  EXPECT_NE(page.find(page_style()), std::string::npos);
+  EXPECT_NE(page.find(page_script()), std::string::npos);
+  EXPECT_NE(page.find(d3_script()), std::string::npos);
+  EXPECT_GT(d3_script().size(), 200000u);
+  // Nothing is fetched: no element or style that names an address.
+  EXPECT_FALSE(std::regex_search(std::string(page_style()), std::regex("url\\(|@import")));
+  EXPECT_EQ(page.find(" src="), std::string::npos);
+  EXPECT_EQ(page.find("<link"), std::string::npos);
+  EXPECT_EQ(page_script().find("http"), std::string_view::npos);
+}
+
+TEST(Page, PartsTravelAsData) {
+  Card card{.title = "001-16", .mark = "passed", .tone = Tone::good, .text = "text"};
+  card.facts = {{"use", "this"}};
+  card.numbers = {.title = "", .columns = {"a"}, .rows = {{"1"}}};
+  card.plots = {line_plot()};
+  card.facets = {"001"};
+  const auto parts =
+      parts_of(html({.title = "A",
+                     .subtitle = "B",
+                     .parts = {Prose{"H", {"p"}}, line_plot(), HeatMap{.title = "m", .rows = {{0, 1}, {0.5, 0.25}}},
+                               CardList{.facets = {"source"}, .cards = {card}}}}));
+  ASSERT_EQ(parts.size(), 4u);
+  EXPECT_EQ(parts[0]["heading"], "H");
+  EXPECT_EQ(parts[1]["x_scale"], "log");
+  EXPECT_TRUE(parts[1]["curves"][0]["y"][1].is_null());  // not a number: left out by the script
+  EXPECT_EQ(parts[1]["curves"][1]["style"], "bound");
+  EXPECT_EQ(parts[2]["rows"][1][0], 0.5);
+  EXPECT_EQ(parts[3]["cards"][0]["facts"][0][1], "this");
+  EXPECT_EQ(parts[3]["cards"][0]["tone"], "good");
+  EXPECT_EQ(parts[3]["cards"][0]["plots"].size(), 1u);
+}
+
+TEST(Page, TextStaysText) {
+  const std::string evil = "</script><script>alert(1)</script><!-- & \"";
+  const std::string page = html({.title = evil, .subtitle = evil, .parts = {Prose{evil, {evil}}}});
+  EXPECT_EQ(page.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(parts_of(page)[0]["heading"], evil);
+  // Text that is not UTF-8 is replaced, not thrown over.
+  EXPECT_NO_THROW(html({.title = "t", .subtitle = "", .parts = {Prose{"\xff\xfe", {}}}}));
+}
+
+}  // namespace
+}  // namespace isentropic::report

@@ -19,7 +19,7 @@ struct Arguments {
   std::string d = "64", seed = "1", positions = "none", strength;
   std::vector<std::string> laws;
   bool quick = false, thorough = false;
-  std::string json_path, svg_path;
+  std::string json_path, svg_path, html_path;
 };
 
 constexpr const char* kStandardOutput = "-";
@@ -53,6 +53,7 @@ void run(const Arguments& arguments) {
   if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
   if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
   if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
+  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
 
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
              (lengths::memory_needed(options) >> 20) + 1, lengths::experiment_lengths(options.effort).back());
@@ -72,6 +73,7 @@ void run(const Arguments& arguments) {
     report::write_file("--json", arguments.json_path, lengths::json(results).dump(2) + "\n");
   if (!arguments.svg_path.empty() && !prints_svg)
     report::write_file("--svg", arguments.svg_path, lengths::picture(results));
+  if (!arguments.html_path.empty()) report::write_file("--html", arguments.html_path, lengths::page(results));
 }
 
 }  // namespace
@@ -97,6 +99,7 @@ void add_lengths(CLI::App& program) {
   command->add_option("--json", arguments->json_path, "write everything that was measured (-: standard output)")
       ->type_name("FILE");
   command->add_option("--svg", arguments->svg_path, "draw the curves (-: standard output)")->type_name("FILE");
+  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

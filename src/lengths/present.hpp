@@ -17,4 +17,7 @@ nlohmann::ordered_json json(const Results& results);
 // Entropy and needle probability against length, as SVG.
 std::string picture(const Results& results);
 
+// The same curves with the numbers behind them, as one HTML file.
+std::string page(const Results& results);
+
 }  // namespace isentropic::lengths

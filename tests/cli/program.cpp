@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <chrono>
 #include <csignal>
@@ -13,6 +14,8 @@
 
 namespace cli_test {
 namespace {
+
+namespace fs = std::filesystem;
 
 struct Pipe {
   int read = -1, write = -1;
@@ -71,6 +74,26 @@ Outcome run_program(const std::vector<std::string>& arguments, double interrupt_
   if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   return outcome;
+}
+
+void expect_one_line_error(const Outcome& outcome, int status, const std::string& part) {
+  EXPECT_EQ(outcome.status, status);
+  EXPECT_EQ(outcome.out, "");
+  EXPECT_EQ(outcome.err.rfind("isentropic: ", 0), 0u) << outcome.err;
+  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
+  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
+}
+
+void Program::SetUp() {
+  const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
+  folder_ = fs::path(testing::TempDir()) / ("program_" + test + std::to_string(::getpid()));
+  fs::create_directories(folder_);
+}
+
+void Program::TearDown() { fs::remove_all(folder_); }
+
+std::ptrdiff_t Program::files() const {
+  return std::distance(fs::directory_iterator(folder_), fs::directory_iterator());
 }
 
 }  // namespace cli_test

@@ -1,6 +1,9 @@
 // Runs the built program as a user would: arguments in, exit status and both outputs back.
 #pragma once
 
+#include <gtest/gtest.h>
+
+#include <filesystem>
 #include <string>
 #include <vector>
 
@@ -14,5 +17,20 @@ struct Outcome {
 
 // `interrupt_after`: seconds after which SIGINT is sent, measured from its first byte on standard error; < 0: never.
 Outcome run_program(const std::vector<std::string>& arguments, double interrupt_after = -1);
+
+// Nothing on standard output, one line on standard error that starts with the program's name and holds `part`.
+void expect_one_line_error(const Outcome& outcome, int status, const std::string& part);
+
+// A folder of its own for each test, removed at its end.
+class Program : public testing::Test {
+ protected:
+  void SetUp() override;
+  void TearDown() override;
+
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  std::ptrdiff_t files() const;
+
+  std::filesystem::path folder_;
+};
 
 }  // namespace cli_test

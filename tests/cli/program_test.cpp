@@ -15,31 +15,7 @@
 namespace cli_test {
 namespace {
 
-namespace fs = std::filesystem;
 using nlohmann::json;
-
-class Program : public testing::Test {
- protected:
-  void SetUp() override {
-    const std::string test = testing::UnitTest::GetInstance()->current_test_info()->name();
-    folder_ = fs::path(testing::TempDir()) / ("program_" + test + std::to_string(::getpid()));
-    fs::create_directories(folder_);
-  }
-  void TearDown() override { fs::remove_all(folder_); }
-
-  std::string path(const std::string& name) const { return (folder_ / name).string(); }
-  std::ptrdiff_t files() const { return std::distance(fs::directory_iterator(folder_), fs::directory_iterator()); }
-
-  fs::path folder_;
-};
-
-void expect_one_line_error(const Outcome& outcome, int status, const std::string& part) {
-  EXPECT_EQ(outcome.status, status);
-  EXPECT_EQ(outcome.out, "");
-  EXPECT_EQ(outcome.err.rfind("isentropic: ", 0), 0u) << outcome.err;
-  EXPECT_EQ(std::count(outcome.err.begin(), outcome.err.end(), '\n'), 1) << outcome.err;
-  EXPECT_NE(outcome.err.find(part), std::string::npos) << outcome.err;
-}
 
 TEST_F(Program, AloneAndAskedPrintsHelp) {
   for (const std::vector<std::string>& arguments : {std::vector<std::string>{}, {"--help"}, {"lengths", "--help"}}) {

@@ -5,6 +5,7 @@
 #include <cmath>
 #include <memory>
 #include <numeric>
+#include <optional>
 
 #include "information/point_tree.hpp"
 #include "isentropic/error.hpp"
@@ -56,18 +57,37 @@ class Marginal {
   std::unique_ptr<PointTree> tree_;
 };
 
-std::vector<Marginal> marginals_of(const NeighbourhoodQuestion& question) {
+// The columns of each marginal.
+std::vector<std::vector<std::size_t>> marginal_columns(const NeighbourhoodQuestion& question) {
   std::vector<std::size_t> first = {0};
   for (std::size_t count : question.columns_of) first.push_back(first.back() + count);
-  std::vector<Marginal> out;
+  std::vector<std::vector<std::size_t>> out;
   for (const auto& variables : question.marginals) {
-    std::vector<std::size_t> columns;
+    out.emplace_back();
     for (std::size_t v : variables)
-      for (std::size_t c = first[v]; c < first[v + 1]; ++c) columns.push_back(c);
-    out.emplace_back(question.samples, std::move(columns));
+      for (std::size_t c = first[v]; c < first[v + 1]; ++c) out.back().push_back(c);
   }
   return out;
 }
+
+// All that is searched; built side by side.
+struct Searched {
+  std::vector<std::optional<Marginal>> marginals;
+  std::optional<PointTree> tree;
+
+  Searched(const NeighbourhoodQuestion& question, Executor& executor) : marginals(question.marginals.size()) {
+    const auto columns = marginal_columns(question);
+    executor.parallel_for(static_cast<std::int64_t>(columns.size() + 1), [&](std::int64_t begin, std::int64_t end) {
+      for (auto task = static_cast<std::size_t>(begin); task < static_cast<std::size_t>(end); ++task) {
+        if (task < columns.size()) {
+          marginals[task].emplace(question.samples, columns[task]);
+        } else {
+          tree.emplace(question.samples);
+        }
+      }
+    });
+  }
+};
 
 // Half the sides of the box, one for each column.
 void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, std::size_t position,
@@ -115,10 +135,11 @@ DigammaTable::DigammaTable(std::size_t largest) : values_(largest + 1) {
 
 double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const NeighbourhoodTerm& term,
                                 Executor& executor) {
-  const PointTree tree(question.samples);
-  const std::vector<Marginal> marginals = marginals_of(question);
+  const Searched searched(question, executor);
+  const PointTree& tree = *searched.tree;
+  const auto& marginals = searched.marginals;
   std::size_t scratch_size = 0;
-  for (const Marginal& marginal : marginals) scratch_size = std::max(scratch_size, 2 * marginal.size());
+  for (const auto& marginal : marginals) scratch_size = std::max(scratch_size, 2 * marginal->size());
   const Closeness closeness = question.algorithm == KsgAlgorithm::one ? Closeness::nearer : Closeness::nearer_or_equal;
   std::vector<double> terms(tree.size());
   executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
@@ -129,7 +150,7 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
       tree.nearest(position, question.k, neighbours.data());
       find_radii(question, tree, position, neighbours, &radii);
       for (std::size_t m = 0; m < marginals.size(); ++m)
-        counts[m] = marginals[m].others(tree.point_at(position), radii.data(), closeness, scratch.data());
+        counts[m] = marginals[m]->others(tree.point_at(position), radii.data(), closeness, scratch.data());
       terms[position] = term(counts.data());
     }
   });

@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numeric>
+#include <utility>
 
 namespace isentropic {
 namespace {
@@ -33,49 +35,81 @@ struct PointTree::Search {
   }
 };
 
-PointTree::PointTree(const Table& points) : points_(points.rows, points.columns), row_at_(points.rows) {
+// Cuts cells depth first and moves their points as it goes, so that the deeper levels work in the cache.
+class PointTree::Builder {
+ public:
+  explicit Builder(PointTree* tree)
+      : tree_(*tree),
+        columns_(tree->points_.columns),
+        keys_(tree->size()),
+        moved_(tree->points_.values.size()),
+        moved_rows_(tree->size()) {}
+
+  void cut(std::size_t index) {
+    const std::size_t begin = tree_.nodes_[index].begin, end = tree_.nodes_[index].end;
+    const std::size_t column = widest_column(index, begin, end);
+    if (end - begin <= kLeaf || column == columns_) return;
+    const std::size_t middle = (begin + end) / 2;
+    halve(begin, middle, end, column);
+    double left_largest = -std::numeric_limits<double>::infinity();
+    for (std::size_t i = begin; i < middle; ++i) left_largest = std::max(left_largest, tree_.point_at(i)[column]);
+    const std::size_t child = tree_.nodes_.size();
+    tree_.nodes_[index] = {begin, end, child, column, left_largest, tree_.point_at(middle)[column]};
+    tree_.nodes_.push_back({begin, middle, 0, 0, 0, 0});
+    tree_.nodes_.push_back({middle, end, 0, 0, 0, 0});
+    tree_.boxes_.resize(tree_.nodes_.size() * 2 * columns_);
+    cut(child);
+    cut(child + 1);
+  }
+
+ private:
+  // Writes the cell's box; returns columns_ when all its points are equal.
+  std::size_t widest_column(std::size_t index, std::size_t begin, std::size_t end) {
+    std::size_t widest = columns_;
+    double width = 0;
+    for (std::size_t c = 0; c < columns_; ++c) {
+      double least = tree_.point_at(begin)[c], largest = least;
+      for (std::size_t i = begin + 1; i < end; ++i) {
+        least = std::min(least, tree_.point_at(i)[c]);
+        largest = std::max(largest, tree_.point_at(i)[c]);
+      }
+      tree_.boxes_[(index * columns_ + c) * 2] = least;
+      tree_.boxes_[(index * columns_ + c) * 2 + 1] = largest;
+      if (largest - least > width) {
+        width = largest - least;
+        widest = c;
+      }
+    }
+    return widest;
+  }
+
+  // Afterwards no point before `middle` is larger, in the column, than one from there on.
+  void halve(std::size_t begin, std::size_t middle, std::size_t end, std::size_t column) {
+    const auto at = [&](auto& items, std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
+    for (std::size_t i = begin; i < end; ++i) keys_[i] = {tree_.point_at(i)[column], i};
+    std::nth_element(at(keys_, begin), at(keys_, middle), at(keys_, end));
+    for (std::size_t i = begin; i < end; ++i) {
+      std::copy_n(tree_.point_at(keys_[i].second), columns_, moved_.data() + i * columns_);
+      moved_rows_[i] = tree_.row_at_[keys_[i].second];
+    }
+    std::copy(at(moved_, begin * columns_), at(moved_, end * columns_), at(tree_.points_.values, begin * columns_));
+    std::copy(at(moved_rows_, begin), at(moved_rows_, end), at(tree_.row_at_, begin));
+  }
+
+  PointTree& tree_;
+  const std::size_t columns_;
+  std::vector<std::pair<double, std::size_t>> keys_;
+  std::vector<double> moved_;
+  std::vector<std::size_t> moved_rows_;
+};
+
+PointTree::PointTree(const Table& points) : points_(points), row_at_(points.rows) {
   std::iota(row_at_.begin(), row_at_.end(), std::size_t{0});
   nodes_.reserve(4 * points.rows / kLeaf + 1);
   boxes_.reserve(nodes_.capacity() * 2 * points.columns);
   nodes_.push_back({0, points.rows, 0, 0, 0, 0});
-  for (std::size_t node = 0; node < nodes_.size(); ++node) split(node, points);
-  for (std::size_t position = 0; position < row_at_.size(); ++position) {
-    const auto source = points.row(row_at_[position]);
-    std::copy(source.begin(), source.end(), points_.row(position).begin());
-  }
-}
-
-void PointTree::split(std::size_t index, const Table& points) {
-  const std::size_t begin = nodes_[index].begin, end = nodes_[index].end;
-  std::size_t widest = 0;
-  double width = -1;
-  for (std::size_t c = 0; c < points.columns; ++c) {
-    double least = points(row_at_[begin], c), largest = least;
-    for (std::size_t i = begin + 1; i < end; ++i) {
-      least = std::min(least, points(row_at_[i], c));
-      largest = std::max(largest, points(row_at_[i], c));
-    }
-    boxes_.push_back(least);
-    boxes_.push_back(largest);
-    if (largest - least > width) {
-      width = largest - least;
-      widest = c;
-    }
-  }
-  if (end - begin <= kLeaf || width <= 0) return;
-  const auto first = row_at_.begin(), middle = first + static_cast<std::ptrdiff_t>((begin + end) / 2);
-  std::nth_element(first + static_cast<std::ptrdiff_t>(begin), middle, first + static_cast<std::ptrdiff_t>(end),
-                   [&](std::size_t a, std::size_t b) { return points(a, widest) < points(b, widest); });
-  double left_largest = points(row_at_[begin], widest);
-  for (auto row = first + static_cast<std::ptrdiff_t>(begin); row != middle; ++row)
-    left_largest = std::max(left_largest, points(*row, widest));
-  nodes_[index].child = nodes_.size();
-  nodes_[index].column = widest;
-  nodes_[index].left_largest = left_largest;
-  nodes_[index].right_least = points(*middle, widest);
-  const std::size_t cut = static_cast<std::size_t>(middle - first);
-  nodes_.push_back({begin, cut, 0, 0, 0, 0});
-  nodes_.push_back({cut, end, 0, 0, 0, 0});
+  boxes_.resize(2 * points.columns);
+  Builder(this).cut(0);
 }
 
 template <std::size_t kColumns>

@@ -47,7 +47,7 @@ class PointTree {
   };
   struct Search;
 
-  void split(std::size_t node, const Table& points);
+  class Builder;
   template <std::size_t kColumns>
   void visit(Search& search, std::size_t node, double bound) const;
   template <std::size_t kColumns>

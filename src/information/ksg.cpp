@@ -5,6 +5,7 @@
 
 #include "information/neighbourhoods.hpp"
 #include "information/point_tree.hpp"
+#include "information/rows.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
@@ -28,14 +29,12 @@ struct OwnNeighbours {
 };
 
 OwnNeighbours own_neighbours(const Table& points, const Symbols& symbols, int k, Executor& executor) {
-  std::vector<std::vector<std::size_t>> rows_of(symbols.distinct);
-  for (std::size_t r = 0; r < points.rows; ++r) rows_of[static_cast<std::size_t>(symbols.of_row[r])].push_back(r);
+  std::vector<std::vector<std::size_t>> members(symbols.distinct);
+  for (std::size_t r = 0; r < points.rows; ++r) members[static_cast<std::size_t>(symbols.of_row[r])].push_back(r);
   OwnNeighbours out{std::vector<double>(points.rows, 0.0), std::vector<std::size_t>(points.rows, 0),
                     std::vector<std::size_t>(points.rows, 0)};
-  for (const auto& rows : rows_of) {
-    Table part(rows.size(), points.columns);
-    for (std::size_t i = 0; i < rows.size(); ++i)
-      std::copy(points.row(rows[i]).begin(), points.row(rows[i]).end(), part.row(i).begin());
+  for (const auto& rows : members) {
+    const Table part = rows_of(points, rows);
     const std::size_t neighbours = std::min(static_cast<std::size_t>(k), rows.size() - 1);
     std::vector<double> distance(rows.size(), 0.0);
     if (neighbours > 0) distance = neighbour_distances(part, static_cast<int>(neighbours), executor);
@@ -120,12 +119,8 @@ double mixed_mutual_information(const Table& x, const Table& y, int k, Scaling s
   const Table all = scaled("y", y, scaling);
   const std::vector<std::size_t> kept = rows_with_company(symbols_of(x));
   if (kept.empty()) throw Error("x", "different in every row", "symbols of which some occur more than once");
-  Table symbols_kept(kept.size(), x.columns), points(kept.size(), y.columns);
-  for (std::size_t i = 0; i < kept.size(); ++i) {
-    std::copy(x.row(kept[i]).begin(), x.row(kept[i]).end(), symbols_kept.row(i).begin());
-    std::copy(all.row(kept[i]).begin(), all.row(kept[i]).end(), points.row(i).begin());
-  }
-  const OwnNeighbours own = own_neighbours(points, symbols_of(symbols_kept), k, executor);
+  const Table points = rows_of(all, kept);
+  const OwnNeighbours own = own_neighbours(points, symbols_of(rows_of(x, kept)), k, executor);
   const PointTree tree(points);
   const DigammaTable digamma(points.rows);
   std::vector<double> terms(points.rows);

@@ -1,0 +1,140 @@
+#include "isentropic/information/significance.hpp"
+
+#include <algorithm>
+#include <boost/math/special_functions/erf.hpp>
+#include <cmath>
+#include <numbers>
+#include <numeric>
+#include <string>
+
+#include "information/neighbourhoods.hpp"
+#include "information/point_tree.hpp"
+#include "information/rows.hpp"
+#include "information/validate.hpp"
+#include "isentropic/error.hpp"
+#include "random/random.hpp"
+
+namespace isentropic {
+namespace {
+
+using Order = std::vector<std::size_t>;
+
+Order in_order(std::size_t rows) {
+  Order out(rows);
+  std::iota(out.begin(), out.end(), std::size_t{0});
+  return out;
+}
+
+// For every row those nearest in z, itself first.
+std::vector<Order> neighbours_in(const Table& z) {
+  constexpr int kNeighbours = 5;  // Runge's choice is between 5 and 10
+  const PointTree tree(z);
+  const int k = std::min(kNeighbours, static_cast<int>(z.rows) - 1);
+  std::vector<Neighbour> found(static_cast<std::size_t>(k));
+  std::vector<Order> out(z.rows);
+  for (std::size_t position = 0; position < tree.size(); ++position) {
+    tree.nearest(position, k, found.data());
+    Order& list = out[tree.row_at(position)];
+    list.push_back(tree.row_at(position));
+    for (const Neighbour& neighbour : found) list.push_back(tree.row_at(neighbour.position));
+  }
+  return out;
+}
+
+// Every row takes the x of a neighbour in z, of one that is not taken yet where there is one.
+Order local_permutation(std::vector<Order> neighbours, Random* random) {
+  Order out(neighbours.size()), visits = in_order(neighbours.size());
+  random->shuffle(&visits);
+  std::vector<char> taken(neighbours.size(), 0);
+  for (std::size_t row : visits) {
+    Order& candidates = neighbours[row];
+    random->shuffle(&candidates);
+    auto choice = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t c) { return taken[c] == 0; });
+    if (choice == candidates.end()) choice = candidates.begin();
+    out[row] = *choice;
+    taken[*choice] = 1;
+  }
+  return out;
+}
+
+struct Moments {
+  double mean = 0, deviation = 0;
+};
+
+Moments moments_of(const std::vector<double>& values) {
+  const double count = static_cast<double>(values.size());
+  const double mean = std::accumulate(values.begin(), values.end(), 0.0) / count;
+  double squares = 0;
+  for (double v : values) squares += (v - mean) * (v - mean);
+  return {mean, count > 1 ? std::sqrt(squares / (count - 1)) : 0};
+}
+
+void require_triple(const Table& x, const Table& y, const Table& z, std::size_t least_rows) {
+  require_samples("x", x);
+  require_samples("y", y);
+  require_rows("y", y, x.rows);
+  if (z.columns > 0) {
+    require_samples("z", z);
+    require_rows("z", z, x.rows);
+  }
+  if (x.rows < least_rows)
+    throw Error("x", std::to_string(x.rows) + " rows long", "at least " + std::to_string(least_rows) + " rows");
+}
+
+}  // namespace
+
+Significance permutation_significance(const Table& x, const Table& y, const Table& z, const InformationMeasure& measure,
+                                      int permutations, std::uint64_t seed) {
+  require_triple(x, y, z, 2);
+  if (permutations < 1) throw Error("permutations", std::to_string(permutations), "at least 1");
+  const std::vector<Order> neighbours =
+      z.columns > 0 ? neighbours_in(scaled("z", z, Scaling::standardised)) : std::vector<Order>{};
+  Random random(seed);
+  Significance out;
+  out.estimate = measure(x, y, z);
+  out.permutations = permutations;
+  std::vector<double> surrogates;
+  int as_large = 0;
+  for (int p = 0; p < permutations; ++p) {
+    Order order = in_order(x.rows);
+    if (neighbours.empty()) {
+      random.shuffle(&order);
+    } else {
+      order = local_permutation(neighbours, &random);
+    }
+    surrogates.push_back(measure(rows_of(x, order), y, z));
+    as_large += surrogates.back() >= out.estimate ? 1 : 0;
+  }
+  const Moments moments = moments_of(surrogates);
+  out.surrogate_mean = moments.mean;
+  out.surrogate_deviation = moments.deviation;
+  out.p_value = (1.0 + as_large) / (1.0 + permutations);
+  return out;
+}
+
+Interval half_sample_interval(const Table& x, const Table& y, const Table& z, const InformationMeasure& measure,
+                              int halves, double level, std::uint64_t seed) {
+  require_triple(x, y, z, 4);
+  if (halves < 2) throw Error("halves", std::to_string(halves), "at least 2");
+  if (!(level > 0 && level < 1)) throw Error("level", std::to_string(level), "a number between 0 and 1");
+  Random random(seed);
+  std::vector<double> estimates;
+  for (int h = 0; h < halves; ++h) {
+    Order order = in_order(x.rows);
+    random.shuffle(&order);
+    order.resize(x.rows / 2);
+    estimates.push_back(measure(rows_of(x, order), rows_of(y, order), z.columns > 0 ? rows_of(z, order) : z));
+  }
+  // Delete-d jackknife: the factor (N - d) / d is 1 when half is deleted.
+  const double half = static_cast<double>(x.rows / 2), deleted = static_cast<double>(x.rows) - half;
+  Interval out;
+  out.estimate = measure(x, y, z);
+  out.deviation = moments_of(estimates).deviation * std::sqrt(half / deleted);
+  out.halves = halves;
+  const double reach = std::numbers::sqrt2 * boost::math::erf_inv(level) * out.deviation;
+  out.low = out.estimate - reach;
+  out.high = out.estimate + reach;
+  return out;
+}
+
+}  // namespace isentropic

@@ -55,6 +55,7 @@ ISENTROPIC_API BottleneckCode iterate_bottleneck(const Table& joint, double beta
                                                  const BottleneckOptions& options = {});
 
 struct BottleneckCurve {
+  BottleneckKind kind = BottleneckKind::stochastic;
   std::vector<BottleneckCode> points;  // by increasing beta
   double information = 0;              // I(X;Y)
   double entropy_x = 0, entropy_y = 0;
@@ -62,12 +63,14 @@ struct BottleneckCurve {
   // What codes of at most `information_x` nats are known to keep: the upper hull of the points, of the origin and of
   // the identity code, reached by sharing time between codes. A lower bound of the curve, exact at the points.
   ISENTROPIC_API double information_y_at(double information_x) const;
+  // What the objective charges a code for: I(Z;X), or H(Z) of the deterministic kind.
+  ISENTROPIC_API double price(const BottleneckCode& code) const;
 };
 
 // How well a curve found agrees with what theory demands; each number is the largest violation, 0 when there is none.
 struct BottleneckDefects {
-  double monotone = 0;   // a rise of I_X or I_Y with beta
-  double slope = 0;      // dI_Y/dI_X between neighbours outside [beta_i, beta_{i+1}]; the curve's concavity
+  double monotone = 0;   // a rise of the price or of I_Y with beta
+  double slope = 0;      // dI_Y/dprice between neighbours outside [beta_i, beta_{i+1}]; the curve's concavity
   double ceiling = 0;    // I_Y above min(I_X, I(X;Y))
   double iteration = 0;  // J lowered by an iteration
 };

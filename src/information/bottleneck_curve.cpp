@@ -1,0 +1,197 @@
+// The curve: annealing from the identity code, random starts, and every code found tried at every beta.
+#include <algorithm>
+#include <cmath>
+#include <string>
+#include <utility>
+
+#include "information/bottleneck_run.hpp"
+#include "isentropic/error.hpp"
+#include "isentropic/information/distribution.hpp"
+#include "random/random.hpp"
+
+namespace isentropic {
+namespace bottleneck {
+namespace {
+
+Table identity(std::size_t n) {
+  Table out(n, n);
+  for (std::size_t x = 0; x < n; ++x) out(x, x) = 1;
+  return out;
+}
+
+Table random_encoder(std::size_t rows, std::size_t codes, Random* random) {
+  Table out(rows, codes);
+  for (std::size_t x = 0; x < rows; ++x) std::ranges::copy(random->probabilities(codes), out.row(x).begin());
+  return out;
+}
+
+class CurveSearch {
+ public:
+  CurveSearch(const Problem& problem, std::span<const double> betas, const BottleneckOptions& options,
+              const std::function<void(double)>& progress)
+      : problem_(problem), options_(options), progress_(progress), points_(betas.size()) {
+    for (std::size_t i = 0; i < betas.size(); ++i) points_[i] = constant_code(betas[i]);
+  }
+
+  std::vector<BottleneckCode> find() {
+    const double steps = static_cast<double>(3 * points_.size());
+    double done = 0;
+    const auto advance = [&] {
+      if (progress_) progress_(++done / steps);
+    };
+    Table code = identity(problem_.inputs());
+    for (std::size_t i = 0; i < points_.size(); ++i, advance()) {  // annealing: codes only merge as beta grows
+      code = try_start(i, code).encoder;
+    }
+    for (std::size_t i = 0; i < points_.size(); ++i, advance()) try_random_starts(i);
+    for (std::size_t i = points_.size(); i-- > 0; advance()) try_codes_of_others(i);
+    // What one beta learnt may help its neighbours; each round raises some J, and there is seldom a third.
+    for (bool improved = true; improved;) {
+      improved = false;
+      for (std::size_t i = 0; i < points_.size(); ++i) improved = try_codes_of_others(i) || improved;
+    }
+    return std::move(points_);
+  }
+
+ private:
+  static constexpr double kBetter = 1e-12;
+
+  BottleneckCode constant_code(double beta) const {
+    BottleneckCode out;
+    out.beta = beta;
+    out.encoder = Table(problem_.inputs(), 1, 1.0);
+    out.converged = true;
+    return out;
+  }
+
+  // Runs from an encoder and keeps the result if it is the best so far at this beta; returns the run's own.
+  BottleneckCode try_start(std::size_t i, const Table& start) {
+    BottleneckCode code = run(problem_, points_[i].beta, start, options_);
+    code = tidied(std::move(code));
+    if (code.objective > points_[i].objective + kBetter) points_[i] = code;
+    return code;
+  }
+
+  // Fewer codes that say the same; the iteration then goes on from them.
+  BottleneckCode tidied(BottleneckCode code) const {
+    Table fewer = compact(problem_, code.encoder);
+    if (fewer.columns == code.encoder.columns) return code;
+    BottleneckCode out = run(problem_, code.beta, std::move(fewer), options_);
+    if (out.objective < code.objective - kBetter) return code;
+    out.iterations += code.iterations;
+    out.largest_decrease = std::max(out.largest_decrease, code.largest_decrease);
+    return out;
+  }
+
+  void try_random_starts(std::size_t i) {
+    BottleneckOptions coarse = options_;  // most end below what is known; only a promising one is finished
+    coarse.tolerance = std::max(options_.tolerance, 1e-9);
+    const std::size_t codes = std::min(problem_.inputs(), problem_.py.size() + 2);
+    for (std::size_t s = 0; s < options_.random_starts; ++s) {
+      const Table start = random_encoder(problem_.inputs(), codes, &random_);
+      const BottleneckCode code = run(problem_, points_[i].beta, start, coarse);
+      if (code.objective > points_[i].objective - 1e-6) try_start(i, code.encoder);
+    }
+  }
+
+  bool try_codes_of_others(std::size_t i) {
+    const BottleneckCode* best = nullptr;
+    double value = points_[i].objective + kBetter;
+    for (const BottleneckCode& other : points_) {
+      const Information information{other.information_x, other.information_y, other.entropy};
+      const double here = objective(information, points_[i].beta, options_.kind);
+      if (here > value) value = here, best = &other;
+    }
+    if (best == nullptr) return false;
+    const double before = points_[i].objective;
+    try_start(i, Table(best->encoder));
+    return points_[i].objective > before + kBetter;
+  }
+
+  const Problem& problem_;
+  const BottleneckOptions& options_;
+  const std::function<void(double)>& progress_;
+  std::vector<BottleneckCode> points_;
+  Random random_{options_.seed};
+};
+
+struct PlanePoint {
+  double x, y;
+};
+
+// The upper concave hull of points, by increasing x.
+std::vector<PlanePoint> upper_hull(std::vector<PlanePoint> points) {
+  std::ranges::sort(points,
+                    [](const PlanePoint& a, const PlanePoint& b) { return std::pair(a.x, a.y) < std::pair(b.x, b.y); });
+  std::vector<PlanePoint> hull;
+  for (const PlanePoint& p : points) {
+    while (hull.size() >= 2) {
+      const PlanePoint &a = hull[hull.size() - 2], &b = hull.back();
+      if ((b.y - a.y) * (p.x - a.x) > (p.y - a.y) * (b.x - a.x)) break;
+      hull.pop_back();
+    }
+    hull.push_back(p);
+  }
+  return hull;
+}
+
+}  // namespace
+}  // namespace bottleneck
+
+BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> betas, const BottleneckOptions& options,
+                                 const std::function<void(double)>& progress) {
+  const bottleneck::Problem problem(joint);
+  for (std::size_t i = 0; i < betas.size(); ++i) {
+    bottleneck::require_beta(betas[i]);
+    if (i > 0 && betas[i] <= betas[i - 1])
+      throw Error("betas[" + std::to_string(i) + "]", std::to_string(betas[i]), "more than the one before");
+  }
+  BottleneckCurve out;
+  out.kind = options.kind;
+  out.information = mutual_information(joint);
+  out.entropy_x = entropy(problem.px);
+  out.entropy_y = entropy(problem.py);
+  out.points = bottleneck::CurveSearch(problem, betas, options, progress).find();
+  for (BottleneckCode& point : out.points) point.encoder = problem.with_unused(point.encoder, joint.rows);
+  return out;
+}
+
+double BottleneckCurve::information_y_at(double information_x) const {
+  if (!(information_x > 0)) return 0;
+  if (information_x >= entropy_x) return information;
+  std::vector<bottleneck::PlanePoint> all = {{0, 0}, {entropy_x, information}};
+  for (const BottleneckCode& point : points) all.push_back({point.information_x, point.information_y});
+  const std::vector<bottleneck::PlanePoint> hull = bottleneck::upper_hull(std::move(all));
+  double best = 0;  // the hull may fall by rounding at its end
+  for (std::size_t i = 0; i + 1 < hull.size(); ++i) {
+    const auto &a = hull[i], &b = hull[i + 1];
+    if (information_x <= a.x) break;
+    const double share = std::min(1.0, (information_x - a.x) / (b.x - a.x));
+    best = std::max(best, a.y + share * (b.y - a.y));
+  }
+  return best;
+}
+
+double BottleneckCurve::price(const BottleneckCode& code) const {
+  return kind == BottleneckKind::deterministic ? code.entropy : code.information_x;
+}
+
+BottleneckDefects defects(const BottleneckCurve& curve) {
+  constexpr double kLeastStep = 1e-4;  // shorter steps have no slope worth dividing for
+  BottleneckDefects out;
+  const auto raise = [](double* worst, double violation) { *worst = std::max(*worst, violation); };
+  for (std::size_t i = 0; i < curve.points.size(); ++i) {
+    const BottleneckCode& code = curve.points[i];
+    raise(&out.ceiling, code.information_y - std::min(code.information_x, curve.information));
+    raise(&out.iteration, code.largest_decrease);
+    if (i + 1 == curve.points.size()) break;
+    const BottleneckCode& next = curve.points[i + 1];
+    const double step_x = curve.price(code) - curve.price(next), step_y = code.information_y - next.information_y;
+    raise(&out.monotone, -std::min(step_x, step_y));
+    if (step_x <= kLeastStep) continue;
+    raise(&out.slope, std::max(code.beta - step_y / step_x, step_y / step_x - next.beta));
+  }
+  return out;
+}
+
+}  // namespace isentropic

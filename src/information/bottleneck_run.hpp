@@ -1,0 +1,16 @@
+// One run of the iteration on a prepared problem, for the curve that needs thousands of them.
+#pragma once
+
+#include "information/bottleneck_problem.hpp"
+#include "isentropic/information/bottleneck.hpp"
+
+namespace isentropic::bottleneck {
+
+// I(Z;Y) less beta times the price: I(Z;X), or H(Z) of the deterministic kind.
+double objective(const Information& information, double beta, BottleneckKind kind);
+
+BottleneckCode run(const Problem& problem, double beta, Table encoder, const BottleneckOptions& options);
+
+void require_beta(double beta);
+
+}  // namespace isentropic::bottleneck

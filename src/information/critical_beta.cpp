@@ -1,0 +1,156 @@
+#include "isentropic/information/critical_beta.hpp"
+
+#include <Eigen/Dense>
+#include <algorithm>
+#include <cmath>
+
+#include "information/bottleneck_problem.hpp"
+#include "random/random.hpp"
+
+namespace isentropic {
+namespace {
+
+using bottleneck::Problem;
+
+// p(x,y) / sqrt(p(x) p(y)) over the values that occur. Its first singular value is 1, with vectors sqrt(p).
+Eigen::BDCSVD<Eigen::MatrixXd> decompose(const Problem& problem, unsigned options) {
+  Eigen::MatrixXd normalised(problem.inputs(), problem.py.size());
+  for (std::size_t x = 0; x < problem.inputs(); ++x)
+    for (std::size_t y = 0; y < problem.py.size(); ++y)
+      normalised(static_cast<Eigen::Index>(x), static_cast<Eigen::Index>(y)) =
+          problem.py[y] > 0 ? problem.channel(x, y) * std::sqrt(problem.px[x] / problem.py[y]) : 0;
+  return Eigen::BDCSVD<Eigen::MatrixXd>(normalised, options);
+}
+
+double second_squared(const Eigen::VectorXd& singular_values) {
+  return singular_values.size() < 2 ? 0 : std::min(1.0, singular_values(1) * singular_values(1));
+}
+
+// Climbs KL(rW || p_Y) / KL(r || p_X). With the ratio held at its value, KL(rW||p_Y) - ratio KL(r||p_X) is 0 at r; the
+// convex first term lies above its tangent, and the tangent minus the second term is largest at the next r.
+class Ascent {
+ public:
+  explicit Ascent(const Problem& problem) : problem_(problem), best_input_(problem.px) {}
+
+  void climb(std::vector<double> r) {
+    constexpr int kMostSteps = 5000;
+    double ratio = ratio_of(r);
+    for (int step = 0; step < kMostSteps && ratio > 0; ++step) {
+      std::vector<double> next = step_from(ratio);
+      const double higher = ratio_of(next);
+      if (higher <= ratio * (1 + 1e-12)) break;
+      ratio = higher;
+      r = std::move(next);
+    }
+    if (ratio > best_ratio_) {
+      best_ratio_ = ratio;
+      best_input_ = std::move(r);
+    }
+  }
+
+  double best_ratio() const { return best_ratio_; }
+  const std::vector<double>& best_input() const { return best_input_; }
+
+ private:
+  // 0 where r is so near p_X that the ratio of two rounding errors would be all there is; rho^2 covers the limit.
+  double ratio_of(const std::vector<double>& r) {
+    constexpr double kTooNear = 1e-9;
+    output_.assign(problem_.py.size(), 0.0);
+    double below = 0, above = 0;
+    for (std::size_t x = 0; x < r.size(); ++x) {
+      if (r[x] == 0) continue;
+      below += r[x] * std::log(r[x] / problem_.px[x]);
+      for (std::size_t y = 0; y < output_.size(); ++y) output_[y] += r[x] * problem_.channel(x, y);
+    }
+    for (std::size_t y = 0; y < output_.size(); ++y)
+      if (output_[y] > 0) above += output_[y] * std::log(output_[y] / problem_.py[y]);
+    return below < kTooNear ? 0 : above / below;
+  }
+
+  // r(x) ~ p(x) exp(sum_y W(y|x) log(q(y) / p(y)) / ratio), for the outputs q of the last ratio_of.
+  std::vector<double> step_from(double ratio) const {
+    std::vector<double> score(problem_.inputs());
+    for (std::size_t x = 0; x < score.size(); ++x) {
+      double sum = 0;
+      for (std::size_t y = 0; y < output_.size(); ++y)
+        if (const double w = problem_.channel(x, y); w > 0) sum += w * std::log(output_[y] / problem_.py[y]);
+      score[x] = std::log(problem_.px[x]) + sum / ratio;  // -inf: x leads where r never does
+    }
+    const double most = *std::ranges::max_element(score);
+    double total = 0;
+    for (double& s : score) total += s = std::exp(s - most);
+    for (double& s : score) s /= total;
+    return score;
+  }
+
+  const Problem& problem_;
+  double best_ratio_ = 0;
+  std::vector<double> best_input_;
+  std::vector<double> output_;
+};
+
+std::vector<double> normalised(std::vector<double> r) {
+  double sum = 0;
+  for (double p : r) sum += p;
+  for (double& p : r) p /= sum;
+  return r;
+}
+
+void climb_from_corners(const Problem& problem, Ascent* ascent) {
+  for (std::size_t x = 0; x < problem.inputs(); ++x) {
+    std::vector<double> r(problem.inputs(), 0.0);
+    r[x] = 1;
+    ascent->climb(r);
+    for (double& p : r) p += 0.05;  // an inner point too, because a corner may hide part of the outputs
+    ascent->climb(normalised(r));
+  }
+  for (std::size_t y = 0; y < problem.py.size(); ++y) {
+    if (problem.py[y] == 0) continue;
+    std::vector<double> r(problem.inputs());
+    for (std::size_t x = 0; x < r.size(); ++x) r[x] = problem.px[x] * problem.channel(x, y);
+    ascent->climb(normalised(std::move(r)));
+  }
+}
+
+void climb_along(const Eigen::MatrixXd& vectors, const Problem& problem, Ascent* ascent) {
+  for (Eigen::Index k = 1; k < vectors.cols(); ++k)
+    for (const double side : {-1.0, 1.0}) {
+      std::vector<double> r(problem.inputs());
+      for (std::size_t x = 0; x < r.size(); ++x) {
+        const double direction = vectors(static_cast<Eigen::Index>(x), k) / std::sqrt(problem.px[x]);
+        r[x] = problem.px[x] * std::max(1e-6, 1 + side * 0.5 * direction);
+      }
+      ascent->climb(normalised(std::move(r)));
+    }
+}
+
+}  // namespace
+
+double squared_maximal_correlation(const Table& joint) {
+  return second_squared(decompose(Problem(joint), 0).singularValues());
+}
+
+CriticalBeta critical_beta(const Table& joint, std::size_t random_starts, std::uint64_t seed) {
+  const Problem problem(joint);
+  const auto svd = decompose(problem, Eigen::ComputeThinU);
+  Ascent ascent(problem);
+  climb_from_corners(problem, &ascent);
+  climb_along(svd.matrixU(), problem, &ascent);
+  Random random(seed);
+  for (std::size_t s = 0; s < random_starts; ++s) {
+    std::vector<double> r = random.probabilities(problem.inputs());
+    if (s % 2 == 1)  // half of them near the edges of the simplex
+      for (double& p : r) p = p * p * p * p;
+    ascent.climb(normalised(std::move(r)));
+  }
+
+  CriticalBeta out;
+  out.local = second_squared(svd.singularValues());
+  out.global = std::max(out.local, std::min(1.0, ascent.best_ratio()));
+  const std::vector<double>& used = ascent.best_ratio() > out.local ? ascent.best_input() : problem.px;
+  out.input.assign(joint.rows, 0.0);
+  for (std::size_t x = 0; x < used.size(); ++x) out.input[problem.support[x]] = used[x];
+  return out;
+}
+
+}  // namespace isentropic

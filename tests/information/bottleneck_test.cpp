@@ -1,0 +1,244 @@
+// The bottleneck solver against limits known exactly, an independent solver's curve, and the laws of the curve.
+#include "isentropic/information/bottleneck.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "information/joints.hpp"
+#include "isentropic/error.hpp"
+#include "isentropic/information/critical_beta.hpp"
+#include "isentropic/information/distribution.hpp"
+#include "random/random.hpp"
+
+namespace isentropic {
+namespace {
+
+Table random_encoder(std::size_t rows, std::size_t codes, Random* random) {
+  Table out(rows, codes);
+  for (std::size_t x = 0; x < rows; ++x) std::ranges::copy(random->probabilities(codes), out.row(x).begin());
+  return out;
+}
+
+Table identity(std::size_t n) {
+  Table out(n, n);
+  for (std::size_t x = 0; x < n; ++x) out(x, x) = 1;
+  return out;
+}
+
+TEST(Bottleneck, OneBitForEveryBetaBelowOne) {
+  const std::vector<double> betas = {0.1, 0.5, 0.9, 0.99, 1.01, 3};
+  const BottleneckCurve curve = bottleneck_curve({{0.5, 0}, {0, 0.5}}, betas);
+  for (const BottleneckCode& point : curve.points) {
+    EXPECT_NEAR(point.information_x, point.beta < 1 ? std::log(2) : 0, 1e-12) << point.beta;
+    EXPECT_NEAR(point.information_y, point.beta < 1 ? std::log(2) : 0, 1e-12) << point.beta;
+  }
+  EXPECT_NEAR(curve.entropy_x, std::log(2), 1e-15);
+}
+
+// The 8 x 3 problem, against an independent solver with annealing and ten random starts.
+TEST(Bottleneck, CurveOfTheEightByThreeProblem) {
+  const std::vector<double> betas = {.001, .01, .05, .1, .2, .3, .4, .5, .55, .58, .60, .62, .63, .65, 1, 2};
+  const std::vector<double> x = {2.0504, 1.8978, 1.6937, 1.1137, .8109, .4988, .4210, .2994,
+                                 .2119,  .1474,  .0980,  .0426,  .0123, 0,     0,     0};
+  const std::vector<double> y = {.4253, .4241, .4181, .3755, .3341, .2547, .2274, .1722,
+                                 .1262, .0897, .0605, .0267, .0078, 0,     0,     0};
+  const BottleneckCurve curve = bottleneck_curve(eight_by_three(), betas);
+  EXPECT_NEAR(curve.information, .42527, 5e-6);
+  EXPECT_NEAR(curve.entropy_x, 2.05038, 5e-6);
+  ASSERT_EQ(curve.points.size(), betas.size());
+  for (std::size_t i = 0; i < betas.size(); ++i) {
+    EXPECT_NEAR(curve.points[i].information_x, x[i], 1e-4) << "beta " << betas[i];
+    EXPECT_NEAR(curve.points[i].information_y, y[i], 1e-4) << "beta " << betas[i];
+    const BottleneckCode& point = curve.points[i];
+    // The numbers reported are those of the encoder reported.
+    const BottleneckTerms terms = bottleneck_terms(eight_by_three(), point.encoder);
+    EXPECT_NEAR(terms.rate, point.information_x, 1e-12);
+    EXPECT_NEAR(terms.information_y, point.information_y, 1e-12);
+  }
+  EXPECT_NEAR(curve.points[0].information_y, curve.information, 1e-5);
+  const BottleneckDefects found = defects(curve);
+  EXPECT_LT(found.monotone, 1e-6);
+  EXPECT_LT(found.slope, 1e-3);
+  EXPECT_LT(found.ceiling, 1e-12);
+  EXPECT_LT(found.iteration, 1e-10);
+}
+
+TEST(Bottleneck, CollapsesAtTheContractionCoefficientNotAtTheCorrelation) {
+  const CriticalBeta critical = critical_beta(eight_by_three());
+  const std::vector<double> betas = {0.5 * critical.global, 0.9 * critical.global,
+                                     0.5 * (critical.local + critical.global), 0.99 * critical.global,
+                                     1.02 * critical.global};
+  const BottleneckCurve curve = bottleneck_curve(eight_by_three(), betas);
+  EXPECT_GT(curve.points[2].information_x, 1e-2);  // above rho^2 the constant code is not yet the best
+  EXPECT_GT(curve.points[2].objective, 1e-6);
+  EXPECT_GT(curve.points[3].information_x, 1e-3);
+  EXPECT_LT(curve.points[4].information_x, 1e-9);
+}
+
+TEST(Bottleneck, SmallBetaFromTheIdentityKeepsEverything) {
+  const Table joint = eight_by_three();
+  const BottleneckCode annealed = iterate_bottleneck(joint, 1e-4, identity(8));
+  EXPECT_NEAR(annealed.information_y, mutual_information(joint), 1e-6);
+  // Random starts fall short, .408 on average at beta = 1e-3: the reason for annealing.
+  Random random(2);
+  double sum = 0;
+  for (int s = 0; s < 20; ++s) {
+    const BottleneckCode code = iterate_bottleneck(joint, 1e-3, random_encoder(8, 8, &random));
+    EXPECT_LT(code.information_y, mutual_information(joint));
+    EXPECT_LT(code.largest_decrease, 1e-10);
+    sum += code.information_y;
+  }
+  EXPECT_NEAR(sum / 20, .408, .01);
+}
+
+TEST(Bottleneck, FunctionOfXGivesAStraightLine) {
+  // Y = X / 2 for five values of X.
+  Table joint(5, 3);
+  const std::vector<double> px = {.1, .25, .2, .15, .3};
+  for (std::size_t x = 0; x < 5; ++x) joint(x, x / 2) = px[x];
+  const std::vector<double> betas = {.1, .5, .9, .99, 1.01};
+  const BottleneckCurve curve = bottleneck_curve(joint, betas);
+  for (std::size_t i = 0; i < 4; ++i) {
+    EXPECT_NEAR(curve.points[i].information_y, curve.entropy_y, 1e-6);
+    EXPECT_NEAR(curve.points[i].information_x, curve.entropy_y, 1e-6);
+  }
+  EXPECT_NEAR(curve.points[4].information_x, 0, 1e-12);
+  for (double share : {0.0, 0.2, 0.5, 0.9, 1.0})
+    EXPECT_NEAR(curve.information_y_at(share * curve.entropy_y), share * curve.entropy_y, 1e-6);
+  EXPECT_NEAR(curve.information_y_at(0.5 * (curve.entropy_x + curve.entropy_y)), curve.entropy_y, 1e-6);
+  EXPECT_NEAR(curve.information_y_at(100), curve.entropy_y, 1e-12);
+}
+
+TEST(Bottleneck, IndependentVariablesAndUnusedValues) {
+  const std::vector<double> betas = {.05, .5};
+  const BottleneckCurve independent = bottleneck_curve({{.12, .28}, {.18, .42}}, betas);
+  for (const BottleneckCode& point : independent.points) EXPECT_NEAR(point.information_x, 0, 1e-6);
+  // Values of X and Y that never occur change nothing, and their encoder rows are still distributions.
+  const Table joint{{.4, .1}, {.1, .4}}, padded{{.4, 0, .1}, {0, 0, 0}, {.1, 0, .4}};
+  const BottleneckCurve a = bottleneck_curve(joint, betas), b = bottleneck_curve(padded, betas);
+  for (std::size_t i = 0; i < betas.size(); ++i) {
+    EXPECT_NEAR(a.points[i].information_x, b.points[i].information_x, 1e-7);
+    EXPECT_EQ(b.points[i].encoder.rows, 3u);
+    EXPECT_NO_THROW(bottleneck_terms(padded, b.points[i].encoder));
+  }
+}
+
+TEST(Bottleneck, LawsOfTheCurveOnRandomJoints) {
+  Random random(7);
+  for (int trial = 0; trial < 6; ++trial) {
+    const std::size_t nx = 3 + static_cast<std::size_t>(trial), ny = 2 + static_cast<std::size_t>(trial % 4);
+    std::vector<double> p = random.probabilities(nx * ny);
+    for (double& v : p) v = v * v;
+    double sum = 0;
+    for (double v : p) sum += v;
+    for (double& v : p) v /= sum;
+    const Table joint(nx, ny, p);
+    const double critical = critical_beta(joint).global;
+    std::vector<double> betas;
+    for (double s : {.01, .05, .1, .2, .3, .4, .5, .6, .7, .8, .9, .95, 1.05}) betas.push_back(s * critical);
+    const BottleneckCurve curve = bottleneck_curve(joint, betas);
+    const BottleneckDefects found = defects(curve);
+    EXPECT_LT(found.monotone, 1e-6) << trial;
+    EXPECT_LT(found.slope, 1e-3) << trial;
+    EXPECT_LT(found.ceiling, 1e-12) << trial;
+    EXPECT_LT(found.iteration, 1e-10) << trial;
+    EXPECT_GT(curve.points[11].information_x, 1e-4) << trial;
+    EXPECT_LT(curve.points[12].information_x, 1e-9) << trial;
+  }
+}
+
+// No partition of X does better than the deterministic code: all 4140 partitions of eight values are tried.
+TEST(Bottleneck, DeterministicCodeIsTheBestPartition) {
+  const Table joint = eight_by_three();
+  const std::vector<double> betas = {.01, .05, .1, .2, .3, .4, .5, .6};
+  std::vector<double> best(betas.size(), 0.0);
+  std::vector<std::size_t> block(8, 0);
+  const auto evaluate = [&] {
+    Table merged(8, 3);
+    for (std::size_t x = 0; x < 8; ++x)
+      for (std::size_t y = 0; y < 3; ++y) merged(block[x], y) += joint(x, y);
+    for (std::size_t i = 0; i < betas.size(); ++i)
+      best[i] = std::max(best[i], mutual_information(merged) - betas[i] * entropy(row_marginal(merged)));
+  };
+  const auto enumerate = [&](const auto& self, std::size_t x, std::size_t blocks) -> void {
+    if (x == 8) return evaluate();
+    for (std::size_t b = 0; b <= blocks; ++b) {
+      block[x] = b;
+      self(self, x + 1, std::max(blocks, b + 1));
+    }
+  };
+  enumerate(enumerate, 0, 0);
+  const BottleneckCurve curve =
+      bottleneck_curve(joint, betas, {.kind = BottleneckKind::deterministic, .random_starts = 20});
+  for (std::size_t i = 0; i < betas.size(); ++i) {
+    EXPECT_NEAR(curve.points[i].objective, best[i], 1e-12) << "beta " << betas[i];
+    EXPECT_NEAR(curve.points[i].entropy, curve.points[i].information_x, 1e-12);  // Z is a function of X
+    EXPECT_TRUE(curve.points[i].converged);
+  }
+  EXPECT_LT(defects(curve).iteration, 1e-12);
+}
+
+// J = H(Y) + E log p(y|z) - beta E KL, and short of H(Y) without it, for any encoder.
+TEST(Bottleneck, ObjectiveAsExpectations) {
+  const Table joint = eight_by_three();
+  const double h = entropy(column_marginal(joint));
+  EXPECT_NEAR(h, .959236, 5e-7);
+  Random random(4);
+  for (int trial = 0; trial < 200; ++trial) {
+    const Table encoder = random_encoder(8, 4, &random);
+    const BottleneckTerms terms = bottleneck_terms(joint, encoder);
+    Table zx(8, 4), zy(4, 3);
+    const std::vector<double> px = row_marginal(joint);
+    for (std::size_t x = 0; x < 8; ++x)
+      for (std::size_t z = 0; z < 4; ++z) {
+        zx(x, z) = px[x] * encoder(x, z);
+        for (std::size_t y = 0; y < 3; ++y) zy(z, y) += joint(x, y) * encoder(x, z);
+      }
+    const double exact = mutual_information(zy) - 0.3 * mutual_information(zx);
+    EXPECT_NEAR(terms.objective(0.3), exact, 1e-12);
+    EXPECT_NEAR(exact - (terms.log_likelihood - 0.3 * terms.rate), h, 1e-12);
+  }
+}
+
+TEST(Bottleneck, VariationalFormIsALowerBound) {
+  const Table joint = eight_by_three();
+  Random random(5);
+  for (int trial = 0; trial < 5000; ++trial) {
+    const Table encoder = random_encoder(8, 4, &random), decoder = random_encoder(4, 3, &random);
+    const std::vector<double> prior = random.probabilities(4);
+    EXPECT_LE(variational_bottleneck(joint, encoder, decoder, prior, .3),
+              bottleneck_terms(joint, encoder).objective(.3) + 1e-12);
+  }
+  // Tight at the code's own decoder and prior.
+  const Table encoder = random_encoder(8, 4, &random);
+  std::vector<double> pz(4, 0.0);
+  Table decoder(4, 3);
+  for (std::size_t z = 0; z < 4; ++z) {
+    for (std::size_t x = 0; x < 8; ++x)
+      for (std::size_t y = 0; y < 3; ++y)
+        decoder(z, y) += joint(x, y) * encoder(x, z), pz[z] += joint(x, y) * encoder(x, z);
+    for (double& p : decoder.row(z)) p /= pz[z];
+  }
+  EXPECT_NEAR(variational_bottleneck(joint, encoder, decoder, pz, .3), bottleneck_terms(joint, encoder).objective(.3),
+              1e-12);
+  const Table blind{{1, 0, 0}, {1, 0, 0}, {1, 0, 0}, {1, 0, 0}};
+  EXPECT_EQ(variational_bottleneck(joint, encoder, blind, pz, .3), -std::numeric_limits<double>::infinity());
+}
+
+TEST(Bottleneck, RefusesBadInput) {
+  const Table joint{{.25, .25}, {.25, .25}};
+  const std::vector<double> good = {.5}, falling = {.5, .4}, zero = {0};
+  EXPECT_THROW(bottleneck_curve({{.5, .6}}, good), Error);
+  EXPECT_THROW(bottleneck_curve({{-.5, 1.5}}, good), Error);
+  EXPECT_THROW(bottleneck_curve(joint, falling), Error);
+  EXPECT_THROW(bottleneck_curve(joint, zero), Error);
+  EXPECT_THROW(iterate_bottleneck(joint, .5, Table(3, 2, .5)), Error);
+  EXPECT_THROW(iterate_bottleneck(joint, .5, Table(2, 2, .6)), Error);
+  EXPECT_THROW(bottleneck_terms(joint, Table(2, 0)), Error);
+  EXPECT_THROW(variational_bottleneck(joint, Table(2, 2, .5), Table(3, 2, .5), good, .5), Error);
+}
+
+}  // namespace
+}  // namespace isentropic

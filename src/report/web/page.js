@@ -46,15 +46,18 @@ function scale_for(kind, values, range) {
   let [low, high] = d3.extent(usable);
   if (low === undefined) [low, high] = kind === "log" ? [1, 10] : [0, 1];
   if (low === high) [low, high] = kind === "log" ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
-  return (kind === "log" ? d3.scaleLog() : d3.scaleLinear()).domain([low, high]).range(range).nice();
+  if (kind === "log") return d3.scaleLog().domain([low, high]).range(range);
+  return d3.scaleLinear().domain([low, high]).range(range).nice();
 }
 
-// Axis labels in words a log axis can bear: powers only.
+// A log axis has numbers at the decades, at 2 and 5 too when there are few of them.
 function axis_for(axis, scale, kind, count) {
   if (kind !== "log") return axis(scale).ticks(count).tickSizeOuter(0);
-  const [low, high] = scale.domain();
-  const decades = Math.log10(high / low);
-  return axis(scale).ticks(count, decades > 2 ? "~e" : "~g").tickSizeOuter(0);
+  const [low, high] = scale.domain(), decades = Math.log10(high / low);
+  const leading = decades < 1.5 ? [1, 2, 5] : [1], step = Math.max(1, Math.ceil(decades / count));
+  const values = d3.range(Math.floor(Math.log10(low)), Math.log10(high) + 1, step).flatMap((e) => leading.map((m) => m * 10 ** e))
+    .filter((v) => v >= low * 0.999 && v <= high * 1.001);
+  return axis(scale).tickValues(values).tickFormat(d3.format(low >= 1e-3 && high < 1e7 ? "~s" : "~e")).tickSizeOuter(0);
 }
 
 function points_of(plot) {
@@ -63,15 +66,15 @@ function points_of(plot) {
     curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
 }
 
-function draw_plot(place, plot) {
-  const width = 400, height = 230, left = 50, right = 12, top = 10, bottom = 38;
+function draw_plot(place, plot, width = 720, height = 360) {
+  const left = 50, right = 12, top = 10, bottom = 38;
   const box = place.append("div").attr("class", "plot");
   if (plot.title) box.append("h3").text(plot.title);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
   const points = points_of(plot), all = points.flat();
   const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]);
   const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]);
-  svg.append("g").selectAll("line").data(y.ticks(5)).enter().append("line").attr("class", "grid")
+  svg.append("g").selectAll("line").data(y.ticks(plot.y_scale === "log" ? 3 : 5)).enter().append("line").attr("class", "grid")
     .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
   svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, plot.x_scale, 5));
   svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, plot.y_scale, 5));
@@ -81,7 +84,7 @@ function draw_plot(place, plot) {
   const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
   plot.curves.forEach((curve, c) => {
     svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
-      .style("stroke", curve.style === "bound" ? null : colour(c)).attr("d", path(points[c]));
+      .style("stroke", curve.style === "bound" ? null : colour(c)).style("stroke-dasharray", c < 8 ? null : "7 3").attr("d", path(points[c]));
     if (curve.style === "measured" && points[c].length <= 60) {
       svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
         .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colour(c));
@@ -90,7 +93,7 @@ function draw_plot(place, plot) {
   const legend = box.append("div").attr("class", "legend");
   plot.curves.forEach((curve, c) => {
     const entry = legend.append("span");
-    entry.append("i").attr("class", curve.style).style("border-color", curve.style === "bound" ? null : colour(c));
+    entry.append("i").attr("class", curve.style).style("border-color", curve.style === "bound" ? null : colour(c)).style("border-top-style", c < 8 ? null : "dashed");
     entry.append("span").text(curve.label);
   });
   follow_pointer(svg, legend.append("span").attr("class", "value"), plot, points, x, y);
@@ -142,7 +145,7 @@ function draw_card(place, card) {
   }
   const body = place.append("div").attr("class", "body");
   if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers);
-  for (const plot of card.plots) draw_plot(body, plot);
+  for (const plot of card.plots) draw_plot(body, plot, 400, 230);
 }
 
 // The address keeps what was asked for, so that a filtered list can be sent to somebody.
@@ -184,4 +187,6 @@ function draw_cards(place, list) {
 
 const draw = { prose: draw_prose, table: draw_table, plot: draw_plot, heat_map: draw_heat_map, cards: draw_cards };
 const main = d3.select("main");
-for (const part of JSON.parse(document.getElementById("parts").textContent)) draw[part.kind](main.append("section"), part);
+for (const part of JSON.parse(document.getElementById("parts").textContent)) {
+  draw[part.kind](main.append("section"), part);
+}

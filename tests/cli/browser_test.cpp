@@ -1,0 +1,44 @@
+// Pages in a real browser, where there is one: the script runs to its end and draws what the data says.
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <regex>
+
+#include "program.hpp"
+
+namespace cli_test {
+namespace {
+
+// The document after its script has run; empty without a browser.
+std::string drawn(const std::string& path) {
+  const std::string command =
+      "command -v chromium >/dev/null && timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "
+      "'file://" +
+      path + "' 2>/dev/null";
+  std::string out;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[65536];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, got);
+  ::pclose(pipe);
+  return out;
+}
+
+std::ptrdiff_t count(const std::string& text, const std::string& pattern) {
+  const std::regex regex(pattern);
+  return std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator());
+}
+
+TEST_F(Program, TheLedgersPageDrawsItself) {
+  ASSERT_EQ(run_program({"verify", "004-5", "004-6", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  if (page.empty()) GTEST_SKIP() << "no chromium here";
+  const std::string body = page.substr(0, page.find("<script"));
+  EXPECT_EQ(count(body, "class=\"card\""), 7);
+  EXPECT_EQ(count(body, "<select"), 3);
+  EXPECT_GE(count(body, "<svg"), 1);
+  EXPECT_NE(body.find("7 of 7"), std::string::npos);  // the last thing the script writes
+}
+
+}  // namespace
+}  // namespace cli_test

@@ -1,8 +1,13 @@
 // The claims of source 000 in this folder, in the order of the source.
-#include "ledger/claim.hpp"
+#include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger {
 
-std::vector<Claim> bottleneck_claims() { return {}; }
+std::vector<Claim> bottleneck_claims() {
+  std::vector<Claim> out;
+  for (const auto subject : {basic_quantity_claims})
+    for (Claim& claim : subject()) out.push_back(std::move(claim));
+  return out;
+}
 
 }  // namespace isentropic::ledger

@@ -1,0 +1,20 @@
+// The claims of source 000, subject by subject.
+#pragma once
+
+#include "ledger/claim.hpp"
+
+namespace isentropic::ledger {
+
+std::vector<Claim> basic_quantity_claims();     // 10.4.1 ... 10.4.5: entropy, divergence, mutual information
+std::vector<Claim> tradeoff_claims();           // 10.4.6, 10.4.7a: the information bottleneck
+std::vector<Claim> variational_claims();        // 10.4.7b, 10.4.8: as a loss, by gradient descent
+std::vector<Claim> information_plane_claims();  // def10.4.5, thm10.4.3
+std::vector<Claim> weighted_average_claims();   // 10.4.9 ... 10.4.11: attention as selection
+std::vector<Claim> head_claims();               // 10.4.12, 10.4.13
+std::vector<Claim> transfer_claims();           // 10.4.14, 10.4.15: temperature, cross-attention
+std::vector<Claim> residual_claims();           // 10.4.16
+std::vector<Claim> position_claims();           // def10.4.12, 10.4.17
+std::vector<Claim> regulariser_claims();        // 10.4.18
+std::vector<Claim> generalisation_claims();     // 10.4.19 and the closing text
+
+}  // namespace isentropic::ledger

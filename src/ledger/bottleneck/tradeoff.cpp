@@ -1,0 +1,159 @@
+// The information bottleneck itself: 10.4.6 and 10.4.7a.
+#include <algorithm>
+
+#include "isentropic/information/bottleneck.hpp"
+#include "isentropic/information/critical_beta.hpp"
+#include "isentropic/information/gaussian_bottleneck.hpp"
+#include "ledger/bottleneck/problems.hpp"
+#include "ledger/bottleneck/random_laws.hpp"
+#include "ledger/bottleneck/subjects.hpp"
+#include "ledger/monte_carlo.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+// Every x a symbol of its own, with a trace of all others so that no probability is exactly zero.
+Table identity_code(std::size_t inputs) {
+  Table out(inputs, inputs, 1e-6 / static_cast<double>(inputs));
+  for (std::size_t x = 0; x < inputs; ++x) out(x, x) += 1 - 1e-6;
+  return out;
+}
+
+// ---- 10.4.6a: the curve ----
+
+void compression_grows_with_beta(Check& check) {
+  struct Quoted {
+    double beta, information_x, information_y;
+  };
+  const std::vector<Quoted> quoted = {{.001, 2.0504, .4253}, {.01, 1.8978, .4241}, {.05, 1.6937, .4181},
+                                      {.1, 1.1137, .3755},   {.2, .8109, .3341},   {.3, .4988, .2547},
+                                      {.4, .4210, .2274},    {.5, .2994, .1722},   {.55, .2119, .1262},
+                                      {.58, .1474, .0897},   {.6, .0980, .0605},   {.65, 0, 0}};
+  std::vector<double> betas;
+  for (const Quoted& q : quoted) betas.push_back(q.beta);
+  BottleneckOptions options;
+  options.random_starts = static_cast<std::size_t>(check.effort(1, 8));
+  options.seed = check.random().bits();
+  const BottleneckCurve curve = bottleneck_curve(kBottleneckProblem, betas, options);
+  const BottleneckDefects found = defects(curve);
+  check.near("rise of I_X or I_Y with beta", found.monotone, 0, 1e-6);
+  check.near("slope dI_Y/dI_X outside its betas", found.slope, 0, 1e-3);
+  check.near("I_Y above min(I_X, I(X;Y))", found.ceiling, 0, 1e-9);
+  check.near("an iteration lowers J", found.iteration, 0, 1e-10);
+  report::PlotCurve measured{"solver"}, table{"quoted", {}, {}, report::CurveStyle::formula};
+  for (std::size_t x = 0; x < quoted.size(); ++x) {
+    const BottleneckCode& point = curve.points[x];
+    const std::string at = " at beta = " + std::to_string(quoted[x].beta).substr(0, 5);
+    check.near("I(Z;X)" + at, point.information_x, quoted[x].information_x, 5e-4);
+    check.near("I(Z;Y)" + at, point.information_y, quoted[x].information_y, 2e-4);
+    measured.x.push_back(point.information_x), measured.y.push_back(point.information_y);
+    table.x.push_back(quoted[x].information_x), table.y.push_back(quoted[x].information_y);
+  }
+  check.plot({.title = "What a code of I(Z;X) nats keeps about Y",
+              .x_label = "I(Z;X), nats",
+              .y_label = "I(Z;Y), nats",
+              .curves = {measured, table, {"I_Y = I_X", {0, .43}, {0, .43}, report::CurveStyle::bound}}});
+}
+
+// ---- 10.4.6b: where it collapses ----
+
+BottleneckCode best_code(const Table& joint, double beta, std::uint64_t seed) {
+  BottleneckOptions options;
+  options.random_starts = 2;
+  options.seed = seed;
+  // On the way from the identity code; the last point is the one asked for.
+  const std::vector<double> betas = {beta / 8, beta / 4, beta / 2, .8 * beta, .95 * beta, beta};
+  return bottleneck_curve(joint, betas, options).points.back();
+}
+
+void beta_has_a_ceiling(Check& check) {
+  const std::uint64_t seed = check.random().bits();
+  const CriticalBeta critical = critical_beta(kBottleneckProblem, 64, seed);
+  const double beta = check.choose(.99, 1.02) * critical.global;
+  check.at_least("I(Z;X) kept at beta = " + std::to_string(beta).substr(0, 5),
+                 best_code(kBottleneckProblem, beta, seed).information_x, 1e-3);
+  check.near("beta_c, the contraction coefficient", critical.global, .6339, 1e-4);
+  check.near("squared maximal correlation, the local threshold", critical.local, .5973, 1e-4);
+  check.at_least("I(Z;X) at beta = .615, above the local threshold",
+                 best_code(kBottleneckProblem, .615, seed).information_x, 1e-3);
+  check.near("I(Z;X) at 1.02 beta_c", best_code(kBottleneckProblem, 1.02 * critical.global, seed).information_x, 0,
+             1e-3);
+  const std::vector<double> correlation = {.9};
+  check.at_least("Gaussian, rho = .9: I_X at beta = .80", gaussian_bottleneck(correlation, .80).information_x, 1e-3);
+  check.near("Gaussian, rho = .9: I_X at beta = .81", gaussian_bottleneck(correlation, .9 * .9).information_x, 0, 1e-9);
+}
+
+// ---- 10.4.6c: the iteration ----
+
+void iteration_needs_a_good_start(Check& check) {
+  const double beta = 1e-3, optimum = mutual_information(kBottleneckProblem);
+  const BottleneckCode annealed = iterate_bottleneck(kBottleneckProblem, beta, identity_code(8));
+  Mean reached;
+  double decrease = annealed.largest_decrease, last = 0;
+  for (std::int64_t t = 0; t < check.effort(20, 100); ++t) {
+    const BottleneckCode code = iterate_bottleneck(kBottleneckProblem, beta, random_channel(check.random(), 8, 8, 1));
+    reached.add(last = code.information_y);
+    decrease = std::max(decrease, code.largest_decrease);
+  }
+  check.near("I(Z;Y) at beta = .001", check.choose(annealed.information_y, last), optimum, 1e-6);
+  check.near("random starts: mean I(Z;Y)", reached.estimate(), .408, .002);
+  check.at_most("an iteration lowers J", decrease, 1e-10);
+}
+
+// ---- 10.4.7a: the objective as expectations ----
+
+void objective_as_expectations(Check& check) {
+  const double beta = .3;
+  const Table& joint = kBottleneckProblem;
+  const std::vector<double> px = row_marginal(joint);
+  double least = 1e9, most = -1e9, rate_error = 0, kl_least = 1e9, kl_most = 0;
+  for (std::int64_t t = 0; t < check.effort(200, 2000); ++t) {
+    const Table encoder = random_channel(check.random(), 8, 4, .5), code = joint_of(px, encoder);
+    const BottleneckTerms terms = bottleneck_terms(joint, encoder);
+    const double objective = mutual_information(product(transposed(encoder), joint)) - beta * mutual_information(code);
+    const double gap = objective - (terms.log_likelihood - beta * terms.rate);
+    least = std::min(least, gap), most = std::max(most, gap);
+    rate_error = std::max(rate_error, std::abs(terms.rate - mutual_information(code)));
+    for (std::size_t x = 0; x < 8; ++x) {
+      const double kl = kl_divergence(encoder.row(x), column_marginal(code));
+      kl_least = std::min(kl_least, kl), kl_most = std::max(kl_most, kl);
+    }
+  }
+  const double constant = check.choose(entropy(column_marginal(joint)), 0.);
+  check.near("J - (E log p(y|z) - beta E KL), least over encoders", least, constant, 1e-12);
+  check.near("the same, largest over encoders", most, constant, 1e-12);
+  check.near("E_x KL(p(z|x) || p(z)) - I(Z;X)", rate_error, 0, 1e-12);
+  check.near("H(Y)", entropy(column_marginal(joint)), .959236, 5e-7);
+  check.show("least KL(p(z|x) || p(z)) of an x", kl_least);
+  check.show("largest, hence the mean over x", kl_most);
+  // Over z as well as over (x, y): by drawing all three.
+  const Table encoder = random_channel(check.random(), 8, 4, .5), code_label = product(transposed(encoder), joint);
+  const std::vector<double> pz = row_marginal(code_label);
+  const Estimate likelihood = mean_of(check.effort(20000, 500000), [&] {
+    const std::size_t cell = draw(check.random(), joint.values), z = draw(check.random(), encoder.row(cell / 3));
+    return std::log(code_label(z, cell % 3) / pz[z]);
+  });
+  check.near("E log p(y|z) by draws of (x, y, z)", likelihood, bottleneck_terms(joint, encoder).log_likelihood);
+}
+
+}  // namespace
+
+std::vector<Claim> tradeoff_claims() {
+  return {
+      computed("000-10.4.6a", Verdict::holds,
+               "Maximising I(Z;Y) - beta I(Z;X): small beta keeps, large beta compresses",
+               "this beta is the reciprocal of the usual one; it is the slope of the curve I_Y(I_X)",
+               compression_grows_with_beta),
+      computed(
+          "000-10.4.6b", Verdict::holds_if, "Every beta > 0 is a trade-off between keeping and compressing",
+          "0 < beta < beta_c <= 1, beta_c = sup KL(rW||p_Y) / KL(r||p_X); from there on only the constant code is left",
+          beta_has_a_ceiling),
+      computed("000-10.4.6c", Verdict::holds_if, "The self-consistent iteration finds the best code",
+               "when annealed from the identity code or started many times; it never lowers the objective",
+               iteration_needs_a_good_start),
+      computed("000-10.4.7a", Verdict::corrected, "The objective equals E log p(y|z) - beta KL(p(z|x) || p(z))",
+               "H(Y) + E_{x,y} E_z log p(y|z) - beta E_x KL(p(z|x) || p(z))", objective_as_expectations),
+  };
+}
+
+}  // namespace isentropic::ledger

@@ -1,6 +1,7 @@
 // Random distributions, joints and channels for the checks of this folder.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 

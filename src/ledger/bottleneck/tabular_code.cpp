@@ -1,5 +1,6 @@
 #include "ledger/bottleneck/tabular_code.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ledger/bottleneck/adam.hpp"

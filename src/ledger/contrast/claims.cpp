@@ -1,8 +1,13 @@
 // The claims of source 002 in this folder, in the order of the source.
-#include "ledger/claim.hpp"
+#include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger {
 
-std::vector<Claim> contrast_claims() { return {}; }
+std::vector<Claim> contrast_claims() {
+  std::vector<Claim> out;
+  for (const auto& subject : {noise_contrast_claims(), noise_estimate_claims(), tabular_critic_claims()})
+    out.insert(out.end(), subject.begin(), subject.end());
+  return out;
+}
 
 }  // namespace isentropic::ledger

@@ -1,0 +1,96 @@
+#include "ledger/contrast/losses.hpp"
+
+#include <algorithm>
+
+namespace isentropic::ledger {
+namespace {
+
+View matrix(const Table& table) {
+  return View(table.values.data(), {static_cast<std::int64_t>(table.rows), static_cast<std::int64_t>(table.columns)});
+}
+
+template <class T>
+View vector(const std::vector<T>& values) {
+  return values.empty() ? View() : View(values.data(), {static_cast<std::int64_t>(values.size())});
+}
+
+SoftmaxLossProblem problem_of(const Contrast& contrast, Self self) {
+  return {.query = matrix(contrast.query),
+          .key = matrix(contrast.key),
+          .target = vector(contrast.target),
+          .scale = 1 / contrast.temperature,
+          .bias = vector(contrast.bias),
+          .others = self == Self::excluded,
+          .executor = &serial_executor()};
+}
+
+}  // namespace
+
+std::vector<double> losses_of(const Contrast& contrast, Self self) {
+  const SoftmaxLossResult result = softmax_loss(problem_of(contrast, self));
+  std::vector<double> out;
+  for (std::size_t i = 0; i < contrast.query.rows; ++i)
+    out.push_back(log_partition(result.records[i]) - result.target_score[i]);
+  return out;
+}
+
+double mean_loss(const Contrast& contrast) {
+  double sum = 0;
+  for (double loss : losses_of(contrast)) sum += loss;
+  return sum / static_cast<double>(contrast.query.rows);
+}
+
+double bound_of(const Contrast& contrast) {
+  return std::log(static_cast<double>(contrast.key.rows)) - mean_loss(contrast);
+}
+
+LossGradients gradients_of(const Contrast& contrast, std::span<const double> weights) {
+  const SoftmaxLossProblem problem = problem_of(contrast, Self::seen);
+  std::vector<double> up(contrast.query.rows, 1.0);
+  if (!weights.empty()) up.assign(weights.begin(), weights.end());
+  const std::vector<double> down = times(-1, up);
+  const SoftmaxLossGradients gradients = softmax_loss_backward(
+      problem, softmax_loss(problem), {.log_partition = vector(up), .entropy = {}, .target_score = vector(down)});
+  return {Table(contrast.query.rows, contrast.query.columns, gradients.query.to_doubles()),
+          Table(contrast.key.rows, contrast.key.columns, gradients.key.to_doubles())};
+}
+
+double largest_gap(std::span<const double> x, std::span<const double> y) {
+  double gap = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double here = std::abs(x[i] - y[i]);
+    if (std::isnan(here)) return here;
+    gap = std::max(gap, here);
+  }
+  return gap;
+}
+
+double relative_gap(std::span<const double> x, std::span<const double> y) {
+  double square = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) square += (x[i] - y[i]) * (x[i] - y[i]);
+  return std::sqrt(square) / norm(y);
+}
+
+std::vector<double> times(double factor, std::span<const double> x) {
+  std::vector<double> out(x.begin(), x.end());
+  for (double& value : out) value *= factor;
+  return out;
+}
+
+void normalise_rows(Table* table) {
+  for (std::size_t i = 0; i < table->rows; ++i) {
+    const double length = norm(table->row(i));
+    for (double& x : table->row(i)) x /= length;
+  }
+}
+
+std::vector<double> softmax_by_hand(std::span<const double> scores) {
+  const double largest = *std::max_element(scores.begin(), scores.end());
+  std::vector<double> out;
+  double sum = 0;
+  for (double s : scores) sum += out.emplace_back(std::exp(s - largest));
+  for (double& p : out) p /= sum;
+  return out;
+}
+
+}  // namespace isentropic::ledger

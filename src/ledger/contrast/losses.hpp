@@ -1,0 +1,76 @@
+// The product's softmax loss on tables of doubles, and the little linear algebra around it.
+#pragma once
+
+#include <cmath>
+#include <span>
+#include <vector>
+
+#include "isentropic/information/table.hpp"
+#include "isentropic/softmax_loss.hpp"
+
+namespace isentropic::ledger {
+
+// ---- InfoNCE ----
+
+struct Contrast {
+  Table query, key;                  // [N, d], [M, d]
+  std::vector<std::int64_t> target;  // [N]
+  double temperature = 1;
+  std::vector<double> bias = {};  // [M] or empty
+};
+
+enum class Self : std::uint8_t { seen, excluded };  // whether a row sees the key of its own index
+
+// log sum_j e^{s_ij} - s_{i, target}, for each row.
+std::vector<double> losses_of(const Contrast& contrast, Self self = Self::seen);
+double mean_loss(const Contrast& contrast);
+
+struct LossGradients {
+  Table query, key;
+};
+// Of sum_i w_i loss_i; no weights: of the plain sum.
+LossGradients gradients_of(const Contrast& contrast, std::span<const double> weights = {});
+
+// log N + mean of (target score - log-partition): the loss as a bound on information, over the keys there are.
+double bound_of(const Contrast& contrast);
+
+// One anchor, its positive the key of index 0.
+inline Contrast one_anchor(std::span<const double> query, const Table& keys, double temperature) {
+  return {Table(1, query.size(), {query.begin(), query.end()}), keys, {0}, temperature};
+}
+
+// ---- Vectors ----
+
+inline double dot(std::span<const double> x, std::span<const double> y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+inline double norm(std::span<const double> x) { return std::sqrt(dot(x, x)); }
+inline double cosine(std::span<const double> x, std::span<const double> y) { return dot(x, y) / (norm(x) * norm(y)); }
+// max_i |x_i - y_i|
+double largest_gap(std::span<const double> x, std::span<const double> y);
+// |x - y| / |y|
+double relative_gap(std::span<const double> x, std::span<const double> y);
+// factor x
+std::vector<double> times(double factor, std::span<const double> x);
+// Every row to length 1.
+void normalise_rows(Table* table);
+std::vector<double> softmax_by_hand(std::span<const double> scores);
+
+// Central differences of loss(point), coordinate by coordinate.
+template <class Loss>
+std::vector<double> numeric_gradient(std::vector<double> point, Loss&& loss, double step = 1e-6) {
+  std::vector<double> out;
+  for (double& x : point) {
+    const double at = x;
+    x = at + step;
+    const double above = loss(point);
+    x = at - step;
+    out.push_back((above - loss(point)) / (2 * step));
+    x = at;
+  }
+  return out;
+}
+
+}  // namespace isentropic::ledger

@@ -1,8 +1,13 @@
 // The claims of source 001 in this folder, in the order of the source.
-#include "ledger/claim.hpp"
+#include "ledger/entropy/subjects.hpp"
 
 namespace isentropic::ledger {
 
-std::vector<Claim> entropy_claims() { return {}; }
+std::vector<Claim> entropy_claims() {
+  std::vector<Claim> out;
+  for (const auto& subject : {post_claims(), entropy_of_scores_claims(), floor_claims(), temperature_claims()})
+    out.insert(out.end(), subject.begin(), subject.end());
+  return out;
+}
 
 }  // namespace isentropic::ledger

@@ -1,0 +1,94 @@
+// Section 8: which constant lies between the entropy and log n, and for which scores it is a floor.
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/theory/bounded_scores.hpp"
+#include "ledger/entropy/levels.hpp"
+#include "ledger/entropy/subjects.hpp"
+#include "ledger/monte_carlo.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+constexpr double kPrinted = 0.4745;
+
+// log n - H over rows of N(0, sigma^2) scores.
+Estimate gaussian_gap(std::size_t n, double sigma, std::int64_t rows, Random* random) {
+  return mean_of(rows, [&] { return std::log(static_cast<double>(n)) - entropy_of(random->normals(n), sigma); });
+}
+
+void gaussian_constant(Check& check) {
+  const auto n = static_cast<std::size_t>(check.effort(10000, 100000));
+  const std::int64_t rows = check.effort(100, 200);
+  const Estimate unit = gaussian_gap(n, 1, rows, &check.random());
+  check.near("log n - H of N(0, 1) scores", unit, check.choose(0.5, kPrinted), 0.002);
+
+  report::PlotCurve measured{.label = "measured, n = " + std::to_string(n), .x = {}, .y = {}};
+  measured.x.push_back(1), measured.y.push_back(unit.mean);
+  report::PlotCurve law{.label = "sigma^2 / 2", .x = {}, .y = {}, .style = report::CurveStyle::formula};
+  // The second number: what finite n leaves out.
+  for (const auto& [sigma, slack] : {std::pair{0.5, 0.001}, std::pair{1.5, 0.01}, std::pair{2.0, 0.03}}) {
+    const Estimate gap = gaussian_gap(n, sigma, rows, &check.random());
+    check.near("log n - H at sigma = " + std::to_string(sigma).substr(0, 3), gap, sigma * sigma / 2, slack);
+    measured.x.push_back(sigma), measured.y.push_back(gap.mean);
+  }
+  for (double sigma = 0; sigma <= 2.01; sigma += 0.1) law.x.push_back(sigma), law.y.push_back(sigma * sigma / 2);
+  check.plot({.title = "What Gaussian scores take from log n",
+              .x_label = "sigma",
+              .y_label = "log n - H (nats)",
+              .curves = {measured, law, {.label = "printed for sigma = 1", .x = {1}, .y = {kPrinted}}}});
+}
+
+void floor_for_which_scores(Check& check) {
+  const auto rows = static_cast<std::size_t>(check.effort(1000, 4000));
+  Table bounded(rows, 100), gaussian(rows, 100, check.random().normals(rows * 100));
+  for (double& s : bounded.values)
+    s = check.random().uniform() < 0.5 ? check.random().uniform(-1, 1) : check.random().integer(0, 1) * 2.0 - 1;
+  std::int64_t below = 0;
+  for (const Record& record : records_of(check.choose(bounded, gaussian)))
+    below += entropy(record) < std::log(100.0) - 0.47447465;
+  check.never("rows below log n - 0.47447465, n = 100", below);
+
+  const Table wide(3000, 20, check.random().normals(3000 * 20, 3));
+  double least = std::log(20.0);
+  for (const Record& record : records_of(wide)) least = std::min(least, entropy(record));
+  check.at_most("least H of 3000 rows of 20 scores N(0, 9): no floor above 0", least, std::log(20.0) - 2);
+}
+
+// The least entropy of scores in [-1, 1], over every number of keys at the upper end.
+double least_of_unit_cosines(std::int64_t n) { return least_two_level_entropy(n, 2, n - 1); }
+
+void lower_end(Check& check) {
+  for (const std::int64_t n : {64, 1024}) {
+    const double log_n = std::log(static_cast<double>(n)), gap = bounded_entropy_gap(2);
+    check.near("least H of scores in [-1, 1], n = " + std::to_string(n), least_of_unit_cosines(n),
+               check.choose(log_n - gap, kPrinted), 0.001);
+  }
+}
+
+void learnable_information(Check& check) {
+  for (const std::int64_t n : {64, 1024}) {
+    const double most = entropy(record_of_copies(0.5, n)), log_n = std::log(static_cast<double>(n));
+    check.near("most minus least H of scores in [-1, 1], n = " + std::to_string(n), most - least_of_unit_cosines(n),
+               check.choose(bounded_entropy_gap(2), log_n - kPrinted), 0.001);
+  }
+}
+
+}  // namespace
+
+std::vector<Claim> floor_claims() {
+  return {
+      computed("001-35", Verdict::corrected, "Gaussian scores: H = log n - C with C = 0.4745 at sigma = 1",
+               "C = sigma^2 / 2, so 0.5 at sigma = 1, while sigma < sqrt(2 log n)", gaussian_constant),
+      computed(
+          "001-36", Verdict::corrected, "log n - 0.4745 bounds the entropy of normal scores from below",
+          "it bounds that of scores in [-1, 1]; for Gaussian ones log n - sigma^2 / 2 is typical and 0 the infimum",
+          floor_for_which_scores),
+      computed("001-36b", Verdict::corrected, "the entropy ranges over [0.4745, log n]",
+               "[log n - 0.4745, log n], for scores in [-1, 1]", lower_end),
+      computed("001-37", Verdict::corrected, "the entropy that can be learnt is log n - 0.4745",
+               "0.4745, whatever n is, for scores in [-1, 1]", learnable_information),
+  };
+}
+
+}  // namespace isentropic::ledger

@@ -1,22 +1,15 @@
 #include "isentropic/information/gaussian_bottleneck.hpp"
 
-#include <Eigen/Dense>
 #include <cmath>
 #include <string>
 #include <vector>
 
 #include "information/bottleneck_run.hpp"
+#include "information/matrix.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Matrix matrix_of(const Table& table) {
-  return Eigen::Map<const Matrix>(table.values.data(), static_cast<Eigen::Index>(table.rows),
-                                  static_cast<Eigen::Index>(table.columns));
-}
 
 // The lower Cholesky factor.
 Matrix factor(const std::string& name, const Table& covariance) {

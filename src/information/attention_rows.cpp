@@ -1,0 +1,27 @@
+#include "information/attention_rows.hpp"
+
+#include <cmath>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic {
+
+Table exact_rows(const std::string& name, const Table& weights) {
+  constexpr double kRounding = 1e-5;  // of sums of float32 weights
+  if (weights.rows == 0 || weights.columns == 0 || weights.values.size() != weights.rows * weights.columns)
+    throw Error(name, std::to_string(weights.rows) + " x " + std::to_string(weights.columns), "a table of weights");
+  Table out = weights;
+  for (std::size_t q = 0; q < out.rows; ++q) {
+    double sum = 0;
+    for (double a : out.row(q)) {
+      if (!(a >= 0)) throw Error("a weight in row " + std::to_string(q) + " of " + name, std::to_string(a), ">= 0");
+      sum += a;
+    }
+    if (!(std::abs(sum - 1) <= kRounding))
+      throw Error("the sum of row " + std::to_string(q) + " of " + name, std::to_string(sum), "1 within 1e-5");
+    for (double& a : out.row(q)) a /= sum;
+  }
+  return out;
+}
+
+}  // namespace isentropic

@@ -9,19 +9,22 @@
 namespace isentropic::ledger {
 namespace {
 
-Table softmax_rows(std::span<const double> logits, std::size_t rows, std::size_t columns) {
-  Table out(rows, columns, {logits.begin(), logits.end()});
-  for (std::size_t r = 0; r < rows; ++r) {
-    const auto row = out.row(r);
+// softmax of every row of logits, into `out`.
+void softmax_rows(std::span<const double> logits, std::size_t columns, std::span<double> out) {
+  for (std::size_t first = 0; first < logits.size(); first += columns) {
+    const auto row = logits.subspan(first, columns);
     const double most = *std::max_element(row.begin(), row.end());
     double sum = 0;
-    for (double& x : row) sum += x = std::exp(x - most);
-    for (double& x : row) x /= sum;
+    for (std::size_t c = 0; c < columns; ++c) sum += out[first + c] = std::exp(row[c] - most);
+    for (std::size_t c = 0; c < columns; ++c) out[first + c] /= sum;
   }
-  return out;
 }
 
 double safe_log(double p) { return std::log(std::max(p, 1e-300)); }
+
+void log_of(std::span<const double> p, std::span<double> out) {
+  for (std::size_t x = 0; x < p.size(); ++x) out[x] = safe_log(p[x]);
+}
 
 class Trainer {
  public:
@@ -30,12 +33,22 @@ class Trainer {
         loss_(loss),
         training_(training),
         px_(row_marginal(joint)),
-        py_(column_marginal(joint)),
         decoder_rows_(loss.decoder == DecoderInput::code ? training.codes : joint.rows),
         parameters_(random.normals(size(), training.spread)),
         gradient_(size()),
-        adam_(size()) {
-    for (double& r : std::span(parameters_).subspan(prior_offset())) r = 0;
+        adam_(size()),
+        encoder_(joint.rows, training.codes),
+        decoder_(decoder_rows_, joint.columns),
+        code_label_(training.codes, joint.columns),
+        log_decoder_(decoder_),
+        log_code_label_(code_label_),
+        prior_(training.codes),
+        pz_(training.codes),
+        log_prior_(training.codes),
+        log_pz_(training.codes),
+        log_py_(column_marginal(joint)) {
+    log_of(log_py_, log_py_);
+    for (double& r : std::span(parameters_).subspan(prior_offset())) r = 0;  // the prior starts uniform
   }
 
   void step() {
@@ -64,15 +77,24 @@ class Trainer {
   std::size_t prior_offset() const { return decoder_offset() + decoder_rows_ * joint_.columns; }
   std::size_t size() const { return prior_offset() + training_.codes; }
 
-  // Distributions from logits.
+  // Distributions from logits, and what follows from them.
   void read() {
     const std::span<const double> all = parameters_;
-    encoder_ = softmax_rows(all.first(decoder_offset()), joint_.rows, training_.codes);
-    decoder_ =
-        softmax_rows(all.subspan(decoder_offset(), decoder_rows_ * joint_.columns), decoder_rows_, joint_.columns);
-    prior_ = softmax_rows(all.subspan(prior_offset()), 1, training_.codes).values;
-    code_label_ = joint_of_code(joint_, encoder_);
-    pz_ = row_marginal(code_label_);
+    const std::size_t codes = training_.codes, labels = joint_.columns;
+    softmax_rows(all.first(decoder_offset()), codes, encoder_.values);
+    softmax_rows(all.subspan(decoder_offset(), decoder_.values.size()), labels, decoder_.values);
+    softmax_rows(all.subspan(prior_offset()), codes, prior_);
+    std::fill(code_label_.values.begin(), code_label_.values.end(), 0.);
+    std::fill(pz_.begin(), pz_.end(), 0.);
+    for (std::size_t x = 0; x < joint_.rows; ++x)
+      for (std::size_t z = 0; z < codes; ++z) {
+        pz_[z] += px_[x] * encoder_(x, z);
+        for (std::size_t y = 0; y < labels; ++y) code_label_(z, y) += encoder_(x, z) * joint_(x, y);
+      }
+    log_of(decoder_.values, log_decoder_.values);
+    log_of(code_label_.values, log_code_label_.values);
+    log_of(prior_, log_prior_);
+    log_of(pz_, log_pz_);
   }
 
   void differentiate() {
@@ -89,31 +111,30 @@ class Trainer {
 
   // d loss / d p(z|x), up to what is the same for all z, then through the softmax.
   void differentiate_encoder(std::size_t x) {
-    std::vector<double> slope(training_.codes);
+    const std::span<double> slope = std::span(gradient_).subspan(x * training_.codes, training_.codes);
     double mean = 0;
     for (std::size_t z = 0; z < training_.codes; ++z) {
-      const double log_encoder = safe_log(encoder_(x, z)), log_code = safe_log(pz_[z]);
+      const double log_encoder = safe_log(encoder_(x, z));
       slope[z] =
-          px_[x] * (loss_.rate * (log_encoder - safe_log(prior_[z])) + loss_.information_x * (log_encoder - log_code));
+          px_[x] * (loss_.rate * (log_encoder - log_prior_[z]) + loss_.information_x * (log_encoder - log_pz_[z]));
       for (std::size_t y = 0; y < joint_.columns; ++y) {
-        if (loss_.decoder == DecoderInput::code) slope[z] -= loss_.surprise * joint_(x, y) * safe_log(decoder_(z, y));
-        slope[z] += loss_.information_y * joint_(x, y) * (safe_log(code_label_(z, y)) - log_code - safe_log(py_[y]));
+        if (loss_.decoder == DecoderInput::code) slope[z] -= loss_.surprise * joint_(x, y) * log_decoder_(z, y);
+        slope[z] += loss_.information_y * joint_(x, y) * (log_code_label_(z, y) - log_pz_[z] - log_py_[y]);
       }
       mean += encoder_(x, z) * slope[z];
     }
-    for (std::size_t z = 0; z < training_.codes; ++z)
-      gradient_[x * training_.codes + z] = encoder_(x, z) * (slope[z] - mean);
+    for (std::size_t z = 0; z < training_.codes; ++z) slope[z] = encoder_(x, z) * (slope[z] - mean);
   }
 
   const Table& joint_;
   CodeLoss loss_;
   Training training_;
-  std::vector<double> px_, py_;
+  std::vector<double> px_;
   std::size_t decoder_rows_;
   std::vector<double> parameters_, gradient_;
   Adam adam_;
-  Table encoder_, decoder_, code_label_;
-  std::vector<double> prior_, pz_;
+  Table encoder_, decoder_, code_label_, log_decoder_, log_code_label_;
+  std::vector<double> prior_, pz_, log_prior_, log_pz_, log_py_;
 };
 
 }  // namespace

@@ -1,0 +1,148 @@
+// What learning from a sample says about new data: 10.4.19 and the closing text.
+#include "isentropic/theory/generalisation.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+
+#include "isentropic/information/distribution.hpp"
+#include "isentropic/information/entropy.hpp"
+#include "isentropic/information/mutual_information.hpp"
+#include "ledger/bottleneck/subjects.hpp"
+#include "ledger/monte_carlo.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+struct Learnt {
+  double error = 0;        // E[loss on new data - loss on the sample]
+  double information = 0;  // I(W;S)
+};
+
+// N tosses of a coin with P(1) = p; w in {0, 1} is chosen with probability ~ e^{-inverse_temperature N (errors of w)};
+// the loss is `range` where w is wrong. Everything is a sum over the number of ones.
+Learnt gibbs(int tosses, double p, double inverse_temperature, double range) {
+  Table joint(static_cast<std::size_t>(tosses) + 1, 2);
+  Learnt out;
+  for (int ones = 0; ones <= tosses; ++ones) {
+    const double chance = std::exp(std::lgamma(tosses + 1) - std::lgamma(ones + 1) - std::lgamma(tosses - ones + 1) +
+                                   ones * std::log(p) + (tosses - ones) * std::log1p(-p));
+    const double error_of_zero = static_cast<double>(ones) / tosses, error_of_one = 1 - error_of_zero;
+    const double difference = error_of_zero - error_of_one;
+    const double choose_one = difference == 0 ? .5 : 1 / (1 + std::exp(-inverse_temperature * tosses * difference));
+    joint(static_cast<std::size_t>(ones), 0) = chance * (1 - choose_one);
+    joint(static_cast<std::size_t>(ones), 1) = chance * choose_one;
+    out.error += range * chance * (choose_one * (1 - p - error_of_one) + (1 - choose_one) * (p - error_of_zero));
+  }
+  out.information = std::max(0., mutual_information(joint));
+  return out;
+}
+
+// The largest error : bound over samples of 1 ... 50 tosses, coins and temperatures (infinite: the best on the sample).
+double worst_ratio(double range, double sigma) {
+  double worst = 0;
+  for (int tosses : {1, 2, 3, 5, 10, 50})
+    for (double p : {.5, .6, .8})
+      for (double inverse : {.1, .5, 1., 3., std::numeric_limits<double>::infinity()}) {
+        const Learnt learnt = gibbs(tosses, p, inverse, range);
+        if (learnt.information > 1e-12)
+          worst = std::max(worst, learnt.error / generalisation_bound(learnt.information, tosses, sigma));
+      }
+  return worst;
+}
+
+void bound_needs_the_scale_of_the_loss(Check& check) {
+  std::vector<double> ranges = {1, 2, 3, 10}, corrected, printed;
+  for (double range : ranges) {
+    corrected.push_back(worst_ratio(range, sub_gaussian_deviation(0, range)));
+    printed.push_back(worst_ratio(range, 1));
+    check.at_most("largest error : bound, losses in [0, " + std::to_string(static_cast<int>(range)) + "]",
+                  check.choose(corrected.back(), printed.back()), 1, 1e-9);
+  }
+  check.near("with sigma = range / 2 the constant is tight", corrected.back(), .9998, 1e-4);
+  check.near("with sigma = 1, range 1: valid, twice too large", printed[0], .5, 1e-3);
+  check.near("with sigma = 1, range 10", printed[3], 4.999, 1e-3);
+  const Learnt copy = gibbs(1, .5, std::numeric_limits<double>::infinity(), 3);
+  check.near("one toss, copied, range 3: error", copy.error, 1.5, 1e-12);
+  check.near("against a bound with sigma = 1 of", generalisation_bound(copy.information, 1, 1), 1.177, 1e-3);
+  // Squared loss of a noisy mean: unbounded, 20 on average.
+  const int points = 10;
+  const double deviation = 10;
+  const Estimate error = mean_of(check.effort(20000, 200000), [&] {
+    double sum = 0, squares = 0;
+    for (int x = 0; x < points; ++x) {
+      const double s = deviation * check.random().normal();
+      sum += s, squares += s * s;
+    }
+    const double w = sum / points + deviation * check.random().normal(), fresh = deviation * check.random().normal();
+    return (w - fresh) * (w - fresh) - (w * w - 2 * w * sum / points + squares / points);
+  });
+  check.near("Gaussian mean, squared loss: error", error, 2 * deviation * deviation / points);
+  check.near("its bound with sigma = 1", generalisation_bound(std::log1p(1. / points) / 2, points, 1), .098, 1e-3);
+  check.plot({.title = "Largest error of a coin's learner, in units of the bound",
+              .x_label = "range of the loss",
+              .y_label = "error : bound",
+              .curves = {{"sigma = range / 2", ranges, corrected},
+                         {"sigma = 1, as printed", ranges, printed},
+                         {"1", {1, 10}, {1, 1}, report::CurveStyle::bound}}});
+}
+
+void bound_is_on_the_expectation(Check& check) {
+  // A hypothesis fixed beforehand, right half of the time, on 100 points: I(W;S) = 0.
+  Mean error, size;
+  for (std::int64_t t = 0; t < check.effort(10000, 200000); ++t) {
+    int wrong = 0;
+    for (int word = 0; word < 2; ++word) wrong += std::popcount(check.random().bits() >> 14);
+    error.add(.5 - wrong / 100.), size.add(std::abs(.5 - wrong / 100.));
+  }
+  check.at_most("error on 100 points", check.choose(std::abs(error.mean()), size.mean()),
+                generalisation_bound(0, 100, .5), 5 * error.estimate().error);
+  check.near("mean size of a single error", size.estimate(), .0399, 3e-4);
+}
+
+void bound_may_be_vacuous(Check& check) {
+  // The mean of five normal points, as it is or rounded to one of a few values.
+  Table mean(static_cast<std::size_t>(check.effort(50000, 200000)), 1), rounded = mean;
+  for (std::size_t x = 0; x < mean.rows; ++x) {
+    for (int s = 0; s < 5; ++s) mean(x, 0) += check.random().normal() / 5;
+    rounded(x, 0) = std::round(std::clamp(2 * mean(x, 0), -2., 2.));
+  }
+  const auto information = [](const Table& learnt, int bins) {
+    return entropy_from_symbols(binned(learnt, bins, Binning::equal_width));
+  };
+  const Table& learnt = check.choose(rounded, mean);
+  check.near("rise of I(W;S), 10 -> 100 bins", information(learnt, 100) - information(learnt, 10), 0, .05);
+  check.near("rise of I(W;S), 100 -> 1000 bins", information(learnt, 1000) - information(learnt, 100), 0, .05);
+  check.at_most("finitely many outputs: the bound is below the range of the loss",
+                generalisation_bound(information(rounded, 10), 5, .5), 1);
+  check.near("the mean itself: rise for ten times the bins", information(mean, 1000) - information(mean, 100),
+             std::log(10), .05);
+  const double infinity = std::numeric_limits<double>::infinity();
+  check.near("I(W;S) = inf: the bound", generalisation_bound(infinity, 5, .5), infinity, 0);
+}
+
+}  // namespace
+
+std::vector<Claim> generalisation_claims() {
+  return {
+      computed("000-10.4.19a", Verdict::corrected,
+               "The generalisation error of any hypothesis class is at most sqrt(2 I / N)",
+               "|E gen| <= sqrt(2 sigma^2 I(W;S) / N) for sigma-sub-Gaussian losses; losses in [a, b]: sigma = (b-a)/2",
+               bound_needs_the_scale_of_the_loss),
+      computed("000-10.4.19b", Verdict::corrected, "The bound applies to each hypothesis that is learnt",
+               "it bounds the expectation over samples and hypotheses", bound_is_on_the_expectation),
+      computed("000-10.4.19c", Verdict::holds_if, "The bound says something about trained networks",
+               "for randomised or finitely many outputs; a deterministic map of continuous data has I(W;S) = inf",
+               bound_may_be_vacuous),
+      listed("000-10.4.19d", Verdict::slip, "The bound is attributed to Russo and Zou",
+             "they bound adaptive selection; the form with I(W;S)/N is Xu & Raginsky 2017, who build on it"),
+      pending("000-10.4.6-txt1", Verdict::holds_if, "Large I(X;Z) risks overfitting, small I(Z;Y) underfitting",
+              "a heuristic: 10.4.19 speaks of I(W;S), not of I(X;Z)"),
+      pending("000-10.4.7-txt2", Verdict::corrected, "Networks that compress more generalise better",
+              "no such law: the correlation depends on the estimator of I(X;Z), sign included"),
+      listed("000-10.4.7-txt3", Verdict::view,
+             "Temperature trades exploration for exploitation; learning is lossy compression"),
+  };
+}
+
+}  // namespace isentropic::ledger

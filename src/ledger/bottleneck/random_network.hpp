@@ -1,0 +1,22 @@
+// An untrained network on all 4096 inputs of 12 signs: layers of 10, 7, 5, 4, 3 units, weights normal with deviation
+// 1/sqrt(inputs of the layer) cut at two deviations, no bias.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "isentropic/information/table.hpp"
+#include "random/random.hpp"
+
+namespace isentropic::ledger {
+
+enum class Unit : std::uint8_t { tanh, relu, linear };
+
+double apply(Unit unit, double x);
+
+inline constexpr std::size_t kLayers = 5;
+
+// The activations of every layer, one input per row.
+std::vector<Table> random_network(Unit unit, Random& random);
+
+}  // namespace isentropic::ledger

@@ -1,0 +1,44 @@
+// Section 11: the entropy while a row learns.
+#include <cmath>
+
+#include "ledger/entropy/descent.hpp"
+#include "ledger/entropy/subjects.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+void entropy_while_learning(Check& check) {
+  const std::size_t n = 32;
+  const FetchTask task = fetch_task(n, 8, &check.random());
+  const std::vector<double> spread = check.random().normals(n);
+  const int steps = static_cast<int>(check.effort(1000, 3000));
+  const Learning learning = learn_to_fetch(task, check.choose(std::vector<double>(n, 0.0), spread), steps);
+  check.near("H before the first step", learning.entropy.front(), std::log(32.0), 0.01);
+  check.at_most("H after 100 steps", learning.entropy[100], learning.entropy.front() - 1);
+  check.at_most("H at the end", learning.entropy.back(), learning.entropy[100]);
+  check.at_least("H at the end is not 0", learning.entropy.back(), 1e-3);
+
+  report::PlotCurve curve{
+      .label = "from " + std::string(check.choose("equal", "N(0, 1)")) + " scores", .x = {}, .y = {}};
+  for (std::size_t t = 1; t <= learning.entropy.size(); t = t * 5 / 4 + 1) {
+    curve.x.push_back(static_cast<double>(t));
+    curve.y.push_back(learning.entropy[t - 1]);
+  }
+  check.plot({.title = "Entropy of a row that learns to fetch one of 32 values",
+              .x_label = "step",
+              .y_label = "H (nats)",
+              .x_scale = report::PlotScale::log,
+              .curves = {curve}});
+}
+
+}  // namespace
+
+std::vector<Claim> training_claims() {
+  return {computed(
+      "001-51, s11", Verdict::holds_if, "training takes H from log n over moderate values to a low, non-zero end",
+      "where the initial scores hardly vary: with variance V it starts near log n - V / 2. Shown for a single row; "
+      "no trained network is judged here",
+      entropy_while_learning)};
+}
+
+}  // namespace isentropic::ledger

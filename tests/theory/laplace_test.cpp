@@ -1,0 +1,42 @@
+#include "isentropic/theory/laplace.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <numbers>
+
+#include "isentropic/error.hpp"
+#include "isentropic/theory/random_scores.hpp"
+
+namespace isentropic::theory {
+namespace {
+
+TEST(Laplace, IntegralTendsToTheTruth) {
+  // f = -x^2/2 - x^4/4: f* = 0, f'' = -1.
+  for (const auto& [n, ratio] : {std::pair{1.0, 0.772}, {10.0, 0.945}, {100.0, 0.993}, {1000.0, 0.9993}}) {
+    double sum = 0;
+    for (double x = -6; x < 6; x += 1e-3) sum += 1e-3 * std::exp(n * (-x * x / 2 - x * x * x * x / 4));
+    EXPECT_NEAR(sum / std::exp(laplace_log_integral(n, 0, -1)), ratio, 6e-4) << n;
+  }
+}
+
+TEST(Laplace, IsExactForGaussianScores) {
+  for (const auto& [lambda, sigma] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {1.0, 2.0}}) {
+    const double s = lambda * sigma * sigma;
+    const double log_density = -s * s / (2 * sigma * sigma) - std::log(2 * std::numbers::pi * sigma * sigma) / 2;
+    EXPECT_NEAR(laplace_log_mean_exp(lambda, s, log_density, -1 / (sigma * sigma)), lambda * lambda * sigma * sigma / 2,
+                1e-13);
+  }
+}
+
+TEST(Laplace, UniformScoresHaveAnEdge) {
+  EXPECT_NEAR(uniform_log_mean_exp(20, 1, 1), 17.0043, 5e-5);
+  EXPECT_NEAR(uniform_log_mean_exp_edge(20, 1, 1), uniform_log_mean_exp(20, 1, 1), 1e-8);
+  EXPECT_NEAR(uniform_scores_entropy(std::log(1e4), 20, 1),
+              expected_row(ScoreLaw::uniform(), std::log(1e4), 20).entropy, 0.002);
+}
+
+TEST(Laplace, RefusesAMinimum) { EXPECT_THROW(laplace_log_integral(1, 0, 1), Error); }
+
+}  // namespace
+}  // namespace isentropic::theory

@@ -65,10 +65,10 @@ double largest_gap(std::span<const double> x, std::span<const double> y) {
   return gap;
 }
 
-double relative_gap(std::span<const double> x, std::span<const double> y) {
+double relative_gap(std::span<const double> x, std::span<const double> y, double floor) {
   double square = 0;
   for (std::size_t i = 0; i < x.size(); ++i) square += (x[i] - y[i]) * (x[i] - y[i]);
-  return std::sqrt(square) / norm(y);
+  return std::sqrt(square) / std::max(norm(y), floor);
 }
 
 std::vector<double> times(double factor, std::span<const double> x) {

@@ -50,8 +50,8 @@ inline double norm(std::span<const double> x) { return std::sqrt(dot(x, x)); }
 inline double cosine(std::span<const double> x, std::span<const double> y) { return dot(x, y) / (norm(x) * norm(y)); }
 // max_i |x_i - y_i|
 double largest_gap(std::span<const double> x, std::span<const double> y);
-// |x - y| / |y|
-double relative_gap(std::span<const double> x, std::span<const double> y);
+// |x - y| / max(|y|, floor): differences cannot resolve a gradient below the floor.
+double relative_gap(std::span<const double> x, std::span<const double> y, double floor = 1e-2);
 // factor x
 std::vector<double> times(double factor, std::span<const double> x);
 // Every row to length 1.

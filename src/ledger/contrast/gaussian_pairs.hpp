@@ -1,0 +1,30 @@
+// InfoNCE on correlated normal pairs, whose information is known: I = -d log(1 - rho^2) / 2.
+#pragma once
+
+#include "ledger/check.hpp"
+#include "ledger/contrast/losses.hpp"
+
+namespace isentropic::ledger {
+
+// f(x, y) = cross x.y + square |x|^2; what depends on the anchor y alone cancels.
+struct GaussianCritic {
+  double cross = 0, square = 0;
+
+  // The pointwise mutual information, up to a term of the anchor.
+  static GaussianCritic optimal(double rho) {
+    const double cross = rho / (1 - rho * rho);
+    return {cross, -rho * cross / 2};
+  }
+};
+
+inline double gaussian_information(double rho, double d) { return -0.5 * d * std::log(1 - rho * rho); }
+
+// N pairs: anchors y along the rows, candidates x of the same batch as keys.
+Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic);
+
+// log N - L over at least `anchors` anchors in batches of N. Rows of a batch share their candidates, so the error is
+// that of the batch means; that of the rows is added, because a few batches tell little about their own spread.
+Estimate gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
+                        std::int64_t anchors);
+
+}  // namespace isentropic::ledger

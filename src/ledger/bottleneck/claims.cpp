@@ -5,8 +5,9 @@ namespace isentropic::ledger {
 
 std::vector<Claim> bottleneck_claims() {
   std::vector<Claim> out;
-  for (const auto subject : {basic_quantity_claims, tradeoff_claims, variational_claims, information_plane_claims,
-                             transfer_claims, regulariser_claims, generalisation_claims})
+  for (const auto subject :
+       {basic_quantity_claims, tradeoff_claims, variational_claims, information_plane_claims, weighted_average_claims,
+        head_claims, transfer_claims, residual_claims, position_claims, regulariser_claims, generalisation_claims})
     for (Claim& claim : subject()) out.push_back(std::move(claim));
   return out;
 }

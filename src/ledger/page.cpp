@@ -94,17 +94,30 @@ const char* use_label(Verdict verdict) {
     case Verdict::corrected:
       return "use instead";
     case Verdict::holds_if:
-      return "holds if";
+      return "condition";
     default:
       return "remark";
+  }
+}
+
+report::Tone tone(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::holds:
+      return report::Tone::good;
+    case Verdict::holds_if:
+      return report::Tone::limited;
+    case Verdict::corrected:
+      return report::Tone::changed;
+    default:
+      return report::Tone::quiet;
   }
 }
 
 report::Card card(const Outcome& outcome) {
   report::Card out;
   out.title = outcome.claim.id;
-  out.mark = standing_of(outcome);
-  out.tone = !outcome.has_check() ? report::Tone::quiet : outcome.passed() ? report::Tone::good : report::Tone::bad;
+  out.mark = outcome.passed() ? name(outcome.claim.verdict) : standing_of(outcome);
+  out.tone = outcome.passed() ? tone(outcome.claim.verdict) : report::Tone::bad;
   out.text = outcome.claim.statement;
   if (!outcome.claim.use.empty()) out.facts.emplace_back(use_label(outcome.claim.verdict), outcome.claim.use);
   if (!outcome.error.empty()) out.facts.emplace_back("error", outcome.error);

@@ -33,7 +33,21 @@ const char* name(CurveStyle style) {
   return "bound";
 }
 
-const char* name(Tone tone) { return tone == Tone::good ? "good" : tone == Tone::bad ? "bad" : "quiet"; }
+const char* name(Tone tone) {
+  switch (tone) {
+    case Tone::good:
+      return "good";
+    case Tone::bad:
+      return "bad";
+    case Tone::changed:
+      return "changed";
+    case Tone::limited:
+      return "limited";
+    case Tone::quiet:
+      break;
+  }
+  return "quiet";
+}
 
 ordered_json json(const Prose& x) { return {{"kind", "prose"}, {"heading", x.heading}, {"paragraphs", x.paragraphs}}; }
 

@@ -38,7 +38,8 @@ struct HeatMap {
   double low = 0, high = 1;
 };
 
-enum class Tone : unsigned char { good, bad, quiet };
+// changed: right only in another form. limited: right under a condition.
+enum class Tone : unsigned char { good, bad, changed, limited, quiet };
 
 // One entry of a list: a line with mark and title, below it text, numbers and small plots.
 struct Card {

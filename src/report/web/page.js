@@ -51,14 +51,19 @@ function scale_for(kind, values, range) {
 }
 
 // A log axis has numbers at the decades, at 2 and 5 too when there are few of them.
-function axis_for(axis, scale, kind, count) {
-  if (kind !== "log") return axis(scale).ticks(count).tickSizeOuter(0);
+function ticks_of(scale, kind, count) {
+  if (kind !== "log") return scale.ticks(count);
   const [low, high] = scale.domain(), decades = Math.log10(high / low);
   const leading = decades < 1.5 ? [1, 2, 5] : [1], step = Math.max(1, Math.ceil(decades / count));
-  const values = d3.range(Math.floor(Math.log10(low)), Math.log10(high) + 1, step).flatMap((e) => leading.map((m) => m * 10 ** e))
+  return d3.range(Math.floor(Math.log10(low)), Math.log10(high) + 1, step).flatMap((e) => leading.map((m) => m * 10 ** e))
     .filter((v) => v >= low * 0.999 && v <= high * 1.001);
-  return axis(scale).tickValues(values).tickFormat(d3.format(low >= 1e-3 && high < 1e7 ? "~s" : "~e")).tickSizeOuter(0);
 }
+
+const tick_label = (v) => d3.format(v === 0 ? "~g" : Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6 ? "~e" : Math.abs(v) >= 1e3 ? "~s" : "~g")(v);
+const axis_for = (axis, scale, ticks, kind) => {
+  const drawn = axis(scale).tickValues(ticks).tickSizeOuter(0);
+  return kind === "log" ? drawn.tickFormat(tick_label) : drawn;
+};
 
 function points_of(plot) {
   const usable = (v, kind) => v !== null && (kind !== "log" || v > 0);
@@ -74,10 +79,11 @@ function draw_plot(place, plot, width = 720, height = 360) {
   const points = points_of(plot), all = points.flat();
   const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]);
   const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]);
-  svg.append("g").selectAll("line").data(y.ticks(plot.y_scale === "log" ? 3 : 5)).enter().append("line").attr("class", "grid")
+  const x_ticks = ticks_of(x, plot.x_scale, 5), y_ticks = ticks_of(y, plot.y_scale, 5);
+  svg.append("g").selectAll("line").data(y_ticks).enter().append("line").attr("class", "grid")
     .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
-  svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, plot.x_scale, 5));
-  svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, plot.y_scale, 5));
+  svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, x_ticks, plot.x_scale));
+  svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, y_ticks, plot.y_scale));
   svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(plot.x_label);
   svg.append("text").attr("transform", `translate(11,${(top + height - bottom) / 2}) rotate(-90)`)
     .attr("text-anchor", "middle").text(plot.y_label);
@@ -137,7 +143,7 @@ function draw_card(place, card) {
   const head = place.append("div").attr("class", "head");
   head.append("span").attr("class", "title").text(card.title);
   head.append("span").attr("class", `mark ${card.tone}`).text(card.mark);
-  head.append("span").attr("class", "facets").text(card.facets.join(" · "));
+  head.append("span").attr("class", "facets").text(card.facets.filter((facet) => facet !== card.mark).join(" · "));
   if (card.text) place.append("p").attr("class", "text").text(card.text);
   if (card.facts.length) {
     const list = place.append("dl");

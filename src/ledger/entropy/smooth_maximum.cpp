@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "isentropic/theory/sensitivity.hpp"
 #include "isentropic/theory/simplex.hpp"
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
@@ -30,17 +31,6 @@ std::vector<double> led_by(double gap, std::size_t n) {
   std::vector<double> scores(n, 0.0);
   scores[0] = gap;
   return scores;
-}
-
-double diameter(const Table& values) {
-  double out = 0;
-  for (std::size_t i = 0; i < values.rows; ++i)
-    for (std::size_t j = 0; j < i; ++j) {
-      double squares = 0;
-      for (std::size_t x = 0; x < values.columns; ++x) squares += std::pow(values(i, x) - values(j, x), 2);
-      out = std::max(out, std::sqrt(squares));
-    }
-  return out;
 }
 
 void near_the_maximum(Check& check) {

@@ -1,0 +1,176 @@
+// Section 18: what position codes and biases do to the entropy.
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/information/position_codes.hpp"
+#include "isentropic/theory/position_bias.hpp"
+#include "ledger/entropy/subjects.hpp"
+#include "ledger/instruments.hpp"
+#include "ledger/monte_carlo.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+constexpr std::size_t kKeys = 256, kDimension = 64;
+
+double mean_row_entropy(const Table& query, const Table& key, const Bias& bias = {}) {
+  const AttentionProblem problem{.query = view_of(query),
+                                 .key = view_of(key),
+                                 .bias = bias,
+                                 .statistics = Statistics::of({Statistic::entropy}),
+                                 .executor = &serial_executor()};
+  Mean out;
+  for (double h : attention_statistics(problem).statistics.entropy.to_doubles()) out.add(h);
+  return out.mean();
+}
+
+Table normals(Random* random) { return {kKeys, kDimension, random->normals(kKeys * kDimension)}; }
+
+Table plus(Table x, double factor, const Table& y) {
+  for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += factor * y.values[i];
+  return x;
+}
+
+// A table of biases by lag, r on both sides of 0.
+template <class Function>
+std::vector<double> by_lag(Function&& function) {
+  std::vector<double> out;
+  for (std::int64_t lag = -static_cast<std::int64_t>(kKeys); lag <= static_cast<std::int64_t>(kKeys); ++lag)
+    out.push_back(function(lag));
+  return out;
+}
+
+Bias relative(const std::vector<double>& table) {
+  return Bias::relative(View(table.data(), {1, static_cast<std::int64_t>(table.size())}));
+}
+
+void two_kinds_of_code(Check& check) {
+  const std::size_t n = 12, d = 6;
+  const Table q(n, d, check.random().normals(n * d)), k(n, d, check.random().normals(n * d)),
+      p(n, d, check.random().normals(n * d));
+  const std::vector<double> b = check.random().normals(2 * n + 1);
+  AttentionProblem options;
+  options.scale = Scale::constant(1);
+  const Table absolute = weights_of(plus(q, 1, p), plus(k, 1, p), options);
+  options.bias = Bias::relative(View(b.data(), {1, static_cast<std::int64_t>(b.size())}));
+  const Table biased = weights_of(q, k, options);
+  double worst = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    std::vector<double> sums(n, 0.0), shifted(n);
+    for (std::size_t j = 0; j < n; ++j) {
+      shifted[j] = b[i + n - j];
+      for (std::size_t x = 0; x < d; ++x) {
+        sums[j] += (q(i, x) + p(i, x)) * (k(j, x) + p(j, x));
+        shifted[j] += q(i, x) * k(j, x);
+      }
+    }
+    const std::vector<double> expected = weights_of(sums), other = weights_of(shifted);
+    for (std::size_t j = 0; j < n; ++j)
+      worst = std::max({worst, std::abs(absolute(i, j) - expected[j]), std::abs(biased(i, j) - other[j])});
+  }
+  check.near("weights against the scores written out, worst", worst, 0, 1e-12);
+}
+
+void random_codes(Check& check) {
+  Mean none, small, large, shared, bias;
+  for (std::int64_t t = 0; t < check.effort(3, 20); ++t) {
+    const Table q = normals(&check.random()), k = normals(&check.random()), r = normals(&check.random()),
+                other = normals(&check.random());
+    const std::vector<double> table = check.random().normals(2 * kKeys + 1);
+    none.add(mean_row_entropy(q, k));
+    small.add(mean_row_entropy(plus(q, 0.3, r), plus(k, 0.3, other)));
+    large.add(mean_row_entropy(plus(q, 1, r), plus(k, 1, other)));
+    shared.add(mean_row_entropy(plus(q, 1, r), plus(k, 1, r)));
+    bias.add(mean_row_entropy(q, k, relative(table)));
+  }
+  const auto sign = [](double x) { return x > 0 ? 1.0 : -1.0; };
+  const double claimed = check.choose(-1.0, 1.0);
+  check.near("sign of the change by random codes of size 0.3", sign(small.mean() - none.mean()), claimed, 0);
+  check.near("sign of the change by random codes of size 1", sign(large.mean() - none.mean()), claimed, 0);
+  check.near("sign of the change by a random bias", sign(bias.mean() - none.mean()), claimed, 0);
+  check.near("H without codes", none.mean(), 5.053, 0.04);
+  check.near("H with codes of size 0.3", small.mean(), 4.962, 0.04);
+  check.near("H with codes of size 1", large.mean(), 3.791, 0.1);
+  check.near("H with one code of size 1 for queries and keys", shared.mean(), 2.09, 0.15);
+  check.near("H with a random bias against log n - Var / 2", bias.mean(), std::log(256.0) - 1, 0.1);
+}
+
+void local_codes(Check& check) {
+  const Table codes = sinusoidal_codes(kKeys, kDimension);
+  const std::vector<double> logarithmic =
+      by_lag([](std::int64_t lag) { return -std::log1p(std::abs(static_cast<double>(lag))); });
+  Mean none, sinusoidal, alibi, log_bias;
+  for (std::int64_t t = 0; t < check.effort(3, 30); ++t) {
+    const Table q = normals(&check.random()), k = normals(&check.random());
+    none.add(mean_row_entropy(q, k));
+    sinusoidal.add(mean_row_entropy(plus(q, 1, codes), plus(k, 1, codes)));
+    alibi.add(mean_row_entropy(q, k, Bias::alibi(0.1)));
+    log_bias.add(mean_row_entropy(q, k, relative(logarithmic)));
+  }
+  check.at_most("H with sinusoidal codes, against none", sinusoidal.mean(), none.mean());
+  check.at_most("H with ALiBi 0.1, against none", alibi.mean(), none.mean());
+  check.at_most("H with -log(1 + lag), against none", log_bias.mean(), none.mean());
+  check.near("H with sinusoidal codes", sinusoidal.mean(), 4.527, 0.05);
+  check.near("H with ALiBi 0.1", alibi.mean(), 3.464, 0.05);
+  check.near("H with -log(1 + lag)", log_bias.mean(), 4.141, 0.05);
+}
+
+// The row of the last of n queries, with scores 0 but for the bias.
+double last_row_entropy(std::size_t n, double slope) {
+  const std::vector<double> zero(n, 0.0);
+  const double one = 1;
+  const AttentionProblem problem{.query = View(&one, {1, 1, 1, 1}),
+                                 .key = View(zero.data(), {1, 1, static_cast<std::int64_t>(n), 1}),
+                                 .mask = Mask::causal(Align::end),
+                                 .bias = Bias::alibi(slope),
+                                 .statistics = Statistics::of({Statistic::entropy}),
+                                 .executor = &serial_executor()};
+  return attention_statistics(problem).statistics.entropy.at({0, 0, 0});
+}
+
+void bias_towards_near(Check& check) {
+  const Table q = normals(&check.random()), k = normals(&check.random());
+  // Content without structure; content that already prefers what is far, by as much as the bias prefers what is near.
+  const std::vector<double> none = by_lag([](std::int64_t) { return 0.0; }),
+                            far = by_lag([](std::int64_t lag) { return 0.1 * std::abs(static_cast<double>(lag)); }),
+                            near = by_lag([](std::int64_t lag) { return -0.1 * std::abs(static_cast<double>(lag)); });
+  const std::vector<double> content = check.choose(none, far), both = check.choose(near, none);  // content + bias
+  const double before = mean_row_entropy(q, k, relative(content)), after = mean_row_entropy(q, k, relative(both));
+  check.at_most("H with a bias towards near keys, against without", after, before);
+
+  report::PlotCurve measured{.label = "kernel, slope 0.1", .x = {}, .y = {}},
+      law{.label = "closed form", .x = {}, .y = {}, .style = report::CurveStyle::formula};
+  for (const std::size_t n : {16u, 64u, 256u, 1024u, 4096u}) {
+    measured.x.push_back(static_cast<double>(n)), measured.y.push_back(last_row_entropy(n, 0.1));
+    law.x.push_back(static_cast<double>(n)),
+        law.y.push_back(one_sided_alibi_entropy(0.1, static_cast<std::int64_t>(n)));
+    check.near("one-sided ALiBi 0.1, n = " + std::to_string(n), measured.y.back(), law.y.back(), 1e-10);
+  }
+  check.near("one-sided ALiBi 0.1, n = 4096, against all distances", measured.y.back(), one_sided_alibi_entropy(0.1),
+             1e-10);
+  check.near("the same against 3.3030", measured.y.back(), 3.3030, 5e-5);
+  check.plot({.title = "Entropy of a one-sided ALiBi row",
+              .x_label = "keys n",
+              .y_label = "H (nats)",
+              .x_scale = report::PlotScale::log,
+              .curves = {measured, law}});
+}
+
+}  // namespace
+
+std::vector<Claim> position_claims() {
+  return {
+      computed("001-74,75", Verdict::holds, "absolute codes enter as (q + p).(k + p), relative ones as q.k + b(i - j)",
+               "", two_kinds_of_code),
+      computed("001-s18a", Verdict::corrected, "random position codes raise the entropy",
+               "they add variance to the scores, so it falls, to about log n - Var / 2", random_codes),
+      computed("001-s18b", Verdict::holds, "codes that favour near keys lower the entropy",
+               "for contents without structure of their own", local_codes),
+      computed("001-s18c", Verdict::holds_if, "a relative bias focuses on near keys and lowers the entropy",
+               "where it does not oppose what the content prefers; one-sided ALiBi then has an entropy that does not "
+               "grow with n",
+               bias_towards_near),
+  };
+}
+
+}  // namespace isentropic::ledger

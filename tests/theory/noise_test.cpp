@@ -167,6 +167,7 @@ TEST(NoiseEffect, TwoKeys) {
     }
     EXPECT_NEAR(two_key_gaussian_rms(sigma) / std::sqrt(squares / kDraws), 1, 0.01);
   }
+  EXPECT_NEAR(two_key_gaussian_rms(1), 0.5231, 5e-5);
   EXPECT_NEAR(two_key_gaussian_rms(1e-4) / (1e-4 / std::numbers::sqrt2), 1, 1e-7);
 }
 

@@ -80,7 +80,7 @@ ISENTROPIC_API NoiseEffect group_noise_effect(std::span<const double> weights, c
 ISENTROPIC_API double value_noise_shift(std::span<const double> weights, std::span<const double> values, double c);
 
 // Two equal weights on -1 and 1 under Gaussian noise: o~ = tanh((eps_1 - eps_2) / 2), its exact rms by quadrature.
-// sigma = 1: 0.5225. The same for every number of further keys without weight.
+// sigma = 1: 0.5231. The same for every number of further keys without weight.
 ISENTROPIC_API double two_key_gaussian_rms(double sigma);
 
 // E[X/Y] to second order: EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3. Homogeneous: X -> 10 X gives ten times as much.

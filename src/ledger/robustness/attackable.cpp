@@ -1,0 +1,137 @@
+// Which weights an adversary can move most.
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/theory/attack.hpp"
+#include "isentropic/theory/sensitivity.hpp"
+#include "ledger/instruments.hpp"
+#include "ledger/monte_carlo.hpp"
+#include "ledger/robustness/subjects.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+// |d o / d s_0| by central differences of the kernel.
+double sensitivity_to_first(const std::vector<double>& s, const Table& v) {
+  const double h = 1e-5;
+  std::vector<double> up = s, down = s;
+  up[0] += h, down[0] -= h;
+  return std::abs(output_of(up, v)[0] - output_of(down, v)[0]) / (2 * h);
+}
+
+void where_sensitivity_peaks(Check& check) {
+  const std::size_t n = 9;
+  const std::vector<double> s = check.random().normals(n);
+  const Table v(n, 2, check.random().normals(2 * n));
+  const std::vector<double> a = weights_of(s), o = output_of(s, v);
+  double worst = 0;
+  for (std::size_t i = 0; i < n; ++i) {
+    // The output over the other keys, by the kernel.
+    std::vector<double> others = s;
+    Table other_values = v;
+    others.erase(others.begin() + static_cast<std::ptrdiff_t>(i));
+    const auto begin = other_values.values.begin() + static_cast<std::ptrdiff_t>(2 * i);
+    other_values.values.erase(begin, begin + 2);
+    --other_values.rows;
+    const std::vector<double> rest = output_of(others, other_values);
+    for (std::size_t d = 0; d < 2; ++d)
+      worst = std::max(worst, std::abs(a[i] * (v(i, d) - o[d]) - a[i] * (1 - a[i]) * (v(i, d) - rest[d])));
+  }
+  check.near("a_i (v_i - o) against a_i (1 - a_i) (v_i - o without i)", worst, 0, 1e-12);
+
+  // The weight of key 0 grows: by its own score, with the others left alone (their mean stays); or because all scores
+  // are sharpened, and then the mean of the others moves to key 1, whose value is nearly that of key 0.
+  const Table values{{1}, {0.9}, {-5}, {-5}, {-5}, {-5}};
+  double peak = 0, peak_weight = 0;
+  for (double x = -5; x <= 8; x += 0.01) {
+    const std::vector<double> own = {x, 1, 0, 0, 0, 0}, sharpened = {2 * x, x, 0, 0, 0, 0};
+    const std::vector<double>& row = check.choose(own, sharpened);
+    if (const double found = sensitivity_to_first(row, values); found > peak)
+      peak = found, peak_weight = weights_of(row)[0];
+  }
+  check.near("weight of key 0 where the output follows its score most", peak_weight, 0.5, 0.01);
+}
+
+// The greatest |J d|_2 / |d|_2 of softmax at these weights: power iteration, J d by central differences of the kernel.
+double searched_euclidean_norm(const std::vector<double>& weights, Random& random) {
+  const std::size_t n = weights.size();
+  Table unit(n, n);
+  for (std::size_t i = 0; i < n; ++i) unit(i, i) = 1;
+  std::vector<double> direction = random.normals(n);
+  double norm = 0;
+  const double h = 1e-4;
+  for (int step = 0; step < 40; ++step) {
+    const double length = size_in(Budget::euclidean, direction);
+    Table scores(2, n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const double s = weights[i] > 0 ? std::log(weights[i]) : -1000.0;
+      scores(0, i) = s + h * direction[i] / length;
+      scores(1, i) = s - h * direction[i] / length;
+    }
+    const Table moved = outputs_of(scores, unit);
+    for (std::size_t i = 0; i < n; ++i) direction[i] = (moved(0, i) - moved(1, i)) / (2 * h);
+    norm = size_in(Budget::euclidean, direction);
+  }
+  return norm;
+}
+
+void uniform_is_not_the_weakest(Check& check) {
+  const std::size_t n = 64;
+  const std::vector<double> uniform(n, 1.0 / n);
+  std::vector<double> halves(n, 0);
+  halves[0] = halves[1] = 0.5;
+  // Nothing exceeds 1/4 for one score and 1/2 in l2; the most attackable weights reach both.
+  const std::vector<double>& weakest = check.choose(halves, uniform);
+  check.near("l2 sensitivity of the most attackable weights", searched_euclidean_norm(weakest, check.random()), 0.5,
+             1e-4);
+  check.near("one-score sensitivity a (1 - a) of the most attackable weights", weakest[0] * (1 - weakest[0]), 0.25,
+             1e-12);
+  check.near("l2 sensitivity of 64 equal weights", searched_euclidean_norm(uniform, check.random()),
+             softmax_euclidean_norm(uniform), 1e-7);
+  check.near("the same, quoted", softmax_euclidean_norm(uniform), 0.0156, 5e-5);
+  check.near("a (1 - a) of 64 equal weights, quoted", uniform[0] * (1 - uniform[0]), 0.0154, 5e-5);
+  check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(std::vector<double>(36, 1.0 / 36)), 1, 1e-12);
+
+  // Scores N(0, 1) / tau from nearly uniform to nearly one-hot.
+  const std::vector<double> temperatures = {100, 3, 1, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
+  const auto rows = check.effort(40, 400);
+  std::vector<Mean> entropies(temperatures.size()), norms(temperatures.size());
+  for (std::int64_t t = 0; t < rows; ++t) {
+    const std::vector<double> s = check.random().normals(n);
+    const Table v(n, 8, check.random().normals(8 * n));
+    for (std::size_t j = 0; j < temperatures.size(); ++j) {
+      std::vector<double> tempered = s;
+      for (double& x : tempered) x /= temperatures[j];
+      const std::vector<double> a = weights_of(tempered);
+      entropies[j].add(entropy_of(tempered));
+      norms[j].add(output_euclidean_norm(a, v));
+    }
+  }
+  std::vector<double> h, norm;
+  for (std::size_t j = 0; j < temperatures.size(); ++j)
+    h.push_back(entropies[j].mean()), norm.push_back(norms[j].mean());
+  const auto peak = static_cast<std::size_t>(std::max_element(norm.begin(), norm.end()) - norm.begin());
+  check.between("entropy where the output is most sensitive (log n = 4.16)", h[peak], 0.5, 3);
+  check.at_least("sensitivity there / at uniform weights", norm[peak] / norm[0], 3);
+  check.plot({.title = "l2 sensitivity of the output, 64 keys, scores N(0, 1) / tau",
+              .x_label = "entropy of the weights (nats)",
+              .y_label = "norm of the Jacobian",
+              .curves = {{"measured", h, norm}}});
+}
+
+}  // namespace
+
+std::vector<Claim> attackable_claims() {
+  using enum Verdict;
+  return {
+      computed("001-s13a", holds_if, "Sensitivity to a key goes like a (1 - a): greatest at weight 1/2.",
+               "If the mean of the other keys stays where it is: a (v - o) = a (1 - a) (v - o without the key).",
+               where_sensitivity_peaks),
+      computed("001-s13b", corrected, "Uniform weights, of greatest entropy, are the easiest to attack.",
+               "Only under an inf budget on the weights, and not alone there. One score or l2: about 1/n at uniform "
+               "weights against 1/4 and 1/2 at (1/2, 1/2, 0, ...).",
+               uniform_is_not_the_weakest),
+  };
+}
+
+}  // namespace isentropic::ledger

@@ -1,0 +1,158 @@
+// The output as a ratio of averages, and the law of large numbers that removes the noise from it.
+#include <algorithm>
+#include <cmath>
+
+#include "ledger/instruments.hpp"
+#include "ledger/monte_carlo.hpp"
+#include "ledger/robustness/deviation.hpp"
+#include "ledger/robustness/subjects.hpp"
+
+namespace isentropic::ledger {
+namespace {
+
+double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
+  double worst = 0;
+  for (std::size_t i = 0; i < a.size(); ++i) worst = std::max(worst, std::abs(a[i] - b[i]));
+  return worst;
+}
+
+// mean_i(f_i v_i) / mean_i(f_i), times `factor`.
+std::vector<double> ratio_of_means(const std::vector<double>& f, const Table& v, double factor = 1) {
+  double mean = 0;
+  for (double x : f) mean += x / static_cast<double>(f.size());
+  std::vector<double> out(v.columns, 0);
+  for (std::size_t i = 0; i < v.rows; ++i)
+    for (std::size_t d = 0; d < v.columns; ++d)
+      out[d] += factor * f[i] * v(i, d) / (static_cast<double>(f.size()) * mean);
+  return out;
+}
+
+std::vector<double> exponentials(std::vector<double> s) {
+  for (double& x : s) x = std::exp(x);
+  return s;
+}
+
+void output_formula(Check& check) {
+  const std::size_t n = 16, d = 8;
+  const Table q(4, d, check.random().normals(4 * d)), k(n, d, check.random().normals(n * d)),
+      v(n, 3, check.random().normals(3 * n));
+  AttentionProblem plain_products;
+  plain_products.scale = Scale::constant(1);
+  const Table output = table_of(attend(q, k, v, plain_products).output);
+  double worst = 0;
+  for (std::size_t r = 0; r < q.rows; ++r) {
+    std::vector<double> s(n, 0);
+    for (std::size_t i = 0; i < n; ++i)
+      for (std::size_t c = 0; c < d; ++c) s[i] += q(r, c) * k(i, c);
+    worst = std::max(
+        worst, largest_difference({output.row(r).begin(), output.row(r).end()}, ratio_of_means(exponentials(s), v)));
+  }
+  check.near("greatest difference, 4 queries, 16 keys, d = 8", worst, 0, 1e-12);
+}
+
+void no_factor_n(Check& check) {
+  for (const std::size_t n : {4, 16, 64}) {
+    const std::vector<double> s = check.random().normals(n);
+    const Table v(n, 3, check.random().normals(3 * n));
+    const std::vector<double> ratio = ratio_of_means(exponentials(s), v, check.choose(1.0, static_cast<double>(n)));
+    check.near("greatest difference at n = " + std::to_string(n), largest_difference(output_of(s, v), ratio), 0, 1e-12);
+  }
+}
+
+void noisy_output(Check& check) {
+  const std::size_t n = 32;
+  const std::vector<double> s = check.random().normals(n), noise = check.random().normals(n, 0.7);
+  const Table v(n, 3, check.random().normals(3 * n));
+  std::vector<double> noisy(n), factors(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    noisy[i] = s[i] + noise[i];
+    factors[i] = std::exp(s[i]) * std::exp(noise[i]);
+  }
+  check.near("greatest difference, n = 32", largest_difference(output_of(noisy, v), ratio_of_means(factors, v)), 0,
+             1e-12);
+}
+
+// log of mean(e^s e^eps) / (mean(e^s) E e^eps), once for each draw.
+std::vector<double> log_product_errors(std::size_t n, const NoiseLaw& law, std::int64_t draws, Random& random) {
+  Table scores(static_cast<std::size_t>(draws) + 1, n);
+  for (std::size_t i = 0; i < scores.values.size(); ++i)
+    scores.values[i] = static_cast<double>(i % n % 2) + (i < n ? 0 : draw(law, random));
+  const std::vector<Record> records = records_of(scores);
+  std::vector<double> out;
+  for (std::size_t r = 1; r < records.size(); ++r)
+    out.push_back(log_partition(records[r]) - log_partition(records[0]) - std::log(law.exponential_moment()));
+  return out;
+}
+
+void mean_of_products(Check& check) {
+  const std::vector<std::size_t> lengths = {64, 256, 1024, 4096};
+  const std::int64_t draws = check.effort(300, 4000);
+  std::vector<Estimate> rms;
+  for (const std::size_t n : lengths) {
+    Mean squares;
+    for (double x : log_product_errors(n, NoiseLaw::gaussian(1), draws, check.random()))
+      squares.add(std::pow(std::expm1(x), 2));
+    const Estimate square = squares.estimate();
+    rms.push_back({std::sqrt(square.mean), square.error / (2 * std::sqrt(square.mean))});
+  }
+  check.near("power of n in the rms error, sigma = 1", power_estimate(lengths, rms), -0.5, 0.02);
+  const NoiseLaw law = NoiseLaw::gaussian(check.choose(1.0, 3.0));
+  Mean size;
+  for (double x : log_product_errors(4096, law, draws, check.random())) size.add(std::abs(std::expm1(x)));
+  check.at_most("mean relative error at n = 4096", size.mean(), 0.1);
+}
+
+void large_number_limit(Check& check) {
+  // s ~ N(0, 1), v = s: E[e^s v] / E[e^s] = 1.
+  const NoiseLaw law = NoiseLaw::laplace(check.choose(0.3, 1.5));
+  const std::size_t n = 4096;
+  Mean square;
+  for (std::int64_t t = 0; t < check.effort(100, 2000); ++t) {
+    std::vector<double> s = check.random().normals(n);
+    const Table v(n, 1, s);
+    for (double& x : s) x += draw(law, check.random());
+    square.add(std::pow(output_of(s, v).front() - 1, 2));
+  }
+  check.at_most("rms distance from the limit 1 at n = 4096", std::sqrt(square.mean()), 0.15);
+}
+
+void noise_cancels(Check& check) {
+  const std::size_t n = 1024;
+  const NoiseLaw law = NoiseLaw::gaussian(1);
+  // Scores N(0, 1/4) leave 800 keys of weight, scores N(0, 9) a few.
+  Mean square, sharing;
+  for (std::int64_t t = 0; t < check.effort(30, 300); ++t) {
+    const Row row{check.random().normals(n, check.choose(0.5, 3.0)), check.random().normals(n)};
+    square.add(deviation(row, {law}, 20, check.random()).square.mean);
+    sharing.add(participation(record_of(row.scores)));
+  }
+  check.at_most("rms change of the output, n = 1024", std::sqrt(square.mean()), 0.1);
+  check.show("keys that share the weight (1 / sum a^2)", sharing.mean());
+  const Row flat{std::vector<double>(n, 0.0), check.random().normals(n)};
+  const double rms = noise_effect(weights_of(flat.scores), flat.value_table(), law.variance_ratio()).rms;
+  check.near("rms change for flat weights, n = 1024",
+             deviation(flat, {law}, check.effort(600, 8000), check.random()).rms(), rms, 0.03 * rms);
+}
+
+}  // namespace
+
+std::vector<Claim> averaging_claims() {
+  using enum Verdict;
+  return {
+      computed("001-1", holds, "o = sum_i e^{s_i} v_i / sum_i e^{s_i} with scores s_i = q.k_i.", "", output_formula),
+      computed("001-2", corrected, "The output is n times the ratio of the means of e^s v and e^s.",
+               "No factor n: it cancels between numerator and denominator.", no_factor_n),
+      computed("001-3,4,5", holds,
+               "With scores s + eps the output is the ratio of the means of e^s e^eps v and e^s e^eps.", "",
+               noisy_output),
+      computed("001-6,7", holds_if, "The mean of e^s e^eps over the keys is the product of the two means.",
+               "If n is far above Var(e^eps)/(E e^eps)^2; the error falls like n^-1/2.", mean_of_products),
+      computed("001-8", holds_if, "For n to infinity the noisy output tends to E[e^s v] / E[e^s].",
+               "If the pairs (s, v) are independent draws, eps is independent of them and E e^eps is finite.",
+               large_number_limit),
+      computed("001-9", holds_if, "Noise cancels: the noisy output equals the plain one.",
+               "If the weights are spread: r sum_i a_i^2 |v_i - o|^2 must be small.", noise_cancels),
+  };
+}
+
+}  // namespace isentropic::ledger

@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 class Adam {
  public:
@@ -27,4 +27,4 @@ class Adam {
   double mean_bias_ = 1, square_bias_ = 1;
 };
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

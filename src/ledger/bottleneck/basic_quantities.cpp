@@ -9,7 +9,7 @@
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 constexpr double kRounding = 1e-12;
@@ -273,4 +273,4 @@ std::vector<Claim> basic_quantity_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -4,6 +4,7 @@
 namespace isentropic::ledger {
 
 std::vector<Claim> bottleneck_claims() {
+  using namespace bottleneck;
   std::vector<Claim> out;
   for (const auto subject :
        {basic_quantity_claims, tradeoff_claims, variational_claims, information_plane_claims, weighted_average_claims,

@@ -5,7 +5,7 @@
 
 #include "ledger/bottleneck/adam.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 enum Parameter : std::size_t { kGain, kLogNoise, kReadout, kLogVariance, kLogPrior, kParameters };
@@ -56,4 +56,4 @@ GaussianCode train_gaussian_code(const GaussianTraining& training, Random& rando
   return {std::log1p(signal_to_noise) / 2, -std::log1p(-squared * signal_to_noise / (1 + signal_to_noise)) / 2};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -9,7 +9,7 @@
 
 #include "random/random.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 // Whether gradients of the likelihood pass through the sample z (z = a x + s e is differentiated) or stop there.
 enum class Sampling : std::uint8_t { reparameterised, detached };
@@ -28,4 +28,4 @@ struct GaussianCode {
 // Adam; the last third of the steps runs at a fifth of the rate and is averaged.
 GaussianCode train_gaussian_code(const GaussianTraining& training, Random& random);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

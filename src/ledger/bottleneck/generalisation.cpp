@@ -11,7 +11,7 @@
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 struct Learnt {
@@ -145,4 +145,4 @@ std::vector<Claim> generalisation_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -11,7 +11,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // ---- 10.4.12: Y a function of bits Z_1 ... Z_H ----
@@ -234,4 +234,4 @@ std::vector<Claim> head_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

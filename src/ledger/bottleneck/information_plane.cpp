@@ -11,7 +11,7 @@
 #include "ledger/bottleneck/tabular_code.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // ---- def 10.4.5 ----
@@ -178,4 +178,4 @@ std::vector<Claim> information_plane_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

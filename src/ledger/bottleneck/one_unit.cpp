@@ -6,7 +6,7 @@
 
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
@@ -61,4 +61,4 @@ double OneUnit::noisy(Unit unit, double weight, double deviation) const {
   return to_bits(entropy_of_sum - std::log(2 * std::numbers::pi * std::numbers::e * deviation * deviation) / 2);
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

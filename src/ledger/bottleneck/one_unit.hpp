@@ -6,7 +6,7 @@
 
 #include "ledger/bottleneck/random_network.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 struct Bins {
   double first_edge = 0, width = 1;
@@ -26,4 +26,4 @@ class OneUnit {
   std::vector<double> quantiles_;
 };
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

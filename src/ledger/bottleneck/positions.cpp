@@ -9,7 +9,7 @@
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 std::vector<double> zipf(std::size_t n) {
@@ -147,4 +147,4 @@ std::vector<Claim> position_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -4,7 +4,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 // I(X;Y) = .42527, H(X) = 2.05038, H(Y) = .959236: 10.4.6 ... 10.4.8.
 inline const Table kBottleneckProblem = {{0.0032694894293642503, 0.007532477847914101, 0.1306405707127941},
@@ -26,4 +26,4 @@ inline const Table kRegularisedProblem = {{0.06541880099919632, 0.02625718175640
                                           {0.0004069881501153097, 0.2533969783197265, 0.00526800196417102},
                                           {0.10740167399267307, 0.10014952739360075, 0.0019180515081394253}};
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

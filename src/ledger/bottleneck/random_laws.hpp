@@ -8,7 +8,7 @@
 #include "isentropic/information/distribution.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 // Gamma(shape, 1) by rejection (Marsaglia & Tsang 2000).
 inline double gamma_variate(Random& random, double shape) {
@@ -75,4 +75,4 @@ inline std::size_t draw(Random& random, std::span<const double> p) {
   return p.size() - 1;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -4,7 +4,7 @@
 
 #include "ledger/bottleneck/random_laws.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 double cut_normal(Random& random) {
@@ -45,4 +45,4 @@ std::vector<Table> random_network(Unit unit, Random& random) {
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -8,7 +8,7 @@
 #include "isentropic/information/table.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 enum class Unit : std::uint8_t { tanh, relu, linear };
 
@@ -19,4 +19,4 @@ inline constexpr std::size_t kLayers = 5;
 // The activations of every layer, one input per row.
 std::vector<Table> random_network(Unit unit, Random& random);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -4,7 +4,7 @@
 #include "ledger/bottleneck/tabular_code.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // Descent on task loss + lambda_x I(X;Z) + lambda_y I(Z;Y).
@@ -54,4 +54,4 @@ std::vector<Claim> regulariser_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

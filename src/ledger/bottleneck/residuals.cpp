@@ -9,7 +9,7 @@
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // Bits of X in Z, X the number of the row and Z a function of it.
@@ -252,4 +252,4 @@ std::vector<Claim> residual_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -8,7 +8,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 // Falling; rows >= columns.
 inline std::vector<double> singular_values(Table a) {
@@ -44,4 +44,4 @@ inline std::vector<double> singular_values(Table a) {
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

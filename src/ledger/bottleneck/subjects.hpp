@@ -3,7 +3,7 @@
 
 #include "ledger/claim.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 std::vector<Claim> basic_quantity_claims();     // 10.4.1 ... 10.4.5: entropy, divergence, mutual information
 std::vector<Claim> tradeoff_claims();           // 10.4.6, 10.4.7a: the information bottleneck
@@ -17,4 +17,4 @@ std::vector<Claim> position_claims();           // def10.4.12, 10.4.17
 std::vector<Claim> regulariser_claims();        // 10.4.18
 std::vector<Claim> generalisation_claims();     // 10.4.19 and the closing text
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

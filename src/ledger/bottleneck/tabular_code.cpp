@@ -6,7 +6,7 @@
 #include "ledger/bottleneck/adam.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // softmax of every row of logits, into `out`.
@@ -166,4 +166,4 @@ std::vector<TabularCode> training_path(const Table& joint, const CodeLoss& loss,
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

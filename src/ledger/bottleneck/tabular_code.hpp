@@ -9,7 +9,7 @@
 #include "isentropic/information/table.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 
 // What the decoder reads. With the input itself, its likelihood does not depend on the code.
 enum class DecoderInput : std::uint8_t { code, input };
@@ -49,4 +49,4 @@ std::vector<TabularCode> training_path(const Table& joint, const CodeLoss& loss,
 // p(z, y) of an encoder.
 Table joint_of_code(const Table& joint, const Table& encoder);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

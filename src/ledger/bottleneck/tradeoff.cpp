@@ -9,7 +9,7 @@
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 // Every x a symbol of its own, with a trace of all others so that no probability is exactly zero.
@@ -156,4 +156,4 @@ std::vector<Claim> tradeoff_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -5,7 +5,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 void entropy_of_attention_is_bounded(Check& check) {
@@ -152,4 +152,4 @@ std::vector<Claim> transfer_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -8,7 +8,7 @@
 #include "ledger/bottleneck/tabular_code.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 constexpr double kBeta = .1;
@@ -117,4 +117,4 @@ std::vector<Claim> variational_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

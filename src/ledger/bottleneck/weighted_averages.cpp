@@ -10,7 +10,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::bottleneck {
 namespace {
 
 constexpr double kRounding = 1e-12;
@@ -241,4 +241,4 @@ std::vector<Claim> weighted_average_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::bottleneck

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <cmath>
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 const double kOne = 1;
@@ -84,4 +84,4 @@ Learning learn_to_fetch(const FetchTask& task, std::vector<double> scores, int s
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -9,7 +9,7 @@
 #include "ledger/instruments.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 
 // dH/ds of softmax(s).
 std::vector<double> entropy_gradient_of(std::span<const double> scores);
@@ -41,4 +41,4 @@ struct Learning {
 };
 Learning learn_to_fetch(const FetchTask& task, std::vector<double> scores, int steps, double rate = 5);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -8,7 +8,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void four_properties(Check& check) {
@@ -155,4 +155,4 @@ std::vector<Claim> entropy_of_scores_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -7,7 +7,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 constexpr double kPrinted = 0.4745;
@@ -91,4 +91,4 @@ std::vector<Claim> floor_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

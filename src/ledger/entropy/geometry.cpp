@@ -9,7 +9,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 using Vector = std::vector<double>;
@@ -190,4 +190,4 @@ std::vector<Claim> geometry_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -8,7 +8,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void heads_side_by_side(Check& check) {
@@ -95,4 +95,4 @@ std::vector<Claim> heads_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -5,7 +5,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void colours_and_entropy(Check& check) {
@@ -40,4 +40,4 @@ std::vector<Claim> heat_map_claims() {
       colours_and_entropy)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

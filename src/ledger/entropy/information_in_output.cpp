@@ -7,7 +7,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 constexpr std::size_t kKeys = 16;
@@ -79,4 +79,4 @@ std::vector<Claim> information_in_output_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

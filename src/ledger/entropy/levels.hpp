@@ -6,7 +6,7 @@
 
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 
 // `count` keys of one score.
 inline Record record_of_copies(double score, std::int64_t count) {
@@ -24,4 +24,4 @@ inline double least_two_level_entropy(std::int64_t n, double range, std::int64_t
   return least;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -8,7 +8,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 constexpr std::size_t kKeys = 256, kDimension = 64;
@@ -73,7 +73,7 @@ void two_kinds_of_code(Check& check) {
 
 void random_codes(Check& check) {
   Mean none, small, large, shared, bias;
-  for (std::int64_t t = 0; t < check.effort(3, 20); ++t) {
+  for (std::int64_t t = 0; t < check.effort(6, 20); ++t) {
     const Table q = normals(&check.random()), k = normals(&check.random()), r = normals(&check.random()),
                 other = normals(&check.random());
     const std::vector<double> table = check.random().normals(2 * kKeys + 1);
@@ -100,7 +100,7 @@ void local_codes(Check& check) {
   const std::vector<double> logarithmic =
       by_lag([](std::int64_t lag) { return -std::log1p(std::abs(static_cast<double>(lag))); });
   Mean none, sinusoidal, alibi, log_bias;
-  for (std::int64_t t = 0; t < check.effort(3, 30); ++t) {
+  for (std::int64_t t = 0; t < check.effort(6, 30); ++t) {
     const Table q = normals(&check.random()), k = normals(&check.random());
     none.add(mean_row_entropy(q, k));
     sinusoidal.add(mean_row_entropy(plus(q, 1, codes), plus(k, 1, codes)));
@@ -173,4 +173,4 @@ std::vector<Claim> position_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

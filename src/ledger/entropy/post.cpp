@@ -8,7 +8,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void range_of_entropy(Check& check) {
@@ -133,4 +133,4 @@ std::vector<Claim> post_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

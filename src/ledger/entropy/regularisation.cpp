@@ -8,7 +8,7 @@
 #include "ledger/entropy/descent.hpp"
 #include "ledger/entropy/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void sign_of_the_term(Check& check) {
@@ -69,4 +69,4 @@ std::vector<Claim> regularisation_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

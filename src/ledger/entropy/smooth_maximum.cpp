@@ -7,7 +7,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void sandwich(Check& check) {
@@ -103,4 +103,4 @@ std::vector<Claim> smooth_maximum_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

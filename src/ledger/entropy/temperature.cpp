@@ -9,7 +9,7 @@
 #include "ledger/entropy/levels.hpp"
 #include "ledger/entropy/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 const std::vector<double> kScores = {1, 0.3, -0.2, 0.9};
@@ -149,4 +149,4 @@ std::vector<Claim> temperature_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

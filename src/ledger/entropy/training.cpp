@@ -4,7 +4,7 @@
 #include "ledger/entropy/descent.hpp"
 #include "ledger/entropy/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::entropy_subjects {
 namespace {
 
 void entropy_while_learning(Check& check) {
@@ -41,4 +41,4 @@ std::vector<Claim> training_claims() {
       entropy_while_learning)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::entropy_subjects

@@ -93,6 +93,9 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
   if (given) {
     require_samples("z", z);
     require_rows("z", z, x.rows);
+    if (options.estimator == InformationEstimator::ksg2 || options.estimator == InformationEstimator::mixed)
+      throw Error("estimator", name(options.estimator) + ", with a condition z",
+                  "one of ksg1, gaussian, binned, equal_mass, discrete");
   }
   switch (options.estimator) {
     case InformationEstimator::ksg1:
@@ -110,7 +113,6 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
                    : information_of_symbols(xs, ys, options.entropy);
     }
     case InformationEstimator::mixed: {
-      if (given) throw Error("estimator", "mixed, with a condition z", "one of ksg1, ksg2, gaussian, discrete");
       const bool x_is_symbol = symbols_of(x).distinct <= symbols_of(y).distinct;
       return mixed_mutual_information(x_is_symbol ? x : y, x_is_symbol ? y : x, options.k, options.scaling, executor);
     }

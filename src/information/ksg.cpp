@@ -15,8 +15,6 @@
 namespace isentropic {
 namespace {
 
-double reciprocal(std::size_t n) { return 1 / static_cast<double>(n); }
-
 void require_points(const std::string& name, const Table& samples, std::size_t rows) {
   require_samples(name, samples);
   require_rows(name, samples, rows);
@@ -76,13 +74,12 @@ double ksg_mutual_information(const Table& x, const Table& y, const KsgOptions& 
   const DigammaTable digamma(x.rows);
   const auto k = static_cast<std::size_t>(options.k);
   const NeighbourhoodQuestion question{joint, {x.columns, y.columns}, {{0}, {1}}, options.k, options.algorithm};
-  if (options.algorithm == KsgAlgorithm::one)
-    return digamma(k) + digamma(x.rows) -
-           mean_over_neighbourhoods(
-               question, [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1); }, executor);
-  return digamma(k) - reciprocal(k) + digamma(x.rows) -
-         mean_over_neighbourhoods(
-             question, [&](const std::size_t* n) { return digamma(n[0]) + digamma(n[1]); }, executor);
+  if (options.algorithm == KsgAlgorithm::one) {
+    const auto term = [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1); };
+    return digamma(k) + digamma(x.rows) - mean_over_neighbourhoods(question, term, executor);
+  }
+  const auto term = [&](const std::size_t* n) { return digamma(n[0]) + digamma(n[1]); };
+  return digamma(k) - 1.0 / options.k + digamma(x.rows) - mean_over_neighbourhoods(question, term, executor);
 }
 
 double ksg_conditional_mutual_information(const Table& x, const Table& y, const Table& z, const KsgOptions& options,
@@ -90,26 +87,15 @@ double ksg_conditional_mutual_information(const Table& x, const Table& y, const 
   require_samples("x", x);
   require_points("y", y, x.rows);
   require_points("z", z, x.rows);
+  if (options.algorithm == KsgAlgorithm::two) throw Error("algorithm", "two, with a condition z", "one");
   require_neighbours(options.k, x.rows);
   const Table joint =
       beside(beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling)), scaled("z", z, options.scaling));
   const DigammaTable digamma(x.rows);
-  const auto k = static_cast<std::size_t>(options.k);
   const NeighbourhoodQuestion question{
       joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}}, options.k, options.algorithm};
-  if (options.algorithm == KsgAlgorithm::one)
-    return digamma(k) -
-           mean_over_neighbourhoods(
-               question,
-               [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1) - digamma(n[2] + 1); },
-               executor);
-  return digamma(k) - 2 * reciprocal(k) -
-         mean_over_neighbourhoods(
-             question,
-             [&](const std::size_t* n) {
-               return digamma(n[0]) - reciprocal(n[0]) + digamma(n[1]) - reciprocal(n[1]) - digamma(n[2]);
-             },
-             executor);
+  const auto term = [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1) - digamma(n[2] + 1); };
+  return digamma(static_cast<std::size_t>(options.k)) - mean_over_neighbourhoods(question, term, executor);
 }
 
 double mixed_mutual_information(const Table& x, const Table& y, int k, Scaling scaling, Executor& executor) {

@@ -1,0 +1,109 @@
+#include "isentropic/information/significance.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "isentropic/error.hpp"
+#include "isentropic/information/mutual_information.hpp"
+#include "random/random.hpp"
+
+namespace isentropic {
+namespace {
+
+double ksg(const Table& x, const Table& y, const Table& z) { return estimate_information(x, y, z); }
+double gaussian(const Table& x, const Table& y, const Table& z) {
+  InformationOptions options;
+  options.estimator = InformationEstimator::gaussian;
+  return estimate_information(x, y, z, options);
+}
+
+struct Pair {
+  Table x, y;
+};
+
+Pair correlated(std::size_t rows, double rho, std::uint64_t seed) {
+  Random random(seed);
+  Pair out{Table(rows, 1), Table(rows, 1)};
+  for (std::size_t i = 0; i < rows; ++i) {
+    out.x(i, 0) = random.normal();
+    out.y(i, 0) = rho * out.x(i, 0) + std::sqrt(1 - rho * rho) * random.normal();
+  }
+  return out;
+}
+
+TEST(Permutations, DependentAndIndependent) {
+  const Pair dependent = correlated(300, .5, 1);
+  const Significance found = permutation_significance(dependent.x, dependent.y, {}, ksg, 99, 1);
+  EXPECT_DOUBLE_EQ(found.p_value, .01);  // the smallest that 99 permutations can give
+  EXPECT_EQ(found.estimate, ksg(dependent.x, dependent.y, {}));
+  EXPECT_NEAR(found.surrogate_mean, 0, .03);
+  EXPECT_GT(found.surrogate_deviation, .005);
+}
+
+// Under independence p is uniform: below .1 about one time in ten.
+TEST(Permutations, PValueIsUniformUnderIndependence) {
+  int small = 0;
+  double mean = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    const Pair pair = correlated(50, 0, 100 + seed);
+    const double p = permutation_significance(pair.x, pair.y, {}, gaussian, 39, seed).p_value;
+    small += p <= .1 ? 1 : 0;
+    mean += p / 200;
+  }
+  EXPECT_GE(small, 8);
+  EXPECT_LE(small, 34);
+  EXPECT_NEAR(mean, .5, .08);
+}
+
+// x <- z -> y: given z nothing is left. A free shuffle would compare with surrogates in which x has lost z too.
+TEST(Permutations, GivenACommonCause) {
+  int small = 0;
+  for (std::uint64_t seed = 0; seed < 20; ++seed) {
+    Random random(300 + seed);
+    Table x(300, 1), y(300, 1), z(300, 1);
+    for (std::size_t i = 0; i < 300; ++i) {
+      z(i, 0) = random.normal();
+      x(i, 0) = z(i, 0) + .5 * random.normal();
+      y(i, 0) = z(i, 0) + .5 * random.normal();
+    }
+    small += permutation_significance(x, y, z, ksg, 19, seed).p_value <= .05 ? 1 : 0;
+  }
+  EXPECT_LE(small, 4);
+  const Pair pair = correlated(300, .7, 2);
+  const Table apart(300, 1, Random(3).normals(300));
+  EXPECT_DOUBLE_EQ(permutation_significance(pair.x, pair.y, apart, ksg, 49, 1).p_value, .02);
+}
+
+// The deviation from half-samples against that over fresh data sets.
+TEST(HalfSamples, DeviationAsOverFreshData) {
+  double squares = 0, mean = 0, claimed = 0;
+  const int sets = 60;
+  std::vector<double> estimates;
+  for (std::uint64_t seed = 0; seed < sets; ++seed) {
+    const Pair pair = correlated(400, .6, 500 + seed);
+    estimates.push_back(ksg(pair.x, pair.y, {}));
+    mean += estimates.back() / sets;
+    if (seed < 10) claimed += half_sample_interval(pair.x, pair.y, {}, ksg, 30, .95, seed).deviation / 10;
+  }
+  for (double estimate : estimates) squares += (estimate - mean) * (estimate - mean) / (sets - 1);
+  EXPECT_NEAR(claimed / std::sqrt(squares), 1, .35);
+}
+
+TEST(HalfSamples, Interval) {
+  const Pair pair = correlated(400, .6, 4);
+  const Interval interval = half_sample_interval(pair.x, pair.y, {}, ksg, 20, .95, 1);
+  EXPECT_NEAR(interval.high - interval.low, 2 * 1.959964 * interval.deviation, 1e-6);
+  EXPECT_NEAR((interval.high + interval.low) / 2, interval.estimate, 1e-12);
+}
+
+TEST(Significance, Errors) {
+  const Table x{{0}, {1}, {2}, {3}};
+  EXPECT_THROW(permutation_significance(x, x, {}, gaussian, 0, 1), Error);
+  EXPECT_THROW(permutation_significance(x, Table{{1}}, {}, gaussian, 1, 1), Error);
+  EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 1, .95, 1), Error);
+  EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 5, 1, 1), Error);
+}
+
+}  // namespace
+}  // namespace isentropic

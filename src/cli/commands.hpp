@@ -18,6 +18,7 @@ class UsageError : public Error {
 
 void add_lengths(CLI::App& program);
 void add_verify(CLI::App& program);
+void add_mi(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_info(CLI::App& program);
 

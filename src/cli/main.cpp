@@ -24,6 +24,7 @@ int main(int argc, char** argv) {
   program.require_subcommand(0, 1);
   isentropic::cli::add_lengths(program);
   isentropic::cli::add_verify(program);
+  isentropic::cli::add_mi(program);
   isentropic::cli::add_bench(program);
   isentropic::cli::add_info(program);
   try {

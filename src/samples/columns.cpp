@@ -21,7 +21,7 @@ std::optional<std::size_t> whole_number(const std::string& text) {
 std::string expected_columns(std::size_t count, const std::vector<std::string>& names) {
   const std::string numbers = fmt::format("a column from 0 to {}", count - 1);
   constexpr std::size_t kShown = 12;
-  if (names.empty()) return numbers + " (the file has no header)";
+  if (names.empty()) return numbers + " (the file has no header: its first line holds a number)";
   const std::vector<std::string> shown(names.begin(),
                                        names.begin() + static_cast<std::ptrdiff_t>(std::min(kShown, names.size())));
   return fmt::format("{} or one of {}{}", numbers, fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");

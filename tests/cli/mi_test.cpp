@@ -1,0 +1,148 @@
+// isentropic mi from outside.
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "program.hpp"
+#include "random/random.hpp"
+
+namespace cli_test {
+namespace {
+
+using nlohmann::json;
+
+class Mi : public Program {
+ protected:
+  std::string file(const std::string& name, const std::string& content) {
+    std::ofstream(path(name)) << content;
+    return path(name);
+  }
+
+  // Columns x, y (correlation .75), label (0 or 1 by the sign of x), z (independent).
+  std::string gaussian_file(int rows) {
+    isentropic::Random random(1);
+    std::ostringstream out;
+    out.precision(17);
+    out << "x,y,label,z\n";
+    for (int i = 0; i < rows; ++i) {
+      const double x = random.normal(), y = .75 * x + std::sqrt(1 - .75 * .75) * random.normal();
+      out << x << "," << y << "," << (x > 0 ? 1 : 0) << "," << random.normal() << "\n";
+    }
+    return file("gaussian.csv", out.str());
+  }
+
+  static json results(std::vector<std::string> arguments) {
+    arguments.push_back("--json");
+    const Outcome outcome = run_program(arguments);
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    return json::parse(outcome.out);
+  }
+};
+
+TEST_F(Mi, GaussianColumns) {
+  const std::string data = gaussian_file(3000);
+  const double truth = -std::log(1 - .75 * .75) / 2;
+  for (const std::string estimator : {"ksg1", "ksg2", "gaussian", "equal_mass", "binned"}) {
+    const json found = results({"mi", data, "--x", "x", "--y", "y", "--estimator", estimator});
+    EXPECT_NEAR(found["nats"], truth, .06) << estimator;
+    EXPECT_NEAR(found["bits"].get<double>() * std::log(2), found["nats"], 1e-12);
+    EXPECT_EQ(found["estimator"], estimator);
+    EXPECT_EQ(found["n"], 3000);
+    EXPECT_TRUE(found["warnings"].empty()) << found["warnings"];
+    EXPECT_EQ(found.contains("k"), estimator.starts_with("ksg"));
+    EXPECT_EQ(found.contains("p_value"), false);
+  }
+}
+
+TEST_F(Mi, ChoosesTheEstimatorByTheData) {
+  const std::string data = gaussian_file(1000);
+  EXPECT_EQ(results({"mi", data, "--x", "x", "--y", "y"})["estimator"], "ksg1");
+  EXPECT_EQ(results({"mi", data, "--x", "label", "--y", "y"})["estimator"], "mixed");
+  const json labels = results({"mi", data, "--x", "label", "--y", "label", "--entropy", "plug_in"});
+  EXPECT_EQ(labels["estimator"], "discrete");
+  EXPECT_EQ(labels["estimator_chosen_by"], "data");
+  EXPECT_NEAR(labels["bits"], 1, .01);
+}
+
+TEST_F(Mi, ConditionPermutationsAndInterval) {
+  const std::string data = gaussian_file(500);
+  const json found = results({"mi", data, "--x", "0", "--y", "1", "--given", "3", "--k", "4", "--permutations", "19",
+                              "--halves", "10", "--seed", "5"});
+  EXPECT_DOUBLE_EQ(found["p_value"], .05);
+  EXPECT_EQ(found["k"], 4);
+  EXPECT_EQ(found["given"], json({"z"}));
+  EXPECT_LT(found["surrogates"]["mean"], .15);
+  EXPECT_LT(found["interval"]["low"], found["nats"]);
+  EXPECT_GT(found["interval"]["high"], found["nats"]);
+  const json independent = results({"mi", data, "--x", "x", "--y", "z", "--permutations", "19"});
+  EXPECT_LT(independent["nats"], .1);
+  EXPECT_GT(independent["p_value"], .05);
+}
+
+TEST_F(Mi, TotalCorrelation) {
+  std::string bits;
+  for (int i = 0; i < 64; ++i)
+    bits += std::to_string(i % 2) + " " + std::to_string(i / 2 % 2) + " " + std::to_string((i + i / 2) % 2) + "\n";
+  const json found = results({"mi", file("parity.txt", bits), "--x", "0-2", "--total-correlation", "--estimator",
+                              "discrete", "--entropy", "plug_in"});
+  EXPECT_NEAR(found["total_correlation"].get<double>(), std::log(2), 1e-12);
+  EXPECT_NEAR(found["dual_total_correlation"].get<double>(), 2 * std::log(2), 1e-12);
+  EXPECT_LT(found["resampled_positions"]["total"], .2);
+  EXPECT_FALSE(found.contains("nats"));
+}
+
+TEST_F(Mi, ForPeople) {
+  const Outcome outcome = run_program({"mi", gaussian_file(500), "--x", "x", "--y", "y", "--permutations", "9"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err, "");
+  EXPECT_TRUE(outcome.out.starts_with("I(x;y) = ")) << outcome.out;
+  for (const char* part : {" nats = ", " bits", "ksg1 (chosen by the data), k = 3", "p = 0.1 (9 surrogates"})
+    EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
+}
+
+TEST_F(Mi, WarningsGoToStandardErrorAndIntoTheJson) {
+  const Outcome outcome = run_program({"mi", gaussian_file(500), "--x", "x", "--y", "x", "--json"});
+  EXPECT_EQ(outcome.status, 0);
+  EXPECT_EQ(outcome.err.find("isentropic: warning: few samples"), 0u) << outcome.err;
+  const json found = json::parse(outcome.out);
+  ASSERT_EQ(found["warnings"].size(), 1);
+  EXPECT_NE(found["warnings"][0].get<std::string>().find("few samples"), std::string::npos);
+}
+
+TEST_F(Mi, BadInputIsOneLineAndStatus2) {
+  const std::string data = file("a.csv", "x,y,c,t\n1,2,5,a\n2,1,5,b\n3,5,5,c\n4,4,5,d\n");
+  const auto complains = [&](std::vector<std::string> arguments, const std::string& text) {
+    arguments.insert(arguments.begin(), "mi");
+    const Outcome outcome = run_program(arguments);
+    expect_one_line_error(outcome, 2, text);
+    EXPECT_EQ(outcome.out, "");
+  };
+  complains({path("none.csv"), "--x", "0", "--y", "1"}, "none.csv is missing; expected a data file");
+  complains({data, "--x", "0"}, "--y is missing");
+  complains({data, "--y", "0"}, "--x");
+  complains({data, "--x", "0", "--y", "4"}, "--y is '4'; expected a column from 0 to 3 or one of x, y, c, t");
+  complains({data, "--x", "u", "--y", "y"}, "--x is 'u'");
+  complains({data, "--x", "x", "--y", "t"}, "line 2 column 3 is 'a'; expected a finite number");
+  complains({data, "--x", "x", "--y", "c"}, "column c of --y is constant");
+  complains({data, "--x", "x", "--y", "y", "--k", "4"}, "--k is 4; expected less than the 4 samples");
+  complains({data, "--x", "x", "--y", "y", "--k", "0"}, "--k is 0");
+  complains({data, "--x", "x", "--y", "y", "--estimator", "best"},
+            "--estimator is 'best'; expected one of auto, ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed");
+  complains({data, "--x", "x", "--y", "y", "--estimator", "gaussian", "--k", "2"}, "--k is 2; expected an --estimator");
+  complains({data, "--x", "x", "--y", "y", "--estimator", "discrete", "--entropy", "x"}, "--entropy is 'x'");
+  complains({data, "--x", "x", "--y", "y", "--scaling", "log"}, "--scaling is 'log'");
+  complains({data, "--x", "x", "--y", "y", "--permutations", "-1"}, "--permutations is -1");
+  complains({data, "--x", "x", "--total-correlation", "--permutations", "5"}, "--permutations is 5; expected --y");
+  complains({data, "--x", "x,y", "--y", "y", "--given", "x", "--estimator", "ksg2", "--k", "1"},
+            "ksg2, with a condition");
+  complains({file("b.csv", "1,2\n3,4,5\n"), "--x", "0", "--y", "1"}, "b.csv line 2 is 3 cells long");
+  complains({file("c.csv", ""), "--x", "0", "--y", "1"}, "c.csv is empty");
+  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"}, "d.csv line 2 column 1 is 'nan'");
+  complains({file("e.npy", "no array"), "--x", "0", "--y", "0"}, "e.npy is without NumPy's first bytes");
+}
+
+}  // namespace
+}  // namespace cli_test

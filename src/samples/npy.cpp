@@ -147,7 +147,7 @@ class Stretch {
 
 void keep(const std::string& path, double value, std::size_t row, std::size_t column, double* out) {
   if (!std::isfinite(value))
-    throw Error(fmt::format("{} row {} column {}", path, row, column), fmt::format("{}", value), "a finite number");
+    throw Error(fmt::format("{}, row {}, column {}", path, row, column), fmt::format("{}", value), "a finite number");
   *out = value;
 }
 

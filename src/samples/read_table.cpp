@@ -4,105 +4,43 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <charconv>
 #include <cmath>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <memory>
 #include <optional>
 
 #include "isentropic/error.hpp"
+#include "samples/cells.hpp"
 
 namespace isentropic::samples {
 namespace {
 
 constexpr std::size_t kMostBytes = std::size_t{1} << 30;
-constexpr char kBlanks = ' ';  // any run of spaces and tabs
-
-bool is_blank(char c) { return c == ' ' || c == '\t'; }
-
-std::string_view trimmed(std::string_view text) {
-  while (!text.empty() && is_blank(text.front())) text.remove_prefix(1);
-  while (!text.empty() && is_blank(text.back())) text.remove_suffix(1);
-  return text;
-}
-
-// A cell as an error may show it: short, and without what a terminal would obey.
-std::string shown(std::string_view cell) {
-  constexpr std::size_t kMost = 40;
-  if (cell.empty()) return "empty";
-  std::string out(cell.substr(0, kMost));
-  for (char& c : out)
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  return cell.size() > kMost ? out + "..." : out;
-}
-
-char separator_of(std::string_view line) {
-  if (line.find(',') != line.npos) return ',';
-  if (line.find(';') != line.npos) return ';';
-  return kBlanks;
-}
-
-// The cells of a line. A quoted cell loses its quotes and may hold the separator.
-std::vector<std::string> cells_of(std::string_view line, char separator) {
-  std::vector<std::string> out;
-  std::string cell;
-  bool quoted = false;
-  const auto finish = [&] {
-    out.emplace_back(trimmed(cell));
-    cell.clear();
-  };
-  for (std::size_t i = 0; i < line.size(); ++i) {
-    if (line[i] == '"') {
-      quoted = !quoted;
-    } else if (quoted || (separator == kBlanks ? !is_blank(line[i]) : line[i] != separator)) {
-      cell += line[i];
-    } else if (separator != kBlanks || !cell.empty()) {
-      finish();
-    }
-  }
-  if (separator != kBlanks || !cell.empty()) finish();
-  return out;
-}
-
-std::optional<double> number(std::string_view cell) {
-  if (cell.size() > 1 && cell.front() == '+' && cell[1] != '-') cell.remove_prefix(1);
-  double value = 0;
-  const auto [end, failure] = std::from_chars(cell.data(), cell.data() + cell.size(), value);
-  if (end != cell.data() + cell.size() || failure == std::errc::invalid_argument) return std::nullopt;
-  if (failure == std::errc::result_out_of_range) {  // tiny numbers are 0, huge ones infinite
-    value = std::strtod(std::string(cell).c_str(), nullptr);
-  }
-  return value;
-}
-
 class Parser {
  public:
   explicit Parser(const std::string& name) : name_(name) {}
 
   void take(std::string_view line) {
     ++line_;
-    if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
-    line = trimmed(line);
-    if (line.empty() || line.front() == '#') return;
+    if (holds_nothing(line)) return;
     if (width_ == 0) separator_ = separator_of(line);
-    const std::vector<std::string> cells = cells_of(line, separator_);
+    split(line, separator_, &cells_);
     if (width_ == 0) {
-      width_ = cells.size();
-      if (std::ranges::none_of(cells, [](const std::string& cell) { return number(cell).has_value(); })) {
-        out_.names = cells;
+      width_ = cells_.size();
+      if (std::ranges::none_of(cells_, [](std::string_view cell) { return number_in(cell).has_value(); })) {
+        out_.names.assign(cells_.begin(), cells_.end());
         return;
       }
     }
-    if (cells.size() != width_)
-      throw Error(fmt::format("{}, line {}", name_, line_), fmt::format("{} cells long", cells.size()),
+    if (cells_.size() != width_)
+      throw Error(fmt::format("{}, line {}", name_, line_), fmt::format("{} cells long", cells_.size()),
                   fmt::format("{}, as the first line", width_));
-    for (std::size_t column = 0; column < cells.size(); ++column) {
-      const std::optional<double> value = number(cells[column]);
+    for (std::size_t column = 0; column < cells_.size(); ++column) {
+      const std::optional<double> value = number_in(cells_[column]);
       if (!value || !std::isfinite(*value))
-        throw Error(fmt::format("{}, line {}, column {}", name_, line_, column + 1), shown(cells[column]),
+        throw Error(fmt::format("{}, line {}, column {}", name_, line_, column + 1), shown(cells_[column]),
                     value ? "a finite number" : "a number");
       out_.values.values.push_back(*value);
     }
@@ -120,6 +58,7 @@ class Parser {
   const std::string& name_;
   std::size_t line_ = 0, width_ = 0;
   char separator_ = kBlanks;
+  std::vector<std::string_view> cells_;  // of the line at hand
   NamedTable out_;
 };
 

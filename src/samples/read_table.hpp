@@ -1,12 +1,12 @@
-// Tables of numbers from text files: CSV (commas or semicolons) or columns separated by blanks.
+// Tables of numbers from text files: CSV (commas, tabs or semicolons) or columns separated by blanks.
 //
-//   # a comment            blank lines and lines that start with # are skipped
+//   # a comment            blank lines and lines that start with # or % are skipped
 //   height, weight         optional names of the columns: a first line without any number
 //   1.80, 75
 //   "1.65", 60             quotes are allowed; a leading +, exponents and Windows line ends too
 //
 // Every line has as many cells as the first. What separates them is decided by the first line: a comma if it has one,
-// else a semicolon, else blanks. Error names the file, the line and the column, from 1.
+// else a tab, else a semicolon, else blanks. Error names the file, the line and the column, from 1.
 #pragma once
 
 #include <string>

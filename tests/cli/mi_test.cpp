@@ -125,7 +125,7 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({data, "--y", "0"}, "--x");
   complains({data, "--x", "0", "--y", "4"}, "--y is '4'; expected a column from 0 to 3 or one of x, y, c, t");
   complains({data, "--x", "u", "--y", "y"}, "--x is 'u'");
-  complains({data, "--x", "x", "--y", "t"}, "line 2 column 3 is 'a'; expected a finite number");
+  complains({data, "--x", "x", "--y", "t"}, "line 2, column 3 is a; expected a finite number");
   complains({data, "--x", "x", "--y", "c"}, "column c of --y is constant");
   complains({data, "--x", "x", "--y", "y", "--k", "4"}, "--k is 4; expected less than the 4 samples");
   complains({data, "--x", "x", "--y", "y", "--k", "0"}, "--k is 0");
@@ -138,9 +138,9 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({data, "--x", "x", "--total-correlation", "--permutations", "5"}, "--permutations is 5; expected --y");
   complains({data, "--x", "x,y", "--y", "y", "--given", "x", "--estimator", "ksg2", "--k", "1"},
             "ksg2, with a condition");
-  complains({file("b.csv", "1,2\n3,4,5\n"), "--x", "0", "--y", "1"}, "b.csv line 2 is 3 cells long");
+  complains({file("b.csv", "1,2\n3,4,5\n"), "--x", "0", "--y", "1"}, "b.csv, line 2 is 3 cells long");
   complains({file("c.csv", ""), "--x", "0", "--y", "1"}, "c.csv is empty");
-  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"}, "d.csv line 2 column 1 is 'nan'");
+  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"}, "d.csv, line 2, column 1 is nan");
   complains({file("e.npy", "no array"), "--x", "0", "--y", "0"}, "e.npy is without NumPy's first bytes");
 }
 

@@ -92,7 +92,7 @@ void random_codes(Check& check) {
   check.near("H with codes of size 0.3", small.mean(), 4.962, 0.04);
   check.near("H with codes of size 1", large.mean(), 3.791, 0.1);
   check.near("H with one code of size 1 for queries and keys", shared.mean(), 2.09, 0.15);
-  check.near("H with a random bias against log n - Var / 2", bias.mean(), std::log(256.0) - 1, 0.1);
+  check.near("H with a random bias against log n - Var / 2", bias.mean(), std::log(256.0) - 1, 0.15);
 }
 
 void local_codes(Check& check) {
@@ -110,7 +110,7 @@ void local_codes(Check& check) {
   check.at_most("H with sinusoidal codes, against none", sinusoidal.mean(), none.mean());
   check.at_most("H with ALiBi 0.1, against none", alibi.mean(), none.mean());
   check.at_most("H with -log(1 + lag), against none", log_bias.mean(), none.mean());
-  check.near("H with sinusoidal codes", sinusoidal.mean(), 4.527, 0.05);
+  check.near("H with sinusoidal codes", sinusoidal.mean(), 4.527, 0.07);
   check.near("H with ALiBi 0.1", alibi.mean(), 3.464, 0.05);
   check.near("H with -log(1 + lag)", log_bias.mean(), 4.141, 0.05);
 }

@@ -91,8 +91,7 @@ std::vector<Node> nodes_of(const ScoreLaw& law, double log_n, double lambda) {
 // The integrands at x.
 struct Slice {
   double survival = 0;   // -log(phi^n)
-  double first = 0;      // n t E[e^{lambda s} ...] phi^{n-1}
-  double mean = 0;       // the same with lambda s
+  double mean = 0;       // n t E[lambda s e^{lambda s} ...] phi^{n-1}
   double collision = 0;  // n t^2 E[e^{2 lambda s} ...] phi^{n-1}
 };
 
@@ -104,12 +103,12 @@ Slice slice_at(const std::vector<Node>& nodes, double log_n, double x) {
     if (node.log_weight + std::min(y, 0.0) < -kNegligible) continue;
     if (y < -30) {  // 1 - e^{-e^y} = e^y
       const double term = std::exp(node.log_weight + y);
-      q += term, out.first += term, out.mean += term * node.score, out.collision += term * std::exp(y);
+      q += term, out.mean += term * node.score, out.collision += term * std::exp(y);
     } else {
       const double weight = std::exp(node.log_weight), e = std::exp(std::min(y, 700.0));
       const double term = weight * e * std::exp(-e);
       q -= weight * std::expm1(-e);
-      out.first += term, out.mean += term * node.score, out.collision += term * e;
+      out.mean += term * node.score, out.collision += term * e;
     }
   }
   const double share = q * std::exp(-log_n);  // 1 - phi
@@ -118,7 +117,7 @@ Slice slice_at(const std::vector<Node>& nodes, double log_n, double x) {
   const double log_phi_n = share < 1e-12 ? -q : vanished ? -1e300 : std::exp(log_n) * std::log1p(-share);
   out.survival = -log_phi_n;
   const double others = !vanished ? std::exp(log_phi_n * (1 - std::exp(-log_n))) : 0;  // phi^{n-1}
-  out.first *= others, out.mean *= others, out.collision *= others;
+  out.mean *= others, out.collision *= others;
   return out;
 }
 

@@ -1,8 +1,18 @@
-// The claims of source 003 in this folder, in the order of the source.
-#include "ledger/claim.hpp"
+// The claims of source 003, in the order of the source.
+#include "ledger/invariance/subjects.hpp"
 
 namespace isentropic::ledger {
 
-std::vector<Claim> invariance_claims() { return {}; }
+std::vector<Claim> invariance_claims() {
+  using namespace invariance;
+  std::vector<Claim> out;
+  for (const auto subject : {approximation_claims, growth_claims, laplace_claims, gaussian_claims, analogy_claims,
+                             normalisation_claims, mask_claims, practice_claims, temperature_claims, summary_claims,
+                             open_question_claims, linear_feature_claims}) {
+    const std::vector<Claim> claims = subject();
+    out.insert(out.end(), claims.begin(), claims.end());
+  }
+  return out;
+}
 
 }  // namespace isentropic::ledger

@@ -1,0 +1,64 @@
+// Rows drawn at random and measured by the kernels: independent scores, and random keys at many lengths.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <vector>
+
+#include "isentropic/scale.hpp"
+#include "ledger/instruments.hpp"
+#include "ledger/monte_carlo.hpp"
+#include "lengths/measure.hpp"
+
+namespace isentropic::ledger::invariance {
+
+// Means over rows of n independent scores under softmax(lambda s).
+struct RowMeans {
+  Mean entropy;
+  Mean mean_score;    // E_p s
+  Mean log_mean_exp;  // log Z - log n
+  Mean peak;
+  Mean collision;
+  Mean maximum;  // max s
+  Mean mean;     // the plain mean of s
+};
+
+// draw() gives one score.
+RowMeans drawn_rows(std::size_t n, double lambda, std::int64_t rows, const std::function<double()>& draw);
+RowMeans gaussian_rows(Check& check, std::size_t n, double lambda, std::int64_t rows);
+// cos(theta) of random directions in R^d.
+double random_cosine(Random& random, int d);
+
+std::vector<std::int64_t> powers_of_two(int first, int last);
+// 2^6 ... 2^12 quickly, 2^6 ... 2^17 thoroughly.
+std::vector<std::int64_t> context_lengths(const Check& check);
+
+// Random keys of norm sqrt d under several scales, at each length.
+struct Curve {
+  std::vector<std::int64_t> lengths;
+  std::vector<lengths::Measurement> points;
+
+  Estimate entropy(std::size_t i) const { return {points[i].entropy.mean, points[i].entropy.error}; }
+  Estimate needle(std::size_t i) const { return {points[i].needle.mean, points[i].needle.error}; }
+  Estimate slope() const;
+  std::vector<double> x() const;  // the lengths
+  std::vector<double> y() const;  // the entropies
+};
+// `rows` of each length below 2^13; fewer beyond.
+std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, const std::vector<std::int64_t>& lengths,
+                               std::int64_t d, std::int64_t rows, lengths::Keys keys = lengths::Keys::random);
+Curve draw_curve(Check& check, const Scale& law, const std::vector<std::int64_t>& lengths, std::int64_t d,
+                 std::int64_t rows);
+
+// Every point of the curve against the exact expectation of its law.
+void compare_with_theory(Check& check, const std::string& name, const Curve& curve, const Scale& law, std::int64_t d);
+
+// A matrix of independent standard normal numbers.
+Table normal_table(Random& random, std::size_t rows, std::size_t columns, double scale = 1);
+// The same with every row scaled to the norm.
+Table directions(Random& random, std::size_t rows, std::size_t columns, double norm);
+
+// The largest |x - y|.
+double difference(std::span<const double> x, std::span<const double> y);
+
+}  // namespace isentropic::ledger::invariance

@@ -1,0 +1,189 @@
+// The open questions of sections 28 and 30, each with what can be measured without training a model.
+#include <fmt/format.h>
+
+#include "isentropic/theory/random_scores.hpp"
+#include "isentropic/theory/scale_laws.hpp"
+#include "ledger/invariance/drawn.hpp"
+#include "ledger/invariance/subjects.hpp"
+
+namespace isentropic::ledger::invariance {
+namespace {
+
+void best_kappa(Check& check) {
+  const std::vector<std::int64_t> all = powers_of_two(6, 17);
+  for (const auto& [d, kappa] : {std::pair{64, 5.22}, {128, 6.11}, {256, 8.02}})
+    check.near(fmt::format("kappa of slope 0, d = {}, n = 2^6 ... 2^17", d),
+               theory::invariant_kappa(all, d).value_or(0), kappa, 0.01);
+  check.near("kappas of slope 0 up to 20, d = 16", theory::invariant_kappa(all, 16).has_value(), 0, 0);
+  const std::vector<std::int64_t> lengths = context_lengths(check);
+  const double kappa = theory::invariant_kappa(lengths, 64).value_or(0);
+  const Curve curve = draw_curve(check, Scale::log_n(kappa), lengths, 64, check.effort(160, 800));
+  check.near(fmt::format("slope of drawn keys at kappa = {:.3f}, d = 64", kappa), curve.slope(), 0, 0.005);
+  const theory::KappaFit fit = theory::fit_kappa(all, 64, 2);
+  check.between("kappa fitted to the lambda that holds H = 2, d = 64", fit.kappa, 5.3, 5.6);
+  check.at_most("relative error of that fit", fit.relative_error, 0.023);
+  check.between("power of log n in that lambda", fit.exponent, 0.95, 1.05);
+}
+
+void clustered_keys(Check& check) {
+  const std::vector<std::int64_t> lengths = powers_of_two(8, check.thorough() ? 13 : 11);
+  const std::int64_t rows = check.effort(160, 640);
+  const Scale law = Scale::log_n(5.2);
+  const Curve random = draw_curve(check, law, lengths, 64, rows);
+  const Curve clustered = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::clustered).front();
+  const Curve correlated = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::correlated).front();
+  check.near("slope of random keys under 5.2 log n/d", random.slope(), theory::law_slope(law, lengths, 64), 0.005);
+  check.at_least("slope of keys in 16 clusters under the same law", clustered.slope().mean, random.slope().mean + 0.1);
+  check.show("slope of correlated keys", correlated.slope().mean);
+  // A solved scale needs no law: it meets the target whatever the keys.
+  for (const lengths::Keys keys : {lengths::Keys::clustered, lengths::Keys::correlated}) {
+    const lengths::Measurement solved = lengths::measure_wanted(
+        {.keys = keys, .positions = {}, .n = 512, .d = 64, .sets = 2, .queries = 8}, 2, check.random().bits());
+    check.near(fmt::format("H of {} keys at the solved scale", lengths::name(keys)), solved.entropy.mean, 2, 1e-3);
+  }
+}
+
+void other_regularisers(Check& check) {
+  const std::size_t n = 200, d = 32;
+  Table q = directions(check.random(), 4, d, std::sqrt(32.0));
+  const Table k = directions(check.random(), n, d, std::sqrt(32.0)), v = normal_table(check.random(), n, 2);
+  const AttentionProblem plain{.query = {}, .key = {}, .scale = Scale::log_n(3.0)};
+  const AttentionResult before = attend(q, k, v, plain);
+  Table sum(q.rows, 2);
+  const std::int64_t draws = check.effort(400, 8000);
+  Mean spread;
+  double entropy_error = 0;
+  for (std::int64_t t = 0; t < draws; ++t) {
+    AttentionProblem dropped = plain;
+    dropped.dropout = Dropout{0.2, check.random().bits()};
+    const AttentionResult result = attend(q, k, v, dropped);
+    const Table output = table_of(result.output);
+    for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += output.values[i] / static_cast<double>(draws);
+    spread.add(output(0, 0));
+    for (std::size_t i = 0; i < q.rows; ++i)
+      entropy_error = std::max(entropy_error, std::abs(entropy(result.records[i]) - entropy(before.records[i])));
+  }
+  check.near("H with dropout less H without", entropy_error, 0, 1e-12);
+  check.near("mean output under dropout", {sum(0, 0), spread.estimate().error}, table_of(before.output)(0, 0));
+  // Weight decay that shrinks queries and keys by c acts as a scale c^2: the law's lambda must grow, a solved one does.
+  const double c = 0.8;
+  Table smaller_q = q, smaller_k = k;
+  for (double& x : smaller_q.values) x *= c;
+  for (double& x : smaller_k.values) x *= c;
+  const auto solved = [&](const Table& query, const Table& key) {
+    return attend(query, key, v, {.query = {}, .key = {}, .scale = Scale::wanted_entropy(2.0)});
+  };
+  const AttentionResult full = solved(q, k), shrunk = solved(smaller_q, smaller_k);
+  check.near("solved lambda after shrinking by 0.8, against lambda/0.64",
+             shrunk.scales.lambda[0] / full.scales.lambda[0], 1 / (c * c), 1e-3);
+  check.near("H after shrinking, solved scale", entropy(shrunk.records[0]), 2, 1e-3);
+  check.at_least("H after shrinking less H before, fixed law",
+                 entropy(attend(smaller_q, smaller_k, v, plain).records[0]) - entropy(before.records[0]), 0.1);
+}
+
+void causal_lengths(Check& check) {
+  // The rows of one causal pass: the slope of H along the row's own length.
+  const std::int64_t n = check.effort(512, 2048), heads = check.effort(12, 24), d = 64;
+  const double kappa = 5.2;
+  std::vector<float> x, y;
+  for (std::int64_t t = 0; t < heads * n; ++t)
+    for (auto* target : {&x, &y})
+      for (const double v : directions(check.random(), 1, 64, 8).values) target->push_back(static_cast<float>(v));
+  const View query(x.data(), {1, heads, n, d}), key(y.data(), {1, heads, n, d});
+  const auto slope_under = [&](const Scale& scale) {
+    const AttentionResult result = attention_statistics({.query = query,
+                                                         .key = key,
+                                                         .mask = Mask::causal(),
+                                                         .scale = scale,
+                                                         .statistics = Statistics::of({Statistic::entropy}),
+                                                         .executor = &serial_executor()});
+    std::vector<double> log_i, h;
+    for (std::int64_t head = 0; head < heads; ++head)
+      for (std::int64_t i = 31; i < n; ++i) {
+        log_i.push_back(std::log(static_cast<double>(i + 1)));
+        h.push_back(entropy(result.records[static_cast<std::size_t>(head * n + i)]));
+      }
+    return slope(log_i, h);
+  };
+  check.near("slope dH/dlog i along causal rows, the row's own log i", slope_under(Scale::log_n(kappa)), 0, 0.12);
+  check.at_least("the same with log n for all rows", slope_under(Scale::frozen(kappa, n)), 0.15);
+}
+
+// Gradient descent on the mean of (H - 2)^2 over rows of two lengths.
+void learnt_kappa(Check& check) {
+  const double target = 2;
+  const std::size_t rows = 32;
+  struct Context {
+    Table q, k, v;
+  };
+  std::vector<Context> contexts;
+  for (const std::size_t n : {64u, 512u})
+    contexts.push_back(
+        {directions(check.random(), rows, 64, 8), directions(check.random(), n, 64, 8), Table(n, 1, 0.0)});
+  double kappa = 1, loss = 0;
+  for (std::int64_t step = 0; step < 60; ++step) {
+    double gradient = 0;
+    loss = 0;
+    for (const Context& x : contexts) {
+      const AttentionProblem problem{.query = view_of(x.q),
+                                     .key = view_of(x.k),
+                                     .value = view_of(x.v),
+                                     .scale = Scale::log_n(kappa),
+                                     .statistics = Statistics::of({Statistic::entropy}),
+                                     .executor = &serial_executor()};
+      const AttentionResult forward = attention(problem);
+      std::vector<double> upstream;
+      for (const Record& r : forward.records) {
+        const double excess = entropy(r) - target;
+        loss += excess * excess / static_cast<double>(rows);
+        upstream.push_back(2 * excess / static_cast<double>(rows));
+      }
+      gradient += attention_backward(problem, forward,
+                                     {.entropy = View(upstream.data(), {1, 1, static_cast<std::int64_t>(rows)})})
+                      .scale_parameters.front()
+                      .to_doubles()
+                      .front();
+    }
+    kappa -= 0.3 * gradient;
+  }
+  Mean h;
+  for (const Context& x : contexts)
+    for (const Record& r : attend(x.q, x.k, x.v, {.query = {}, .key = {}, .scale = Scale::log_n(kappa)}).records)
+      h.add(entropy(r));
+  check.near("mean H over n = 64 and 512 after learning kappa", h.mean(), target, 0.4);
+  check.between("learnt kappa, d = 64", kappa, 4.5, 6.5);
+  check.show("mean squared distance of H from 2", loss / 2);
+}
+
+}  // namespace
+
+std::vector<Claim> open_question_claims() {
+  using enum Verdict;
+  return {
+      computed("003-s28-Q1", note, "which kappa is best, and can it be found automatically?",
+               "random keys: the zero of the slope is computed from d and the range of n (5.22, 6.11, 8.02 at d = 64, "
+               "128, 256; "
+               "none at d = 16); for other keys `isentropic lengths` measures it and a solved scale needs none",
+               best_kappa),
+      computed(
+          "003-s28-Q2", note, "what if the scores are clustered rather than independent?",
+          "correlated keys act as random ones at lambda sqrt(1 - r); keys in clusters keep a larger slope under the "
+          "same law; a solved scale meets its target on either",
+          clustered_keys),
+      computed("003-s28-Q3", note, "does the scale combine with dropout and weight decay?",
+               "dropout leaves H and the mean output as they are; decay that shrinks q and k by c acts as lambda c^2, "
+               "which a "
+               "solved scale undoes and a fixed law does not",
+               other_regularisers),
+      computed("003-s28-Q4", note, "which n in causal attention?",
+               "the row's own: H is level along the rows, with log n it is not", causal_lengths),
+      pending("003-s30-Q1", note, "does the scale help large language models?", "a question about trained models"),
+      computed("003-s30-Q2", note, "can kappa be learnt?",
+               "yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it", learnt_kappa),
+      listed("003-s30-Q3", note, "does the scale carry over to other attention, such as linear features?",
+             "no scale can, sharper features can: 003-linear"),
+      pending("003-s30-Q4", note, "how does the entropy relate to generalisation?", "a question about trained models"),
+  };
+}
+
+}  // namespace isentropic::ledger::invariance

@@ -1,0 +1,186 @@
+// Sections 23 and 24: sizes met in practice, feedback on the entropy, long contexts.
+#include <fmt/format.h>
+
+#include "isentropic/composition.hpp"
+#include "isentropic/theory/random_energy.hpp"
+#include "isentropic/theory/scale_laws.hpp"
+#include "ledger/invariance/drawn.hpp"
+#include "ledger/invariance/subjects.hpp"
+
+namespace isentropic::ledger::invariance {
+namespace {
+
+double law_ratio(std::int64_t n, std::int64_t d) {
+  return theory::law_lambda(Scale::log_n(), n, d) / theory::law_lambda(Scale::inverse_sqrt_d(), n, d);
+}
+
+void example_log_n(Check& check) {
+  check.near("lambda at n = 1024, d = 64", theory::law_lambda(Scale::log_n(), 1024, 64), 0.108, 5e-4);
+  check.near("with more digits", theory::law_lambda(Scale::log_n(), 1024, 64), 0.10830, 5e-6);
+}
+
+void example_usual(Check& check) {
+  check.near("lambda at d = 64", theory::law_lambda(Scale::inverse_sqrt_d(), 1024, 64), 0.125, 0);
+}
+
+void the_two_are_close(Check& check) {
+  const std::int64_t d = check.choose<std::int64_t>(64, 512);
+  check.near(fmt::format("ratio of the two scales at n = 1024, d = {}", d), law_ratio(1024, d), 1, 0.15);
+}
+
+void common_sizes(Check& check) {
+  for (const auto& [d, length] : {std::pair{16, 55.0}, {64, 2981.0}, {128, 8.2e4}, {256, 8.9e6}}) {
+    const double equal = std::exp(std::sqrt(static_cast<double>(d)));
+    check.relative(fmt::format("n at which the two agree, d = {}", d), equal, length, 0.01);
+    check.near(fmt::format("ratio of the two scales, d = {}", d),
+               law_ratio(check.choose<std::int64_t>(std::llround(equal), 1024), d), 1, 0.02);
+  }
+  check.near("ratio at n = 1024, d = 512", law_ratio(1024, 512), 0.31, 0.005);
+  check.near("ratio at n = 10^6, d = 16", law_ratio(1000000, 16), 3.45, 0.005);
+}
+
+// Top weight of random keys under log n/d.
+void too_sharp(Check& check) {
+  const std::size_t n = static_cast<std::size_t>(check.effort(8192, 65536)), d = 64;
+  const Table q = directions(check.random(), 16, d, 8), k = directions(check.random(), n, d, 8);
+  Mean top;
+  for (const Record& r : attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records)
+    top.add(peak(r));
+  check.between(fmt::format("top weight of random keys under log n/d, n = {}", n), top.mean(), check.choose(0.0, 0.5),
+                check.choose(0.1, 1.0));
+  const double log_million = std::log(1e6), spread = theory::law_lambda(Scale::log_n(), 1000000, 64) * 8;
+  check.near("spread of the logits at n = 10^6", spread, 1.73, 0.005);
+  check.near("where the row would freeze", theory::freezing_spread(log_million), 5.26, 0.005);
+  for (const double log_n : {4.0, 8.0, log_million})
+    check.at_most(fmt::format("probability of a planted match at log n = {:.3g}", log_n),
+                  theory::needle_probability(log_n, 64, log_n / 64), 0.5);
+}
+
+void hybrid(Check& check) {
+  const std::vector<std::int64_t> lengths = context_lengths(check);
+  const std::vector<Scale> laws = {Scale::hybrid(1, 0.1), Scale::hybrid(1, 1)};
+  const std::vector<Curve> curves = draw_curves(check, laws, lengths, 64, check.effort(96, 600));
+  for (std::size_t i = 0; i < laws.size(); ++i)
+    check.near(fmt::format("slope dH/dlog n at beta = {}", i == 0 ? 0.1 : 1.0), curves[i].slope(),
+               check.choose(theory::law_slope(laws[i], lengths, 64), 0.0), 0.005);
+  const double mixed = theory::law_lambda(laws[0], 1024, 64);
+  check.near("lambda at n = 1024, d = 64, beta = 0.1", mixed, 0.1358, 5e-5);
+  check.at_least("which exceeds 1/sqrt d", mixed, 0.125);
+  const auto all = powers_of_two(6, 17);
+  check.near("expected slope at beta = 0.1, n = 2^6 ... 2^17", theory::law_slope(laws[0], all, 64), 0.984, 0.003);
+  check.near("expected slope at beta = 1, n = 2^6 ... 2^17", theory::law_slope(laws[1], all, 64), 0.774, 0.01);
+}
+
+struct RowState {
+  double entropy, variance;  // H and Var_p(lambda s)
+};
+
+RowState state_of(const std::vector<double>& s, double lambda) {
+  const Record record = record_of(s, lambda);
+  return {entropy(record), score_variance(record)};
+}
+
+EntropySolver solve(const std::vector<double>& s, double target, double start) {
+  EntropySolver solver(target, static_cast<std::int64_t>(s.size()), start, 1e-8);
+  while (solver.active()) {
+    const RowState state = state_of(s, solver.lambda());
+    solver.update(state.entropy, state.variance);
+  }
+  return solver;
+}
+
+// The two ways to steer, from a first lambda to the last one.
+double newton(const std::vector<double>& s, double target, double start) { return solve(s, target, start).lambda(); }
+
+double proportional(const std::vector<double>& s, double target, double start) {
+  double lambda = start;
+  for (int step = 0; step < 100 && lambda > 1e-9 && lambda < 1e6; ++step)
+    lambda *= target / state_of(s, lambda).entropy;
+  return std::min(lambda, 1e6);
+}
+
+void feedback(Check& check) {
+  const std::vector<double> s = check.random().normals(1024);
+  for (const double target : {1.5, 3.0, 5.0}) {
+    const double lambda_star = solve(s, target, 1).lambda();
+    const RowState there = state_of(s, lambda_star);
+    for (const double start : {0.99, 1.01}) {
+      const double lambda = check.choose(newton, proportional)(s, target, start * lambda_star);
+      check.near(fmt::format("H after starting at {} of the solution, target {}", start, target),
+                 state_of(s, lambda).entropy, target, 1e-6);
+    }
+    // One step of lambda T/H multiplies a small error by 1 + lambda^2 Var_p(s)/T.
+    const double h = 1e-4;
+    const auto step = [&](double lambda) { return lambda * target / state_of(s, lambda).entropy; };
+    check.near(fmt::format("growth of an error in one step of lambda T/H, target {}", target),
+               (step(lambda_star * (1 + h)) - step(lambda_star * (1 - h))) / (2 * h * lambda_star),
+               1 + there.variance / target, 1e-4);
+  }
+  int most = 0;
+  std::int64_t unsolved = 0;
+  for (std::int64_t t = 0; t < check.effort(60, 500); ++t) {
+    const auto n = static_cast<std::size_t>(check.random().integer(5, 2999));
+    const std::vector<double> row = check.random().normals(n, check.random().uniform(0.1, 10));
+    const EntropySolver solver = solve(row, check.random().uniform(0.05, 0.98) * std::log(static_cast<double>(n)),
+                                       std::pow(10.0, check.random().uniform(-3, 2)));
+    most = std::max(most, solver.iterations());
+    unsolved += solver.status() != WantedEntropyStatus::solved;
+  }
+  check.never("random problems left unsolved", unsolved);
+  check.at_most("most passes over a row", most, 25);
+}
+
+void a_million(Check& check) { check.near("log 10^6", theory::law_lambda(Scale::log_n(), 1000000, 1), 14, 0.5); }
+
+void long_contexts(Check& check) {
+  const std::size_t n = 64, d = 16;
+  const Table q = normal_table(check.random(), 20, d), k = normal_table(check.random(), n, d),
+              v = normal_table(check.random(), n, 3);
+  const AttentionProblem flat{.query = view_of(q),
+                              .key = view_of(k),
+                              .value = view_of(v),
+                              .scale = Scale::log_n(2.0),
+                              .statistics = Statistics::all(),
+                              .executor = &serial_executor()};
+  const AttentionResult whole = attention(flat);
+  const HierarchicalResult levels = hierarchical_attention({.attention = flat, .block = 8});
+  const std::vector<double> blocks = levels.block_entropy.to_doubles(), within = levels.within_entropy.to_doubles();
+  std::vector<double> sum;
+  for (std::size_t i = 0; i < blocks.size(); ++i) sum.push_back(blocks[i] + within[i]);
+  check.near("H(block) + sum P H(within) less H", difference(sum, whole.statistics.entropy.to_doubles()), 0, 1e-12);
+  check.near("output of the two levels less flat attention",
+             difference(levels.output.to_doubles(), whole.output.to_doubles()), 0, 1e-12);
+  double most = 0;
+  const AttentionResult segmented = attend(k, k, v, {.query = {}, .key = {}, .mask = Mask::none().segments(16)});
+  for (const Record& r : segmented.records) most = std::max(most, entropy(r));
+  check.at_most("largest H in segments of 16", most, std::log(16.0));
+}
+
+}  // namespace
+
+std::vector<Claim> practice_claims() {
+  using enum Verdict;
+  return {
+      computed("003-57", holds, "log 1024/64 = 0.108", "", example_log_n),
+      computed("003-58", holds, "1/sqrt 64 = 0.125", "", example_usual),
+      computed("003-s23a", holds_if, "the two scales are close", "at n = 1024, d = 64 (ratio 0.866); 0.31 at d = 512",
+               the_two_are_close),
+      computed("003-59", holds_if, "log n/d is about 1/sqrt d for common sizes", "if n is about e^{sqrt d}",
+               common_sizes),
+      computed("003-s23b", corrected, "log n/d makes the softmax too sharp when n is large",
+               "random keys at kappa = 1 freeze only when log n > 2 d, and a planted match gets at most 1/2",
+               too_sharp),
+      computed("003-60", corrected, "1/sqrt d + beta log n/d keeps the scale in check",
+               "it is larger than 1/sqrt d always, and H still grows: slope 0.98 at beta = 0.1, 0.77 at beta = 1",
+               hybrid),
+      computed("003-61", corrected, "lambda <- lambda H_target/H steers the entropy to its target",
+               "the wrong way: an error grows by 1 + lambda^2 Var_p/T a step; lambda^2 <- lambda^2 + 2 (H - T)/Var_p, "
+               "bracketed, converges",
+               feedback),
+      computed("003-s24a", holds, "log 10^6 is about 14", "13.8", a_million),
+      computed("003-s24b", holds, "long contexts: segments, and attention in two levels",
+               "H <= log of the segment; H = H(block) + sum P(block) H(within)", long_contexts),
+  };
+}
+
+}  // namespace isentropic::ledger::invariance

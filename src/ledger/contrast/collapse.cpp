@@ -5,7 +5,7 @@
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
@@ -184,4 +184,4 @@ std::vector<Claim> collapse_claims() {
                    collapse)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

@@ -10,19 +10,10 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
-
-// Cross-entropy of target probabilities with the softmax of the logits: one row for each class, weighted by its target.
-Contrast classes(const Vector& logits) {
-  Contrast out{Table(logits.size(), 1, 1.0), Table(logits.size(), 1, logits), std::vector<std::int64_t>(logits.size())};
-  std::iota(out.target.begin(), out.target.end(), 0);
-  return out;
-}
-
-double cross_entropy(const Vector& target, const Vector& logits) { return dot(target, losses_of(classes(logits))); }
 
 void true_class_alone(Check& check) {
   const Vector logits = {1, 0.2, -0.3}, soft = {0.7, 0.2, 0.1}, p = weights_of(logits);
@@ -104,25 +95,12 @@ void three_call_sites(Check& check) {
              1e-12);
 }
 
-// dL/ds of one row of attention with upstream u: the key's gradient at query 1 and one coordinate.
-Vector score_gradient(const Vector& scores, const Table& values, const Vector& upstream) {
-  const double one = 1;
-  const auto n = static_cast<std::int64_t>(scores.size()), d = static_cast<std::int64_t>(values.columns);
-  const AttentionProblem problem{.query = View(&one, {1, 1, 1, 1}),
-                                 .key = View(scores.data(), {1, 1, n, 1}),
-                                 .value = view_of(values),
-                                 .scale = Scale::constant(1),
-                                 .executor = &serial_executor()};
-  return attention_backward(problem, attention(problem), {.output = View(upstream.data(), {1, 1, 1, d})})
-      .key.to_doubles();
-}
-
 void gradients_differ(Check& check) {
   double gap = 0, closest_to_one_hot = 1e9;
   for (int t = 0; t < 20; ++t) {
     const Vector scores = check.random().normals(6), upstream = check.random().normals(4);
     const Table values(6, 4, check.random().normals(24));
-    const Vector measured = score_gradient(scores, values, upstream), a = weights_of(scores);
+    const Vector measured = attention_score_gradient(scores, values, upstream), a = weights_of(scores);
     Vector g, jacobian(6);
     for (std::size_t j = 0; j < 6; ++j) g.push_back(dot(values.row(j), upstream));
     for (std::size_t j = 0; j < 6; ++j) jacobian[j] = a[j] * (g[j] - dot(a, g));
@@ -291,4 +269,4 @@ std::vector<Claim> common_operator_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

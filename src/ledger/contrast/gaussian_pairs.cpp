@@ -5,7 +5,7 @@
 
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic) {
   Contrast out{Table(n, d), Table(n, d, random.normals(n * d)), std::vector<std::int64_t>(n), 1};
@@ -32,4 +32,4 @@ Estimate gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n
   return {batch_means.mean(), std::hypot(batch_means.estimate().error, rows.estimate().error)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

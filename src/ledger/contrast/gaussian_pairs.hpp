@@ -4,7 +4,7 @@
 #include "ledger/check.hpp"
 #include "ledger/contrast/losses.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 // f(x, y) = cross x.y + square |x|^2; what depends on the anchor y alone cancels.
 struct GaussianCritic {
@@ -27,4 +27,4 @@ Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n
 Estimate gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
                         std::int64_t anchors);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

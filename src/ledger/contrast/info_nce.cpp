@@ -9,7 +9,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
@@ -163,4 +163,4 @@ std::vector<Claim> info_nce_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

@@ -1,8 +1,11 @@
 #include "ledger/contrast/losses.hpp"
 
 #include <algorithm>
+#include <numeric>
 
-namespace isentropic::ledger {
+#include "ledger/instruments.hpp"
+
+namespace isentropic::ledger::contrast {
 namespace {
 
 View matrix(const Table& table) {
@@ -55,6 +58,30 @@ LossGradients gradients_of(const Contrast& contrast, std::span<const double> wei
           Table(contrast.key.rows, contrast.key.columns, gradients.key.to_doubles())};
 }
 
+Contrast classes(const std::vector<double>& logits) {
+  Contrast out{Table(logits.size(), 1, 1.0), Table(logits.size(), 1, logits), std::vector<std::int64_t>(logits.size())};
+  std::iota(out.target.begin(), out.target.end(), 0);
+  return out;
+}
+
+double cross_entropy(std::span<const double> target, const std::vector<double>& logits) {
+  return dot(target, losses_of(classes(logits)));
+}
+
+// Scores are keys of one coordinate under the query 1, so their gradient is the key's.
+std::vector<double> attention_score_gradient(const std::vector<double>& scores, const Table& values,
+                                             const std::vector<double>& upstream) {
+  const double one = 1;
+  const auto n = static_cast<std::int64_t>(scores.size()), d = static_cast<std::int64_t>(values.columns);
+  const AttentionProblem problem{.query = View(&one, {1, 1, 1, 1}),
+                                 .key = View(scores.data(), {1, 1, n, 1}),
+                                 .value = view_of(values),
+                                 .scale = Scale::constant(1),
+                                 .executor = &serial_executor()};
+  return attention_backward(problem, attention(problem), {.output = View(upstream.data(), {1, 1, 1, d})})
+      .key.to_doubles();
+}
+
 double largest_gap(std::span<const double> x, std::span<const double> y) {
   double gap = 0;
   for (std::size_t i = 0; i < x.size(); ++i) {
@@ -93,4 +120,4 @@ std::vector<double> softmax_by_hand(std::span<const double> scores) {
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

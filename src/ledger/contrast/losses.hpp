@@ -8,7 +8,7 @@
 #include "isentropic/information/table.hpp"
 #include "isentropic/softmax_loss.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 // ---- InfoNCE ----
 
@@ -38,6 +38,16 @@ double bound_of(const Contrast& contrast);
 inline Contrast one_anchor(std::span<const double> query, const Table& keys, double temperature) {
   return {Table(1, query.size(), {query.begin(), query.end()}), keys, {0}, temperature};
 }
+
+// Classification: one row for each class, so that weighting the rows by target probabilities gives the cross-entropy.
+Contrast classes(const std::vector<double>& logits);
+double cross_entropy(std::span<const double> target, const std::vector<double>& logits);
+
+// ---- Attention ----
+
+// dL/ds of one row of attention over the values [n, d_v], upstream dL/do.
+std::vector<double> attention_score_gradient(const std::vector<double>& scores, const Table& values,
+                                             const std::vector<double>& upstream);
 
 // ---- Vectors ----
 
@@ -73,4 +83,4 @@ std::vector<double> numeric_gradient(std::vector<double> point, Loss&& loss, dou
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

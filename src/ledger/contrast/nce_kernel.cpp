@@ -1,6 +1,6 @@
 #include "ledger/contrast/nce_kernel.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 const std::vector<double> kNceData = {0.2838417221235853, 0.005457378374751882, 0.04205243875537892,
                                       0.2770859904448909, 0.22025845313179934,  0.17130401716959384};
@@ -30,4 +30,4 @@ std::vector<double> measured_gradient(const NceKernel& kernel) {
   return {gradient.row(0).begin(), gradient.row(0).end()};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

@@ -3,7 +3,7 @@
 
 #include "ledger/contrast/losses.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 // Laws over six symbols, drawn once: those behind the quoted numbers.
 extern const std::vector<double> kNceData, kNceNoise, kNceModelScores;
@@ -21,4 +21,4 @@ double measured_loss(const NceKernel& kernel);
 // dL / dlog p_x
 std::vector<double> measured_gradient(const NceKernel& kernel);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

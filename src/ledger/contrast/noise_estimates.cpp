@@ -10,7 +10,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
@@ -165,4 +165,4 @@ std::vector<Claim> noise_estimate_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

@@ -7,7 +7,7 @@
 #include "ledger/contrast/subjects.hpp"
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
@@ -160,4 +160,4 @@ std::vector<Claim> softmax_map_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

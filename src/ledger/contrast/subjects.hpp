@@ -1,11 +1,12 @@
-// The claims of source 002 by subject, in the order of the source.
+// The claims of source 002 by subject, in the order of the source. A namespace of their own: other folders have
+// subjects of the same names.
 #pragma once
 
 #include <vector>
 
 #include "ledger/claim.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::contrast {
 
 std::vector<Claim> noise_contrast_claims();
 std::vector<Claim> noise_estimate_claims();
@@ -25,4 +26,4 @@ std::vector<Claim> head_claims();
 std::vector<Claim> language_model_claims();
 std::vector<Claim> principle_claims();
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::contrast

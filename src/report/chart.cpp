@@ -39,25 +39,27 @@ std::string style() {
          ".title{font-size:19px;font-weight:600}.panel{font-size:13.5px;font-weight:600}"
          ".tick{font-size:11px}.line{fill:none;stroke-width:1.8;stroke-linejoin:round;stroke-linecap:round}"
          ".strong{stroke-width:3.4}.strong-label{font-weight:700}.ceiling{stroke-dasharray:1.5 5}"
-         ".leader{fill:none;stroke-width:.8;opacity:.55}.grid{stroke-width:1}.axis{stroke-width:1}"
+         ".dot.dot{stroke-width:1.5}.leader{fill:none;stroke-width:.8;opacity:.55}.grid{stroke-width:1}.axis{stroke-"
+         "width:1}"
          // Light, then what changes in the dark.
-         ".page{fill:#fff}.ink{fill:#1f2328}.soft{fill:#59636e}.grid{stroke:#e6e9ed}.axis{stroke:#9aa3ad}"
+         ".page,.dot{fill:#fff}.ink{fill:#1f2328}.soft{fill:#59636e}.grid{stroke:#e6e9ed}.axis{stroke:#9aa3ad}"
          ".strong{stroke:#1f2328}.strong-label{fill:#1f2328}.ceiling{stroke:#8b949e}.ceiling-label{fill:#6e7781}" +
          light +
-         "@media(prefers-color-scheme:dark){.page{fill:#0d1117}.ink{fill:#e6edf3}.soft{fill:#9198a1}"
+         "@media(prefers-color-scheme:dark){.page,.dot{fill:#0d1117}.ink{fill:#e6edf3}.soft{fill:#9198a1}"
          ".grid{stroke:#21262d}.axis{stroke:#59636e}.strong{stroke:#f0f6fc}.strong-label{fill:#f0f6fc}"
          ".ceiling{stroke:#7d8590}.ceiling-label{fill:#9198a1}" +
          dark + "}";
 }
 
 std::string stroke_class(const Line& line) {
-  if (line.stroke == Stroke::strong) return "strong";
+  if (line.stroke == Stroke::strong || line.stroke == Stroke::strong_points) return "strong";
   if (line.stroke == Stroke::ceiling) return "ceiling";
   return fmt::format("c{}", line.colour % kColours);
 }
 
 std::string label_class(const Line& line) {
-  return line.stroke == Stroke::plain ? fmt::format("t{}", line.colour % kColours) : stroke_class(line) + "-label";
+  return line.stroke == Stroke::plain || line.stroke == Stroke::points ? fmt::format("t{}", line.colour % kColours)
+                                                                       : stroke_class(line) + "-label";
 }
 
 struct Point {
@@ -74,7 +76,7 @@ class PanelWriter {
     // The strong line last, so that it lies on top.
     for (const bool strong : {false, true})
       for (const Line& line : panel_.lines)
-        if ((line.stroke == Stroke::strong) == strong) curve(line);
+        if ((stroke_class(line) == "strong") == strong) curve(line);
     labels();
     return out_;
   }
@@ -121,6 +123,11 @@ class PanelWriter {
   void curve(const Line& line) {
     const std::vector<Point> points = points_of(line);
     if (points.empty()) return;
+    if (line.stroke == Stroke::points || line.stroke == Stroke::strong_points) {
+      for (const Point& p : points)
+        put(R"(<circle class="dot {}" cx="{:.1f}" cy="{:.1f}" r="2.9"/>)", stroke_class(line), p.x, p.y);
+      return;
+    }
     std::string path;
     for (const Point& p : points) path += fmt::format("{}{:.1f} {:.1f}", path.empty() ? "M" : "L", p.x, p.y);
     if (points.size() == 1) path += "h0";  // with round caps: a dot

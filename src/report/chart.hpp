@@ -37,8 +37,10 @@ Axis log2_axis(std::string label, double low, double high);
 
 enum class Stroke : std::uint8_t {
   plain,
-  strong,  // the line the picture is about
-  ceiling  // dashed, grey: a bound rather than a measurement
+  strong,   // the line the picture is about
+  ceiling,  // dashed, grey: a bound rather than a measurement
+  points,   // dots that are not joined
+  strong_points
 };
 
 struct Line {

@@ -27,6 +27,8 @@ const char* name(CurveStyle style) {
       return "measured";
     case CurveStyle::formula:
       return "formula";
+    case CurveStyle::points:
+      return "points";
     case CurveStyle::bound:
       break;
   }
@@ -68,8 +70,21 @@ ordered_json json(const Plot& x) {
 ordered_json json(const HeatMap& x) {
   ordered_json rows = ordered_json::array();
   for (const auto& row : x.rows) rows.push_back(numbers(row));
-  return {{"kind", "heat_map"}, {"title", x.title}, {"x_label", x.x_label}, {"y_label", x.y_label},
-          {"rows", rows},       {"low", x.low},     {"high", x.high}};
+  return {{"kind", "heat_map"},
+          {"title", x.title},
+          {"x_label", x.x_label},
+          {"y_label", x.y_label},
+          {"rows", rows},
+          {"low", x.low},
+          {"high", x.high},
+          {"row_names", x.row_names},
+          {"column_names", x.column_names}};
+}
+
+ordered_json json(const Row& x) {
+  ordered_json parts = ordered_json::array();
+  for (const auto& part : x.parts) parts.push_back(std::visit([](const auto& inner) { return json(inner); }, part));
+  return {{"kind", "row"}, {"parts", parts}};
 }
 
 ordered_json json(const Card& x) {

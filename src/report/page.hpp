@@ -1,8 +1,8 @@
 // One HTML file that holds everything it shows: data, style, script and D3 are inside, so it opens without a network,
 // light or dark by the reader's preference, on paper and on a phone.
 //
-// A page is a list of parts: prose, tables that sort, curve plots, heat maps, and lists of cards that can be searched
-// and filtered. The parts travel as JSON; web/page.js draws them.
+// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, and lists of cards that can
+// be searched and filtered. The parts travel as JSON; web/page.js draws them.
 //
 //   Page page{.title = "...", .subtitle = "..."};
 //   page.parts.push_back(Prose{"Heading", {"A paragraph."}});
@@ -24,7 +24,8 @@ struct Prose {
   std::vector<std::string> paragraphs = {};
 };
 
-// Cells are text; columns whose cells are all numbers are set to the right and sort by value.
+// Cells are text; columns whose cells are all numbers are set to the right and sort by value. Long tables can be
+// filtered.
 struct DataTable {
   std::string title = {};
   std::vector<std::string> columns = {};
@@ -36,6 +37,12 @@ struct HeatMap {
   std::string title = {}, x_label = {}, y_label = {};
   std::vector<std::vector<double>> rows = {};  // values that are not finite are left empty
   double low = 0, high = 1;
+  std::vector<std::string> row_names = {}, column_names = {};  // empty: numbered from 0
+};
+
+// Side by side where there is room, below each other where there is not.
+struct Row {
+  std::vector<std::variant<Plot, HeatMap, DataTable>> parts = {};
 };
 
 // changed: right only in another form. limited: right under a condition.
@@ -57,7 +64,7 @@ struct CardList {
   std::vector<Card> cards = {};
 };
 
-using Part = std::variant<Prose, DataTable, Plot, HeatMap, CardList>;
+using Part = std::variant<Prose, DataTable, Plot, HeatMap, Row, CardList>;
 
 struct Page {
   std::string title = {}, subtitle = {};

@@ -12,6 +12,7 @@ enum class PlotScale : std::uint8_t { linear, log };
 enum class CurveStyle : std::uint8_t {
   measured,  // points joined by a line
   formula,   // a plain line
+  points,    // points that are not joined, in the colour of the curve before them
   bound      // dashed, grey: a limit rather than a value
 };
 

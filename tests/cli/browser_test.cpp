@@ -1,11 +1,14 @@
 // Pages in a real browser, where there is one: the script runs to its end and draws what the data says.
 #include <gtest/gtest.h>
 
+#include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <regex>
 
 #include "program.hpp"
+#include "report/output_file.hpp"
+#include "report/page.hpp"
 
 namespace cli_test {
 namespace {
@@ -38,6 +41,33 @@ TEST_F(Program, TheLedgersPageDrawsItself) {
   EXPECT_EQ(count(body, "<select"), 3);
   EXPECT_GE(count(body, "<svg"), 1);
   EXPECT_NE(body.find("7 of 7"), std::string::npos);  // the last thing the script writes
+}
+
+TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
+  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  if (page.empty()) GTEST_SKIP() << "no chromium here";
+  const std::string body = page.substr(0, page.find("<script"));
+  EXPECT_EQ(count(body, "<svg"), 2);
+  EXPECT_EQ(count(body, "class=\"curve\""), 8 + 6);
+  EXPECT_EQ(count(body, "class=\"dot\""), 10 * (8 + 6));
+  EXPECT_EQ(count(body, "<tr"), 1 + 13 * 10);
+}
+
+TEST_F(Program, HeatMapsDrawThemselves) {
+  using namespace isentropic::report;
+  const HeatMap named{
+      .title = "m", .rows = {{0, 1}, {0.5, NAN}}, .row_names = {"layer 0", "layer 1"}, .column_names = {"a", "b"}};
+  const HeatMap numbered{.title = "many", .rows = std::vector(64, std::vector(64, 0.5))};
+  write_file("page", path("out.html"), html({.title = "t", .subtitle = "s", .parts = {Row{{named, numbered}}, named}}));
+  const std::string page = drawn(path("out.html"));
+  if (page.empty()) GTEST_SKIP() << "no chromium here";
+  const std::string body = page.substr(0, page.find("<script"));
+  EXPECT_EQ(count(body, "<image[^>]*href=.data:image/png"), 3);
+  EXPECT_EQ(count(body, ">layer 1<"), 2);
+  EXPECT_EQ(count(body, ">b<"), 2);
+  EXPECT_GE(count(body, ">60<"), 1);  // not every one of 64 is named
+  EXPECT_EQ(count(body, ">61<"), 0);
 }
 
 }  // namespace

@@ -60,6 +60,14 @@ std::size_t count(const std::string& text, const std::string& part) {
   return found;
 }
 
+TEST(Svg, PointsAreNotJoined) {
+  const Axis x = linear_axis("x", 0, 1), y = linear_axis("y", 0, 1);
+  const std::string text = svg({"", "", {{"", x, y, {{"", {0, 0.5, 1}, {0, 1, 0}, 3, Stroke::points}}}}});
+  EXPECT_EQ(count(text, "<circle"), 3u);
+  EXPECT_EQ(count(text, "class=\"dot c3\""), 3u);
+  EXPECT_EQ(count(text, "class=\"line "), 0u);
+}
+
 TEST(Svg, DrawsEveryLineAndLabel) {
   const double missing = std::numeric_limits<double>::quiet_NaN();
   const Axis x = log2_axis("n", 64, 1024), y = linear_axis("H", 0, 10);

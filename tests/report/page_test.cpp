@@ -47,12 +47,15 @@ TEST(Page, PartsTravelAsData) {
   card.numbers = {.title = "", .columns = {"a"}, .rows = {{"1"}}};
   card.plots = {line_plot()};
   card.facets = {"001"};
-  const auto parts =
-      parts_of(html({.title = "A",
-                     .subtitle = "B",
-                     .parts = {Prose{"H", {"p"}}, line_plot(), HeatMap{.title = "m", .rows = {{0, 1}, {0.5, 0.25}}},
-                               CardList{.facets = {"source"}, .cards = {card}}}}));
-  ASSERT_EQ(parts.size(), 4u);
+  const auto parts = parts_of(
+      html({.title = "A",
+            .subtitle = "B",
+            .parts = {Prose{"H", {"p"}}, line_plot(), HeatMap{.title = "m", .rows = {{0, 1}, {0.5, 0.25}}},
+                      CardList{.facets = {"source"}, .cards = {card}},
+                      Row{{line_plot(), HeatMap{.title = "named", .rows = {{1}}, .row_names = {"head 0"}}}}}}));
+  ASSERT_EQ(parts.size(), 5u);
+  EXPECT_EQ(parts[4]["parts"][0]["kind"], "plot");
+  EXPECT_EQ(parts[4]["parts"][1]["row_names"][0], "head 0");
   EXPECT_EQ(parts[0]["heading"], "H");
   EXPECT_EQ(parts[1]["x_scale"], "log");
   EXPECT_TRUE(parts[1]["curves"][0]["y"][1].is_null());  // not a number: left out by the script

@@ -11,33 +11,38 @@ function draw_prose(place, part) {
   for (const text of part.paragraphs) place.append("p").text(text);
 }
 
-// A click on a heading sorts by it; a second click reverses.
+// A click on a heading (or Enter) sorts by it, a second one reverses; long tables can be filtered.
 function draw_table(place, part) {
   if (!part.columns.length) return;
   if (part.title) place.append("h3").text(part.title);
+  const sorts = part.rows.length > 6;
+  const search = part.rows.length > 20 &&
+    place.append("input").attr("type", "search").attr("class", "filter").attr("placeholder", "Filter rows").attr("aria-label", "Filter rows");
   const table = place.append("div").attr("class", "scroll").append("table");
   const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => !row[c] || is_number(row[c])));
   let rows = part.rows.slice(), sorted = -1, direction = 1;
   const heads = table.append("thead").append("tr").selectAll("th").data(part.columns).enter().append("th")
-    .attr("class", (_, c) => (numeric[c] ? "number" : "") + (part.rows.length > 6 ? " sorts" : ""))
+    .attr("class", (_, c) => (numeric[c] ? "number" : "") + (sorts ? " sorts" : "")).attr("tabindex", sorts ? 0 : null)
     .text((name) => name);
   const body = table.append("tbody");
   const fill = () => {
+    const wanted = search ? search.property("value").trim().toLowerCase() : "";
     body.selectAll("tr").remove();
-    body.selectAll("tr").data(rows).enter().append("tr")
+    body.selectAll("tr").data(rows.filter((row) => row.join(" ").toLowerCase().includes(wanted))).enter().append("tr")
       .attr("class", (row) => (row.includes("fails") ? "fails" : null))
       .selectAll("td").data((row) => part.columns.map((_, c) => row[c] || "")).enter().append("td")
       .attr("class", (_, c) => (numeric[c] ? "number" : null)).text((cell) => cell);
   };
-  if (part.rows.length > 6) {
-    heads.on("click", (_, c) => {
-      direction = sorted === c ? -direction : 1;
-      sorted = c;
-      const key = numeric[c] ? (row) => value_of(row[c] || "nan") : (row) => row[c] || "";
-      rows.sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
-      fill();
-    });
-  }
+  const sort = (c) => {
+    direction = sorted === c ? -direction : 1;
+    sorted = c;
+    const key = numeric[c] ? (row) => value_of(row[c] || "nan") : (row) => row[c] || "";
+    rows.sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
+    heads.attr("aria-sort", (_, h) => (h !== c ? null : direction > 0 ? "ascending" : "descending"));
+    fill();
+  };
+  if (sorts) heads.on("click", (_, c) => sort(c)).on("keydown", (_, c) => { if (d3.event.key === "Enter") sort(c); });
+  if (search) search.on("input", fill);
   fill();
 }
 
@@ -71,12 +76,23 @@ function points_of(plot) {
     curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
 }
 
-function draw_plot(place, plot, width = 720, height = 360) {
+// Bounds are grey; points have the colour of the curve before them.
+function colours_of(plot) {
+  let next = 0;
+  return plot.curves.map((curve) => {
+    if (curve.style === "bound") return { stroke: null, dash: null };
+    const index = curve.style === "points" ? Math.max(0, next - 1) : next++;
+    return { stroke: colour(index), dash: index < 8 ? null : "7 3" };
+  });
+}
+
+function draw_plot(place, plot, room) {
+  const width = Math.min(room, 720), height = Math.max(230, Math.min(360, 0.62 * width));
   const left = 50, right = 12, top = 10, bottom = 38;
-  const box = place.append("div").attr("class", "plot");
+  const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
   if (plot.title) box.append("h3").text(plot.title);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
-  const points = points_of(plot), all = points.flat();
+  const points = points_of(plot), all = points.flat(), colours = colours_of(plot);
   const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]);
   const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]);
   const x_ticks = ticks_of(x, plot.x_scale, 5), y_ticks = ticks_of(y, plot.y_scale, 5);
@@ -89,57 +105,97 @@ function draw_plot(place, plot, width = 720, height = 360) {
     .attr("text-anchor", "middle").text(plot.y_label);
   const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
   plot.curves.forEach((curve, c) => {
-    svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
-      .style("stroke", curve.style === "bound" ? null : colour(c)).style("stroke-dasharray", c < 8 ? null : "7 3").attr("d", path(points[c]));
-    if (curve.style === "measured" && points[c].length <= 60) {
+    if (curve.style !== "points") {
+      svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
+        .style("stroke", colours[c].stroke).style("stroke-dasharray", colours[c].dash).attr("d", path(points[c]));
+    }
+    if (curve.style === "points" || (curve.style === "measured" && points[c].length <= 60)) {
       svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
-        .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colour(c));
+        .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colours[c].stroke);
     }
   });
   const legend = box.append("div").attr("class", "legend");
   plot.curves.forEach((curve, c) => {
+    if (!curve.label) return;
     const entry = legend.append("span");
-    entry.append("i").attr("class", curve.style).style("border-color", curve.style === "bound" ? null : colour(c)).style("border-top-style", c < 8 ? null : "dashed");
+    entry.append("i").attr("class", curve.style).style("border-color", colours[c].stroke)
+      .style("border-top-style", colours[c].dash && "dashed");
     entry.append("span").text(curve.label);
   });
-  follow_pointer(svg, legend.append("span").attr("class", "value"), plot, points, x, y);
+  follow_pointer(svg, legend.append("span").attr("class", "value"), points, colours, x, y);
 }
 
 // The point nearest to the pointer, in numbers.
-function follow_pointer(svg, readout, plot, points, x, y) {
+function follow_pointer(svg, readout, points, colours, x, y) {
   const flat = points.flatMap((list, c) => list.map((p) => [p[0], p[1], c]));
-  const mark = svg.append("circle").attr("r", 4.5).style("fill", "none").style("display", "none");
+  const mark = svg.append("circle").attr("class", "near").attr("r", 5).style("display", "none");
   svg.on("mousemove", function () {
     const [px, py] = d3.mouse(this);
     const near = flat[d3.scan(flat, (a, b) => Math.hypot(x(a[0]) - px, y(a[1]) - py) - Math.hypot(x(b[0]) - px, y(b[1]) - py))];
     if (!near) return;
-    mark.style("display", null).attr("cx", x(near[0])).attr("cy", y(near[1])).style("stroke", colour(near[2]));
+    mark.style("display", null).attr("cx", x(near[0])).attr("cy", y(near[1])).style("stroke", colours[near[2]].stroke);
     readout.text(`${short(near[0])} → ${short(near[1])}`);
   }).on("mouseleave", () => { mark.style("display", "none"); readout.text(""); });
 }
 
-function draw_heat_map(place, map) {
-  const columns = d3.max(map.rows, (row) => row.length) || 1, count = map.rows.length || 1;
-  const width = 400, left = 30, bottom = 30, cell = (width - left) / columns;
-  const height = cell * count + bottom;
-  const box = place.append("div").attr("class", "plot");
+// The cells as an image of one pixel each, so that a matrix of any size is one element.
+function image_of(map, columns, shade) {
+  const canvas = document.createElement("canvas");
+  [canvas.width, canvas.height] = [columns, map.rows.length];
+  const context = canvas.getContext("2d");
+  map.rows.forEach((row, r) => row.forEach((v, c) => {
+    if (v === null) return;
+    context.fillStyle = shade(v);
+    context.fillRect(c, r, 1, 1);
+  }));
+  return canvas.toDataURL();
+}
+
+// Names along an axis, as many as fit.
+function draw_names(svg, names, count, cell, gap, place) {
+  const every = d3.tickStep(0, count, Math.max(1, Math.min(count, (count * cell) / gap))) | 0 || 1;
+  svg.append("g").selectAll("text").data(d3.range(0, count, every)).enter().append("text")
+    .attr("transform", (i) => place((i + 0.5) * cell)).attr("text-anchor", gap > 12 ? "middle" : "end").attr("dy", "0.32em")
+    .text((i) => names[i] || String(i));
+}
+
+function draw_heat_map(place, map, room) {
+  const columns = d3.max(map.rows, (row) => row.length), count = map.rows.length;
+  if (!columns) return;
+  const widest = (names, n) => d3.max(names.length ? names : [String(n)], (name) => name.length);
+  const left = 26 + 6.2 * Math.min(18, widest(map.row_names, count)), bottom = 36, width = Math.min(room, 560);
+  const cell = (width - left) / columns, tall = Math.min(cell, 28), height = tall * count + bottom;
+  const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
   if (map.title) box.append("h3").text(map.title);
   const shade = d3.scaleSequential(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", map.title);
-  svg.selectAll("g").data(map.rows).enter().append("g").attr("transform", (_, r) => `translate(${left},${r * cell})`)
-    .selectAll("rect").data((row) => row).enter().append("rect")
-    .attr("x", (_, c) => c * cell).attr("width", cell + 0.3).attr("height", cell + 0.3)
-    .style("fill", (v) => (v === null ? "none" : shade(v))).append("title").text((v) => (v === null ? "" : short(v)));
-  svg.append("text").attr("x", (left + width) / 2).attr("y", height - 10).attr("text-anchor", "middle").text(map.x_label);
-  svg.append("text").attr("transform", `translate(14,${(height - bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(map.y_label);
+  svg.append("image").attr("x", left).attr("width", cell * columns).attr("height", tall * count)
+    .attr("preserveAspectRatio", "none").style("image-rendering", "pixelated").attr("href", image_of(map, columns, shade));
+  draw_names(svg, map.row_names, count, tall, 12, (at) => `translate(${left - 6},${at})`);
+  draw_names(svg, map.column_names, columns, cell, 10 + 6.2 * widest(map.column_names, columns), (at) => `translate(${left + at},${tall * count + 10})`);
+  svg.append("text").attr("x", (left + width) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(map.x_label);
+  svg.append("text").attr("transform", `translate(11,${(height - bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(map.y_label);
   const legend = box.append("div").attr("class", "legend");
   const stops = d3.range(0, 1.01, 0.1).map((t) => d3.interpolateViridis(t)).join(",");
   legend.append("span").text(short(map.low));
-  legend.append("span").style("flex", "0 0 120px").style("background", `linear-gradient(90deg,${stops})`);
+  legend.append("span").attr("class", "shades").style("background", `linear-gradient(90deg,${stops})`);
   legend.append("span").text(short(map.high));
+  const readout = legend.append("span").attr("class", "value");
+  svg.on("mousemove", function () {
+    const [px, py] = d3.mouse(this), r = Math.floor(py / tall), c = Math.floor((px - left) / cell);
+    const value = map.rows[r] && map.rows[r][c];
+    const name = (names, i) => names[i] || String(i);
+    readout.text(value === undefined || value === null ? "" : `${name(map.row_names, r)}, ${name(map.column_names, c)} → ${short(value)}`);
+  }).on("mouseleave", () => readout.text(""));
 }
 
-function draw_card(place, card) {
+function draw_row(place, row, room) {
+  const gap = 32, columns = Math.max(1, Math.min(row.parts.length, Math.floor((room + gap) / (340 + gap))));
+  const box = place.append("div").attr("class", "row").style("grid-template-columns", `repeat(${columns}, minmax(0, 1fr))`);
+  for (const part of row.parts) draw[part.kind](box.append("div"), part, (room - gap * (columns - 1)) / columns);
+}
+
+function draw_card(place, card, room) {
   const head = place.append("div").attr("class", "head");
   head.append("span").attr("class", "title").text(card.title);
   head.append("span").attr("class", `mark ${card.tone}`).text(card.mark);
@@ -151,11 +207,11 @@ function draw_card(place, card) {
   }
   const body = place.append("div").attr("class", "body");
   if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers);
-  for (const plot of card.plots) draw_plot(body, plot, 400, 230);
+  for (const plot of card.plots) draw_plot(body, plot, Math.min(room, 400));
 }
 
 // The address keeps what was asked for, so that a filtered list can be sent to somebody.
-function draw_cards(place, list) {
+function draw_cards(place, list, room) {
   const controls = place.append("div").attr("class", "controls");
   const asked = new URLSearchParams(location.hash.slice(1));
   const search = controls.append("input").attr("type", "search").attr("placeholder", "Search").attr("aria-label", "Search")
@@ -169,7 +225,7 @@ function draw_cards(place, list) {
   });
   const count = controls.append("span").attr("class", "count");
   const cards = place.append("div").selectAll("div").data(list.cards).enter().append("div").attr("class", "card")
-    .each(function (card) { draw_card(d3.select(this), card); });
+    .each(function (card) { draw_card(d3.select(this), card, room); });
   const none = place.append("p").attr("class", "none").text("Nothing matches.").style("display", "none");
   const words = new Map(list.cards.map((card) =>
     [card, [card.title, card.text, ...card.facets, ...card.facts.flat()].join(" ").toLowerCase()]));
@@ -191,8 +247,18 @@ function draw_cards(place, list) {
   filter();
 }
 
-const draw = { prose: draw_prose, table: draw_table, plot: draw_plot, heat_map: draw_heat_map, cards: draw_cards };
-const main = d3.select("main");
-for (const part of JSON.parse(document.getElementById("parts").textContent)) {
-  draw[part.kind](main.append("section"), part);
+const draw = { prose: draw_prose, table: draw_table, plot: draw_plot, heat_map: draw_heat_map, row: draw_row, cards: draw_cards };
+const main = d3.select("main"), parts = JSON.parse(document.getElementById("parts").textContent);
+
+// Drawn for the width there is, and again when it changes: text keeps its size on a phone.
+let drawn_for = 0;
+function draw_page() {
+  const room = main.node().clientWidth;
+  if (Math.abs(room - drawn_for) < 1) return;
+  drawn_for = room;
+  main.selectAll("section").remove();
+  for (const part of parts) draw[part.kind](main.append("section"), part, room);
 }
+let waiting;
+window.addEventListener("resize", () => { clearTimeout(waiting); waiting = setTimeout(draw_page, 150); });
+draw_page();

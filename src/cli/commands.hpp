@@ -19,6 +19,7 @@ class UsageError : public Error {
 void add_lengths(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_mi(CLI::App& program);
+void add_sparsity(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_info(CLI::App& program);
 

@@ -25,6 +25,7 @@ int main(int argc, char** argv) {
   isentropic::cli::add_lengths(program);
   isentropic::cli::add_verify(program);
   isentropic::cli::add_mi(program);
+  isentropic::cli::add_sparsity(program);
   isentropic::cli::add_bench(program);
   isentropic::cli::add_info(program);
   try {

@@ -1,0 +1,77 @@
+// The curves as an HTML page: two plots and the numbers behind them.
+#include "report/page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "sparsity/present.hpp"
+
+namespace isentropic::concentration {
+namespace {
+
+using report::CurveStyle;
+using report::Plot;
+
+void add_curve(const Results& results, const Curve& curve, Plot* plot) {
+  const std::string name = curve.map == WeightMap::exp ? "exp, any β" : fmt::format("β = {:g}", curve.beta);
+  report::PlotCurve line{.label = name, .style = CurveStyle::formula};
+  for (const double gamma : drawn_gammas()) {
+    line.x.push_back(gamma);
+    line.y.push_back(sparsity_of(curve.map, curve.beta, gamma));
+  }
+  plot->curves.push_back(std::move(line));
+  plot->curves.push_back({.label = "", .x = results.gammas, .y = curve.mean, .style = CurveStyle::points});
+}
+
+Plot plot(const Results& results, WeightMap map, const std::string& title, const std::string& limit) {
+  Plot out{.title = title, .x_label = "γ, the spread of the scores", .y_label = "S"};
+  // exp first: its colour is then the same in every plot.
+  for (const WeightMap shown : {WeightMap::exp, map})
+    for (const Curve& curve : results.curves)
+      if (curve.map == shown) add_curve(results, curve, &out);
+  out.curves.push_back(
+      {.label = limit, .x = {0, kWidestGamma}, .y = {wide_limit(map), wide_limit(map)}, .style = CurveStyle::bound});
+  return out;
+}
+
+report::DataTable numbers(const Results& results) {
+  report::DataTable out{
+      .title = "Every point",
+      .columns = {"map", "β", "γ", "formula", "measured", "standard error", "keys that share the mass"}};
+  for (const Curve& curve : results.curves)
+    for (std::size_t i = 0; i < results.gammas.size(); ++i)
+      out.rows.push_back({label(curve.map), fmt::format("{:g}", curve.beta), fmt::format("{:g}", results.gammas[i]),
+                          fmt::format("{:.5g}", sparsity_of(curve.map, curve.beta, results.gammas[i])),
+                          fmt::format("{:.5f}", curve.mean[i]), fmt::format("{:.5f}", curve.error[i]),
+                          fmt::format("{:.1f}", curve.participation[i])});
+  return out;
+}
+
+}  // namespace
+
+std::string page(const Results& results) {
+  const Options& options = results.options;
+  report::Page out{.title = "How sparse attention can be",
+                   .subtitle = fmt::format("{} Gaussian keys, {} sets of them, seed {}", options.keys, options.key_sets,
+                                           options.seed)};
+  out.parts.emplace_back(report::Prose{"",
+                                       {"S = E|a| / √E[a²] of weights a = f(s) over scores s ~ N(β, γ²): 1 when all "
+                                        "weights are equal, 1/√n when one of n keys has "
+                                        "everything. n S² is the number of keys that share the mass.",
+                                        "Lines are the formulas for n → ∞; points are what the kernels find."}});
+  out.parts.emplace_back(
+      report::Row{{plot(results, WeightMap::relu_squared, "relu²: near 0 only if β < 0", "limit 1/√6"),
+                   plot(results, WeightMap::identity, "identity: never low", "floor √(2/π)")}});
+  out.parts.emplace_back(report::Prose{
+      "",
+      {fmt::format(
+          "Only exp gets as sparse as one likes by a longer query, whatever the mean score; over {} keys it leaves "
+          "its formula near γ = √(log(n)/2) = {:.2f}, for S cannot fall below {:.4f}. S of relu² and of the "
+          "identity depends on β/γ alone.",
+          options.keys, results.exp_breaks_at(), 1 / std::sqrt(static_cast<double>(options.keys)))}});
+  out.parts.emplace_back(numbers(results));
+  return report::html(out);
+}
+
+}  // namespace isentropic::concentration

@@ -1,0 +1,23 @@
+// The curves for people (a table, a picture, a page) and for programs (JSON).
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+
+#include "sparsity/experiment.hpp"
+
+namespace isentropic::concentration {
+
+// S by the formula and as measured, a row for each curve.
+std::string tables(const Results& results);
+
+// Everything that was measured; nothing in it depends on the machine's clock.
+nlohmann::ordered_json json(const Results& results);
+
+// Two panels, relu² and identity, with exp in both, as SVG.
+std::string picture(const Results& results);
+
+// The same as a page.
+std::string page(const Results& results);
+
+}  // namespace isentropic::concentration

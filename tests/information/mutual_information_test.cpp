@@ -177,6 +177,12 @@ TEST(Ksg, ByHand) {
   const Table x{{0}, {1}, {2}, {3}};
   EXPECT_NEAR(ksg_mutual_information(x, x, {1, KsgAlgorithm::one, Scaling::none}), 11.0 / 6, 1e-14);
   EXPECT_NEAR(ksg_mutual_information(x, x, {1, KsgAlgorithm::two, Scaling::none}), 11.0 / 6 - 2, 1e-14);
+  // Given a copy of itself nothing is left: digamma(1) - (1 + 1 - 1) digamma(1). Given a constant, all of it is but
+  // digamma(4), which n_z = 3 brings.
+  const Table constant(4, 1, 1.0);
+  EXPECT_NEAR(ksg_conditional_mutual_information(x, x, x, {1, KsgAlgorithm::one, Scaling::none}), 0, 1e-14);
+  EXPECT_NEAR(ksg_conditional_mutual_information(x, x, constant, {1, KsgAlgorithm::one, Scaling::none}), 11.0 / 6,
+              1e-14);
 }
 
 TEST(Ksg, NegativeEstimatesAreReturned) {

@@ -75,6 +75,22 @@ TEST(Permutations, GivenACommonCause) {
   EXPECT_DOUBLE_EQ(permutation_significance(pair.x, pair.y, apart, ksg, 49, 1).p_value, .02);
 }
 
+// What a surrogate keeps: x still depends on z as much as before, and no longer on y beyond that.
+TEST(Permutations, LocalSurrogatesKeepTheCondition) {
+  Random random(6);
+  Table x(500, 1), y(500, 1), z(500, 1);
+  for (std::size_t i = 0; i < 500; ++i) {
+    z(i, 0) = random.normal();
+    x(i, 0) = z(i, 0) + .5 * random.normal();
+    y(i, 0) = x(i, 0) + .5 * random.normal();
+  }
+  const auto with_z = [](const Table& a, const Table&, const Table& c) { return gaussian(a, c, {}); };
+  const Significance kept = permutation_significance(x, y, z, with_z, 20, 1);
+  EXPECT_NEAR(kept.surrogate_mean, kept.estimate, .1 * kept.estimate);
+  const Significance lost = permutation_significance(x, y, z, gaussian, 20, 1);
+  EXPECT_LT(lost.surrogate_mean, .1 * lost.estimate);
+}
+
 // The deviation from half-samples against that over fresh data sets.
 TEST(HalfSamples, DeviationAsOverFreshData) {
   double squares = 0, mean = 0, claimed = 0;

@@ -80,7 +80,7 @@ std::vector<std::string> information_warnings(const Table& x, const Table& y, co
       warn_of_neighbours(x, y, z, estimate, &out);
       warn_of_ties("x", x, &out);
       warn_of_ties("y", y, &out);
-      warn_of_ties("z", z, &out);
+      warn_of_ties("the condition", z, &out);
       break;
     case InformationEstimator::mixed: {
       const bool x_is_symbol = symbols_of(x).distinct <= symbols_of(y).distinct;

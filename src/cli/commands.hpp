@@ -17,6 +17,7 @@ class UsageError : public Error {
 };
 
 void add_lengths(CLI::App& program);
+void add_noise(CLI::App& program);
 void add_verify(CLI::App& program);
 void add_mi(CLI::App& program);
 void add_sparsity(CLI::App& program);

@@ -23,6 +23,7 @@ int main(int argc, char** argv) {
   program.set_version_flag("--version", "isentropic " ISENTROPIC_VERSION, "print the version");
   program.require_subcommand(0, 1);
   isentropic::cli::add_lengths(program);
+  isentropic::cli::add_noise(program);
   isentropic::cli::add_verify(program);
   isentropic::cli::add_mi(program);
   isentropic::cli::add_sparsity(program);

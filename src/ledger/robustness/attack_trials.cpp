@@ -27,6 +27,17 @@ std::vector<double> random_unit(std::size_t d, Random& random) {
   return out;
 }
 
+// The first-order optimum of each budget, scaled to |change| = eps in this one.
+Changes directions(std::span<const double> s, std::span<const double> x, Budget budget, double eps) {
+  Changes out;
+  for (const Budget direction : kBudgets) {
+    out.push_back(first_order_attack(s, x, direction, eps).change);
+    const double factor = eps / size_in(budget, out.back());
+    for (double& c : out.back()) c *= factor;
+  }
+  return out;
+}
+
 }  // namespace
 
 GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t trials, Random& random) {
@@ -35,33 +46,21 @@ GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t 
     const std::vector<double> s = random.normals(n);
     const Table values(n, d, random.normals(n * d));
     const std::vector<double> x = projections(values, random_unit(d, random));
-    Changes changes;
-    for (const Budget budget : kBudgets)
-      for (const Budget direction : kBudgets) {
-        std::vector<double> change = first_order_attack(s, x, direction, eps).change;
-        const double factor = eps / size_in(budget, change);
-        for (double& c : change) c *= factor;
-        changes.push_back(std::move(change));
-      }
-    const std::vector<double> gains = gains_of(s, x, changes);
     for (std::size_t b = 0; b < 3; ++b) {
-      const double best = std::max({gains[3 * b], gains[3 * b + 1], gains[3 * b + 2]});
-      for (std::size_t c = 0; c < 3; ++c) out[b][c].add(gains[3 * b + c] / best);
+      const std::vector<double> gains = gains_of(s, x, directions(s, x, kBudgets[b], eps));
+      const double best = *std::max_element(gains.begin(), gains.end());
+      for (std::size_t c = 0; c < 3; ++c) out[b][c].add(gains[c] / best);
     }
   }
   return out;
 }
 
-Mean printed_share(std::size_t n, double eps, std::int64_t trials, Random& random) {
-  Mean out;
-  for (std::int64_t t = 0; t < trials; ++t) {
-    const std::vector<double> s = random.normals(n), x = random.normals(n);
-    const std::vector<double> gains = gains_of(
-        s, x,
-        {first_order_attack(s, x, Budget::infinity, eps).change, exact_attack(s, x, Budget::infinity, eps).change});
-    out.add(gains[0] / gains[1]);
-  }
-  return out;
+AttackShares attack_shares(std::size_t n, Budget budget, double eps, Random& random) {
+  const std::vector<double> s = random.normals(n), x = random.normals(n);
+  Changes changes = directions(s, x, budget, eps);
+  changes.push_back(exact_attack(s, x, budget, eps).change);
+  const std::vector<double> gains = gains_of(s, x, changes);
+  return {gains[3], {gains[0] / gains[3], gains[1] / gains[3], gains[2] / gains[3]}};
 }
 
 double best_sign_gain(std::span<const double> scores, std::span<const double> x, double eps) {

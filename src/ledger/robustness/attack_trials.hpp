@@ -21,8 +21,13 @@ using GainTable = std::array<std::array<Mean, 3>, 3>;
 // Rows of n scores N(0, 1), values N(0, 1) of d coordinates, a random direction u.
 GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t trials, Random& random);
 
-// What eps sign(gradient) reaches of the exact optimum in the inf-ball; values of one coordinate.
-Mean printed_share(std::size_t n, double eps, std::int64_t trials, Random& random);
+// What the three directions, scaled to the whole budget, reach of the exact optimum on one random row; values of one
+// coordinate.
+struct AttackShares {
+  double best_gain = 0;
+  std::array<double, 3> of_best = {};  // in the order of kDirectionNames
+};
+AttackShares attack_shares(std::size_t n, Budget budget, double eps, Random& random);
 
 // The best gain over all sign patterns of size eps; n at most 20.
 double best_sign_gain(std::span<const double> scores, std::span<const double> x, double eps);

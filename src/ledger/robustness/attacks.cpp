@@ -86,6 +86,13 @@ void gradients(Check& check) {
   check.near("backward pass against a_i <v_i - o, u>", of_backward, 0, 1e-12);
 }
 
+// What eps sign(gradient) reaches of the best gain within |delta|_inf <= eps.
+Mean printed_share(std::size_t n, double eps, std::int64_t trials, Random& random) {
+  Mean out;
+  for (std::int64_t t = 0; t < trials; ++t) out.add(attack_shares(n, Budget::infinity, eps, random).of_best[0]);
+  return out;
+}
+
 void optimal_attack(Check& check) {
   const std::size_t n = 10;
   const auto trials = check.effort(600, 6000);

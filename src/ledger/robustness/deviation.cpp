@@ -59,9 +59,10 @@ Deviation deviation(const Row& row, const Disturbance& disturbance, std::int64_t
   const Table values = row.value_table();
   const double output = output_of(row.scores, values).front();
   const double moment = disturbance.law.exponential_moment();
+  const bool corrects = std::isfinite(disturbance.law.variance_ratio());
   std::vector<double> first_order = weights_of(row.scores);  // a_i (v_i - o) / E Z
   for (std::size_t i = 0; i < n; ++i)
-    first_order[i] = std::isfinite(moment) ? first_order[i] * (row.values[i] - output) / moment : 0;
+    first_order[i] = corrects ? first_order[i] * (row.values[i] - output) / moment : 0;
 
   Mean bias, square;
   std::vector<double> sizes;

@@ -1,8 +1,8 @@
 // Attention under noise, simulated with the product's kernel.
 //
-// Scores s_i become s_i + lean v_i + eps_i and attention runs on them; what is kept is x = o~ - o. Where E e^eps is
-// finite the bias is the mean of x - N with N = sum_i a_i (Z_i / E Z - 1) (v_i - o): N has mean zero and nearly all of
-// the fluctuation, so a bias of 1e-4 shows in thousands of draws instead of millions.
+// Scores s_i become s_i + lean v_i + eps_i and attention runs on them; what is kept is x = o~ - o. Where E e^{2 eps}
+// is finite the bias is the mean of x - N with N = sum_i a_i (Z_i / E Z - 1) (v_i - o): N has mean zero and nearly all
+// of the fluctuation, so a bias of 1e-4 shows in thousands of draws instead of millions.
 #pragma once
 
 #include <cstdint>

@@ -22,8 +22,8 @@ void bias_and_fluctuation(Check& check) {
     const std::int64_t draws = check.effort(1'000'000, 30'000'000) / static_cast<std::int64_t>(n + 32);
     const Deviation found = deviation(row, {law}, draws, check.random());
     bias.push_back(found.bias), rms.push_back(found.rms());
-    // The next order is r sum a^2 relative: 2 % at n = 16.
-    const double next = 2 * law.variance_ratio() / static_cast<double>(n);
+    // The terms left out are a few times r sum a^2 relative: r sum a^2 is 2 % at n = 16.
+    const double next = 3 * law.variance_ratio() * collision(record_of(row.scores));
     check.near("bias at n = " + std::to_string(n), found.bias, effect.bias[0], next * std::abs(effect.bias[0]));
     check.near("rms at n = " + std::to_string(n), found.rms(), effect.rms, next * effect.rms);
     n_axis.push_back(static_cast<double>(n));

@@ -1,0 +1,99 @@
+// isentropic noise: what noise and attacks on the scores do to attention.
+#include <fmt/format.h>
+
+#include <cstdio>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.hpp"
+#include "cli/progress_line.hpp"
+#include "noise/experiment.hpp"
+#include "noise/present.hpp"
+#include "report/output_file.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+
+struct Arguments {
+  std::string family, strength, draws = "2000", seed = "1", json_path, svg_path;
+};
+
+noise::Case case_of(const Arguments& arguments) {
+  try {
+    noise::Case out{noise::family_named(arguments.family), 0};
+    out.strength = noise::standard_strength(out.family);
+    if (!arguments.strength.empty()) out.strength = parse_number("--strength", arguments.strength, -1e6, 1e6);
+    noise::require_meaning(out);
+    return out;
+  } catch (const UsageError&) {
+    throw;
+  } catch (const Error& error) {
+    throw UsageError(std::string("--") + error.what());
+  }
+}
+
+noise::Options options_of(const Arguments& arguments) {
+  noise::Options out;
+  out.draws = parse_integer("--draws", arguments.draws, 10, 1'000'000);
+  out.seed =
+      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  if (!arguments.family.empty())
+    out.cases = {case_of(arguments)};
+  else if (!arguments.strength.empty())
+    throw UsageError("--strength", arguments.strength, "--family with it");
+  return out;
+}
+
+void run(const Arguments& arguments) {
+  const noise::Options options = options_of(arguments);
+  const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
+  if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
+  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
+  if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
+  for (const noise::Case& chosen : options.cases)
+    if (const std::string text = noise::caution(chosen); !text.empty()) fmt::print(stderr, "noise: {}\n", text);
+
+  const noise::Results results = [&] {
+    ProgressLine line("noise");
+    return noise::run_experiment(options, [&](double share) { line.show(share); });
+  }();
+
+  if (prints_json) {
+    fmt::print("{}\n", noise::json(results).dump(2));
+  } else if (prints_svg) {
+    fmt::print("{}", noise::picture(results));
+  } else {
+    fmt::print("{}", noise::tables(results));
+  }
+  if (!arguments.json_path.empty() && !prints_json)
+    report::write_file("--json", arguments.json_path, noise::json(results).dump(2) + "\n");
+  if (!arguments.svg_path.empty() && !prints_svg)
+    report::write_file("--svg", arguments.svg_path, noise::picture(results));
+}
+
+}  // namespace
+
+void add_noise(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "noise", "What noise and attacks on the scores do to the output of attention, measured and predicted");
+  const auto arguments = std::make_shared<Arguments>();
+  command->add_option("--family", arguments->family, "gaussian, uniform, laplace, gumbel, groups or values (all)")
+      ->type_name("NAME");
+  command
+      ->add_option("--strength", arguments->strength,
+                   "sigma, a, b, tau, keys in a group, or c (standard: 1, 1, 0.3, 3, 16, 0.5)")
+      ->type_name("X");
+  command->add_option("--draws", arguments->draws, "draws of noise at each length")
+      ->type_name("N")
+      ->capture_default_str();
+  command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
+  command->add_option("--json", arguments->json_path, "write what was measured (-: standard output)")
+      ->type_name("FILE");
+  command->add_option("--svg", arguments->svg_path, "draw rms against n (-: standard output)")->type_name("FILE");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

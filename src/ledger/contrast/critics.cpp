@@ -114,6 +114,23 @@ void critic_class(Check& check) {
     check.near(at, reached, cosine_critic_ceiling(n, temperature), 1e-10);
     check.near(at + ", quoted", reached, quoted, 0.0051);
   }
+  report::PlotCurve reached{"cosine critic, tau = 1", {}, {}}, formula{"log N - log(1 + (N - 1) e^-2)", {}, {}},
+      ceiling{"log N", {}, {}};
+  formula.style = report::CurveStyle::formula, ceiling.style = report::CurveStyle::bound;
+  for (std::size_t n = 2; n <= 4096; n *= 2) {
+    Table opposite(n, 1, -1.0);
+    opposite(0, 0) = 1;
+    for (report::PlotCurve* curve : {&reached, &formula, &ceiling}) curve->x.push_back(static_cast<double>(n));
+    reached.y.push_back(bound_of(one_anchor(Vector{1}, opposite, 1)));
+    formula.y.push_back(cosine_critic_ceiling(n, 1));
+    ceiling.y.push_back(std::log(static_cast<double>(n)));
+  }
+  check.plot({"The most a cosine over tau = 1 can reach",
+              "N",
+              "nats",
+              report::PlotScale::log,
+              report::PlotScale::linear,
+              {reached, formula, ceiling}});
   Table keys(65'536, 1, -1.0);
   keys(0, 0) = 1;
   check.near("cosine critic, tau = 0.07, N = 65536: no cap below log N", bound_of(one_anchor(Vector{1}, keys, 0.07)),

@@ -137,6 +137,23 @@ void gradient_of_the_positive(Check& check) {
   c.weights = weights_of(contrast.query, c.keys, options).values;
   c.mean_key = table_of(attend(contrast.query, c.keys, c.keys, options).output).values;
   check.near("its length at P_+ = 1 - 1e-7", norm(positive_key_gradient(check, c)), 2e-6, 5e-7);
+  // Two unit keys, one along q and one across: P_+ = 1 / (1 + e^{-1/tau}).
+  report::PlotCurve sound{"(1 - P_+) / tau", {}, {}, report::CurveStyle::formula}, measured{"differences", {}, {}},
+      printed{"|q - E[k]| P_+ / tau, as printed", {}, {}, report::CurveStyle::formula};
+  for (double tau = 0.1; tau < 3; tau *= 1.3) {
+    const Case pair{{1, 0}, {{1, 0}, {0, 1}}, tau, {}, {}};
+    const double p = 1 / (1 + std::exp(-1 / tau));
+    for (report::PlotCurve* curve : {&sound, &measured, &printed}) curve->x.push_back(tau);
+    sound.y.push_back((1 - p) / tau);
+    measured.y.push_back(norm(key_slopes(pair, 0)));
+    printed.y.push_back(std::sqrt(2) * (1 - p) * p / tau);
+  }
+  check.plot({"Length of dL/dk_+ for one negative across q",
+              "tau",
+              "length",
+              report::PlotScale::log,
+              report::PlotScale::linear,
+              {sound, measured, printed}});
 }
 
 void gradient_of_the_negatives(Check& check) {

@@ -128,14 +128,28 @@ void consistency(Check& check) {
 
   const Vector noise = {0.6, 0.3, 0.1};
   const std::vector<std::pair<double, double>> variances = {{1, 2.45}, {5, 2.09}, {25, 1.71}, {kInfinity, 1.71}};
+  report::PlotCurve measured{"measured", {}, {}}, formula{"formula", {}, {}, report::CurveStyle::formula},
+      likelihood_curve{
+          "likelihood", {1, 25}, Vector(2, predicted_variance(noise, kInfinity)), report::CurveStyle::bound};
   for (const auto& [k, ledger] : variances) {
     const std::string at = std::isinf(k) ? "likelihood" : "k = " + std::to_string(static_cast<int>(k));
     const double predicted = predicted_variance(noise, k);
     // 1/N corrections of a sample of 400.
-    check.near("N Var, " + at, estimator_variance(check, noise, k), predicted, 0.03 * predicted);
+    const Estimate variance = estimator_variance(check, noise, k);
+    check.near("N Var, " + at, variance, predicted, 0.03 * predicted);
+    if (std::isfinite(k)) {
+      measured.x.push_back(k), measured.y.push_back(variance.mean);
+      formula.x.push_back(k), formula.y.push_back(predicted);
+    }
     // The quoted numbers come from 400 samples: 7% each.
     check.relative("N Var quoted, " + at, predicted, ledger, 5 * std::sqrt(2.0 / 400));
   }
+  check.plot({"More noise draws: less variance, the same estimate",
+              "k",
+              "N Var",
+              report::PlotScale::log,
+              report::PlotScale::linear,
+              {measured, formula, likelihood_curve}});
 }
 
 void choice_of_noise(Check& check) {

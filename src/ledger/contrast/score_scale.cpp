@@ -13,9 +13,13 @@ using Vector = std::vector<double>;
 
 // |diag(a) - a a^T|, Frobenius.
 double jacobian_norm(std::span<const double> a) {
-  double second = 0, third = 0;
-  for (double p : a) second += p * p, third += p * p * p;
-  return std::sqrt(second - 2 * third + second * second);
+  double square = 0;
+  for (std::size_t i = 0; i < a.size(); ++i)
+    for (std::size_t j = 0; j < a.size(); ++j) {
+      const double entry = a[i] * (i == j ? 1 - a[i] : -a[j]);
+      square += entry * entry;
+    }
+  return std::sqrt(square);
 }
 
 struct ScoreMoments {
@@ -49,6 +53,7 @@ void square_root_of_d(Check& check) {
   const ScoreMoments correlated = score_moments(check.random(), 256, 0.3, pairs);
   check.near("mean of q.k at correlation 0.3, d = 256", correlated.products.estimate(), 0.3 * 256);
 
+  report::PlotCurve unscaled{"q.k", {}, {}}, scaled_curve{"q.k / sqrt(d)", {}, {}};
   struct Quoted {
     std::size_t d;
     double unscaled_peak, scaled_peak;
@@ -56,6 +61,7 @@ void square_root_of_d(Check& check) {
   for (const auto& [size, unscaled_peak, scaled_peak] :
        {Quoted{8, 0.41, 0.10}, {64, 0.78, 0.10}, {512, 0.92, 0.10}, {1024, 0.96, 0.10}}) {
     if (size > 64 && !check.thorough()) break;
+    for (report::PlotCurve* curve : {&unscaled, &scaled_curve}) curve->x.push_back(static_cast<double>(size));
     const std::string at = ", d = " + std::to_string(size);
     const ScoreMoments here = score_moments(check.random(), size, 0, pairs);
     const double d_here = static_cast<double>(size);
@@ -76,6 +82,7 @@ void square_root_of_d(Check& check) {
         (scaled ? jacobian_scaled : jacobian_unscaled).add(jacobian.mean());
       }
     }
+    unscaled.y.push_back(peak_unscaled.mean()), scaled_curve.y.push_back(peak_scaled.mean());
     // Quoted from one set of 64 keys and 200 queries.
     check.near("mean largest weight of 64, unscaled" + at, peak_unscaled.mean(), unscaled_peak, 0.08);
     check.near("mean largest weight of 64, scaled" + at, peak_scaled.mean(), scaled_peak, 0.02);
@@ -83,6 +90,12 @@ void square_root_of_d(Check& check) {
     if (size == 8) check.near("Jacobian of the softmax, unscaled" + at, jacobian_unscaled.mean(), 0.30, 0.05);
     if (size == 1024) check.near("Jacobian of the softmax, unscaled" + at, jacobian_unscaled.mean(), 0.06, 0.04);
   }
+  check.plot({"Mean largest weight of 64 keys",
+              "d",
+              "weight",
+              report::PlotScale::log,
+              report::PlotScale::linear,
+              {unscaled, scaled_curve}});
   // As algebra it is a temperature, and nothing else.
   const Table query(5, 64, check.random().normals(320)), key(9, 64, check.random().normals(576));
   AttentionProblem options;

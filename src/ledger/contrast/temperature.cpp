@@ -210,7 +210,9 @@ void focus_on_hard_negatives(Check& check) {
                                        {1.000, .946, .852, .643, .196, .049, .028},
                                        {100, 16.8, 10.1, 5.2, .88, .094, .028},
                                        {0.5, 0.05, 0.05, 0.05, 5e-3, 5e-4, 5e-4}}};
+  std::vector<report::PlotCurve> shares;
   for (const Quoted& q : quoted) {
+    shares.push_back({std::string(q.name) + " positive", taus, {}});
     std::int64_t rises = 0;
     double previous = 2;
     for (std::size_t x = 0; x < taus.size(); ++x) {
@@ -219,6 +221,7 @@ void focus_on_hard_negatives(Check& check) {
       check.near(std::string(q.name) + ": push" + at_tau(taus[x]), found.push, q.push[x], 1.2 * q.digit[x]);
       rises += found.share > previous;
       previous = found.share;
+      shares.back().y.push_back(found.share);
     }
     check.never(std::string(q.name) + ": steps to a higher tau that raise the share", rises);
   }
@@ -226,6 +229,8 @@ void focus_on_hard_negatives(Check& check) {
   check.near("effective negatives, tau = 50", hardest_negative(easy(), 50).effective_negatives, 63, 6e-3);
   check.at_least("easy: push at tau = 0.2 above that at 0.05",
                  hardest_negative(easy(), 0.2).push - hardest_negative(easy(), 0.05).push, 0.3);
+  check.plot({"Share of the hardest of 63 negatives in the push", "tau", "share", report::PlotScale::log,
+              report::PlotScale::linear, std::move(shares)});
 }
 
 }  // namespace

@@ -41,6 +41,9 @@ TEST_F(Program, TheLedgersPageDrawsItself) {
   EXPECT_EQ(count(body, "<select"), 3);
   EXPECT_GE(count(body, "<svg"), 1);
   EXPECT_NE(body.find("7 of 7"), std::string::npos);  // the last thing the script writes
+  // "004 sparsity" is no number, the count beside it is.
+  EXPECT_EQ(count(body, "<th class=\"number[^>]*>source"), 0);
+  EXPECT_EQ(count(body, "<th class=\"number[^>]*>claims"), 1);
 }
 
 TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {

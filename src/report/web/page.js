@@ -1,7 +1,8 @@
 // Draws the parts of a page (report/page.hpp) with D3. Everything the data says enters as text, never as markup.
 "use strict";
 
-const is_number = (text) => /^[-+]?(\d|\.\d|inf)/.test(text) && !isNaN(parseFloat(text.replace("inf", "Infinity")));
+// "0.5", "1e-12", "-inf", "12%", "0.98 ± 0.01"; not "004 sparsity".
+const is_number = (text) => /^[-+]?(\d+\.?\d*|\.\d+|inf|nan)(e[-+]?\d+)?\s?%?(\s?±.*)?$/i.test(text);
 const value_of = (text) => parseFloat(text.replace("inf", "Infinity"));
 const colour = (index) => `var(--c${index % 8})`;
 const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3));
@@ -228,7 +229,7 @@ function draw_cards(place, list, room) {
     .each(function (card) { draw_card(d3.select(this), card, room); });
   const none = place.append("p").attr("class", "none").text("Nothing matches.").style("display", "none");
   const words = new Map(list.cards.map((card) =>
-    [card, [card.title, card.text, ...card.facets, ...card.facts.flat()].join(" ").toLowerCase()]));
+    [card, [card.title, card.text, ...card.facets, ...card.facts.flat(), ...card.numbers.rows.map((row) => row[0])].join(" ").toLowerCase()]));
   const filter = () => {
     const wanted = search.property("value").trim().toLowerCase();
     const matches = (card) => words.get(card).includes(wanted) &&

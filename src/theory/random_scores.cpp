@@ -67,9 +67,10 @@ std::vector<Node> exponential_nodes(double lambda, double log_n) {
 }
 
 std::vector<Node> uniform_nodes(double lambda, double log_n) {
-  // Scores further than kNegligible below the top never count, and above them d(lambda s)/dy < kNegligible.
+  // Scores further than kNegligible below the top never count, and above them d(lambda s)/dy < kNegligible. Near the
+  // top all scores are alike, so the last e^{-22}/n of them may be left out.
   const double steepness = std::min(lambda / 4, kNegligible);
-  return trapezoid(-kNegligible, kNegligible + log_n, std::min(0.25, kResolution / steepness), log_n, [&](double y) {
+  return trapezoid(-kNegligible, log_n + 22, std::min(0.25, kResolution / steepness), log_n, [&](double y) {
     return Node{-lambda / (1 + std::exp(y)) + lambda, log_logistic_density(y)};
   });
 }
@@ -155,7 +156,7 @@ ExpectedRow expected_row(const ScoreLaw& law, double log_n, double lambda, std::
   ExpectedRow out;
   out.log_partition = middle;
   double mean = 0;
-  constexpr double kStep = 0.25;
+  constexpr double kStep = 0.4;
   const auto add = [&](double x) {
     const Slice slice = slice_at(nodes, log_n, x);
     const double e = std::exp(std::min(planted - x, 700.0)), gate = std::exp(-e);
@@ -181,8 +182,8 @@ double scale_for_entropy(const ScoreLaw& law, double log_n, double entropy) {
     return expected_row(law, log_n, std::exp(log_lambda)).entropy - entropy;
   };
   double low = 0, high = 0, at_low = excess(0), at_high = at_low;
-  while (at_high > 0) low = high, at_low = at_high, at_high = excess(high += 0.7);
-  while (at_low <= 0) high = low, at_high = at_low, at_low = excess(low -= 0.7);
+  for (double stride = 0.7; at_high > 0; stride *= 1.5) low = high, at_low = at_high, at_high = excess(high += stride);
+  for (double stride = 0.7; at_low <= 0; stride *= 1.5) high = low, at_high = at_low, at_low = excess(low -= stride);
   std::uintmax_t evaluations = 60;
   const auto close = [](double a, double b) { return b - a < 1e-10; };
   const auto root = boost::math::tools::toms748_solve(excess, low, high, at_low, at_high, close, evaluations);

@@ -83,42 +83,42 @@ double power_of_log_n(const std::vector<std::int64_t>& lengths, const std::funct
   return power(x, y);
 }
 
-double power_of_n(const std::vector<std::int64_t>& lengths, const ScoreLaw& law) {
-  std::vector<double> x, y;
-  for (const std::int64_t n : lengths) {
-    x.push_back(static_cast<double>(n));
-    y.push_back(theory::scale_for_entropy(law, std::log(x.back()), 1.5));
-  }
-  return power(x, y);
-}
+// A law of scores, the lambda that holds H = 1.5 at two lengths, and a way to draw it.
+struct TailCase {
+  const char* name;
+  ScoreLaw law;
+  double power_of_n, tolerance;  // NaN: none
+  std::function<double(Random&)> draw;
+};
 
 void scale_follows_the_tail(Check& check) {
   const double entropy = 1.5;
-  const std::vector<std::int64_t> lengths = powers_of_two(12, 17);
+  const std::vector<std::int64_t> lengths = {4096, 16384, 131072};
   const auto gaussian = [&](double log_n) { return theory::scale_for_entropy(ScoreLaw::gaussian(), log_n, entropy); };
   const auto planted = [&](double log_n) { return planted_scale(log_n, entropy); };
   check.near("power of log n in the lambda that holds H = 1.5",
              check.choose(power_of_log_n(lengths, planted), power_of_log_n(lengths, gaussian)), 1, 0.1);
   // 0.75 was fitted to 16 draws at the longest rows; 0.5 is the limit for very many keys.
   check.near("power of log n, Gaussian scores, n = 2^12 ... 2^17", power_of_log_n(lengths, gaussian), 0.75, 0.1);
-  const std::vector<std::int64_t> few = {4096, 131072};
-  check.near("power of n, exponential scores", power_of_n(few, ScoreLaw::exponential()), 0, 0.02);
-  check.near("power of n, uniform scores", power_of_n(few, ScoreLaw::uniform()), 1, 0.01);
-  check.near("power of n, cosines in R^8", power_of_n(few, ScoreLaw::cosine(8)), 2.0 / 7, 0.05);
-  // The solved scales, on drawn rows.
-  const std::size_t n = static_cast<std::size_t>(check.effort(4096, 65536));
+  const double low = std::log(1024.0), high = std::log(131072.0);
+  const std::vector<TailCase> cases = {
+      {"Gaussian", ScoreLaw::gaussian(), std::nan(""), 0, [](Random& random) { return random.normal(); }},
+      {"exponential", ScoreLaw::exponential(), 0, 0.02, [](Random& random) { return random.exponential(); }},
+      {"uniform", ScoreLaw::uniform(), 1, 0.01, [](Random& random) { return random.uniform(); }},
+      {"cosine in R^8", ScoreLaw::cosine(8), 2.0 / 7, 0.05,
+       [](Random& random) { return 8 * random_cosine(random, 8); }}};
+  const std::size_t n = static_cast<std::size_t>(check.effort(1024, 131072));
   const double log_n = std::log(static_cast<double>(n));
-  Random& random = check.random();
-  const auto compare = [&](const char* name, const ScoreLaw& law, const std::function<double()>& draw) {
-    check.near(
-        fmt::format("H of drawn {} scores at the solved lambda", name),
-        drawn_rows(n, theory::scale_for_entropy(law, log_n, entropy), check.effort(30, 200), draw).entropy.estimate(),
-        entropy);
-  };
-  compare("Gaussian", ScoreLaw::gaussian(), [&] { return random.normal(); });
-  compare("exponential", ScoreLaw::exponential(), [&] { return random.exponential(); });
-  compare("uniform", ScoreLaw::uniform(), [&] { return random.uniform(); });
-  compare("cosine", ScoreLaw::cosine(8), [&] { return 8 * random_cosine(random, 8); });
+  for (const TailCase& x : cases) {
+    const double first = theory::scale_for_entropy(x.law, low, entropy),
+                 last = theory::scale_for_entropy(x.law, high, entropy);
+    if (!std::isnan(x.power_of_n))
+      check.near(fmt::format("power of n, {} scores", x.name), std::log(last / first) / (high - low), x.power_of_n,
+                 x.tolerance);
+    const RowMeans rows =
+        drawn_rows(n, check.thorough() ? last : first, check.effort(30, 200), [&] { return x.draw(check.random()); });
+    check.near(fmt::format("H of drawn {} scores at the solved lambda", x.name), rows.entropy.estimate(), entropy);
+  }
   std::vector<double> scores(n, 0.0);
   scores[17] = 1;
   check.near("H of a planted match at the solved lambda", entropy_of(scores, planted(log_n)), entropy, 1e-9);
@@ -143,30 +143,49 @@ void variance_of_products(Check& check) {
   }
 }
 
+// E H of Gaussian queries and keys: given q the scores are Gaussian with deviation |q|, and |q| follows a chi law.
+double gaussian_vectors_entropy(double log_n, double lambda, double d) {
+  double sum = 0, weights = 0;
+  const double middle = std::sqrt(d);
+  for (double r = std::max(0.1, middle - 4); r < middle + 4; r += 0.2) {
+    const double weight = std::exp((d - 1) * std::log(r / middle) - (r * r - d) / 2);
+    sum += weight * theory::expected_row(ScoreLaw::gaussian(r), log_n, lambda).entropy;
+    weights += weight;
+  }
+  return sum / weights;
+}
+
 void dependence_on_d(Check& check) {
   const std::size_t n = 1024;
-  const std::vector<std::pair<std::size_t, double>> quoted = {{8, 4.28}, {16, 5.36}, {64, 6.55}, {256, 6.84}};
+  const double log_n = std::log(n);
+  // H of 60 draws made elsewhere, and three of their standard errors.
+  struct Quoted {
+    std::size_t d;
+    double entropy, error;
+  };
   double least = 1e9, most = -1e9;
-  for (const auto& [d, log_n_over_d] : quoted) {
-    const auto mean_entropy = [&](const Scale& scale) {
+  for (const Quoted& x : {Quoted{8, 4.28, 0.4}, {16, 5.36, 0.25}, {64, 6.55, 0.06}, {256, 6.84, 0.03}}) {
+    const auto drawn = [&](const Scale& scale) {
       Mean h;
       for (std::int64_t set = 0; set < check.effort(2, 20); ++set) {
-        const Table q = normal_table(check.random(), 40, d), k = normal_table(check.random(), n, d);
+        const Table q = normal_table(check.random(), 40, x.d), k = normal_table(check.random(), n, x.d);
         for (const Record& record : attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = scale}).records)
           h.add(entropy(record));
       }
       return h.estimate();
     };
-    const double judged = mean_entropy(check.choose(Scale::log_n_sqrt_d(), Scale::log_n())).mean;
+    const double d = static_cast<double>(x.d), judged = drawn(check.choose(Scale::log_n_sqrt_d(), Scale::log_n())).mean;
     least = std::min(least, judged), most = std::max(most, judged);
-    check.near(fmt::format("H under log n/d, d = {}", d), mean_entropy(Scale::log_n()), log_n_over_d, 0.05);
+    const double exact = gaussian_vectors_entropy(log_n, log_n / d, d);
+    check.near(fmt::format("H under log n/d, d = {}", x.d), drawn(Scale::log_n()), exact, 0.01);
+    check.near(fmt::format("its expectation against other draws, d = {}", x.d), exact, x.entropy, x.error);
   }
   check.at_most("range of H over d = 8 ... 256, n = 1024", most - least, 0.5);
 }
 
 void invariant_kappa(Check& check) {
   const std::vector<std::int64_t> lengths = context_lengths(check);
-  const std::int64_t rows = check.effort(160, 800);
+  const std::int64_t rows = check.effort(128, 800);
   for (const std::int64_t d : {16, 64, 256}) {
     if (d != 64 && !check.thorough()) continue;
     check.near(fmt::format("slope dH/dlog n at kappa = 1, d = {}", d),
@@ -182,7 +201,7 @@ void invariant_kappa(Check& check) {
              draw_curve(check, Scale::log_n(kappa), lengths, 64, rows).slope(), 0, 0.005);
   check.near("expected slope at kappa = 5.68, d = 64", theory::law_slope(Scale::log_n(5.68), all, 64), 0, 0.05);
   report::PlotCurve curve{"d = 64", {}, {}, report::CurveStyle::formula};
-  for (double x = 0.5; x <= 10; x += 0.5) {
+  for (double x = 1; x <= 10; x += 1) {
     curve.x.push_back(x);
     curve.y.push_back(theory::law_slope(Scale::log_n(x), powers_of_two(6, 12), 64));
   }

@@ -86,7 +86,7 @@ void range_of_use(Check& check) {
   const std::vector<std::int64_t> lengths = check.thorough() ? powers_of_two(4, 13) : powers_of_two(4, 11);
   for (const std::int64_t d : {64, 256})
     check.near(fmt::format("slope dH/dlog n under log n/d, d = {}", d),
-               draw_curve(check, Scale::log_n(), lengths, d, check.effort(96, 400)).slope(),
+               draw_curve(check, Scale::log_n(), lengths, d, check.effort(48, 400)).slope(),
                check.choose(theory::law_slope(Scale::log_n(), lengths, d), 0.0), 0.005);
   for (const std::int64_t n : {10, 100, 1000, 10000})
     check.at_most(fmt::format("log n - H at d = 512, n = {}", n),

@@ -22,6 +22,7 @@ void add_verify(CLI::App& program);
 void add_mi(CLI::App& program);
 void add_sparsity(CLI::App& program);
 void add_bench(CLI::App& program);
+void add_ib(CLI::App& program);
 void add_info(CLI::App& program);
 
 // Numbers of the command line, whole texts only; UsageError names the argument, the text and the range.

@@ -28,6 +28,7 @@ int main(int argc, char** argv) {
   isentropic::cli::add_mi(program);
   isentropic::cli::add_sparsity(program);
   isentropic::cli::add_bench(program);
+  isentropic::cli::add_ib(program);
   isentropic::cli::add_info(program);
   try {
     program.parse(argc, argv);

@@ -64,23 +64,21 @@ class CurveSearch {
     return out;
   }
 
-  // Runs from an encoder and keeps the result if it is the best so far at this beta; returns the run's own.
+  // Runs from an encoder and keeps the result if it is the best so far at this beta; returns the run's own. Codes that
+  // have come to say the same are merged on the way: the rest is cheaper by as much.
   BottleneckCode try_start(std::size_t i, const Table& start) {
-    BottleneckCode code = run(problem_, points_[i].beta, start, options_);
-    code = tidied(std::move(code));
+    BottleneckOptions stretch = options_;
+    stretch.most_iterations = std::min<std::size_t>(options_.most_iterations, 200);
+    BottleneckCode code;
+    code.encoder = start;
+    for (std::size_t done = 0; done < options_.most_iterations && !code.converged;) {
+      const double fallen = code.largest_decrease;
+      code = run(problem_, points_[i].beta, compact(problem_, code.encoder), stretch);
+      code.largest_decrease = std::max(code.largest_decrease, fallen);
+      code.iterations = done += code.iterations;
+    }
     if (code.objective > points_[i].objective + kBetter) points_[i] = code;
     return code;
-  }
-
-  // Fewer codes that say the same; the iteration then goes on from them.
-  BottleneckCode tidied(BottleneckCode code) const {
-    Table fewer = compact(problem_, code.encoder);
-    if (fewer.columns == code.encoder.columns) return code;
-    BottleneckCode out = run(problem_, code.beta, std::move(fewer), options_);
-    if (out.objective < code.objective - kBetter) return code;
-    out.iterations += code.iterations;
-    out.largest_decrease = std::max(out.largest_decrease, code.largest_decrease);
-    return out;
   }
 
   void try_random_starts(std::size_t i) {

@@ -79,17 +79,15 @@ Decoder::Decoder(const Problem& problem, const Table& encoder)
       for (double& p : pyz.row(z)) p /= pz[z];
 }
 
-Information information_of(const Problem& problem, const Table& encoder, const Decoder& decoder) {
+Information information_of(const Problem& problem, const Decoder& decoder, double conditional_entropy) {
   Information out;
-  for (std::size_t x = 0; x < problem.inputs(); ++x)
-    for (std::size_t z = 0; z < encoder.columns; ++z)
-      if (const double p = encoder(x, z); p > 0) out.x += problem.px[x] * p * std::log(p / decoder.pz[z]);
-  for (std::size_t z = 0; z < encoder.columns; ++z) {
+  for (std::size_t z = 0; z < decoder.pz.size(); ++z) {
     if (decoder.pz[z] == 0) continue;
     out.entropy -= decoder.pz[z] * std::log(decoder.pz[z]);
     for (std::size_t y = 0; y < problem.py.size(); ++y)
       if (const double p = decoder.pyz(z, y); p > 0) out.y += decoder.pz[z] * p * std::log(p / problem.py[y]);
   }
+  out.x = out.entropy - conditional_entropy;
   return out;
 }
 

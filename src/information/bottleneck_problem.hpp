@@ -35,7 +35,8 @@ struct Decoder {
 struct Information {
   double x = 0, y = 0, entropy = 0;  // I(Z;X), I(Z;Y), H(Z)
 };
-Information information_of(const Problem& problem, const Table& encoder, const Decoder& decoder);
+// From H(Z|X), which a softmax knows without further logarithms and which is 0 for functions of x.
+Information information_of(const Problem& problem, const Decoder& decoder, double conditional_entropy);
 
 // log p(z) - KL(p(y|x) || p(y|z)) / beta, the logarithm of the next encoder but for its normaliser.
 Table log_preferences(const Problem& problem, const Decoder& decoder, double beta);

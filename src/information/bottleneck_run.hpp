@@ -9,7 +9,7 @@ namespace isentropic::bottleneck {
 // I(Z;Y) less beta times the price: I(Z;X), or H(Z) of the deterministic kind.
 double objective(const Information& information, double beta, BottleneckKind kind);
 
-BottleneckCode run(const Problem& problem, double beta, Table encoder, const BottleneckOptions& options);
+BottleneckCode run(const Problem& problem, double beta, const Table& start, const BottleneckOptions& options);
 
 void require_beta(double beta);
 

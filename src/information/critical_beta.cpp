@@ -30,28 +30,46 @@ double second_squared(const Eigen::VectorXd& singular_values) {
 // convex first term lies above its tangent, and the tangent minus the second term is largest at the next r.
 class Ascent {
  public:
-  explicit Ascent(const Problem& problem) : problem_(problem), best_input_(problem.px) {}
+  explicit Ascent(const Problem& problem) : problem_(problem) {}
 
-  void climb(std::vector<double> r) {
+  // A short climb; the best few are kept.
+  void start_from(std::vector<double> r) {
+    constexpr int kFirstSteps = 30;
+    constexpr std::size_t kKept = 8;
+    kept_.push_back(climb(std::move(r), kFirstSteps));
+    std::ranges::sort(kept_, std::ranges::greater{}, &Summit::ratio);
+    if (kept_.size() > kKept) kept_.pop_back();
+  }
+
+  struct Summit {
+    double ratio = 0;
+    std::vector<double> input;
+  };
+
+  // The highest, climbed to the end.
+  Summit highest() {
     constexpr int kMostSteps = 5000;
+    Summit best{0, problem_.px};
+    for (Summit& summit : kept_) {
+      Summit end = climb(std::move(summit.input), kMostSteps);
+      if (end.ratio > best.ratio) best = std::move(end);
+    }
+    return best;
+  }
+
+ private:
+  Summit climb(std::vector<double> r, int most_steps) {
     double ratio = ratio_of(r);
-    for (int step = 0; step < kMostSteps && ratio > 0; ++step) {
+    for (int step = 0; step < most_steps && ratio > 0; ++step) {
       std::vector<double> next = step_from(ratio);
       const double higher = ratio_of(next);
       if (higher <= ratio * (1 + 1e-12)) break;
       ratio = higher;
       r = std::move(next);
     }
-    if (ratio > best_ratio_) {
-      best_ratio_ = ratio;
-      best_input_ = std::move(r);
-    }
+    return {ratio, std::move(r)};
   }
 
-  double best_ratio() const { return best_ratio_; }
-  const std::vector<double>& best_input() const { return best_input_; }
-
- private:
   // 0 where r is so near p_X that the ratio of two rounding errors would be all there is; rho^2 covers the limit.
   double ratio_of(const std::vector<double>& r) {
     constexpr double kTooNear = 1e-9;
@@ -69,11 +87,12 @@ class Ascent {
 
   // r(x) ~ p(x) exp(sum_y W(y|x) log(q(y) / p(y)) / ratio), for the outputs q of the last ratio_of.
   std::vector<double> step_from(double ratio) const {
-    std::vector<double> score(problem_.inputs());
+    std::vector<double> score(problem_.inputs()), gain(output_.size());
+    for (std::size_t y = 0; y < gain.size(); ++y) gain[y] = std::log(output_[y] / problem_.py[y]);
     for (std::size_t x = 0; x < score.size(); ++x) {
       double sum = 0;
-      for (std::size_t y = 0; y < output_.size(); ++y)
-        if (const double w = problem_.channel(x, y); w > 0) sum += w * std::log(output_[y] / problem_.py[y]);
+      for (std::size_t y = 0; y < gain.size(); ++y)
+        if (const double w = problem_.channel(x, y); w > 0) sum += w * gain[y];
       score[x] = std::log(problem_.px[x]) + sum / ratio;  // -inf: x leads where r never does
     }
     const double most = *std::ranges::max_element(score);
@@ -84,8 +103,7 @@ class Ascent {
   }
 
   const Problem& problem_;
-  double best_ratio_ = 0;
-  std::vector<double> best_input_;
+  std::vector<Summit> kept_;
   std::vector<double> output_;
 };
 
@@ -100,15 +118,15 @@ void climb_from_corners(const Problem& problem, Ascent* ascent) {
   for (std::size_t x = 0; x < problem.inputs(); ++x) {
     std::vector<double> r(problem.inputs(), 0.0);
     r[x] = 1;
-    ascent->climb(r);
+    ascent->start_from(r);
     for (double& p : r) p += 0.05;  // an inner point too, because a corner may hide part of the outputs
-    ascent->climb(normalised(r));
+    ascent->start_from(normalised(r));
   }
   for (std::size_t y = 0; y < problem.py.size(); ++y) {
     if (problem.py[y] == 0) continue;
     std::vector<double> r(problem.inputs());
     for (std::size_t x = 0; x < r.size(); ++x) r[x] = problem.px[x] * problem.channel(x, y);
-    ascent->climb(normalised(std::move(r)));
+    ascent->start_from(normalised(std::move(r)));
   }
 }
 
@@ -120,7 +138,7 @@ void climb_along(const Eigen::MatrixXd& vectors, const Problem& problem, Ascent*
         const double direction = vectors(static_cast<Eigen::Index>(x), k) / std::sqrt(problem.px[x]);
         r[x] = problem.px[x] * std::max(1e-6, 1 + side * 0.5 * direction);
       }
-      ascent->climb(normalised(std::move(r)));
+      ascent->start_from(normalised(std::move(r)));
     }
 }
 
@@ -141,13 +159,14 @@ CriticalBeta critical_beta(const Table& joint, std::size_t random_starts, std::u
     std::vector<double> r = random.probabilities(problem.inputs());
     if (s % 2 == 1)  // half of them near the edges of the simplex
       for (double& p : r) p = p * p * p * p;
-    ascent.climb(normalised(std::move(r)));
+    ascent.start_from(normalised(std::move(r)));
   }
 
+  const Ascent::Summit highest = ascent.highest();
   CriticalBeta out;
   out.local = second_squared(svd.singularValues());
-  out.global = std::max(out.local, std::min(1.0, ascent.best_ratio()));
-  const std::vector<double>& used = ascent.best_ratio() > out.local ? ascent.best_input() : problem.px;
+  out.global = std::max(out.local, std::min(1.0, highest.ratio));
+  const std::vector<double>& used = highest.ratio > out.local ? highest.input : problem.px;
   out.input.assign(joint.rows, 0.0);
   for (std::size_t x = 0; x < used.size(); ++x) out.input[problem.support[x]] = used[x];
   return out;

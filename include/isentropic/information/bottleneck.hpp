@@ -7,8 +7,9 @@
 //
 //   p(z|x) ~ p(z) exp(-KL(p(y|x) || p(y|z)) / beta),   p(z) = sum_x p(x) p(z|x),   p(y|z) = sum_x p(y|x) p(x|z),
 //
-// and iterating these never lowers J, but stops at local optima: random starts at small beta fall short. The curve is
-// therefore followed from the identity code upwards in beta, back down, and every code found is tried at every beta.
+// and iterating these never lowers J, but slowly and to local optima: random starts at small beta fall short. So steps
+// are extrapolated where that raises J, and the curve is followed from the identity code upwards in beta, back down,
+// and every code found is tried at every beta.
 //
 // The deterministic bottleneck (Strouse & Schwab 2017) maximises I(Z;Y) - beta H(Z); its codes are functions of x.
 //
@@ -33,7 +34,7 @@ enum class BottleneckKind : std::uint8_t { stochastic, deterministic };
 struct BottleneckOptions {
   BottleneckKind kind = BottleneckKind::stochastic;
   std::size_t most_iterations = 20000;  // of one run at one beta
-  double tolerance = 1e-14;             // stop when an iteration changes J by less
+  double tolerance = 1e-12;             // stop when two iterations raise J by less
   std::size_t random_starts = 4;        // at every beta, beside annealing
   std::uint64_t seed = 1;
 };

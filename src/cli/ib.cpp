@@ -1,0 +1,125 @@
+// isentropic ib: the information bottleneck of a joint distribution.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "bottleneck/present.hpp"
+#include "cli/commands.hpp"
+#include "cli/progress_line.hpp"
+#include "report/output_file.hpp"
+#include "samples/read_table.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+constexpr const char* kStandardOutput = "-";
+
+struct Arguments {
+  std::string joint, seed = "1", json_path, svg_path;
+  std::vector<std::string> betas;
+  bool deterministic = false, normalise = false;
+};
+
+void require_size(const Table& joint) {
+  constexpr std::size_t kMost = 2000;
+  if (joint.rows < 2 || joint.columns < 2 || joint.rows > kMost || joint.columns > kMost)
+    throw UsageError("JOINT", fmt::format("{} x {}", joint.rows, joint.columns),
+                     fmt::format("2 to {} rows and columns", kMost));
+}
+
+// The probabilities, exactly normalised.
+Table joint_of(const Arguments& arguments) {
+  Table joint;
+  try {
+    joint = samples::read_table("JOINT", arguments.joint).values;
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  require_size(joint);
+  double sum = 0;
+  for (std::size_t x = 0; x < joint.rows; ++x)
+    for (std::size_t y = 0; y < joint.columns; ++y) {
+      if (joint(x, y) < 0)
+        throw UsageError(fmt::format("JOINT, row {}, column {},", x + 1, y + 1), fmt::format("{:g}", joint(x, y)),
+                         "a probability");
+      sum += joint(x, y);
+    }
+  constexpr double kRounding = 1e-6;
+  if (!arguments.normalise && !(std::abs(sum - 1) <= kRounding))
+    throw UsageError("the sum of JOINT", fmt::format("{:.9g}", sum), "1, or --normalise");
+  if (!(sum > 0) || std::isinf(sum)) throw UsageError("the sum of JOINT", fmt::format("{:g}", sum), "a number > 0");
+  for (double& p : joint.values) p /= sum;
+  return joint;
+}
+
+std::vector<double> betas_of(const Arguments& arguments) {
+  std::vector<double> out;
+  for (const std::string& text : arguments.betas) {
+    out.push_back(parse_number("--betas", text, 1e-6, 1e6));
+    if (out.size() > 1 && out.back() <= out[out.size() - 2]) throw UsageError("--betas", text, "increasing numbers");
+  }
+  return out;
+}
+
+void run(const Arguments& arguments) {
+  bottleneck::Results results;
+  results.options.seed =
+      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  if (arguments.deterministic) results.options.kind = BottleneckKind::deterministic;
+  std::vector<double> betas = betas_of(arguments);
+  const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
+  if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
+  const Table joint = joint_of(arguments);
+  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
+  if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
+
+  results.source = arguments.joint;
+  results.rows = joint.rows;
+  results.columns = joint.columns;
+  {
+    ProgressLine progress("ib");
+    progress.show(0);
+    results.critical = critical_beta(joint, 64, results.options.seed);
+    if (betas.empty()) betas = bottleneck::usual_betas(results.critical.global);
+    results.curve = bottleneck_curve(joint, betas, results.options, [&](double share) { progress.show(share); });
+  }
+
+  if (prints_json) {
+    fmt::print("{}\n", bottleneck::json(results).dump(2));
+  } else if (prints_svg) {
+    fmt::print("{}", bottleneck::picture(results));
+  } else {
+    fmt::print("{}", bottleneck::table(results));
+  }
+  if (!arguments.json_path.empty() && !prints_json)
+    report::write_file("--json", arguments.json_path, bottleneck::json(results).dump(2) + "\n");
+  if (!arguments.svg_path.empty() && !prints_svg)
+    report::write_file("--svg", arguments.svg_path, bottleneck::picture(results));
+}
+
+}  // namespace
+
+void add_ib(CLI::App& program) {
+  CLI::App* command = program.add_subcommand(
+      "ib", "Information bottleneck of a joint distribution: what short codes of X keep about Y");
+  const auto arguments = std::make_shared<Arguments>();
+  command
+      ->add_option("JOINT", arguments->joint,
+                   "p(x, y) as CSV or in columns, x along the rows, names optional (-: standard input)")
+      ->required();
+  command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical one)")
+      ->type_name("X,...")
+      ->delimiter(',');
+  command->add_flag("--deterministic", arguments->deterministic, "codes that are functions of X, at the price H(Z)");
+  command->add_flag("--normalise", arguments->normalise, "divide by the sum: for counts");
+  command->add_option("--seed", arguments->seed, "seed of the random starts")->type_name("N")->capture_default_str();
+  command->add_option("--json", arguments->json_path, "write everything that was found (-: standard output)")
+      ->type_name("FILE");
+  command->add_option("--svg", arguments->svg_path, "draw the curve (-: standard output)")->type_name("FILE");
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

@@ -6,6 +6,7 @@
 
 #include "information/bottleneck_run.hpp"
 #include "isentropic/error.hpp"
+#include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "random/random.hpp"
 
@@ -25,11 +26,29 @@ Table random_encoder(std::size_t rows, std::size_t codes, Random* random) {
   return out;
 }
 
+// A code that is constant but for a rare z with p(x|z) = r. With the r of the critical beta it beats the constant code
+// up to there, where the constant code is already a local optimum and hides everything else.
+Table rare_code(const Problem& problem, const std::vector<double>& r) {
+  double share = 1;  // p(z): half of what p(z|x) <= 1 allows
+  for (std::size_t x = 0; x < problem.inputs(); ++x)
+    if (const double q = r[problem.support[x]]; q > 0) share = std::min(share, 0.5 * problem.px[x] / q);
+  Table out(problem.inputs(), 2);
+  for (std::size_t x = 0; x < problem.inputs(); ++x) {
+    out(x, 0) = share * r[problem.support[x]] / problem.px[x];
+    out(x, 1) = 1 - out(x, 0);
+  }
+  return out;
+}
+
 class CurveSearch {
  public:
   CurveSearch(const Problem& problem, std::span<const double> betas, const BottleneckOptions& options,
-              const std::function<void(double)>& progress)
-      : problem_(problem), options_(options), progress_(progress), points_(betas.size()) {
+              const std::function<void(double)>& progress, Table rare_code)
+      : problem_(problem),
+        options_(options),
+        progress_(progress),
+        rare_code_(std::move(rare_code)),
+        points_(betas.size()) {
     for (std::size_t i = 0; i < betas.size(); ++i) points_[i] = constant_code(betas[i]);
   }
 
@@ -40,9 +59,13 @@ class CurveSearch {
       if (progress_) progress_(++done / steps);
     };
     Table code = identity(problem_.inputs());
-    for (std::size_t i = 0; i < points_.size(); ++i, advance()) {  // annealing: codes only merge as beta grows
+    double reached = 0;
+    for (std::size_t i = 0; i < points_.size(); ++i, advance()) {
+      code = annealed(std::move(code), reached, points_[i].beta);
+      reached = points_[i].beta;
       code = try_start(i, code).encoder;
     }
+    for (std::size_t i = 0; i < points_.size(); ++i) try_start(i, rare_code_);
     for (std::size_t i = 0; i < points_.size(); ++i, advance()) try_random_starts(i);
     for (std::size_t i = points_.size(); i-- > 0; advance()) try_codes_of_others(i);
     // What one beta learnt may help its neighbours; each round raises some J, and there is seldom a third.
@@ -55,6 +78,17 @@ class CurveSearch {
 
  private:
   static constexpr double kBetter = 1e-12;
+
+  // Codes only merge as beta grows, but a long step may jump past where they should: short ones between, each settled
+  // roughly. From beta = 1 on there is nothing to follow.
+  Table annealed(Table code, double from, double to) const {
+    constexpr double kStep = 0.05;
+    BottleneckOptions rough = options_;
+    rough.tolerance = std::max(options_.tolerance, 1e-9);
+    for (double beta = from + kStep; beta < std::min(to, 1.0); beta += kStep)
+      code = compact(problem_, run(problem_, beta, code, rough).encoder);
+    return code;
+  }
 
   BottleneckCode constant_code(double beta) const {
     BottleneckCode out;
@@ -109,6 +143,7 @@ class CurveSearch {
   const Problem& problem_;
   const BottleneckOptions& options_;
   const std::function<void(double)>& progress_;
+  Table rare_code_;
   std::vector<BottleneckCode> points_;
   Random random_{options_.seed};
 };
@@ -149,7 +184,8 @@ BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> bet
   out.information = mutual_information(joint);
   out.entropy_x = entropy(problem.px);
   out.entropy_y = entropy(problem.py);
-  out.points = bottleneck::CurveSearch(problem, betas, options, progress).find();
+  const Table rare = bottleneck::rare_code(problem, critical_beta(joint).input);
+  out.points = bottleneck::CurveSearch(problem, betas, options, progress, rare).find();
   for (BottleneckCode& point : out.points) point.encoder = problem.with_unused(point.encoder, joint.rows);
   return out;
 }

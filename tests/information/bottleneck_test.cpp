@@ -77,6 +77,17 @@ TEST(Bottleneck, CollapsesAtTheContractionCoefficientNotAtTheCorrelation) {
   EXPECT_LT(curve.points[4].information_x, 1e-9);
 }
 
+// Betas asked for one by one, far apart: the same as on the whole curve.
+TEST(Bottleneck, EveryBetaAloneIsFound) {
+  const double rows[][3] = {{.1, 1.1137, .3755}, {.5, .2994, .1722}, {.60, .0980, .0605}, {.63, .0123, .0078}};
+  for (const auto& [beta, x, y] : rows) {
+    const std::vector<double> alone = {beta};
+    const BottleneckCurve curve = bottleneck_curve(eight_by_three(), alone, {.random_starts = 0});
+    EXPECT_NEAR(curve.points[0].information_x, x, 1e-4) << beta;
+    EXPECT_NEAR(curve.points[0].information_y, y, 1e-4) << beta;
+  }
+}
+
 TEST(Bottleneck, SmallBetaFromTheIdentityKeepsEverything) {
   const Table joint = eight_by_three();
   const BottleneckCode annealed = iterate_bottleneck(joint, 1e-4, identity(8));

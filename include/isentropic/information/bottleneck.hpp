@@ -7,9 +7,10 @@
 //
 //   p(z|x) ~ p(z) exp(-KL(p(y|x) || p(y|z)) / beta),   p(z) = sum_x p(x) p(z|x),   p(y|z) = sum_x p(y|x) p(x|z),
 //
-// and iterating these never lowers J, but slowly and to local optima: random starts at small beta fall short. So steps
-// are extrapolated where that raises J, and the curve is followed from the identity code upwards in beta, back down,
-// and every code found is tried at every beta.
+// and iterating these never lowers J, but slowly and to local optima: random starts at small beta fall short, and near
+// beta_c the constant code is one. So steps are extrapolated where that raises J; the curve is followed in short steps
+// of beta from the identity code; a rare code at the critical input and random ones are tried too, and every code found
+// is tried at every beta.
 //
 // The deterministic bottleneck (Strouse & Schwab 2017) maximises I(Z;Y) - beta H(Z); its codes are functions of x.
 //

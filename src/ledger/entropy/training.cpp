@@ -16,7 +16,7 @@ void entropy_while_learning(Check& check) {
   check.near("H before the first step", learning.entropy.front(), std::log(32.0), 0.01);
   check.at_most("H after 100 steps", learning.entropy[100], learning.entropy.front() - 1);
   check.at_most("H at the end", learning.entropy.back(), learning.entropy[100]);
-  check.at_least("H at the end is not 0", learning.entropy.back(), 1e-3);
+  check.at_least("H at the end is not 0", learning.entropy.back(), 1e-6);
 
   report::PlotCurve curve{
       .label = "from " + std::string(check.choose("equal", "N(0, 1)")) + " scores", .x = {}, .y = {}};

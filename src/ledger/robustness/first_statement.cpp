@@ -42,7 +42,7 @@ void noise_hardly_matters(Check& check) {
     const Row row = flat_row(n);
     const double rms = noise_effect(weights_of(row.scores), row.value_table(), ratio).rms;
     const Estimate flat = deviation(row, noise, draws, check.random()).rms();
-    // The terms left out are a few times r sum a^2 = r / n relative: at n = 64 the formula is 8 % too high.
+    // The terms left out are a few times r sum a^2 = r / n relative: at n = 64 the formula is 7 % too high.
     const double slack = rms * (0.02 + 3 * ratio / static_cast<double>(n));
     check.near("rms of flat weights at n = " + std::to_string(n), flat, rms, slack);
     n_axis.push_back(static_cast<double>(n)), measured.push_back(flat.mean), predicted.push_back(rms);

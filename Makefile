@@ -1,6 +1,6 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run test bench peers python asan tsan format clean help configure packages
+.PHONY: build run verify seeds test bench peers python asan tsan format clean help configure packages
 .DEFAULT_GOAL := build
 
 packages:
@@ -25,6 +25,17 @@ build: configure
 run: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
 	build/bin/isentropic lengths --svg lengths.svg
+
+# Every claim of the theory, checked; a page to read.
+verify: configure
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
+	build/bin/isentropic verify --html verify.html
+
+# The same for twenty seeds; then the larger experiments.
+seeds: configure
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
+	@for seed in $$(seq 1 20); do echo "seed $$seed"; build/bin/isentropic verify --seed $$seed >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }; done
+	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
 
 test: python
 	@cmake --build --preset cpu -j $(JOBS)
@@ -53,6 +64,8 @@ format: build/venv/ready
 help:
 	@echo 'make build    install what is missing, build build/bin/isentropic'
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
+	@echo 'make verify   build, check every claim of the theory, write verify.html'
+	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs PyTorch into build/venv)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'

@@ -5,11 +5,13 @@
 #include <cmath>
 #include <numbers>
 #include <numeric>
+#include <optional>
 #include <string>
 
 #include "information/neighbourhoods.hpp"
 #include "information/point_tree.hpp"
 #include "information/rows.hpp"
+#include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "random/random.hpp"
@@ -25,9 +27,10 @@ Order in_order(std::size_t rows) {
   return out;
 }
 
+constexpr int kNeighbours = 5;  // Runge's choice is between 5 and 10
+
 // For every row those nearest in z, itself first.
 std::vector<Order> neighbours_in(const Table& z) {
-  constexpr int kNeighbours = 5;  // Runge's choice is between 5 and 10
   const PointTree tree(z);
   const int k = std::min(kNeighbours, static_cast<int>(z.rows) - 1);
   std::vector<Neighbour> found(static_cast<std::size_t>(k));
@@ -41,21 +44,45 @@ std::vector<Order> neighbours_in(const Table& z) {
   return out;
 }
 
-// Every row takes the x of a neighbour in z, of one that is not taken yet where there is one.
-Order local_permutation(std::vector<Order> neighbours, Random* random) {
-  Order out(neighbours.size()), visits = in_order(neighbours.size());
-  random->shuffle(&visits);
-  std::vector<char> taken(neighbours.size(), 0);
-  for (std::size_t row : visits) {
-    Order& candidates = neighbours[row];
-    random->shuffle(&candidates);
-    auto choice = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t c) { return taken[c] == 0; });
-    if (choice == candidates.end()) choice = candidates.begin();
-    out[row] = *choice;
-    taken[*choice] = 1;
-  }
-  return out;
+// The rows that share one z with more than kNeighbours others: a few of them would stand for all in a search.
+std::vector<Order> large_ties(const Table& z) {
+  const Symbols symbols = symbols_of(z);
+  std::vector<Order> groups(symbols.distinct);
+  for (std::size_t i = 0; i < z.rows; ++i) groups[static_cast<std::size_t>(symbols.of_row[i])].push_back(i);
+  std::erase_if(groups, [](const Order& rows) { return rows.size() <= kNeighbours + 1; });
+  return groups;
 }
+
+// Exchanges rows that agree in z: among all that tie, else between neighbours.
+class LocalPermutations {
+ public:
+  explicit LocalPermutations(const Table& z)
+      : neighbours_(neighbours_in(scaled("z", z, Scaling::standardised))), ties_(large_ties(z)) {}
+
+  // Every row takes the x of a neighbour in z, of one that is not taken yet where there is one.
+  Order draw(Random* random) {
+    Order out(neighbours_.size()), visits = in_order(neighbours_.size());
+    random->shuffle(&visits);
+    std::vector<char> taken(neighbours_.size(), 0);
+    for (std::size_t row : visits) {
+      Order& candidates = neighbours_[row];
+      random->shuffle(&candidates);
+      auto choice = std::find_if(candidates.begin(), candidates.end(), [&](std::size_t c) { return taken[c] == 0; });
+      if (choice == candidates.end()) choice = candidates.begin();
+      out[row] = *choice;
+      taken[*choice] = 1;
+    }
+    for (const Order& tie : ties_) {
+      Order shuffled = tie;
+      random->shuffle(&shuffled);
+      for (std::size_t i = 0; i < tie.size(); ++i) out[tie[i]] = shuffled[i];
+    }
+    return out;
+  }
+
+ private:
+  std::vector<Order> neighbours_, ties_;
+};
 
 struct Moments {
   double mean = 0, deviation = 0;
@@ -87,8 +114,8 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
                                       int permutations, std::uint64_t seed) {
   require_triple(x, y, z, 2);
   if (permutations < 1) throw Error("permutations", std::to_string(permutations), "at least 1");
-  const std::vector<Order> neighbours =
-      z.columns > 0 ? neighbours_in(scaled("z", z, Scaling::standardised)) : std::vector<Order>{};
+  std::optional<LocalPermutations> local;
+  if (z.columns > 0) local.emplace(z);
   Random random(seed);
   Significance out;
   out.estimate = measure(x, y, z);
@@ -97,11 +124,10 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
   int as_large = 0;
   for (int p = 0; p < permutations; ++p) {
     Order order = in_order(x.rows);
-    if (neighbours.empty()) {
+    if (local)
+      order = local->draw(&random);
+    else
       random.shuffle(&order);
-    } else {
-      order = local_permutation(neighbours, &random);
-    }
     surrogates.push_back(measure(rows_of(x, order), y, z));
     as_large += surrogates.back() >= out.estimate ? 1 : 0;
   }

@@ -75,6 +75,16 @@ TEST(Permutations, GivenACommonCause) {
   EXPECT_DOUBLE_EQ(permutation_significance(pair.x, pair.y, apart, ksg, 49, 1).p_value, .02);
 }
 
+// A condition of few values: rows that tie are exchanged among all of them, not among the few that a search names.
+TEST(Permutations, GivenSymbols) {
+  const Pair pair = correlated(400, .8, 5);
+  Table z(400, 1);
+  for (std::size_t i = 0; i < 400; ++i) z(i, 0) = static_cast<double>(i % 3);
+  const Significance found = permutation_significance(pair.x, pair.y, z, ksg, 49, 1);
+  EXPECT_DOUBLE_EQ(found.p_value, .02);
+  EXPECT_NEAR(found.surrogate_mean, 0, .05);
+}
+
 // What a surrogate keeps: x still depends on z as much as before, and no longer on y beyond that.
 TEST(Permutations, LocalSurrogatesKeepTheCondition) {
   Random random(6);

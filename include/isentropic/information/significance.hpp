@@ -2,8 +2,8 @@
 //
 // Permutation: rows of x are shuffled against y, which destroys the dependence and keeps both marginals; the estimator
 // is run again on every surrogate. p = (1 + surrogates at least as large as the estimate) / (1 + surrogates), so p is
-// never 0. Given z, x is exchanged only between points that are neighbours in z (Runge 2018), because a free shuffle
-// would destroy the dependence of x on z as well.
+// never 0. Given z, x is exchanged only between points that are neighbours in z (Runge 2018), or
+// that tie in z, because a free shuffle would destroy the dependence of x on z as well.
 //
 // Interval: half-samples without replacement (the delete-half jackknife; Shao & Wu 1989). Their spread about their own
 // mean is, for a statistic whose variance falls as 1/N, that of the estimate on all N. The plain bootstrap draws points

@@ -78,6 +78,7 @@ class CurveSearch {
 
  private:
   static constexpr double kBetter = 1e-12;
+  static constexpr double kSame = 1e-7, kNearlySame = 1e-4;  // differences of p(y|z)
 
   // Codes only merge as beta grows, but a long step may jump past where they should: short ones between, each settled
   // roughly. From beta = 1 on there is nothing to follow.
@@ -86,7 +87,7 @@ class CurveSearch {
     BottleneckOptions rough = options_;
     rough.tolerance = std::max(options_.tolerance, 1e-9);
     for (double beta = from + kStep; beta < std::min(to, 1.0); beta += kStep)
-      code = compact(problem_, run(problem_, beta, code, rough).encoder);
+      code = compact(problem_, run(problem_, beta, code, rough).encoder, kSame);
     return code;
   }
 
@@ -107,12 +108,24 @@ class CurveSearch {
     code.encoder = start;
     for (std::size_t done = 0; done < options_.most_iterations && !code.converged;) {
       const double fallen = code.largest_decrease;
-      code = run(problem_, points_[i].beta, compact(problem_, code.encoder), stretch);
+      code = run(problem_, points_[i].beta, compact(problem_, code.encoder, kSame), stretch);
       code.largest_decrease = std::max(code.largest_decrease, fallen);
       code.iterations = done += code.iterations;
     }
+    tidy(&code, stretch);
     if (code.objective > points_[i].objective + kBetter) points_[i] = code;
     return code;
+  }
+
+  // Codes about to become one take for ever; joined at once where that costs nothing.
+  void tidy(BottleneckCode* code, const BottleneckOptions& options) const {
+    Table fewer = compact(problem_, code->encoder, kNearlySame);
+    if (fewer.columns == code->encoder.columns) return;
+    BottleneckCode joined = run(problem_, code->beta, fewer, options);
+    if (joined.objective < code->objective - kBetter) return;
+    joined.iterations += code->iterations;
+    joined.largest_decrease = std::max(joined.largest_decrease, code->largest_decrease);
+    *code = std::move(joined);
   }
 
   void try_random_starts(std::size_t i) {

@@ -13,13 +13,12 @@ namespace {
 
 constexpr double kLeast = 1e-300;      // keeps logarithms of vanished probabilities finite
 constexpr double kUnusedMass = 1e-12;  // codes below it are dropped
-constexpr double kSameMeaning = 1e-7;  // codes whose p(y|z) differ by less are merged: costs I(Z;Y) about its square
 
 double log_of(double p) { return std::log(std::max(p, kLeast)); }
 
-bool same_meaning(const Table& pyz, std::size_t a, std::size_t b) {
+bool same_meaning(const Table& pyz, std::size_t a, std::size_t b, double difference) {
   for (std::size_t y = 0; y < pyz.columns; ++y)
-    if (std::abs(pyz(a, y) - pyz(b, y)) > kSameMeaning) return false;
+    if (std::abs(pyz(a, y) - pyz(b, y)) > difference) return false;
   return true;
 }
 
@@ -109,14 +108,14 @@ Table log_preferences(const Problem& problem, const Decoder& decoder, double bet
   return out;
 }
 
-Table compact(const Problem& problem, const Table& encoder) {
+Table compact(const Problem& problem, const Table& encoder, double difference) {
   const Decoder decoder(problem, encoder);
   std::vector<std::size_t> kept;                       // the first code of every group
   std::vector<std::size_t> group(encoder.columns, 0);  // the group of every kept code
   for (std::size_t z = 0; z < encoder.columns; ++z) {
     if (decoder.pz[z] < kUnusedMass) continue;
     std::size_t g = 0;
-    while (g < kept.size() && !same_meaning(decoder.pyz, kept[g], z)) ++g;
+    while (g < kept.size() && !same_meaning(decoder.pyz, kept[g], z, difference)) ++g;
     if (g == kept.size()) kept.push_back(z);
     group[z] = g;
   }

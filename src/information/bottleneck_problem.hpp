@@ -41,8 +41,9 @@ Information information_of(const Problem& problem, const Decoder& decoder, doubl
 // log p(z) - KL(p(y|x) || p(y|z)) / beta, the logarithm of the next encoder but for its normaliser.
 Table log_preferences(const Problem& problem, const Decoder& decoder, double beta);
 
-// The encoder without codes of no mass, and with codes that say the same about Y merged.
-Table compact(const Problem& problem, const Table& encoder);
+// The encoder without codes of no mass, and with codes merged whose p(y|z) differ by no more than `difference`, which
+// costs I(Z;Y) about its square.
+Table compact(const Problem& problem, const Table& encoder, double difference);
 
 void require_encoder(const Table& encoder, std::size_t rows);
 

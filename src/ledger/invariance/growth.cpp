@@ -116,7 +116,7 @@ void scale_follows_the_tail(Check& check) {
       check.near(fmt::format("power of n, {} scores", x.name), std::log(last / first) / (high - low), x.power_of_n,
                  x.tolerance);
     const RowMeans rows =
-        drawn_rows(n, check.thorough() ? last : first, check.effort(30, 200), [&] { return x.draw(check.random()); });
+        drawn_rows(n, check.thorough() ? last : first, check.effort(160, 200), [&] { return x.draw(check.random()); });
     check.near(fmt::format("H of drawn {} scores at the solved lambda", x.name), rows.entropy.estimate(), entropy);
   }
   std::vector<double> scores(n, 0.0);

@@ -185,7 +185,7 @@ void dependence_on_d(Check& check) {
 
 void invariant_kappa(Check& check) {
   const std::vector<std::int64_t> lengths = context_lengths(check);
-  const std::int64_t rows = check.effort(128, 800);
+  const std::int64_t rows = check.effort(128, 480);
   for (const std::int64_t d : {16, 64, 256}) {
     if (d != 64 && !check.thorough()) continue;
     check.near(fmt::format("slope dH/dlog n at kappa = 1, d = {}", d),

@@ -4,6 +4,7 @@
 namespace isentropic::ledger {
 
 std::vector<Claim> concentration_claims() {
+  using namespace concentration;
   std::vector<Claim> out;
   for (const auto subject : {rank_claims, index_claims, exponential_claims, relu_squared_claims, identity_claims,
                              features_claims, decay_claims, conclusion_claims}) {

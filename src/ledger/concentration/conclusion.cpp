@@ -1,7 +1,7 @@
 // What the source concludes.
 #include "ledger/concentration/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 // Quadratic attention: exp, or relu^2 with a negative mean score; without the condition, relu^2 as it comes.
@@ -28,4 +28,4 @@ std::vector<Claim> conclusion_claims() {
       "if the map is exp, or relu^2 with beta < 0, the keys are Gaussian and n -> inf", quadratic_can_linear_cannot)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

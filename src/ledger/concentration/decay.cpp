@@ -8,7 +8,7 @@
 #include "ledger/instruments.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 // S of the last of n positions.
@@ -128,4 +128,4 @@ std::vector<Claim> decay_claims() {
       computed("004-12", Verdict::holds, "Weights that only decay cannot adapt to the content", "", blind_to_content)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -6,7 +6,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 using concentration::measure;
@@ -146,4 +146,4 @@ std::vector<Claim> exponential_claims() {
                sharpening)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -7,7 +7,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 using concentration::measure;
@@ -261,4 +261,4 @@ std::vector<Claim> features_claims() {
                    infinite_dimension)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -7,7 +7,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 using concentration::measure;
@@ -93,4 +93,4 @@ std::vector<Claim> identity_claims() {
                floor)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -6,7 +6,7 @@
 #include "ledger/instruments.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 using concentration::measure;
@@ -68,4 +68,4 @@ std::vector<Claim> index_claims() {
                "S is relative to n: n S^2 counts the keys that share the mass, and 16 of 16384 give S = .031", window)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -6,7 +6,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 // Gaussian elimination with complete pivoting; pivots below 1e-12 of the first count as 0.
@@ -89,4 +89,4 @@ std::vector<Claim> rank_claims() {
                    "softmax of the same sizes has full rank", linear_rank)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -7,7 +7,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 using concentration::measure;
@@ -130,4 +130,4 @@ std::vector<Claim> relu_squared_claims() {
                key_bias)};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -5,7 +5,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 namespace {
 
 constexpr double kReach = 15;  // the Gaussian law ends 15 deviations out, at 1e-49
@@ -65,4 +65,4 @@ std::vector<double> steps(double low, double high, int count) {
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

@@ -9,7 +9,7 @@
 #include "isentropic/theory/sparsity.hpp"
 #include "ledger/claim.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::concentration {
 
 std::vector<Claim> rank_claims();          // 004-0, 0b
 std::vector<Claim> index_claims();         // 1, 1b
@@ -36,4 +36,4 @@ inline double relu_squared(double x) { return x > 0 ? x * x : 0; }
 // Numbers from low to high, both included.
 std::vector<double> steps(double low, double high, int count);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::concentration

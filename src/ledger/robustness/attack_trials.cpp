@@ -4,7 +4,7 @@
 
 #include "ledger/instruments.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 using Changes = std::vector<std::vector<double>>;
@@ -72,4 +72,4 @@ double best_sign_gain(std::span<const double> scores, std::span<const double> x,
   return *std::max_element(gains.begin(), gains.end());
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

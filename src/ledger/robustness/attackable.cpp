@@ -8,7 +8,7 @@
 #include "ledger/monte_carlo.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 // |d o / d s_0| by central differences of the kernel.
@@ -142,4 +142,4 @@ std::vector<Claim> attackable_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

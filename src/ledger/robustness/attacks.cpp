@@ -10,7 +10,7 @@
 #include "ledger/robustness/attack_trials.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 std::vector<double> plus(const std::vector<double>& s, const std::vector<double>& change, double factor = 1) {
@@ -149,4 +149,4 @@ std::vector<Claim> attack_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -7,7 +7,7 @@
 #include "ledger/robustness/deviation.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {
@@ -155,4 +155,4 @@ std::vector<Claim> averaging_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -5,7 +5,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/monte_carlo.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 constexpr std::size_t kBatchScores = 1 << 16;  // scores in one call of the kernel
@@ -108,4 +108,4 @@ Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::i
   return out;
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -11,7 +11,7 @@
 #include "isentropic/theory/noise.hpp"
 #include "ledger/check.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 
 // One row of attention with values of one coordinate.
 struct Row {
@@ -57,4 +57,4 @@ struct Decay {
 };
 Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

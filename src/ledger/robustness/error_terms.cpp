@@ -8,7 +8,7 @@
 #include "ledger/robustness/deviation.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 void bias_and_fluctuation(Check& check) {
@@ -231,4 +231,4 @@ std::vector<Claim> error_term_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

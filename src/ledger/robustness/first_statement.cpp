@@ -6,7 +6,7 @@
 #include "ledger/robustness/deviation.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 // All weight on two keys of value 1 and -1, however many others there are.
@@ -97,4 +97,4 @@ std::vector<Claim> first_statement_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -7,7 +7,7 @@
 #include "ledger/instruments.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 double norm_of(std::span<const double> x) { return size_in(Budget::euclidean, x); }
@@ -183,4 +183,4 @@ std::vector<Claim> lipschitz_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

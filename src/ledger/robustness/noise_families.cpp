@@ -9,7 +9,7 @@
 #include "ledger/robustness/deviation.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 // Simpson's rule on a smooth piece.
@@ -142,4 +142,4 @@ std::vector<Claim> noise_family_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

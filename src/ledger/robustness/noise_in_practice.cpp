@@ -6,7 +6,7 @@
 #include "ledger/robustness/deviation.hpp"
 #include "ledger/robustness/subjects.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 namespace {
 
 void gumbel_noise(Check& check) {
@@ -77,4 +77,4 @@ std::vector<Claim> noise_in_practice_claims() {
   };
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -5,7 +5,7 @@
 
 #include "ledger/claim.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::ledger::robustness {
 
 std::vector<Claim> first_statement_claims();    // P1 ... P3
 std::vector<Claim> averaging_claims();          // 1 ... 9
@@ -16,4 +16,4 @@ std::vector<Claim> attack_claims();             // 57 ... 62
 std::vector<Claim> attackable_claims();         // section 13
 std::vector<Claim> noise_in_practice_claims();  // sections 22 and 24
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::ledger::robustness

@@ -89,9 +89,9 @@ std::vector<Claim> floor_claims() {
           "001-36", Verdict::corrected, "log n - 0.4745 bounds the entropy of normal scores from below",
           "it bounds that of scores in [-1, 1]; for Gaussian ones log n - sigma^2 / 2 is typical and 0 the infimum",
           floor_for_which_scores),
-      computed("001-36b", Verdict::corrected, "the entropy ranges over [0.4745, log n]",
+      computed("001-36b", Verdict::corrected, "The entropy ranges over [0.4745, log n]",
                "[log n - 0.4745, log n], for scores in [-1, 1]", lower_end),
-      computed("001-37", Verdict::corrected, "the entropy that can be learnt is log n - 0.4745",
+      computed("001-37", Verdict::corrected, "The entropy that can be learnt is log n - 0.4745",
                "0.4745, whatever n is, for scores in [-1, 1]", learnable_information),
   };
 }

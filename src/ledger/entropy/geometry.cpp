@@ -171,20 +171,20 @@ void where_the_gradient_points(Check& check) {
 
 std::vector<Claim> geometry_claims() {
   return {
-      computed("001-46", Verdict::holds, "attention weights form the simplex a >= 0, sum a = 1", "", simplex),
+      computed("001-46", Verdict::holds, "Attention weights form the simplex a >= 0, sum a = 1", "", simplex),
       computed("001-47", Verdict::holds, "H(a) = log n - KL(a || uniform)",
                "the divergence from the centre is the KL, not H; it is not a distance", height_over_simplex),
-      computed("001-48", Verdict::holds, "the Fisher metric E[d_i log p d_j log p] on distributions",
+      computed("001-48", Verdict::holds, "The Fisher metric E[d_i log p d_j log p] on distributions",
                "KL(a || a + d) = d g d / 2 + O(d^3)", metric_of_small_steps),
-      computed("001-49", Verdict::holds_if, "the Fisher metric of categorical weights is [i=j] / a_i - 1",
+      computed("001-49", Verdict::holds_if, "The Fisher metric of categorical weights is [i=j] / a_i - 1",
                "in homogeneous coordinates t_k / sum t, where it is singular; n - 1 free coordinates: [i=j] / a_i + 1 "
                "/ a_n; "
                "logits: diag(a) - a a^T",
                metric_by_parametrisation),
-      computed("001-50", Verdict::corrected, "the gradient of H in the Fisher metric is -log a - 1",
+      computed("001-50", Verdict::corrected, "The gradient of H in the Fisher metric is -log a - 1",
                "a_i (-log a_i - H), whose flow is tempering; -log a - 1 is the Euclidean one and leaves the simplex",
                gradient_in_the_metric),
-      computed("001-50b", Verdict::holds_if, "the gradient of the entropy points at the uniform weights",
+      computed("001-50b", Verdict::holds_if, "The gradient of the entropy points at the uniform weights",
                "as a positive product with u - a, equal to KL(u||a) + KL(a||u); not along the line to u for n >= 3",
                where_the_gradient_points),
   };

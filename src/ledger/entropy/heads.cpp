@@ -85,10 +85,10 @@ std::vector<Claim> heads_claims() {
   return {
       computed("001-69,70", Verdict::holds, "multi-head attention: heads side by side, each with its own projections",
                "then one output matrix", heads_side_by_side),
-      computed("001-71", Verdict::holds_if, "the entropy of all heads together is the sum of theirs",
+      computed("001-71", Verdict::holds_if, "The entropy of all heads together is the sum of theirs",
                "where the heads draw their keys independently; otherwise the sum is an upper bound",
                entropy_of_all_heads),
-      computed("001-s16", Verdict::corrected, "heads are diverse where their entropies differ",
+      computed("001-s16", Verdict::corrected, "Heads are diverse where their entropies differ",
                "Jensen-Shannon divergence H(mean a) - mean H, in [0, log h]: heads without a common key may have equal "
                "entropies",
                diversity),

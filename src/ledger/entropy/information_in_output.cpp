@@ -67,12 +67,12 @@ void spread_and_information(Check& check) {
 
 std::vector<Claim> information_in_output_claims() {
   return {
-      definition("001-68", "the bottleneck minimises I(Z;X) - beta I(Z;Y) over codes Z of X",
+      definition("001-68", "The bottleneck minimises I(Z;X) - beta I(Z;Y) over codes Z of X",
                  "beta here is 1 / beta of isentropic/information/bottleneck.hpp"),
-      computed("001-s15a", Verdict::holds_if, "attention of high entropy keeps more information about its input",
+      computed("001-s15a", Verdict::holds_if, "Attention of high entropy keeps more information about its input",
                "for discrete values without noise; through a noisy channel log(1 + sum a^2 / s) / 2 falls as H rises",
                spread_and_information),
-      listed("001-s15b", Verdict::not_checked, "there is an optimal entropy that balances keeping and compressing",
+      listed("001-s15b", Verdict::not_checked, "There is an optimal entropy that balances keeping and compressing",
              "a continuous objective has a minimum on the simplex; whether it is unique or carries over is open. "
              "001-s25-Q2 "
              "gives it for one task"),

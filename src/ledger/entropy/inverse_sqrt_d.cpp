@@ -143,13 +143,13 @@ void unscaled_scores(Check& check) {
 
 std::vector<Claim> inverse_sqrt_d_claims() {
   return {
-      computed("001-63..66", Verdict::holds_if, "random scores q.k have variance d sigma^4, after 1/sqrt d sigma^4",
+      computed("001-63..66", Verdict::holds_if, "Random scores q.k have variance d sigma^4, after 1/sqrt d sigma^4",
                "for q and k independent of each other, of mean 0; correlation rho adds a mean d rho sigma^2 and a "
                "factor 1 + rho^2",
                variance_of_scores),
-      computed("001-s14", Verdict::holds_if, "scores of large variance make e^s numerically unstable",
+      computed("001-s14", Verdict::holds_if, "Scores of large variance make e^s numerically unstable",
                "where the maximum is not subtracted; where it is, they saturate the weights", overflow),
-      computed("001-67", Verdict::holds_if, "without a scale the weights become one-hot and H -> 0 as d grows",
+      computed("001-67", Verdict::holds_if, "Without a scale the weights become one-hot and H -> 0 as d grows",
                "at fixed n: d much above 2 log n; with log n growing like d/2 the entropy stays", unscaled_scores),
   };
 }

@@ -160,13 +160,13 @@ void bias_towards_near(Check& check) {
 
 std::vector<Claim> position_claims() {
   return {
-      computed("001-74,75", Verdict::holds, "absolute codes enter as (q + p).(k + p), relative ones as q.k + b(i - j)",
+      computed("001-74,75", Verdict::holds, "Absolute codes enter as (q + p).(k + p), relative ones as q.k + b(i - j)",
                "", two_kinds_of_code),
-      computed("001-s18a", Verdict::corrected, "random position codes raise the entropy",
+      computed("001-s18a", Verdict::corrected, "Random position codes raise the entropy",
                "they add variance to the scores, so it falls, to about log n - Var / 2", random_codes),
-      computed("001-s18b", Verdict::holds, "codes that favour near keys lower the entropy",
+      computed("001-s18b", Verdict::holds, "Codes that favour near keys lower the entropy",
                "for contents without structure of their own", local_codes),
-      computed("001-s18c", Verdict::holds_if, "a relative bias focuses on near keys and lowers the entropy",
+      computed("001-s18c", Verdict::holds_if, "A relative bias focuses on near keys and lowers the entropy",
                "where it does not oppose what the content prefers; one-sided ALiBi then has an entropy that does not "
                "grow with n",
                bias_towards_near),

@@ -120,15 +120,15 @@ void smaller_temperature(Check& check) {
 
 std::vector<Claim> post_claims() {
   return {
-      computed("001-P4", Verdict::holds, "the entropy of softmax weights lies in [0, log n]",
+      computed("001-P4", Verdict::holds, "The entropy of softmax weights lies in [0, log n]",
                "finite scores reach log n but not 0", range_of_entropy),
-      computed("001-P4b", Verdict::holds_if, "very large initial scores give one-hot weights that learn nothing",
+      computed("001-P4b", Verdict::holds_if, "Very large initial scores give one-hot weights that learn nothing",
                "it is the spread of the scores that does it: equal scores of any size give H = log n", saturated_start),
-      computed("001-P5", Verdict::holds, "cosine scores at temperature 1 leave H between log n - 0.4745 and log n",
+      computed("001-P5", Verdict::holds, "Cosine scores at temperature 1 leave H between log n - 0.4745 and log n",
                "the gap is D - 1 - log D with D = 2 e^2 / (e^2 - 1), for every n; whole numbers of keys come a little "
                "less far",
                floor_of_cosines),
-      computed("001-P5b", Verdict::holds_if, "a smaller temperature brings the least entropy of cosines to about 0",
+      computed("001-P5b", Verdict::holds_if, "A smaller temperature brings the least entropy of cosines to about 0",
                "where log n is well below 2 / tau", smaller_temperature),
   };
 }

@@ -94,11 +94,11 @@ std::vector<Claim> smooth_maximum_claims() {
   return {
       computed("001-52", Verdict::holds, "max s <= log sum e^s <= max s + log n", "", sandwich),
       computed("001-53,54,56", Verdict::holds_if,
-               "where one score leads, log-sum-exp is the maximum, the weights are one-hot and soft attention is hard",
+               "Where one score leads, log-sum-exp is the maximum, the weights are one-hot and soft attention is hard",
                "where it leads by much more than log(n - 1): errors at most (n - 1) e^-gap and (1 - a_max) diameter of "
                "the values",
                near_the_maximum),
-      computed("001-55", Verdict::holds, "hard attention outputs the value of the largest score",
+      computed("001-55", Verdict::holds, "Hard attention outputs the value of the largest score",
                "ties need a rule; here the first wins", hard_attention),
   };
 }

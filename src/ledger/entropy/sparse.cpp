@@ -139,13 +139,13 @@ void gumbel_softmax(Check& check) {
 std::vector<Claim> sparse_claims() {
   return {
       computed(
-          "001-77", Verdict::corrected, "sparse weights: a_i = e^{s_i} / sum over the neighbourhood N(i) of e^{s_j}",
+          "001-77", Verdict::corrected, "Sparse weights: a_i = e^{s_i} / sum over the neighbourhood N(i) of e^{s_j}",
           "a_ij = e^{s_ij} / sum over k in N(i) of e^{s_ik} for j in N(i), 0 elsewhere; a row that sees nothing is 0",
           neighbourhood_weights),
-      computed("001-78", Verdict::holds, "the largest entropy is the log of the neighbourhood's size, below log n",
+      computed("001-78", Verdict::holds, "The largest entropy is the log of the neighbourhood's size, below log n",
                "the entropy itself may rise when keys are dropped; keeping the top k never raises it",
                neighbourhood_entropy),
-      computed("001-79", Verdict::holds, "attention to the argmax alone has entropy 0", "", argmax_entropy),
+      computed("001-79", Verdict::holds, "Attention to the argmax alone has entropy 0", "", argmax_entropy),
       computed("001-80", Verdict::holds, "Gumbel-softmax samples from softmax(s) and tau sets how sharp a sample is",
                "the argmax follows softmax(s) exactly at any tau; the mean of the relaxed weights only as tau -> 0",
                gumbel_softmax),

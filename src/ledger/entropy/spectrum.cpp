@@ -142,9 +142,9 @@ void rank_and_perplexity(Check& check) {
 
 std::vector<Claim> spectrum_claims() {
   return {
-      computed("001-s17a", Verdict::holds, "the matrix of weights has the eigenvalue 1 with the eigenvector of ones",
+      computed("001-s17a", Verdict::holds, "The matrix of weights has the eigenvalue 1 with the eigenvector of ones",
                "", top_eigenvalue),
-      computed("001-s17b", Verdict::holds_if, "all other eigenvalues are below 1 in modulus",
+      computed("001-s17b", Verdict::holds_if, "All other eigenvalues are below 1 in modulus",
                "where every weight is positive; blocks repeat the 1, a cyclic shift has all on the circle, causal ones "
                "are the diagonal",
                other_eigenvalues),

@@ -140,11 +140,11 @@ std::vector<Claim> temperature_claims() {
                "for a unique maximum; k keys that tie for it leave log k", cold_limit),
       computed("001-40", Verdict::holds, "tau -> infinity: equal weights and H -> log n",
                "monotonically: dH/dtau = Var_p(s) / tau^3", warm_limit),
-      computed("001-43", Verdict::corrected, "cosines at tau = 1: H in [0, log n - 0.4745]", "[log n - 0.4745, log n]",
+      computed("001-43", Verdict::corrected, "Cosines at tau = 1: H in [0, log n - 0.4745]", "[log n - 0.4745, log n]",
                range_of_cosines),
       computed("001-44", Verdict::holds, "tau = 0.07 stretches cosines to [-14.3, 14.3]", "1 / 0.07 = 14.2857",
                scores_at_small_temperature),
-      computed("001-45", Verdict::holds_if, "cosines at tau = 0.07: H ranges over [0, log n]",
+      computed("001-45", Verdict::holds_if, "Cosines at tau = 0.07: H ranges over [0, log n]",
                "log n well below 2 / tau = 28.6; beyond it the floor is log n - 24.219", floor_at_small_temperature),
   };
 }

@@ -35,7 +35,7 @@ void entropy_while_learning(Check& check) {
 
 std::vector<Claim> training_claims() {
   return {computed(
-      "001-51, s11", Verdict::holds_if, "training takes H from log n over moderate values to a low, non-zero end",
+      "001-51, s11", Verdict::holds_if, "Training takes H from log n over moderate values to a low, non-zero end",
       "where the initial scores hardly vary: with variance V it starts near log n - V / 2. Shown for a single row; "
       "no trained network is judged here",
       entropy_while_learning)};

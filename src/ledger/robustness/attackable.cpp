@@ -132,12 +132,12 @@ void uniform_is_not_the_weakest(Check& check) {
 std::vector<Claim> attackable_claims() {
   using enum Verdict;
   return {
-      computed("001-s13a", holds_if, "Sensitivity to a key goes like a (1 - a): greatest at weight 1/2.",
-               "If the mean of the other keys stays where it is: a (v - o) = a (1 - a) (v - o without the key).",
+      computed("001-s13a", holds_if, "Sensitivity to a key goes like a (1 - a): greatest at weight 1/2",
+               "if the mean of the other keys stays where it is: a (v - o) = a (1 - a) (v - o without the key)",
                where_sensitivity_peaks),
-      computed("001-s13b", corrected, "Uniform weights, of greatest entropy, are the easiest to attack.",
-               "Only under an inf budget on the weights, and not alone there. One score or l2: about 1/n at uniform "
-               "weights against 1/4 and 1/2 at (1/2, 1/2, 0, ...).",
+      computed("001-s13b", corrected, "Uniform weights, of greatest entropy, are the easiest to attack",
+               "only under an inf budget on the weights, and not alone there. One score or l2: about 1/n at uniform "
+               "weights against 1/4 and 1/2 at (1/2, 1/2, 0, ...)",
                uniform_is_not_the_weakest),
   };
 }

@@ -135,16 +135,16 @@ void optimal_attack(Check& check) {
 std::vector<Claim> attack_claims() {
   using enum Verdict;
   return {
-      computed("001-57", holds_if, "The adversary is confined to |delta| <= eps.",
-               "If the norm is named: the attack eps sign(g) that follows lies in the inf-ball and in no other.",
+      computed("001-57", holds_if, "The adversary is confined to |delta| <= eps",
+               "if the norm is named: the attack eps sign(g) that follows lies in the inf-ball and in no other",
                which_ball),
-      computed("001-58", holds, "o(s + delta) = o + sum_i delta_i do/ds_i to first order.", "The rest is O(eps^2).",
+      computed("001-58", holds, "o(s + delta) = o + sum_i delta_i do/ds_i to first order", "the rest is O(eps^2)",
                first_order),
-      computed("001-59,60,61", holds, "da_j/ds_i = a_i (1[i=j] - a_j), so do/ds_i = a_i (v_i - o).", "", gradients),
+      computed("001-59,60,61", holds, "da_j/ds_i = a_i (1[i=j] - a_j), so do/ds_i = a_i (v_i - o)", "", gradients),
       computed(
-          "001-62", holds_if, "The best attack along u is eps sign(<do/ds_i, u>).",
-          "If |delta|_inf is limited, u is given and eps is small. l2: eps g/|g|; l1: one coordinate; no u: the top "
-          "right-singular vector (l2). Any eps in inf: eps sign(<v_i, u> - t) with t the value attained.",
+          "001-62", holds_if, "The best attack along u is eps sign(<do/ds_i, u>)",
+          "if |delta|_inf is limited, u is given and eps is small. l2: eps g/|g|; l1: one coordinate; no u: the top "
+          "right-singular vector (l2). Any eps in inf: eps sign(<v_i, u> - t) with t the value attained",
           optimal_attack),
   };
 }

@@ -139,19 +139,19 @@ void noise_cancels(Check& check) {
 std::vector<Claim> averaging_claims() {
   using enum Verdict;
   return {
-      computed("001-1", holds, "o = sum_i e^{s_i} v_i / sum_i e^{s_i} with scores s_i = q.k_i.", "", output_formula),
-      computed("001-2", corrected, "The output is n times the ratio of the means of e^s v and e^s.",
-               "No factor n: it cancels between numerator and denominator.", no_factor_n),
+      computed("001-1", holds, "o = sum_i e^{s_i} v_i / sum_i e^{s_i} with scores s_i = q.k_i", "", output_formula),
+      computed("001-2", corrected, "The output is n times the ratio of the means of e^s v and e^s",
+               "no factor n: it cancels between numerator and denominator", no_factor_n),
       computed("001-3,4,5", holds,
-               "With scores s + eps the output is the ratio of the means of e^s e^eps v and e^s e^eps.", "",
+               "With scores s + eps the output is the ratio of the means of e^s e^eps v and e^s e^eps", "",
                noisy_output),
-      computed("001-6,7", holds_if, "The mean of e^s e^eps over the keys is the product of the two means.",
-               "If n is far above Var(e^eps)/(E e^eps)^2; the error falls like n^-1/2.", mean_of_products),
-      computed("001-8", holds_if, "For n to infinity the noisy output tends to E[e^s v] / E[e^s].",
-               "If the pairs (s, v) are independent draws, eps is independent of them and E e^eps is finite.",
+      computed("001-6,7", holds_if, "The mean of e^s e^eps over the keys is the product of the two means",
+               "if n is far above Var(e^eps)/(E e^eps)^2; the error falls like n^-1/2", mean_of_products),
+      computed("001-8", holds_if, "For n to infinity the noisy output tends to E[e^s v] / E[e^s]",
+               "if the pairs (s, v) are independent draws, eps is independent of them and E e^eps is finite",
                large_number_limit),
-      computed("001-9", holds_if, "Noise cancels: the noisy output equals the plain one.",
-               "If the weights are spread: r sum_i a_i^2 |v_i - o|^2 must be small.", noise_cancels),
+      computed("001-9", holds_if, "Noise cancels: the noisy output equals the plain one",
+               "if the weights are spread: r sum_i a_i^2 |v_i - o|^2 must be small", noise_cancels),
   };
 }
 

@@ -207,26 +207,26 @@ void which_limit_theorem(Check& check) {
 std::vector<Claim> error_term_claims() {
   using enum Verdict;
   return {
-      computed("001-10", holds, "E[o~] = o + O(n^-1/2).",
+      computed("001-10", holds, "E[o~] = o + O(n^-1/2)",
                "A loose bound. Sharp: bias -r sum a^2 (v - o) = O(1/n), rms sqrt(r sum a^2 |v - o|^2) = O(n^-1/2); "
-               "needs E e^{2 eps} finite.",
+               "needs E e^{2 eps} finite",
                bias_and_fluctuation),
-      computed("001-11,12,13", holds, "Noise multiplies the means of numerator and denominator by E e^eps.", "",
+      computed("001-11,12,13", holds, "Noise multiplies the means of numerator and denominator by E e^eps", "",
                means_of_the_parts),
-      computed("001-14,15", holds, "To first order d(x/y) = dx/y - x dy/y^2.", "", first_order_of_a_ratio),
-      computed("001-16", corrected, "E[X/Y] = EX/EY + (Cov(X,Y) EX - Var(Y) EX)/EY^3.",
+      computed("001-14,15", holds, "To first order d(x/y) = dx/y - x dy/y^2", "", first_order_of_a_ratio),
+      computed("001-16", corrected, "E[X/Y] = EX/EY + (Cov(X,Y) EX - Var(Y) EX)/EY^3",
                "E[X/Y] = EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3, a second-order result; the printed one is not "
-               "proportional to X.",
+               "proportional to X",
                mean_of_a_ratio),
-      computed("001-17", holds_if, "The variance of the noisy denominator is Var(Z) sum e^{2s} = O(n).",
-               "O(n) if the scores are bounded, or e^{2s} has a mean; the identity holds always.",
+      computed("001-17", holds_if, "The variance of the noisy denominator is Var(Z) sum e^{2s} = O(n)",
+               "O(n) if the scores are bounded, or e^{2s} has a mean; the identity holds always",
                variance_of_the_denominator),
-      computed("001-s3", holds, "The error is of order n^-1/2.", "The fluctuation is; the bias is O(1/n).",
+      computed("001-s3", holds, "The error is of order n^-1/2", "the fluctuation is; the bias is O(1/n)",
                error_falls_as_root),
       computed(
-          "001-18", corrected, "The central limit theorem makes the averages converge to their means.",
-          "That is the law of large numbers. The central limit theorem says that root n times the error tends to a "
-          "normal law, whose spread does not shrink.",
+          "001-18", corrected, "The central limit theorem makes the averages converge to their means",
+          "that is the law of large numbers. The central limit theorem says that root n times the error tends to a "
+          "normal law, whose spread does not shrink",
           which_limit_theorem),
   };
 }

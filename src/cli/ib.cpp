@@ -10,7 +10,7 @@
 #include "cli/commands.hpp"
 #include "cli/progress_line.hpp"
 #include "report/output_file.hpp"
-#include "samples/read_table.hpp"
+#include "samples/read.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -34,7 +34,7 @@ void require_size(const Table& joint) {
 Table joint_of(const Arguments& arguments) {
   Table joint;
   try {
-    joint = samples::read_table("JOINT", arguments.joint).values;
+    joint = samples::read(arguments.joint, {{"JOINT", "*"}}).front().table;
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -43,7 +43,7 @@ Table joint_of(const Arguments& arguments) {
   for (std::size_t x = 0; x < joint.rows; ++x)
     for (std::size_t y = 0; y < joint.columns; ++y) {
       if (joint(x, y) < 0)
-        throw UsageError(fmt::format("JOINT, row {}, column {},", x + 1, y + 1), fmt::format("{:g}", joint(x, y)),
+        throw UsageError(fmt::format("{}: p(x = {}, y = {})", arguments.joint, x, y), fmt::format("{:g}", joint(x, y)),
                          "a probability");
       sum += joint(x, y);
     }
@@ -108,7 +108,7 @@ void add_ib(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command
       ->add_option("JOINT", arguments->joint,
-                   "p(x, y) as CSV or in columns, x along the rows, names optional (-: standard input)")
+                   "p(x, y): CSV, columns between blanks or .npy; x along the rows, header optional")
       ->required();
   command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical one)")
       ->type_name("X,...")

@@ -48,6 +48,10 @@ std::pair<std::size_t, std::size_t> range_of(const std::string& argument, const 
 std::vector<std::size_t> columns_in(const std::string& argument, const std::string& list, std::size_t count,
                                     const std::vector<std::string>& names) {
   std::vector<std::size_t> out;
+  if (list == "*") {
+    for (std::size_t column = 0; column < count; ++column) out.push_back(column);
+    return out;
+  }
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const auto [first, last] = range_of(argument, list.substr(begin, end - begin), count, names);

@@ -1,6 +1,7 @@
 // Columns of a data file, as a user names them.
 //
 //   "0"  "0,3"  "0-3"  "age"  "age,height"  "0,age"      numbers count from 0, ranges include both ends
+//   "*"                                                  all of them
 //
 // A name wins over a number: a header may hold the column "2".
 #pragma once

@@ -90,23 +90,23 @@ TEST_F(Bottleneck, IndependentVariablesHaveNothingToKeep) {
 
 TEST_F(Bottleneck, BadInputIsOneLineAndStatus2) {
   const std::vector<std::pair<std::string, std::string>> cases = {
-      {".5,.5\n.5,-.5\n", "JOINT, row 2, column 2, is -0.5; expected a probability"},
+      {".5,.5\n.5,-.5\n", "joint.csv: p(x = 1, y = 1) is -0.5; expected a probability"},
       {".5,.2\n.1,.1\n", "the sum of JOINT is 0.9; expected 1"},
       {"0,0\n0,0\n", "the sum of JOINT is 0; expected 1"},
-      {".5,.2\n.1,x\n", "line 2, column 2 is x; expected a number"},
-      {".5,nan\n.1,.1\n", "line 1, column 2 is nan; expected a finite number"},
+      {".5,.2\n.1,x\n", "joint.csv, line 2, column 1 is x; expected a finite number"},
+      {".5,nan\n.1,.1\n", "line 1, column 1 is nan; expected a finite number"},
       {".5,.2\n.3\n", "line 2 is 1 cells long; expected 2, as the first line"},
       {".5,.5\n", "JOINT is 1 x 2; expected 2 to 2000 rows and columns"},
       {"1\n0\n", "JOINT is 2 x 1; expected 2 to 2000 rows and columns"},
-      {"", "is empty; expected lines of numbers"}};
+      {"", "is empty; expected at least one row of numbers"}};
   for (const auto& [text, part] : cases) {
     const Outcome outcome = run_program({"ib", file(text), "--json", path("out.json"), "--svg", path("out.svg")});
     expect_one_line_error(outcome, 2, part);
     EXPECT_EQ(files(), 1) << text;  // the joint alone
   }
   expect_one_line_error(run_program({"ib", path("missing.csv")}), 2,
-                        "JOINT is " + path("missing.csv") + "; expected a text file that can be read");
-  expect_one_line_error(run_program({"ib", folder_.string()}), 2, "expected a text file that can be read");
+                        path("missing.csv") + " is missing; expected a data file");
+  expect_one_line_error(run_program({"ib", folder_.string()}), 2, "is a directory; expected a data file");
   expect_one_line_error(run_program({"ib", file("0,0\n0,0\n"), "--normalise"}), 2, "expected a number > 0");
   expect_one_line_error(run_program({"ib"}), 2, "JOINT");
 }

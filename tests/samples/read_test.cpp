@@ -73,6 +73,7 @@ TEST_F(ReadTest, ColumnLists) {
   EXPECT_EQ(columns_in("--x", "3,0-1", 4, {}), (Columns{3, 0, 1}));
   EXPECT_EQ(columns_in("--x", "a-b,b", 4, names), (Columns{2, 1}));
   EXPECT_EQ(columns_in("--x", "3", 4, names), (Columns{3}));
+  EXPECT_EQ(columns_in("--x", "*", 4, names), (Columns{0, 1, 2, 3}));
   for (const std::string bad : {"4", "", "0,", "2-1", "0-4", "c", "-1", "0,0", "0-1,1", "0 1", "1-"})
     EXPECT_THROW(columns_in("--x", bad, 4, names), Error) << bad;
 }

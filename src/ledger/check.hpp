@@ -16,19 +16,16 @@
 #include <string>
 #include <vector>
 
+#include "instruments/estimate.hpp"
 #include "random/random.hpp"
 #include "report/plot.hpp"
 
 namespace isentropic::ledger {
 
+using namespace instruments;  // what every experiment is made of: estimates, kernels
+
 enum class Reading : std::uint8_t { sound, printed };
 enum class Effort : std::uint8_t { quick, thorough };
-
-// A mean and its standard error.
-struct Estimate {
-  double mean = 0;
-  double error = 0;
-};
 
 enum class Relation : std::uint8_t {
   near,      // |measured - expected| <= tolerance

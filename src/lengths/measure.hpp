@@ -11,15 +11,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "instruments/estimate.hpp"
 #include "lengths/contexts.hpp"
 
 namespace isentropic::lengths {
 
-// Mean over rows and its standard error, rows of one key set taken as independent.
-struct Estimate {
-  double mean = 0;
-  double error = 0;
-};
+using instruments::Estimate;  // mean over rows and its standard error, rows of one key set taken as independent
 
 struct Measurement {
   Estimate lambda;          // varies only when it is solved

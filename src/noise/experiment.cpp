@@ -3,16 +3,16 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ledger/instruments.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/kernels.hpp"
 #include "lengths/directions.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::noise {
 namespace {
 
 // Scores and values 0, 1, 0, 1, ..., in step with the groups that share their noise.
-ledger::Row row_of(std::size_t n, std::size_t group) {
-  ledger::Row row{std::vector<double>(n), {}};
+Row row_of(std::size_t n, std::size_t group) {
+  Row row{std::vector<double>(n), {}};
   for (std::size_t i = 0; i < n; ++i) row.scores[i] = static_cast<double>(i / group % 2);
   row.values = row.scores;
   return row;
@@ -22,9 +22,9 @@ struct Prediction {
   double bias = 0, rms = 0;
 };
 
-Prediction prediction(const ledger::Row& row, const ledger::Disturbance& noise) {
+Prediction prediction(const Row& row, const Disturbance& noise) {
   const double ratio = noise.law.variance_ratio();
-  const std::vector<double> weights = ledger::weights_of(row.scores);
+  const std::vector<double> weights = weights_of(row.scores);
   if (noise.lean == 0) {
     std::vector<std::int64_t> groups(row.size());
     for (std::size_t i = 0; i < row.size(); ++i) groups[i] = static_cast<std::int64_t>(i / noise.group);
@@ -34,12 +34,12 @@ Prediction prediction(const ledger::Row& row, const ledger::Disturbance& noise) 
   // The part along the values tilts the weights for good; the rest acts on the tilted weights.
   std::vector<double> tilted = row.scores;
   for (std::size_t i = 0; i < row.size(); ++i) tilted[i] += noise.lean * row.values[i];
-  const NoiseEffect effect = noise_effect(ledger::weights_of(tilted), row.value_table(), ratio);
+  const NoiseEffect effect = noise_effect(weights_of(tilted), row.value_table(), ratio);
   const double bias = value_noise_shift(weights, row.values, noise.lean) + effect.bias[0];
   return {bias, std::hypot(bias, effect.rms)};
 }
 
-ledger::Disturbance disturbance(const Case& noise) {
+Disturbance disturbance(const Case& noise) {
   return {noise.law(), noise.family == Family::groups ? static_cast<std::size_t>(noise.strength) : 1,
           noise.family == Family::values ? noise.strength : 0};
 }
@@ -53,33 +53,33 @@ const std::vector<std::size_t>& experiment_lengths() {
 
 Curve measure_noise(const Case& noise, const Options& options, const Progress& progress) {
   require_meaning(noise);
-  const ledger::Disturbance noise_on_scores = disturbance(noise);
+  const Disturbance noise_on_scores = disturbance(noise);
   Curve out{noise, {}, {}, noise.law().rate_exponent()};
   // What leans with the values never averages out.
   if (noise_on_scores.lean != 0) out.predicted_power = 0;
   std::vector<Estimate> medians;
   for (const std::size_t n : experiment_lengths()) {
     Random random(lengths::mix({options.seed, static_cast<std::uint64_t>(noise.family), n}));
-    const ledger::Row row = row_of(n, noise_on_scores.group);
-    const ledger::Deviation found = ledger::deviation(row, noise_on_scores, options.draws, random);
+    const Row row = row_of(n, noise_on_scores.group);
+    const Deviation found = deviation(row, noise_on_scores, options.draws, random);
     const Prediction expected = prediction(row, noise_on_scores);
     out.points.push_back({n, found.bias, found.rms(), found.median, expected.bias, expected.rms});
     medians.push_back(found.median);
     if (progress) progress(static_cast<double>(out.points.size()) / static_cast<double>(experiment_lengths().size()));
   }
-  out.power = ledger::power_estimate(experiment_lengths(), medians);
+  out.power = power_estimate(experiment_lengths(), medians);
   return out;
 }
 
 std::vector<AttackRow> measure_attacks(const Options& options) {
   std::vector<AttackRow> out;
-  for (const Budget budget : ledger::kBudgets)
+  for (const Budget budget : kBudgets)
     for (const double eps : {0.1, 1.0, 3.0}) {
       Random random(lengths::mix({options.seed, 100 + static_cast<std::uint64_t>(budget)}));
       AttackRow row{budget, eps};
-      ledger::Mean best;
+      Mean best;
       for (std::int64_t t = 0; t < options.attack_trials; ++t) {
-        const ledger::AttackShares shares = ledger::attack_shares(10, budget, eps, random);
+        const AttackShares shares = attack_shares(10, budget, eps, random);
         best.add(shares.best_gain);
         for (std::size_t c = 0; c < 3; ++c) row.shares[c].add(shares.of_best[c]);
         row.worst_share = std::min(row.worst_share, shares.of_best[static_cast<std::size_t>(budget)]);

@@ -23,12 +23,9 @@
 #include <vector>
 
 #include "isentropic/theory/noise.hpp"
-#include "ledger/check.hpp"
-#include "ledger/robustness/attack_trials.hpp"
+#include "noise/attack_trials.hpp"
 
 namespace isentropic::noise {
-
-using ledger::Estimate;
 
 enum class Family : std::uint8_t { gaussian, uniform, laplace, gumbel, groups, values };
 inline constexpr std::array<Family, 6> kFamilies = {Family::gaussian, Family::uniform, Family::laplace,
@@ -75,9 +72,9 @@ struct Curve {
 struct AttackRow {
   Budget budget = Budget::infinity;
   double eps = 0;
-  double best_gain = 0;                     // mean of the exact optimum
-  std::array<ledger::Mean, 3> shares = {};  // of it, by the directions sign, gradient and single coordinate
-  double worst_share = 1;                   // of the direction that is optimal for small eps
+  double best_gain = 0;             // mean of the exact optimum
+  std::array<Mean, 3> shares = {};  // of it, by the directions sign, gradient and single coordinate
+  double worst_share = 1;           // of the direction that is optimal for small eps
 };
 
 struct Results {

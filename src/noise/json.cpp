@@ -32,8 +32,8 @@ Json curve_json(const Curve& curve) {
 Json attack_json(const AttackRow& row) {
   Json shares;
   for (std::size_t c = 0; c < row.shares.size(); ++c)
-    shares[ledger::kDirectionNames[c]] = estimate_json(row.shares[c].estimate());
-  return {{"budget", ledger::kBudgetNames[static_cast<std::size_t>(row.budget)]},
+    shares[kDirectionNames[c]] = estimate_json(row.shares[c].estimate());
+  return {{"budget", kBudgetNames[static_cast<std::size_t>(row.budget)]},
           {"eps", row.eps},
           {"best_gain", row.best_gain},
           {"shares", shares},

@@ -33,9 +33,8 @@ std::string noise_table(const Curve& curve) {
 std::string attack_table(const Results& results) {
   TextTable table({"budget", "eps", "sign", "gradient", "single", "best gain", "worst row"});
   for (const AttackRow& row : results.attacks) {
-    std::vector<std::string> cells = {ledger::kBudgetNames[static_cast<std::size_t>(row.budget)],
-                                      fmt::format("{:g}", row.eps)};
-    for (const ledger::Mean& share : row.shares) cells.push_back(number(share.mean(), 3));
+    std::vector<std::string> cells = {kBudgetNames[static_cast<std::size_t>(row.budget)], fmt::format("{:g}", row.eps)};
+    for (const Mean& share : row.shares) cells.push_back(number(share.mean(), 3));
     cells.push_back(number(row.best_gain, 4));
     cells.push_back(number(row.worst_share, 3));
     table.add_row(cells);

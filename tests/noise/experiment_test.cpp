@@ -80,7 +80,7 @@ TEST(NoiseExperiment, AttacksNeverBeatTheExactOne) {
   ASSERT_EQ(rows.size(), 9u);
   for (const AttackRow& row : rows) {
     EXPECT_GT(row.best_gain, 0);
-    for (const ledger::Mean& share : row.shares) {
+    for (const Mean& share : row.shares) {
       EXPECT_GT(share.mean(), 0);
       EXPECT_LE(share.mean(), 1 + 1e-9);
     }

@@ -5,11 +5,11 @@
 #include <bit>
 #include <limits>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

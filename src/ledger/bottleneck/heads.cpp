@@ -3,13 +3,13 @@
 #include <numbers>
 #include <optional>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "isentropic/information/attention_matrices.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

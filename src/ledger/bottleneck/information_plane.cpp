@@ -1,6 +1,7 @@
 // The information plane: I(X;Z) and I(Z;Y) of a layer, at the start and during training: def10.4.5, thm10.4.3.
 #include <algorithm>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/one_unit.hpp"
@@ -9,7 +10,6 @@
 #include "ledger/bottleneck/random_network.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/bottleneck/tabular_code.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

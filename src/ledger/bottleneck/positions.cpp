@@ -3,11 +3,11 @@
 #include <numbers>
 #include <set>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/position_codes.hpp"
 #include "isentropic/theory/position_capacity.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

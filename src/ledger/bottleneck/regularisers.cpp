@@ -1,8 +1,8 @@
 // Mutual information as a regulariser: 10.4.18.
+#include "instruments/estimate.hpp"
 #include "ledger/bottleneck/problems.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/bottleneck/tabular_code.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

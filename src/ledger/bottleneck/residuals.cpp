@@ -2,12 +2,12 @@
 #include <array>
 #include <functional>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/singular_values.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

@@ -1,13 +1,13 @@
 // The information bottleneck itself: 10.4.6 and 10.4.7a.
 #include <algorithm>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/gaussian_bottleneck.hpp"
 #include "ledger/bottleneck/problems.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

@@ -1,9 +1,9 @@
 // Entropy under temperature, and what cross-attention passes on: 10.4.14, 10.4.15.
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

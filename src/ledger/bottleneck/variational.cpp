@@ -1,4 +1,5 @@
 // The bottleneck as a loss and its descent: 10.4.7b and 10.4.8.
+#include "instruments/estimate.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/gaussian_bottleneck.hpp"
 #include "ledger/bottleneck/gaussian_code.hpp"
@@ -6,7 +7,6 @@
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/bottleneck/tabular_code.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <numbers>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/attention_matrices.hpp"
 #include "isentropic/information/dependency_paths.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

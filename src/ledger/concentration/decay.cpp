@@ -3,9 +3,9 @@
 
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "ledger/instruments.hpp"
 #include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {

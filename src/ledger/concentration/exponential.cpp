@@ -1,15 +1,15 @@
 // Gaussian keys, and the map exp.
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using concentration::measure;
+using isentropic::concentration::measure;
 
 double dot(std::span<const double> x, std::span<const double> y) {
   double out = 0;

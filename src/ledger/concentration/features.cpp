@@ -3,14 +3,14 @@
 
 #include <cmath>
 
+#include "instruments/estimate.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using concentration::measure;
+using isentropic::concentration::measure;
 
 const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser::none);
 

@@ -1,15 +1,15 @@
 // The sparsity index itself.
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "ledger/instruments.hpp"
 #include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using concentration::measure;
+using isentropic::concentration::measure;
 
 void index(Check& check) {
   const std::size_t n = 100;
@@ -41,7 +41,7 @@ void window(Check& check) {
   for (const std::size_t n : {64u, 1024u, 16384u}) {
     std::vector<double> scores(n, -1e9);
     std::fill(scores.begin(), scores.begin() + 16, 0.0);
-    const concentration::Concentration found = measure(scores, ScoreMap::softmax());
+    const isentropic::concentration::Concentration found = measure(scores, ScoreMap::softmax());
     const std::string at = " at n = " + std::to_string(n);
     check.near("keys that share the mass" + at, found.participation, check.choose(width, 1.0), 1e-9);
     check.near("S" + at, found.sparsity, std::sqrt(width / static_cast<double>(n)), 1e-12);

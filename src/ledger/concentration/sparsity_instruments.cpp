@@ -1,8 +1,8 @@
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 #include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
@@ -55,7 +55,7 @@ Estimate sampled_sparsity(Check& check, GaussianScores scores, const ScoreMap& m
   return mean_of(draws, [&] {
     std::vector<double> s = check.random().normals(n, scores.gamma);
     for (double& x : s) x += scores.beta;
-    return concentration::measure(s, map).sparsity;
+    return isentropic::concentration::measure(s, map).sparsity;
   });
 }
 

@@ -3,9 +3,9 @@
 #include <limits>
 #include <numeric>
 
+#include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

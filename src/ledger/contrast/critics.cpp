@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <set>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/critic_bounds.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/gaussian_pairs.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

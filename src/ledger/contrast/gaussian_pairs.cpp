@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ledger/monte_carlo.hpp"
+#include "instruments/estimate.hpp"
 
 namespace isentropic::ledger::contrast {
 

@@ -1,11 +1,11 @@
 // InfoNCE's gradients: what moves the query, the positive key and the negatives.
 #include <algorithm>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <set>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

@@ -1,11 +1,11 @@
 // log N - L as a lower bound on mutual information: when it holds, its ceiling, what it tends to.
 #include <algorithm>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/gaussian_pairs.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

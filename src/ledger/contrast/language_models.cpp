@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <numeric>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

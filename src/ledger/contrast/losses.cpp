@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "ledger/instruments.hpp"
+#include "instruments/kernels.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {
@@ -75,7 +75,7 @@ std::vector<double> attention_score_gradient(const std::vector<double>& scores, 
   const auto n = static_cast<std::int64_t>(scores.size()), d = static_cast<std::int64_t>(values.columns);
   const AttentionProblem problem{.query = View(&one, {1, 1, 1, 1}),
                                  .key = View(scores.data(), {1, 1, n, 1}),
-                                 .value = view_of(values),
+                                 .value = instruments::view_of(values),
                                  .scale = Scale::constant(1),
                                  .executor = &serial_executor()};
   return attention_backward(problem, attention(problem), {.output = View(upstream.data(), {1, 1, 1, d})})

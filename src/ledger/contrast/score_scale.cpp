@@ -1,10 +1,10 @@
 // The usual temperatures, and 1 / sqrt(d_k) as one.
 #include <algorithm>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

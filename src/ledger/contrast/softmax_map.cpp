@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <numeric>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

@@ -3,12 +3,12 @@
 #include <functional>
 #include <limits>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/nce_kernel.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

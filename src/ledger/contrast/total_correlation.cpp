@@ -2,12 +2,12 @@
 #include <algorithm>
 #include <bit>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/critic_bounds.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/multivariate.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ledger/check.hpp"
+
 namespace isentropic::ledger::entropy_subjects {
 namespace {
 

@@ -5,8 +5,8 @@
 #include <span>
 #include <vector>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/table.hpp"
-#include "ledger/instruments.hpp"
 #include "random/random.hpp"
 
 namespace isentropic::ledger::entropy_subjects {

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/theory/bounded_scores.hpp"
 #include "isentropic/theory/random_scores.hpp"
 #include "ledger/entropy/levels.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

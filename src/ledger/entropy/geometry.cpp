@@ -4,10 +4,10 @@
 #include <functional>
 #include <numeric>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/simplex.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

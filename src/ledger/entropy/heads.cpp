@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <numbers>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/theory/attention_channel.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -1,11 +1,11 @@
 // Section 14: why scores are divided by sqrt d.
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/dot_products.hpp"
 #include "isentropic/theory/random_scores.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

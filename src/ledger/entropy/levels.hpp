@@ -4,7 +4,8 @@
 #include <algorithm>
 #include <cstdint>
 
-#include "ledger/instruments.hpp"
+#include "instruments/kernels.hpp"
+#include "ledger/check.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 

@@ -2,11 +2,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/information/position_codes.hpp"
 #include "isentropic/theory/position_bias.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -1,12 +1,12 @@
 // The post: how much entropy there is, what large scores do to it, and what cosines leave of it.
 #include <cmath>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/bounded_scores.hpp"
 #include "ledger/entropy/descent.hpp"
 #include "ledger/entropy/levels.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/monte_carlo.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

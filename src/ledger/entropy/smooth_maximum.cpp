@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/sensitivity.hpp"
 #include "isentropic/theory/simplex.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/information/attention_matrices.hpp"
 #include "ledger/entropy/subjects.hpp"
-#include "ledger/instruments.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {

@@ -5,9 +5,10 @@
 #include <functional>
 #include <vector>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/scale.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
+#include "ledger/check.hpp"
 #include "lengths/measure.hpp"
 
 namespace isentropic::ledger::invariance {

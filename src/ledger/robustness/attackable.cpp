@@ -2,10 +2,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/sensitivity.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
 #include "ledger/robustness/subjects.hpp"
 
 namespace isentropic::ledger::robustness {

@@ -4,13 +4,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
-#include "ledger/robustness/attack_trials.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/attack_trials.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 std::vector<double> plus(const std::vector<double>& s, const std::vector<double>& change, double factor = 1) {

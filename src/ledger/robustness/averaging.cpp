@@ -2,12 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {

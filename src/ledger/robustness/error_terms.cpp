@@ -3,12 +3,14 @@
 #include <cmath>
 #include <limits>
 
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 void bias_and_fluctuation(Check& check) {

@@ -2,11 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ledger/instruments.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 // All weight on two keys of value 1 and -1, however many others there are.

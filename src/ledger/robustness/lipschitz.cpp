@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/sensitivity.hpp"
-#include "ledger/instruments.hpp"
 #include "ledger/robustness/subjects.hpp"
 
 namespace isentropic::ledger::robustness {

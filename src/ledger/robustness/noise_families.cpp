@@ -5,11 +5,13 @@
 #include <limits>
 #include <numbers>
 
-#include "ledger/instruments.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 // Simpson's rule on a smooth piece.

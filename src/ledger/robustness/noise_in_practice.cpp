@@ -1,12 +1,14 @@
 // Noise as it occurs: Gumbel noise of stochastic attention, noise shared by neighbours.
 #include <cmath>
 
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
-#include "ledger/robustness/deviation.hpp"
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
+#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
+
+using namespace noise;
 namespace {
 
 void gumbel_noise(Check& check) {

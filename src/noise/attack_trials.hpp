@@ -5,10 +5,13 @@
 #include <cstdint>
 #include <span>
 
+#include "instruments/estimate.hpp"
 #include "isentropic/theory/attack.hpp"
-#include "ledger/monte_carlo.hpp"
+#include "random/random.hpp"
 
-namespace isentropic::ledger::robustness {
+namespace isentropic::noise {
+
+using namespace instruments;
 
 inline constexpr std::array<Budget, 3> kBudgets = {Budget::infinity, Budget::euclidean, Budget::absolute};
 inline constexpr std::array<const char*, 3> kBudgetNames = {"inf", "l2", "l1"};
@@ -32,4 +35,4 @@ AttackShares attack_shares(std::size_t n, Budget budget, double eps, Random& ran
 // The best gain over all sign patterns of size eps; n at most 20.
 double best_sign_gain(std::span<const double> scores, std::span<const double> x, double eps);
 
-}  // namespace isentropic::ledger::robustness
+}  // namespace isentropic::noise

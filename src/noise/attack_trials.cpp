@@ -1,10 +1,10 @@
-#include "ledger/robustness/attack_trials.hpp"
+#include "noise/attack_trials.hpp"
 
 #include <algorithm>
 
-#include "ledger/instruments.hpp"
+#include "instruments/kernels.hpp"
 
-namespace isentropic::ledger::robustness {
+namespace isentropic::noise {
 namespace {
 
 using Changes = std::vector<std::vector<double>>;
@@ -72,4 +72,4 @@ double best_sign_gain(std::span<const double> scores, std::span<const double> x,
   return *std::max_element(gains.begin(), gains.end());
 }
 
-}  // namespace isentropic::ledger::robustness
+}  // namespace isentropic::noise

@@ -1,11 +1,11 @@
-#include "ledger/robustness/deviation.hpp"
+#include "noise/deviation.hpp"
 
 #include <algorithm>
 
-#include "ledger/instruments.hpp"
-#include "ledger/monte_carlo.hpp"
+#include "instruments/estimate.hpp"
+#include "instruments/kernels.hpp"
 
-namespace isentropic::ledger::robustness {
+namespace isentropic::noise {
 namespace {
 
 constexpr std::size_t kBatchScores = 1 << 16;  // scores in one call of the kernel
@@ -108,4 +108,4 @@ Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::i
   return out;
 }
 
-}  // namespace isentropic::ledger::robustness
+}  // namespace isentropic::noise

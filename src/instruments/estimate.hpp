@@ -4,10 +4,15 @@
 #include <cmath>
 #include <cstdint>
 #include <span>
+#include <vector>
 
-#include "ledger/check.hpp"
+namespace isentropic::instruments {
 
-namespace isentropic::ledger {
+// A mean and its standard error.
+struct Estimate {
+  double mean = 0;
+  double error = 0;
+};
 
 // Mean and variance of a stream of numbers (Welford).
 class Mean {
@@ -56,4 +61,4 @@ inline double power(std::span<const double> x, std::span<const double> y) {
   return slope(log_x, log_y);
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::instruments

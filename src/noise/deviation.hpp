@@ -8,10 +8,14 @@
 #include <cstdint>
 #include <vector>
 
+#include "instruments/estimate.hpp"
+#include "isentropic/information/table.hpp"
 #include "isentropic/theory/noise.hpp"
-#include "ledger/check.hpp"
+#include "random/random.hpp"
 
-namespace isentropic::ledger::robustness {
+namespace isentropic::noise {
+
+using namespace instruments;
 
 // One row of attention with values of one coordinate.
 struct Row {
@@ -57,4 +61,4 @@ struct Decay {
 };
 Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random);
 
-}  // namespace isentropic::ledger::robustness
+}  // namespace isentropic::noise

@@ -1,8 +1,8 @@
-#include "ledger/instruments.hpp"
+#include "instruments/kernels.hpp"
 
 #include <numeric>
 
-namespace isentropic::ledger {
+namespace isentropic::instruments {
 namespace {
 
 const double kOne = 1;
@@ -75,4 +75,4 @@ Table table_of(const Tensor& tensor) {
   return {static_cast<std::size_t>(tensor.size()) / columns, columns, tensor.to_doubles()};
 }
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::instruments

@@ -10,7 +10,7 @@
 #include "isentropic/attention.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic::ledger {
+namespace isentropic::instruments {
 
 using Record = SoftmaxRecord<double>;
 
@@ -38,4 +38,4 @@ Table weights_of(const Table& query, const Table& key, AttentionProblem options 
 // A result's output as a table.
 Table table_of(const Tensor& tensor);
 
-}  // namespace isentropic::ledger
+}  // namespace isentropic::instruments

@@ -5,7 +5,7 @@
 
 #include "theory/validate.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 
 double laplace_log_integral(double n, double maximum, double curvature) {
   require_positive("n", n);
@@ -36,4 +36,4 @@ double uniform_scores_entropy(double log_n, double lambda, double width) {
   return log_n + 1 - std::log(lambda * width);
 }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

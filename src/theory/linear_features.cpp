@@ -5,7 +5,7 @@
 #include "isentropic/theory/random_energy.hpp"
 #include "theory/validate.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 
 double entropy_deficit(std::span<const double> x) {
   double sum = 0, sum_log = 0;
@@ -25,4 +25,4 @@ double feature_sharpening(double log_n, double entropy, double sigma) {
   return frozen_coefficient(entropy) * freezing_spread(log_n) / sigma;
 }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

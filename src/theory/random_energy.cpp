@@ -8,7 +8,7 @@
 
 #include "theory/validate.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 double frozen_entropy(double m) { return boost::math::digamma(1.0) - boost::math::digamma(1 - m); }
@@ -77,4 +77,4 @@ double cosine_saddle_scale(double log_n, double d, double entropy) {
   return c / (1 - c * c);
 }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -7,7 +7,7 @@
 
 #include "theory/validate.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 // Below e^{-kNegligible} a weight does not matter.
@@ -190,4 +190,4 @@ double scale_for_entropy(const ScoreLaw& law, double log_n, double entropy) {
   return std::exp((root.first + root.second) / 2);
 }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

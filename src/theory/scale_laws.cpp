@@ -8,7 +8,7 @@
 #include "isentropic/theory/random_scores.hpp"
 #include "theory/validate.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 std::vector<double> logarithms(std::span<const std::int64_t> lengths) {
@@ -117,4 +117,4 @@ double gaussian_local_exponent(double log_n, double entropy) {
   return log_n / (2 * (log_n - entropy));
 }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -5,7 +5,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 
 // The negated comparisons also catch NaN.
 inline void require(bool fine, const std::string& name, double value, const std::string& expected) {
@@ -22,4 +22,4 @@ inline void require_below(const std::string& name, double value, double high) {
 }
 inline void require_positive(const std::string& name, double value) { require_above(name, value, 0); }
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -8,7 +8,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 TEST(Laplace, IntegralTendsToTheTruth) {
@@ -39,4 +39,4 @@ TEST(Laplace, UniformScoresHaveAnEdge) {
 TEST(Laplace, RefusesAMinimum) { EXPECT_THROW(laplace_log_integral(1, 0, 1), Error); }
 
 }  // namespace
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -9,7 +9,7 @@
 #include "isentropic/theory/random_energy.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 TEST(LinearFeatures, DeficitByHand) {
@@ -40,4 +40,4 @@ TEST(LinearFeatures, RefuseNegativeWeights) {
 }
 
 }  // namespace
-}  // namespace isentropic::theory
+}  // namespace isentropic

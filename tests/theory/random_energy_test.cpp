@@ -7,7 +7,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 TEST(RandomEnergy, HasTwoPhases) {
@@ -78,4 +78,4 @@ TEST(RandomEnergy, RefusesBadNumbers) {
 }
 
 }  // namespace
-}  // namespace isentropic::theory
+}  // namespace isentropic

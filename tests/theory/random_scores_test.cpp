@@ -9,7 +9,7 @@
 #include "isentropic/theory/random_energy.hpp"
 #include "random/random.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 // d cos(theta): one coordinate of a random direction, from the sum of squares of the other d - 1.
@@ -131,4 +131,4 @@ TEST(RandomScores, RefuseBadNumbers) {
 }
 
 }  // namespace
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -8,7 +8,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 namespace {
 
 std::vector<std::int64_t> powers_of_two(int first, int last) {
@@ -91,4 +91,4 @@ TEST(ScaleLaws, RefuseWhatHasNoLambda) {
 }
 
 }  // namespace
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -6,7 +6,8 @@
 //
 //   1/sqrt d               slope near 1 at every d
 //   log n/d                0.71, 0.88, 0.97 at d = 16, 64, 256 over n = 2^6 ... 2^17
-//   kappa log n/d          slope 0 at some kappa that depends on d and on the range (5.7 at d = 64); invariant_kappa
+//   kappa log n/d          slope 0 at a kappa that depends on d and the range (5.2: d = 64, 2^6 ... 2^17); invariant_kappa
+//   invariant_kappa
 //
 // A match. One planted key with score lambda d (cosine 1) among n spread ones has the probability
 //
@@ -25,7 +26,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/scale.hpp"
 
-namespace isentropic::theory {
+namespace isentropic {
 
 // lambda of a query that sees n keys and sits at the last of them. Error for per_row and wanted_entropy.
 ISENTROPIC_API double law_lambda(const Scale& scale, std::int64_t n, std::int64_t d);
@@ -67,4 +68,4 @@ ISENTROPIC_API double tail_growth(ScoreTail tail, double log_n, double edge_expo
 // log n/(2 (log n - H)): 1 at log n = 2 H, 1/2 far beyond. This is why log n fits well over a finite range.
 ISENTROPIC_API double gaussian_local_exponent(double log_n, double entropy);
 
-}  // namespace isentropic::theory
+}  // namespace isentropic

@@ -76,7 +76,7 @@ void wide_gaussian_scores(Check& check) {
   report::PlotCurve exact{
       .label = "exact expectation", .x = found.sigma, .y = {}, .style = report::CurveStyle::formula};
   for (std::size_t x = 0; x < found.sigma.size(); ++x) {
-    exact.y.push_back(theory::expected_row(theory::ScoreLaw::gaussian(), std::log(1024.0), found.sigma[x]).entropy);
+    exact.y.push_back(expected_row(ScoreLaw::gaussian(), std::log(1024.0), found.sigma[x]).entropy);
     // Rows with a near tie carry the mean at large sigma: its error from the sample may be too small.
     check.near("mean H at sigma = " + std::to_string(found.sigma[x]).substr(0, 5), found.entropy[x], exact.y[x], 0.02);
   }

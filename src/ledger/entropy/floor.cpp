@@ -30,7 +30,7 @@ void gaussian_constant(Check& check) {
   for (const double sigma : {0.5, 1.5, 2.0}) {
     const Estimate gap = gaussian_gap(n, sigma, rows, &check.random());
     const double log_n = std::log(static_cast<double>(n));
-    const double exact = log_n - theory::expected_row(theory::ScoreLaw::gaussian(), log_n, sigma).entropy;
+    const double exact = log_n - expected_row(ScoreLaw::gaussian(), log_n, sigma).entropy;
     const std::string where = ", sigma = " + std::to_string(sigma).substr(0, 3);
     // Skewed: the error from the sample may be too small.
     check.near("log n - H against its exact expectation" + where, gap, exact, 0.01 * sigma * sigma);

@@ -101,8 +101,7 @@ Estimate mean_entropy(const Table& scores, double lambda = 1) {
 Estimate check_many_keys(Check& check, double d, int power, std::size_t rows) {
   const std::size_t n = std::size_t{1} << power;
   const Estimate h = mean_entropy(Table(rows, n, check.random().normals(rows * n)), std::sqrt(d));
-  const theory::ExpectedRow exact =
-      theory::expected_row(theory::ScoreLaw::gaussian(), std::log(static_cast<double>(n)), std::sqrt(d));
+  const ExpectedRow exact = expected_row(ScoreLaw::gaussian(), std::log(static_cast<double>(n)), std::sqrt(d));
   // So near the transition rows differ much and not symmetrically.
   check.near("H without scale, d = " + std::to_string(static_cast<int>(d)) + ", n = 2^" + std::to_string(power), h,
              exact.entropy, 0.2);

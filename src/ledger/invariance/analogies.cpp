@@ -81,7 +81,7 @@ std::vector<double> literal_setting(Check& check, const std::function<double(dou
     const RowMeans rows = gaussian_rows(check, std::size_t{1} << k, lambda(log_n), check.effort(200000, 4000000) >> k);
     out.push_back(rows.entropy.mean());
     check.near(fmt::format("H under {}, n = 2^{}", name, k), rows.entropy.estimate(),
-               theory::expected_row(theory::ScoreLaw::gaussian(), log_n, lambda(log_n)).entropy, 1e-5);
+               expected_row(ScoreLaw::gaussian(), log_n, lambda(log_n)).entropy, 1e-5);
   }
   return out;
 }
@@ -107,7 +107,7 @@ void literal_log_n(Check& check) {
   check.near("slope dH/dlog n under log n/64", slope(x, h), check.choose(slope(x, formula), 0.0), 0.002);
   for (const auto& [k, quoted] : {std::pair{6, 4.151}, {10, 6.924}, {14, 9.696}, {17, 11.776}})
     check.near(fmt::format("under 1/8 for comparison, n = 2^{}", k),
-               theory::expected_row(theory::ScoreLaw::gaussian(), k * std::log(2.0), 0.125).entropy, quoted, 0.002);
+               expected_row(ScoreLaw::gaussian(), k * std::log(2.0), 0.125).entropy, quoted, 0.002);
 }
 
 }  // namespace
@@ -119,10 +119,10 @@ std::vector<Claim> analogy_claims() {
                "n points keep their distances within 1 +- epsilon in O(log n/epsilon^2) random dimensions",
                "the lemma of Johnson and Lindenstrauss; its link to lambda is an analogy, not a derivation",
                random_projection),
-      computed("003-s14", holds, "the entropy is the mean code length of a choice, log2 n bits when all are equal",
+      computed("003-s14", holds, "The entropy is the mean code length of a choice, log2 n bits when all are equal",
                "within one bit, in base 2", code_length),
-      computed("003-s15a", holds, "scores N(0, 1) under 1/sqrt d: H = log n - C", "C = 1/(2 d)", literal_usual),
-      computed("003-s15b", corrected, "scores N(0, 1) under log n/d: H is stable and close to log n",
+      computed("003-s15a", holds, "Scores N(0, 1) under 1/sqrt d: H = log n - C", "C = 1/(2 d)", literal_usual),
+      computed("003-s15b", corrected, "Scores N(0, 1) under log n/d: H is stable and close to log n",
                "the two exclude each other: H = log n - (log n/d)^2/2 grows as fast as before", literal_log_n),
   };
 }

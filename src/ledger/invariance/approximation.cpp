@@ -12,9 +12,6 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-using theory::expected_row;
-using theory::ScoreLaw;
-
 // o = softmax(lambda Q K^T) V, spelt out.
 Table plain_attention(const Table& q, const Table& k, const Table& v, double lambda) {
   Table out(q.rows, v.columns);
@@ -101,7 +98,7 @@ void mean_field(Check& check) {
 
 void tilted_mean_and_maximum(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(4096, 16384));
-  const double log_n = std::log(static_cast<double>(n)), freezing = theory::freezing_spread(log_n);
+  const double log_n = std::log(static_cast<double>(n)), freezing = freezing_spread(log_n);
   const RowMeans rows = gaussian_rows(check, n, check.choose(2 * freezing, 1.0), check.effort(40, 400));
   check.at_least("E_p s as a share of max s", rows.mean_score.mean() / rows.maximum.mean(), 0.95);
   for (const double lambda : {1.0, 2.0, 2 * freezing})
@@ -183,8 +180,8 @@ void top_weight(Check& check) {
   const std::size_t n = 16384;
   const double log_n = std::log(n);
   const auto rows = [&](double lambda) { return gaussian_rows(check, n, lambda, check.effort(24, 600)); };
-  check.at_least("mean top weight of a dominant key",
-                 rows(check.choose(1.5, 0.5) * theory::freezing_spread(log_n)).peak.mean(), 0.3);
+  check.at_least("mean top weight of a dominant key", rows(check.choose(1.5, 0.5) * freezing_spread(log_n)).peak.mean(),
+                 0.3);
   for (const auto& [lambda, quoted] : {std::pair{1.0, 0.002}, {2.0, 0.027}, {3.0, 0.142}}) {
     check.near(fmt::format("mean top weight at lambda = {}", lambda), rows(lambda).peak.estimate(), quoted, 6e-4);
   }
@@ -209,26 +206,26 @@ void solving_the_bound(Check& check) {
 std::vector<Claim> approximation_claims() {
   using enum Verdict;
   return {
-      computed("003-Pa, 25", holds, "attention with the scale kappa log n/d is softmax(kappa log n/d Q K^T) V",
+      computed("003-Pa, 25", holds, "Attention with the scale kappa log n/d is softmax(kappa log n/d Q K^T) V",
                "a definition; what it does to the entropy is 003-24", log_n_attention),
       computed("003-P2, 4-7, 9", holds, "H = log n + log mean e^{lambda s} - lambda E_p s", "", entropy_identity),
       computed("003-P3, 10, 11", holds_if, "log mean e^{lambda s} is about lambda mean(s)",
                "if lambda^2 Var(s) << 1; what is left out is lambda^2 sigma^2/2 for Gaussian scores", mean_field),
-      computed("003-P4, 13", holds_if, "the weighted mean E_p s is about the largest score",
+      computed("003-P4, 13", holds_if, "The weighted mean E_p s is about the largest score",
                "if lambda sigma >> sqrt(2 log n), the frozen phase; otherwise E_p s = mean + lambda sigma^2",
                tilted_mean_and_maximum),
       computed("003-P5, 14, 16", corrected, "H is about log n - lambda (max s - mean s)",
                "a lower bound, usually loose and soon negative: its two approximations hold in disjoint regimes",
                lower_bound_taken_for_a_value),
-      computed("003-1", holds, "usual attention divides the scores by sqrt d", "", usual_attention),
-      computed("003-2,3", holds_if, "some lambda gives the row any wanted entropy C",
+      computed("003-1", holds, "Usual attention divides the scores by sqrt d", "", usual_attention),
+      computed("003-2,3", holds_if, "Some lambda gives the row any wanted entropy C",
                "if log(ties of the maximum) < C < log n; unique, since dH/dlambda = -lambda Var_p(s) <= 0",
                a_scale_for_every_entropy),
       computed("003-8", holds, "Jensen: the mean of e^{lambda s} is at least e^{lambda mean(s)}", "", jensen),
       computed("003-12", holds, "max s <= log sum e^s <= max s + log n", "", maximum_sandwich),
-      computed("003-s5", corrected, "at a moderate lambda the largest key dominates the row",
+      computed("003-s5", corrected, "At a moderate lambda the largest key dominates the row",
                "only near and beyond lambda sigma = sqrt(2 log n); before it the top weight is tiny", top_weight),
-      computed("003-15,17,18", holds, "given H = log n - lambda gap, H = C needs lambda = (log n - C)/gap",
+      computed("003-15,17,18", holds, "Given H = log n - lambda gap, H = C needs lambda = (log n - C)/gap",
                "algebra; since that H is a lower bound, the row's true entropy is then at least C", solving_the_bound),
   };
 }

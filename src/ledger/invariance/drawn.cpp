@@ -76,7 +76,7 @@ std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, con
   const std::uint64_t seed = check.random().bits();
   for (const std::int64_t n : lengths) {
     std::vector<double> lambdas;
-    for (const Scale& law : laws) lambdas.push_back(theory::law_lambda(law, n, d));
+    for (const Scale& law : laws) lambdas.push_back(law_lambda(law, n, d));
     const std::int64_t sets = std::max<std::int64_t>(2, rows * std::min(kPlenty, n) / (n * kQueries));
     const auto measured = lengths::measure(
         {.keys = keys, .positions = {}, .n = n, .d = d, .sets = sets, .queries = kQueries}, lambdas, seed);
@@ -93,7 +93,7 @@ Curve draw_curve(Check& check, const Scale& law, const std::vector<std::int64_t>
 void compare_with_theory(Check& check, const std::string& name, const Curve& curve, const Scale& law, std::int64_t d) {
   for (std::size_t i = 0; i < curve.lengths.size(); ++i)
     check.near(fmt::format("H under {}, d = {}, n = {}", name, d, curve.lengths[i]), curve.entropy(i),
-               theory::law_entropy(law, curve.lengths[i], d), 1e-3);
+               law_entropy(law, curve.lengths[i], d), 1e-3);
 }
 
 Table normal_table(Random& random, std::size_t rows, std::size_t columns, double scale) {

@@ -12,10 +12,6 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-using theory::expected_row;
-using theory::freezing_spread;
-using theory::ScoreLaw;
-
 void weights_from_the_maximum(Check& check) {
   const double lambda = 1.4;
   const std::vector<double> s = check.random().normals(1000);
@@ -51,14 +47,14 @@ void largest_score(Check& check) {
       return most;
     });
     const double log_n = std::log(static_cast<double>(n));
-    const double formula = check.choose(theory::expected_maximum(log_n), freezing_spread(log_n));
+    const double formula = check.choose(expected_maximum(log_n), freezing_spread(log_n));
     check.near(fmt::format("E max s, n = {}", n), measured, formula, 0.02 * formula);
   }
   // Where n is astronomical the leading term suffices, and the law of the maximum tends to Gumbel's.
   const double far = 300 * std::log(10.0);
-  check.relative("leading term over the corrected one at n = 10^300",
-                 freezing_spread(far) / theory::expected_maximum(far), 1, 0.005);
-  const theory::GumbelLimit limit = theory::maximum_limit(4096);
+  check.relative("leading term over the corrected one at n = 10^300", freezing_spread(far) / expected_maximum(far), 1,
+                 0.005);
+  const GumbelLimit limit = maximum_limit(4096);
   double distance = 0;
   for (double z = -5; z < 15; z += 0.01) {
     const double below = 0.5 * std::erfc(-(limit.location + limit.scale * z) / std::sqrt(2.0));
@@ -91,7 +87,7 @@ void entropy_of_gaussian_scores(Check& check) {
   }
   for (double lambda = 0.2; lambda < 2 * freezing; lambda += 0.2) {
     phases.x.push_back(lambda);
-    phases.y.push_back(std::min(log_n, theory::random_energy_entropy(log_n, lambda)));
+    phases.y.push_back(std::min(log_n, random_energy_entropy(log_n, lambda)));
   }
   check.plot(
       {fmt::format("Gaussian scores, n = {}", n), "lambda", "H (nats)", {}, {}, {measured, exact, phases, printed}});
@@ -107,7 +103,7 @@ void entropy_of_gaussian_scores(Check& check) {
   for (const double b : {2.0, 4.0})
     check.near(fmt::format("frozen H at n = 10^300, b = {}", b),
                expected_row(ScoreLaw::gaussian(), far, b * freezing_spread(far)).entropy,
-               theory::random_energy_entropy(far, b * freezing_spread(far)), 0.02);
+               random_energy_entropy(far, b * freezing_spread(far)), 0.02);
 }
 
 void a_scale_that_cancels(Check& check) {
@@ -126,10 +122,10 @@ void a_scale_that_cancels(Check& check) {
   const Estimate measured{slope(x, y), 0.25 * std::sqrt(variance)};
   check.near("slope dH/dlog n at lambda = 2 sqrt(2 log n)", measured, check.choose(slope(x, expected), 1 - 2 * b));
   for (const auto& [h, quoted] : {std::pair{1.0, 2.44}, {2.0, 1.66}, {3.0, 1.42}})
-    check.near(fmt::format("b that holds H = {} for very many keys", h), theory::frozen_coefficient(h), quoted, 0.01);
+    check.near(fmt::format("b that holds H = {} for very many keys", h), frozen_coefficient(h), quoted, 0.01);
   for (const auto& [c, quoted] : {std::pair{0.5, 0.750}, {0.8, 0.403}, {1.5, 0.078}, {2.0, 0.039}})
     check.near(fmt::format("slope at b = {}, d = 256, n = 2^6 ... 2^17", c),
-               theory::law_slope(Scale::sqrt_log_n(c * std::sqrt(2.0)), powers_of_two(6, 17), 256), quoted, 0.02);
+               law_slope(Scale::sqrt_log_n(c * std::sqrt(2.0)), powers_of_two(6, 17), 256), quoted, 0.02);
 }
 
 void entropy_in_proportion(Check& check) {
@@ -140,9 +136,9 @@ void entropy_in_proportion(Check& check) {
              growing = gaussian_rows(check, n, b * freezing_spread(log_n), rows).entropy;
   check.near("C = H/log n", check.choose(fixed, growing).mean() / log_n, 1, 0.1);
   const double far = 1e4;
-  check.near("C under a fixed lambda = 1, log n = 10^4", theory::random_energy_entropy(far, 1) / far, 1, 1e-4);
-  check.near("C under b = 0.8, log n = 10^4", theory::random_energy_entropy(far, b * freezing_spread(far)) / far,
-             1 - b * b, 1e-9);
+  check.near("C under a fixed lambda = 1, log n = 10^4", random_energy_entropy(far, 1) / far, 1, 1e-4);
+  check.near("C under b = 0.8, log n = 10^4", random_energy_entropy(far, b * freezing_spread(far)) / far, 1 - b * b,
+             1e-9);
 }
 
 }  // namespace
@@ -151,15 +147,15 @@ std::vector<Claim> gaussian_claims() {
   using enum Verdict;
   return {
       computed("003-33..36", holds,
-               "weights written relative to the maximum, and E_p s split into the top key and the rest",
+               "Weights written relative to the maximum, and E_p s split into the top key and the rest",
                "exact equalities, although marked approximate", weights_from_the_maximum),
       computed("003-37", corrected, "E_p s is about s_max - (s_max - mean), that is the plain mean",
                "mean + lambda sigma^2", tilted_mean),
       computed("003-38,40", holds_if,
-               "the largest of n Gaussian scores is about mu + sigma sqrt(2 log n), with Gumbel's law",
+               "The largest of n Gaussian scores is about mu + sigma sqrt(2 log n), with Gumbel's law",
                "if n is astronomical; else subtract (log log n + log 4 pi)/(2 r) and add 0.5772/r, r = sqrt(2 log n)",
                largest_score),
-      computed("003-39", holds, "the plain mean of the scores is mu", "", plain_mean),
+      computed("003-39", holds, "The plain mean of the scores is mu", "", plain_mean),
       computed("003-41", corrected, "H is about log n - lambda sigma sqrt(2 log n)",
                "log n - lambda^2 sigma^2/2 below lambda sigma = sqrt(2 log n), psi(1) - psi(1 - m) far above it",
                entropy_of_gaussian_scores),

@@ -10,8 +10,6 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-using theory::ScoreLaw;
-
 struct NamedLaw {
   std::string name;
   Scale scale;
@@ -46,9 +44,8 @@ void entropy_of_every_law(Check& check) {
     plot.curves.push_back({laws[i].name, curves[i].x(), curves[i].y()});
     for (std::size_t t = 0; t < quoted_lengths.size(); ++t)
       check.near(fmt::format("expectation of {} against other draws, n = {}", laws[i].name, quoted_lengths[t]),
-                 theory::law_entropy(laws[i].scale, quoted_lengths[t], d), laws[i].quoted[t], t == 3 ? 0.35 : 0.1);
-    check.near("slope of " + laws[i].name, theory::law_slope(laws[i].scale, powers_of_two(6, 17), d), laws[i].slope,
-               0.02);
+                 law_entropy(laws[i].scale, quoted_lengths[t], d), laws[i].quoted[t], t == 3 ? 0.35 : 0.1);
+    check.near("slope of " + laws[i].name, law_slope(laws[i].scale, powers_of_two(6, 17), d), laws[i].slope, 0.02);
   }
   check.plot(plot);
 }
@@ -63,7 +60,7 @@ void gap_grows(Check& check) {
   };
   const Estimate few = maximum(100, check.effort(2000, 20000)), many = maximum(100000, check.effort(12, 200));
   check.near("max - mean at n = 100", few, 2.51, 0.01);
-  check.near("max - mean at n = 100000", many, check.choose(theory::expected_maximum(std::log(1e5)), few.mean), 0.02);
+  check.near("max - mean at n = 100000", many, check.choose(expected_maximum(std::log(1e5)), few.mean), 0.02);
 }
 
 // The largest of n scores of which one is a match: s = 1, the others 0.
@@ -94,7 +91,7 @@ struct TailCase {
 void scale_follows_the_tail(Check& check) {
   const double entropy = 1.5;
   const std::vector<std::int64_t> lengths = {4096, 16384, 131072};
-  const auto gaussian = [&](double log_n) { return theory::scale_for_entropy(ScoreLaw::gaussian(), log_n, entropy); };
+  const auto gaussian = [&](double log_n) { return scale_for_entropy(ScoreLaw::gaussian(), log_n, entropy); };
   const auto planted = [&](double log_n) { return planted_scale(log_n, entropy); };
   check.near("power of log n in the lambda that holds H = 1.5",
              check.choose(power_of_log_n(lengths, planted), power_of_log_n(lengths, gaussian)), 1, 0.1);
@@ -110,8 +107,7 @@ void scale_follows_the_tail(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(1024, 131072));
   const double log_n = std::log(static_cast<double>(n));
   for (const TailCase& x : cases) {
-    const double first = theory::scale_for_entropy(x.law, low, entropy),
-                 last = theory::scale_for_entropy(x.law, high, entropy);
+    const double first = scale_for_entropy(x.law, low, entropy), last = scale_for_entropy(x.law, high, entropy);
     if (!std::isnan(x.power_of_n))
       check.near(fmt::format("power of n, {} scores", x.name), std::log(last / first) / (high - low), x.power_of_n,
                  x.tolerance);
@@ -149,7 +145,7 @@ double gaussian_vectors_entropy(double log_n, double lambda, double d) {
   const double middle = std::sqrt(d);
   for (double r = std::max(0.1, middle - 4); r < middle + 4; r += 0.2) {
     const double weight = std::exp((d - 1) * std::log(r / middle) - (r * r - d) / 2);
-    sum += weight * theory::expected_row(ScoreLaw::gaussian(r), log_n, lambda).entropy;
+    sum += weight * expected_row(ScoreLaw::gaussian(r), log_n, lambda).entropy;
     weights += weight;
   }
   return sum / weights;
@@ -183,27 +179,27 @@ void dependence_on_d(Check& check) {
   check.at_most("range of H over d = 8 ... 256, n = 1024", most - least, 0.5);
 }
 
-void invariant_kappa(Check& check) {
+void kappa_that_holds(Check& check) {
   const std::vector<std::int64_t> lengths = context_lengths(check);
   const std::int64_t rows = check.effort(128, 480);
   for (const std::int64_t d : {16, 64, 256}) {
     if (d != 64 && !check.thorough()) continue;
     check.near(fmt::format("slope dH/dlog n at kappa = 1, d = {}", d),
                draw_curve(check, Scale::log_n(), lengths, d, rows).slope(),
-               check.choose(theory::law_slope(Scale::log_n(), lengths, d), 0.0), 0.005);
+               check.choose(law_slope(Scale::log_n(), lengths, d), 0.0), 0.005);
   }
   const auto all = powers_of_two(6, 17);
   for (const auto& [d, slope] : {std::pair{16, 0.71}, {64, 0.88}, {128, 0.94}, {256, 0.97}})
     check.near(fmt::format("expected slope at kappa = 1, d = {}, n = 2^6 ... 2^17", d),
-               theory::law_slope(Scale::log_n(), all, d), slope, 0.01);
-  const double kappa = theory::invariant_kappa(lengths, 64).value_or(0);
+               law_slope(Scale::log_n(), all, d), slope, 0.01);
+  const double kappa = invariant_kappa(lengths, 64).value_or(0);
   check.near(fmt::format("slope at kappa = {:.3f}, d = 64", kappa),
              draw_curve(check, Scale::log_n(kappa), lengths, 64, rows).slope(), 0, 0.005);
-  check.near("expected slope at kappa = 5.68, d = 64", theory::law_slope(Scale::log_n(5.68), all, 64), 0, 0.05);
+  check.near("expected slope at kappa = 5.68, d = 64", law_slope(Scale::log_n(5.68), all, 64), 0, 0.05);
   report::PlotCurve curve{"d = 64", {}, {}, report::CurveStyle::formula};
   for (double x = 1; x <= 10; x += 1) {
     curve.x.push_back(x);
-    curve.y.push_back(theory::law_slope(Scale::log_n(x), powers_of_two(6, 12), 64));
+    curve.y.push_back(law_slope(Scale::log_n(x), powers_of_two(6, 12), 64));
   }
   check.plot({"kappa log n/d on random keys, n = 2^6 ... 2^12", "kappa", "dH/dlog n", {}, {}, {curve}});
 }
@@ -235,20 +231,20 @@ std::vector<Claim> growth_claims() {
           "for independent scores with a tail it grows, Gaussian as sqrt(2 log n); for a planted match it does not",
           gap_grows),
       computed(
-          "003-19b", holds_if, "hence lambda grows as log n",
+          "003-19b", holds_if, "Hence lambda grows as log n",
           "if the maximum is a planted match; else by the tail: Gaussian sqrt(log n), exponential constant, bounded "
           "with edge exponent k as n^{1/k}",
           scale_follows_the_tail),
       computed("003-20,21,22", holds_if, "Var(q.k) = d sigma^4, and division by sqrt d makes it sigma^4",
                "if the coordinates of q and k are independent", variance_of_products),
       computed(
-          "003-23", corrected, "the variance of the scores and log n together give lambda ~ log n/d",
+          "003-23", corrected, "The variance of the scores and log n together give lambda ~ log n/d",
           "variance gives log n/sqrt d, whose H does not depend on d; log n/d fits scores of order d, aligned matches",
           dependence_on_d),
       computed("003-24", corrected, "kappa does not depend on n and d and is usually 1",
                "random keys: at kappa = 1 the slope dH/dlog n is 0.71 to 0.97 (d = 16 to 256); it is 0 at kappa = 5.2, "
                "6.1, 8.0 for d = 64, 128, 256 and n = 2^6 ... 2^17",
-               invariant_kappa),
+               kappa_that_holds),
       computed("003-s9", holds, "log n/d looks at length and dimension, 1/sqrt d at dimension alone", "",
                looks_at_both),
   };

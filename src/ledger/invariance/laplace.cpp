@@ -13,9 +13,6 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-using theory::expected_row;
-using theory::ScoreLaw;
-
 // The trapezoid rule, for functions that vanish at both ends.
 template <class Function>
 double integral(double low, double high, int steps, const Function& f) {
@@ -30,13 +27,13 @@ void laplace_method(Check& check) {
     const double truth =
         integral(-6, 6, 20000, [n = n](double x) { return std::exp(n * (-x * x / 2 - x * x * x * x / 4)); });
     check.near(fmt::format("integral over Laplace's value, n = {}", n),
-               truth / std::exp(theory::laplace_log_integral(n, 0, -1)), quoted, 6e-4);
+               truth / std::exp(laplace_log_integral(n, 0, -1)), quoted, 6e-4);
   }
 }
 
 void annealed_partition(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(4096, 16384));
-  const double log_n = std::log(static_cast<double>(n)), freezing = theory::freezing_spread(log_n);
+  const double log_n = std::log(static_cast<double>(n)), freezing = freezing_spread(log_n);
   const std::int64_t rows = check.effort(30, 600);
   const double lambda = check.choose(1.5, 2 * freezing);
   check.near("log Z - log n against log E e^{lambda s}", gaussian_rows(check, n, lambda, rows).log_mean_exp.estimate(),
@@ -57,7 +54,7 @@ void laplace_of_a_gaussian(Check& check) {
       return std::exp(lambda * s + gaussian_log_density(s, sigma));
     }));
     const double s = lambda * sigma * sigma;
-    const double sound = theory::laplace_log_mean_exp(lambda, s, gaussian_log_density(s, sigma), -1 / (sigma * sigma));
+    const double sound = laplace_log_mean_exp(lambda, s, gaussian_log_density(s, sigma), -1 / (sigma * sigma));
     const double printed = lambda * s - std::log(2 * std::numbers::pi) / 2 + std::log(lambda) / 2;
     check.near(fmt::format("log E e^{{lambda s}}, lambda = {}, sigma = {}", lambda, sigma), truth,
                check.choose(sound, printed), 1e-9);
@@ -71,9 +68,9 @@ void uniform_density(Check& check) {
     double sum = 0;
     for (int i = 0; i < steps; ++i) sum += std::exp(lambda * ((i + 0.5) / steps - 1)) / steps;
     check.near(fmt::format("log E e^{{lambda s}} on [0, 1], lambda = {}", lambda), lambda + std::log(sum),
-               theory::uniform_log_mean_exp_edge(lambda, 1, 1), 1e-6);
+               uniform_log_mean_exp_edge(lambda, 1, 1), 1e-6);
   }
-  check.near("at lambda = 20", theory::uniform_log_mean_exp_edge(20, 1, 1), 17.0043, 5e-5);
+  check.near("at lambda = 20", uniform_log_mean_exp_edge(20, 1, 1), 17.0043, 5e-5);
 }
 
 void log_partition_of_uniform_scores(Check& check) {
@@ -82,7 +79,7 @@ void log_partition_of_uniform_scores(Check& check) {
   const Estimate measured =
       drawn_rows(n, lambda, check.effort(30, 500), [&] { return check.random().uniform(); }).log_mean_exp.estimate();
   check.near("log Z - log n, uniform scores, lambda = 100", measured,
-             check.choose(theory::uniform_log_mean_exp_edge(lambda, 1, 1), lambda), 0.02);
+             check.choose(uniform_log_mean_exp_edge(lambda, 1, 1), lambda), 0.02);
   check.near("its expectation", expected_row(ScoreLaw::uniform(), log_n, lambda).log_partition - log_n, 95.39, 0.02);
 }
 
@@ -93,7 +90,7 @@ void entropy_of_uniform_scores(Check& check) {
     check.near(
         fmt::format("H of uniform scores, lambda = {}", lambda),
         drawn_rows(n, lambda, check.effort(20, 300), [&] { return check.random().uniform(); }).entropy.estimate(),
-        check.choose(theory::uniform_scores_entropy(log_n, lambda, 1), log_n), 0.01);
+        check.choose(uniform_scores_entropy(log_n, lambda, 1), log_n), 0.01);
 }
 
 }  // namespace
@@ -109,11 +106,11 @@ std::vector<Claim> laplace_claims() {
       computed("003-30", corrected, "log E e^{lambda s} is about lambda s* - log(2 pi)/2 + log(lambda)/2",
                "lambda s* + log p(s*) + log(2 pi/|(log p)''(s*)|)/2; exactly lambda^2 sigma^2/2 for Gaussian scores",
                laplace_of_a_gaussian),
-      computed("003-30b", holds, "for a uniform density the maximum s* is the largest score",
+      computed("003-30b", holds, "For a uniform density the maximum s* is the largest score",
                "an edge: log E e^{lambda s} = lambda s_max - log(lambda w)", uniform_density),
       computed("003-31", corrected, "log Z is about log n + lambda s_max",
                "that is the upper bound; less by log(lambda w) for uniform scores", log_partition_of_uniform_scores),
-      computed("003-32", corrected, "hence H is about log n", "uniform scores: log n + 1 - log(lambda w)",
+      computed("003-32", corrected, "Hence H is about log n", "uniform scores: log n + 1 - log(lambda w)",
                entropy_of_uniform_scores),
   };
 }

@@ -48,8 +48,8 @@ void slope_of_fixed_features(Check& check) {
     for (std::int64_t set = 0; set < check.effort(40, 400); ++set)
       h.add(entropies_of(linear_weights(Table(1, 1, 1.0), normal_table(check.random(), n, 1), Feature::exp)).mean());
     x.push_back(std::log(static_cast<double>(n))), y.push_back(h.mean());
-    check.near(fmt::format("H of one exp feature, n = {}", n), h.estimate(),
-               x.back() - theory::lognormal_entropy_deficit(1), 0.03);
+    check.near(fmt::format("H of one exp feature, n = {}", n), h.estimate(), x.back() - lognormal_entropy_deficit(1),
+               0.03);
   }
   check.near("slope dH/dlog n of a fixed feature map", slope(x, y), 1, 0.05);
   // Several features: the deficit measured on other keys.
@@ -59,7 +59,7 @@ void slope_of_fixed_features(Check& check) {
       linear_weights(q, normal_table(check.random(), 20000, kFeatures), Feature::relu).values;
   const std::size_t n = 4000;
   const double h = entropies_of(linear_weights(q, normal_table(check.random(), n, kFeatures), Feature::relu)).mean();
-  check.near("H of four relu features against log n - D", h, std::log(n) - theory::entropy_deficit(sample), 0.06);
+  check.near("H of four relu features against log n - D", h, std::log(n) - entropy_deficit(sample), 0.06);
 }
 
 // Keys multiplied by tau(n) before phi = exp: each column is a softmax row in its frozen phase.
@@ -68,9 +68,9 @@ void sharper_features(Check& check) {
   std::vector<double> x, fixed, sharpened;
   for (const int k : {6, 8, 10, 12}) {
     const std::size_t n = std::size_t{1} << k;
-    const double log_n = k * std::log(2.0), tau = theory::feature_sharpening(log_n, target);
+    const double log_n = k * std::log(2.0), tau = feature_sharpening(log_n, target);
     Mean plain, sharp;
-    const double column = theory::expected_row(theory::ScoreLaw::gaussian(), log_n, tau).entropy;
+    const double column = expected_row(ScoreLaw::gaussian(), log_n, tau).entropy;
     for (std::int64_t set = 0; set < check.effort(12, 120); ++set) {
       const Table q = normal_table(check.random(), kQueries, kFeatures);
       Table keys = normal_table(check.random(), n, kFeatures);
@@ -118,7 +118,7 @@ void linear_attention(Check& check) {
 
 std::vector<Claim> linear_feature_claims() {
   return {computed(
-      "003-linear", Verdict::note, "is there an invariant scale for linear features, a = phi(q).phi(k)/sum?",
+      "003-linear", Verdict::note, "Is there an invariant scale for linear features, a = phi(q).phi(k)/sum?",
       "none: a factor cancels, and H = log n - D with D free of n; what can hold H is a power gamma(n) of the weights, "
       "or exp features of keys times c sqrt(2 log n), still O(n)",
       linear_attention)};

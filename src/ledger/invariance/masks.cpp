@@ -46,7 +46,7 @@ void visible_count(Check& check) {
   const auto range = [&](const Scale& scale, std::vector<std::int64_t> lengths) {
     double least = 1e9, most = 0;
     for (const std::int64_t n : lengths) {
-      const double h = theory::law_entropy(scale, n, 64);
+      const double h = law_entropy(scale, n, 64);
       least = std::min(least, h), most = std::max(most, h);
     }
     return most - least;
@@ -178,16 +178,16 @@ void keys_in_blocks(Check& check) {
 std::vector<Claim> mask_claims() {
   using enum Verdict;
   return {
-      computed("003-49,50", holds, "masked keys get no weight, and the largest entropy is the log of the visible ones",
+      computed("003-49,50", holds, "Masked keys get no weight, and the largest entropy is the log of the visible ones",
                "", sparse_rows),
-      computed("003-51", holds, "the scale of a row uses the number of keys it can see",
+      computed("003-51", holds, "The scale of a row uses the number of keys it can see",
                "a consistent choice; one visible key gives lambda = 0, which is harmless", visible_count),
-      computed("003-52,53", holds, "cross attention: n is the number of keys, not of queries", "", cross_attention),
-      computed("003-54,55,56", holds, "with h heads of dimension d/h the scale is kappa h log n/d", "", scale_of_heads),
-      computed("003-s21", holds_if, "more heads amount to a scale h times as large",
+      computed("003-52,53", holds, "Cross attention: n is the number of keys, not of queries", "", cross_attention),
+      computed("003-54,55,56", holds, "With h heads of dimension d/h the scale is kappa h log n/d", "", scale_of_heads),
+      computed("003-s21", holds_if, "More heads amount to a scale h times as large",
                "if said of lambda: the attainable logit stays log n, and random logits grow by sqrt h",
                logits_of_heads),
-      computed("003-s22", holds, "attention in blocks of keys needs nothing but the other scale",
+      computed("003-s22", holds, "Attention in blocks of keys needs nothing but the other scale",
                "a scale per row where rows see different numbers of keys; H accumulates alongside", keys_in_blocks),
   };
 }

@@ -113,9 +113,9 @@ void frozen_scale(Check& check) {
   const Scale frozen = Scale::frozen(1.0, 131072);
   const std::vector<std::int64_t> lengths = context_lengths(check);
   const Curve curve = draw_curve(check, frozen, lengths, 64, check.effort(96, 600));
-  check.near("slope dH/dlog n", curve.slope(), theory::law_slope(frozen, lengths, 64), 0.002);
+  check.near("slope dH/dlog n", curve.slope(), law_slope(frozen, lengths, 64), 0.002);
   check.at_least("slope is at least", curve.slope().mean, 0.95);
-  check.near("expected slope, n = 2^6 ... 2^17", theory::law_slope(frozen, powers_of_two(6, 17), 64), 0.989, 0.003);
+  check.near("expected slope, n = 2^6 ... 2^17", law_slope(frozen, powers_of_two(6, 17), 64), 0.989, 0.003);
 }
 
 Table added(const Table& x, const Table& y) {
@@ -215,16 +215,16 @@ std::vector<Claim> normalisation_claims() {
   return {
       computed("003-43,44,45", holds, "LayerNorm and RMSNorm fix the norm of their output at sqrt d (unit gain)",
                "so s = d cos(theta) before projections; equal on centred input; code needs an epsilon", norms),
-      computed("003-s16", holds, "normalised inputs steady the scores but know nothing of n", "", norms_ignore_length),
+      computed("003-s16", holds, "Normalised inputs steady the scores but know nothing of n", "", norms_ignore_length),
       listed("003-s16b", not_checked, "RMSNorm is cheaper than LayerNorm and as good",
              "cheaper, since it needs no mean; whether as good is a question about training"),
-      computed("003-46", holds, "the scale is recomputed for every length: kappa log n/d", "", scale_per_length),
-      computed("003-s17", holds, "the scale may be frozen at the longest training length",
+      computed("003-46", holds, "The scale is recomputed for every length: kappa log n/d", "", scale_per_length),
+      computed("003-s17", holds, "The scale may be frozen at the longest training length",
                "then it is a fixed temperature: H grows with slope 0.99", frozen_scale),
-      computed("003-47", holds, "absolute codes are added to query and key before the product", "", absolute_codes),
-      computed("003-48", holds, "sinusoidal codes: near positions have a large product, far ones a small one",
+      computed("003-47", holds, "Absolute codes are added to query and key before the product", "", absolute_codes),
+      computed("003-48", holds, "Sinusoidal codes: near positions have a large product, far ones a small one",
                "on average; not monotone; a function of the distance alone", sinusoidal_codes),
-      computed("003-s18", holds, "with position codes attention moves near and H may fall", "without projections",
+      computed("003-s18", holds, "With position codes attention moves near and H may fall", "without projections",
                codes_pull_near),
   };
 }

@@ -12,14 +12,14 @@ namespace {
 void best_kappa(Check& check) {
   const std::vector<std::int64_t> all = powers_of_two(6, 17);
   for (const auto& [d, kappa] : {std::pair{64, 5.22}, {128, 6.11}, {256, 8.02}})
-    check.near(fmt::format("kappa of slope 0, d = {}, n = 2^6 ... 2^17", d),
-               theory::invariant_kappa(all, d).value_or(0), kappa, 0.01);
-  check.near("kappas of slope 0 up to 20, d = 16", theory::invariant_kappa(all, 16).has_value(), 0, 0);
+    check.near(fmt::format("kappa of slope 0, d = {}, n = 2^6 ... 2^17", d), invariant_kappa(all, d).value_or(0), kappa,
+               0.01);
+  check.near("kappas of slope 0 up to 20, d = 16", invariant_kappa(all, 16).has_value(), 0, 0);
   const std::vector<std::int64_t> lengths = context_lengths(check);
-  const double kappa = theory::invariant_kappa(lengths, 64).value_or(0);
+  const double kappa = invariant_kappa(lengths, 64).value_or(0);
   const Curve curve = draw_curve(check, Scale::log_n(kappa), lengths, 64, check.effort(160, 800));
   check.near(fmt::format("slope of drawn keys at kappa = {:.3f}, d = 64", kappa), curve.slope(), 0, 0.005);
-  const theory::KappaFit fit = theory::fit_kappa(all, 64, 2);
+  const KappaFit fit = fit_kappa(all, 64, 2);
   check.between("kappa fitted to the lambda that holds H = 2, d = 64", fit.kappa, 5.3, 5.6);
   check.at_most("relative error of that fit", fit.relative_error, 0.023);
   check.between("power of log n in that lambda", fit.exponent, 0.95, 1.05);
@@ -32,7 +32,7 @@ void clustered_keys(Check& check) {
   const Curve random = draw_curve(check, law, lengths, 64, rows);
   const Curve clustered = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::clustered).front();
   const Curve correlated = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::correlated).front();
-  check.near("slope of random keys under 5.2 log n/d", random.slope(), theory::law_slope(law, lengths, 64), 0.005);
+  check.near("slope of random keys under 5.2 log n/d", random.slope(), law_slope(law, lengths, 64), 0.005);
   check.at_least("slope of keys in 16 clusters under the same law", clustered.slope().mean, random.slope().mean + 0.1);
   check.show("slope of correlated keys", correlated.slope().mean);
   // A solved scale needs no law: it meets the target whatever the keys.
@@ -160,29 +160,29 @@ void learnt_kappa(Check& check) {
 std::vector<Claim> open_question_claims() {
   using enum Verdict;
   return {
-      computed("003-s28-Q1", note, "which kappa is best, and can it be found automatically?",
+      computed("003-s28-Q1", note, "Which kappa is best, and can it be found automatically?",
                "random keys: the zero of the slope is computed from d and the range of n (5.22, 6.11, 8.02 at d = 64, "
                "128, 256; "
                "none at d = 16); for other keys `isentropic lengths` measures it and a solved scale needs none",
                best_kappa),
       computed(
-          "003-s28-Q2", note, "what if the scores are clustered rather than independent?",
+          "003-s28-Q2", note, "What if the scores are clustered rather than independent?",
           "correlated keys act as random ones at lambda sqrt(1 - r); keys in clusters keep a larger slope under the "
           "same law; a solved scale meets its target on either",
           clustered_keys),
-      computed("003-s28-Q3", note, "does the scale combine with dropout and weight decay?",
+      computed("003-s28-Q3", note, "Does the scale combine with dropout and weight decay?",
                "dropout leaves H and the mean output as they are; decay that shrinks q and k by c acts as lambda c^2, "
                "which a "
                "solved scale undoes and a fixed law does not",
                other_regularisers),
-      computed("003-s28-Q4", note, "which n in causal attention?",
+      computed("003-s28-Q4", note, "Which n in causal attention?",
                "the row's own: H is level along the rows, with log n it is not", causal_lengths),
-      pending("003-s30-Q1", note, "does the scale help large language models?", "a question about trained models"),
-      computed("003-s30-Q2", note, "can kappa be learnt?",
+      pending("003-s30-Q1", note, "Does the scale help large language models?", "a question about trained models"),
+      computed("003-s30-Q2", note, "Can kappa be learnt?",
                "yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it", learnt_kappa),
-      listed("003-s30-Q3", note, "does the scale carry over to other attention, such as linear features?",
+      listed("003-s30-Q3", note, "Does the scale carry over to other attention, such as linear features?",
              "no scale can, sharper features can: 003-linear"),
-      pending("003-s30-Q4", note, "how does the entropy relate to generalisation?", "a question about trained models"),
+      pending("003-s30-Q4", note, "How does the entropy relate to generalisation?", "a question about trained models"),
   };
 }
 

@@ -11,16 +11,16 @@ namespace isentropic::ledger::invariance {
 namespace {
 
 double law_ratio(std::int64_t n, std::int64_t d) {
-  return theory::law_lambda(Scale::log_n(), n, d) / theory::law_lambda(Scale::inverse_sqrt_d(), n, d);
+  return law_lambda(Scale::log_n(), n, d) / law_lambda(Scale::inverse_sqrt_d(), n, d);
 }
 
 void example_log_n(Check& check) {
-  check.near("lambda at n = 1024, d = 64", theory::law_lambda(Scale::log_n(), 1024, 64), 0.108, 5e-4);
-  check.near("with more digits", theory::law_lambda(Scale::log_n(), 1024, 64), 0.10830, 5e-6);
+  check.near("lambda at n = 1024, d = 64", law_lambda(Scale::log_n(), 1024, 64), 0.108, 5e-4);
+  check.near("with more digits", law_lambda(Scale::log_n(), 1024, 64), 0.10830, 5e-6);
 }
 
 void example_usual(Check& check) {
-  check.near("lambda at d = 64", theory::law_lambda(Scale::inverse_sqrt_d(), 1024, 64), 0.125, 0);
+  check.near("lambda at d = 64", law_lambda(Scale::inverse_sqrt_d(), 1024, 64), 0.125, 0);
 }
 
 void the_two_are_close(Check& check) {
@@ -48,12 +48,12 @@ void too_sharp(Check& check) {
     top.add(peak(r));
   check.between(fmt::format("top weight of random keys under log n/d, n = {}", n), top.mean(), check.choose(0.0, 0.5),
                 check.choose(0.1, 1.0));
-  const double log_million = std::log(1e6), spread = theory::law_lambda(Scale::log_n(), 1000000, 64) * 8;
+  const double log_million = std::log(1e6), spread = law_lambda(Scale::log_n(), 1000000, 64) * 8;
   check.near("spread of the logits at n = 10^6", spread, 1.73, 0.005);
-  check.near("where the row would freeze", theory::freezing_spread(log_million), 5.26, 0.005);
+  check.near("where the row would freeze", freezing_spread(log_million), 5.26, 0.005);
   for (const double log_n : {4.0, 8.0, log_million})
     check.at_most(fmt::format("probability of a planted match at log n = {:.3g}", log_n),
-                  theory::needle_probability(log_n, 64, log_n / 64), 0.5);
+                  needle_probability(log_n, 64, log_n / 64), 0.5);
 }
 
 void hybrid(Check& check) {
@@ -62,13 +62,13 @@ void hybrid(Check& check) {
   const std::vector<Curve> curves = draw_curves(check, laws, lengths, 64, check.effort(96, 600));
   for (std::size_t i = 0; i < laws.size(); ++i)
     check.near(fmt::format("slope dH/dlog n at beta = {}", i == 0 ? 0.1 : 1.0), curves[i].slope(),
-               check.choose(theory::law_slope(laws[i], lengths, 64), 0.0), 0.005);
-  const double mixed = theory::law_lambda(laws[0], 1024, 64);
+               check.choose(law_slope(laws[i], lengths, 64), 0.0), 0.005);
+  const double mixed = law_lambda(laws[0], 1024, 64);
   check.near("lambda at n = 1024, d = 64, beta = 0.1", mixed, 0.1358, 5e-5);
   check.at_least("which exceeds 1/sqrt d", mixed, 0.125);
   const auto all = powers_of_two(6, 17);
-  check.near("expected slope at beta = 0.1, n = 2^6 ... 2^17", theory::law_slope(laws[0], all, 64), 0.984, 0.003);
-  check.near("expected slope at beta = 1, n = 2^6 ... 2^17", theory::law_slope(laws[1], all, 64), 0.774, 0.01);
+  check.near("expected slope at beta = 0.1, n = 2^6 ... 2^17", law_slope(laws[0], all, 64), 0.984, 0.003);
+  check.near("expected slope at beta = 1, n = 2^6 ... 2^17", law_slope(laws[1], all, 64), 0.774, 0.01);
 }
 
 struct RowState {
@@ -130,7 +130,7 @@ void feedback(Check& check) {
   check.at_most("most passes over a row", most, 25);
 }
 
-void a_million(Check& check) { check.near("log 10^6", theory::law_lambda(Scale::log_n(), 1000000, 1), 14, 0.5); }
+void a_million(Check& check) { check.near("log 10^6", law_lambda(Scale::log_n(), 1000000, 1), 14, 0.5); }
 
 void long_contexts(Check& check) {
   const std::size_t n = 64, d = 16;
@@ -163,7 +163,7 @@ std::vector<Claim> practice_claims() {
   return {
       computed("003-57", holds, "log 1024/64 = 0.108", "", example_log_n),
       computed("003-58", holds, "1/sqrt 64 = 0.125", "", example_usual),
-      computed("003-s23a", holds_if, "the two scales are close", "at n = 1024, d = 64 (ratio 0.866); 0.31 at d = 512",
+      computed("003-s23a", holds_if, "The two scales are close", "at n = 1024, d = 64 (ratio 0.866); 0.31 at d = 512",
                the_two_are_close),
       computed("003-59", holds_if, "log n/d is about 1/sqrt d for common sizes", "if n is about e^{sqrt d}",
                common_sizes),
@@ -178,7 +178,7 @@ std::vector<Claim> practice_claims() {
                "bracketed, converges",
                feedback),
       computed("003-s24a", holds, "log 10^6 is about 14", "13.8", a_million),
-      computed("003-s24b", holds, "long contexts: segments, and attention in two levels",
+      computed("003-s24b", holds, "Long contexts: segments, and attention in two levels",
                "H <= log of the segment; H = H(block) + sum P(block) H(within)", long_contexts),
   };
 }

@@ -165,10 +165,9 @@ void matching_key(Check& check) {
   for (std::size_t i = 1; i < laws.size(); ++i) {
     report::PlotCurve curve{names[i], curves[i].x(), {}};
     for (std::size_t t = 0; t < lengths.size(); ++t) {
-      const double lambda = theory::law_lambda(laws[i], lengths[t], d);
-      const double exact = theory::expected_row(theory::ScoreLaw::cosine(64),
-                                                std::log(static_cast<double>(lengths[t] - 1)), lambda, 64.0)
-                               .planted;
+      const double lambda = law_lambda(laws[i], lengths[t], d);
+      const double exact =
+          expected_row(ScoreLaw::cosine(64), std::log(static_cast<double>(lengths[t] - 1)), lambda, 64.0).planted;
       check.near(fmt::format("weight of the match under {}, n = {}", names[i], lengths[t]), curves[i].needle(t), exact,
                  1e-3);
       curve.y.push_back(curves[i].needle(t).mean);
@@ -178,10 +177,10 @@ void matching_key(Check& check) {
   check.plot(plot);
   for (const auto& [n, p] : {std::pair{64, 0.469}, {131072, 0.255}})
     check.near(fmt::format("1/(1 + exp((log n)^2/2d)), n = {}", n),
-               theory::needle_probability(std::log(n), 64, std::log(n) / 64), p, 0.01);
+               needle_probability(std::log(n), 64, std::log(n) / 64), p, 0.01);
   for (const auto& [n, p] : {std::pair{64, 0.967}, {1024, 0.64}, {131072, 0.014}})
     check.near(fmt::format("expected weight under 1/sqrt d, n = {}", n),
-               theory::expected_row(theory::ScoreLaw::cosine(64), std::log(n - 1.0), 0.125, 64.0).planted, p, 0.01);
+               expected_row(ScoreLaw::cosine(64), std::log(n - 1.0), 0.125, 64.0).planted, p, 0.01);
 }
 
 }  // namespace
@@ -189,20 +188,20 @@ void matching_key(Check& check) {
 std::vector<Claim> summary_claims() {
   using enum Verdict;
   return {
-      computed("003-s28", note, "causal attention, left open: which n?", "answered by (51): row i uses log i",
+      computed("003-s28", note, "Causal attention, left open: which n?", "answered by (51): row i uses log i",
                causal_rows),
-      computed("003-s29", holds, "the listing's shapes: output as the input, weights [batch, heads, n, n]",
+      computed("003-s29", holds, "The listing's shapes: output as the input, weights [batch, heads, n, n]",
                "for self-attention; the printed code fails for n_q != n_k, gives causal rows one scale, lets fully "
                "masked rows "
                "attend everywhere and overflows in half precision; here each of these works",
                listing_and_beyond),
-      computed("003-s29b", note, "the listing's module at its default weights",
+      computed("003-s29b", note, "The listing's module at its default weights",
                "attends almost uniformly at every n: H = log n - (log n)^2/(2 d 9)", default_weights),
-      computed("003-s30", corrected, "division by d keeps the variance of the scores stable",
+      computed("003-s30", corrected, "Division by d keeps the variance of the scores stable",
                "division by sqrt d does; by d it falls as sigma^4/d", division_by_d),
-      computed("003-s30b", holds, "at one fixed length 1/sqrt d suffices", "there the laws differ by a constant",
+      computed("003-s30b", holds, "At one fixed length 1/sqrt d suffices", "there the laws differ by a constant",
                one_length),
-      computed("003-s30c", holds_if, "the factor log n helps on very long contexts",
+      computed("003-s30c", holds_if, "The factor log n helps on very long contexts",
                "if a matching key exists and kappa > 1: its weight then rises with n; at kappa = 1 it falls",
                matching_key),
   };

@@ -47,14 +47,14 @@ void adaptive_temperature(Check& check) {
   const std::vector<std::int64_t> lengths = context_lengths(check);
   const std::vector<Curve> curves =
       draw_curves(check, {Scale::inverse_sqrt_d(), Scale::log_n()}, lengths, 64, check.effort(96, 400));
-  check.near("slope of H at a fixed temperature", curves[0].slope(),
-             theory::law_slope(Scale::inverse_sqrt_d(), lengths, 64), 0.005);
-  check.near("slope of H at T = d/log n", curves[1].slope(), theory::law_slope(Scale::log_n(), lengths, 64), 0.005);
+  check.near("slope of H at a fixed temperature", curves[0].slope(), law_slope(Scale::inverse_sqrt_d(), lengths, 64),
+             0.005);
+  check.near("slope of H at T = d/log n", curves[1].slope(), law_slope(Scale::log_n(), lengths, 64), 0.005);
 }
 
 void stated_limits(Check& check) {
   const std::size_t n = 2048;
-  const double freezing = theory::freezing_spread(std::log(n));
+  const double freezing = freezing_spread(std::log(n));
   std::int64_t both = 0;
   for (const double share : {0.05, 0.2, 0.5, 1.0, 2.0, 4.0}) {
     const double lambda = share * freezing;
@@ -72,13 +72,13 @@ void stated_limits(Check& check) {
   const Curve shared =
       draw_curves(check, {law}, lengths, 64, check.effort(320, 1600), lengths::Keys::correlated).front();
   for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const double independent = theory::law_entropy(law, lengths[i], 64);
-    const double lambda = theory::law_lambda(law, lengths[i], 64) * std::sqrt(0.7);
+    const double independent = law_entropy(law, lengths[i], 64);
+    const double lambda = law_lambda(law, lengths[i], 64) * std::sqrt(0.7);
     const double log_n = std::log(static_cast<double>(lengths[i]));
     check.at_least(fmt::format("H of correlated keys over that of independent ones, n = {}", lengths[i]),
                    shared.entropy(i).mean - independent, 0.3);
     check.near(fmt::format("H of correlated keys against lambda sqrt(1 - r), n = {}", lengths[i]), shared.entropy(i),
-               theory::expected_row(theory::ScoreLaw::cosine(64), log_n, lambda).entropy, 0.05);
+               expected_row(ScoreLaw::cosine(64), log_n, lambda).entropy, 0.05);
   }
 }
 
@@ -87,10 +87,10 @@ void range_of_use(Check& check) {
   for (const std::int64_t d : {64, 256})
     check.near(fmt::format("slope dH/dlog n under log n/d, d = {}", d),
                draw_curve(check, Scale::log_n(), lengths, d, check.effort(48, 400)).slope(),
-               check.choose(theory::law_slope(Scale::log_n(), lengths, d), 0.0), 0.005);
+               check.choose(law_slope(Scale::log_n(), lengths, d), 0.0), 0.005);
   for (const std::int64_t n : {10, 100, 1000, 10000})
     check.at_most(fmt::format("log n - H at d = 512, n = {}", n),
-                  std::log(static_cast<double>(n)) - theory::law_entropy(Scale::log_n(), n, 512), 0.083, 5e-4);
+                  std::log(static_cast<double>(n)) - law_entropy(Scale::log_n(), n, 512), 0.083, 5e-4);
 }
 
 }  // namespace
@@ -98,7 +98,7 @@ void range_of_use(Check& check) {
 std::vector<Claim> temperature_claims() {
   using enum Verdict;
   return {
-      computed("003-62", holds, "weights with temperature: e^{s/T}/Z", "", temperature_form),
+      computed("003-62", holds, "Weights with temperature: e^{s/T}/Z", "", temperature_form),
       computed("003-s25", corrected, "lambda = 1/T is the reciprocal of the scale factor",
                "lambda is the scale factor; T is its reciprocal", factor_of_a_temperature),
       computed("003-63", note,
@@ -106,7 +106,7 @@ std::vector<Claim> temperature_claims() {
                "the algebra holds; at kappa = 1 the offset is partial, slope 0.88 instead of 1 at d = 64",
                adaptive_temperature),
       computed("003-s26", holds,
-               "limits: small variance for the mean field, independence, peaked rows for E_p s = max s",
+               "Limits: small variance for the mean field, independence, peaked rows for E_p s = max s",
                "and the first and the last exclude each other", stated_limits),
       computed("003-s26b", corrected, "log n/d works best for n = 10 to 10^4 and d = 64 to 512",
                "at kappa = 1 on random keys H keeps growing there; at d = 512 it stays within 0.083 of log n",

@@ -17,8 +17,6 @@ using Json = nlohmann::ordered_json;
 
 bool is_deterministic(const Results& results) { return results.options.kind == BottleneckKind::deterministic; }
 
-const char* price_name(const Results& results) { return is_deterministic(results) ? "H(Z)" : "I(Z;X)"; }
-
 // dI_Y / dprice between a point and the next; none where the step is too short to divide by.
 std::optional<double> slope_after(const BottleneckCurve& curve, std::size_t i) {
   constexpr double kLeastStep = 1e-6;
@@ -44,6 +42,8 @@ report::Line bound(std::string label, std::vector<double> x, std::vector<double>
 }
 
 }  // namespace
+
+const char* price_name(const Results& results) { return is_deterministic(results) ? "H(Z)" : "I(Z;X)"; }
 
 std::vector<double> usual_betas(double critical) {
   constexpr double kIndependent = 1e-9;

@@ -21,9 +21,14 @@ struct Results {
 // From 1% of the critical beta to 2% above it; of 1 for independent variables, whose critical beta is 0.
 std::vector<double> usual_betas(double critical);
 
+// What the objective charges: "I(Z;X)", or "H(Z)" of deterministic codes.
+const char* price_name(const Results& results);
+
 std::string table(const Results& results);
 nlohmann::ordered_json json(const Results& results);
 // The curve in the plane of I(Z;X) and I(Z;Y), with the bounds it lies under, as SVG.
 std::string picture(const Results& results);
+// The same curve, with codes and numbers, as one HTML file.
+std::string page(const Results& results);
 
 }  // namespace isentropic::bottleneck

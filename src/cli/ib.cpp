@@ -18,7 +18,7 @@ namespace {
 constexpr const char* kStandardOutput = "-";
 
 struct Arguments {
-  std::string joint, seed = "1", json_path, svg_path;
+  std::string joint, seed = "1", json_path, svg_path, html_path;
   std::vector<std::string> betas;
   bool deterministic = false, normalise = false;
 };
@@ -75,6 +75,7 @@ void run(const Arguments& arguments) {
   const Table joint = joint_of(arguments);
   if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
   if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
+  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
 
   results.source = arguments.joint;
   results.rows = joint.rows;
@@ -98,6 +99,7 @@ void run(const Arguments& arguments) {
     report::write_file("--json", arguments.json_path, bottleneck::json(results).dump(2) + "\n");
   if (!arguments.svg_path.empty() && !prints_svg)
     report::write_file("--svg", arguments.svg_path, bottleneck::picture(results));
+  if (!arguments.html_path.empty()) report::write_file("--html", arguments.html_path, bottleneck::page(results));
 }
 
 }  // namespace
@@ -119,6 +121,7 @@ void add_ib(CLI::App& program) {
   command->add_option("--json", arguments->json_path, "write everything that was found (-: standard output)")
       ->type_name("FILE");
   command->add_option("--svg", arguments->svg_path, "draw the curve (-: standard output)")->type_name("FILE");
+  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

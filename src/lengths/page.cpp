@@ -62,8 +62,9 @@ std::string page(const Results& results) {
                                            results.options.d, results.options.seed)};
   report::Plot entropy = plot(results, "Entropy of attention: nothing to find", "H, nats", &Measurement::entropy);
   entropy.curves.push_back(ceiling(results));
-  out.parts.emplace_back(std::move(entropy));
-  out.parts.emplace_back(plot(results, "Probability of the one key that equals the query", "p", &Measurement::needle));
+  out.parts.emplace_back(
+      report::Row{{std::move(entropy),
+                   plot(results, "Probability of the one key that equals the query", "p", &Measurement::needle)}});
   out.parts.emplace_back(slopes(results));
   out.parts.emplace_back(numbers(results, "Entropy, nats", &Measurement::entropy, 2));
   out.parts.emplace_back(numbers(results, "Probability of the needle", &Measurement::needle, 3));

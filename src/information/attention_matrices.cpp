@@ -18,7 +18,7 @@ std::vector<double> singular_values_of(const Matrix& matrix) {
   return {values.data(), values.data() + values.size()};
 }
 
-// Weights have a largest singular value of at least 1/sqrt(queries), so their sum is never 0.
+// The largest singular value is at least sqrt(queries / keys), so their sum is never 0.
 double entropy_of_shares(std::vector<double> values) {
   double sum = 0;
   for (double x : values) sum += x;

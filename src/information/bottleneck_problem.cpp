@@ -25,10 +25,7 @@ bool same_meaning(const Table& pyz, std::size_t a, std::size_t b, double differe
 }  // namespace
 
 Problem::Problem(const Table& joint) {
-  if (joint.values.size() != joint.rows * joint.columns)
-    throw Error("joint", std::to_string(joint.values.size()) + " probabilities",
-                std::to_string(joint.rows) + " x " + std::to_string(joint.columns));
-  require_distribution("joint", joint.values);
+  require_joint(joint);
   py = column_marginal(joint);
   const std::vector<double> mass = row_marginal(joint);
   for (std::size_t x = 0; x < joint.rows; ++x) {
@@ -127,6 +124,8 @@ Table compact(const Problem& problem, const Table& encoder, double difference) {
         out(x, group[z]) += encoder(x, z);
         sum += encoder(x, z);
       }
+    if (sum == 0)  // x itself is so rare that all its codes went: any code does
+      out(x, 0) = sum = 1;
     for (double& p : out.row(x)) p /= sum;
   }
   return out;

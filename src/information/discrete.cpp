@@ -4,6 +4,7 @@
 #include <numeric>
 #include <sstream>
 
+#include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
@@ -85,6 +86,7 @@ double mutual_information_from_counts(const Table& counts, EntropyEstimator esti
     total += n;
   }
   if (total == 0) throw Error("the sum of counts", "0", "at least one observation");
+  if (total > 0x1p53) throw Error("the sum of counts", "more than 2^53", "whole numbers that a double holds");
   const auto whole = [](const std::vector<double>& v) { return std::vector<std::int64_t>(v.begin(), v.end()); };
   if (estimator == EntropyEstimator::james_stein) {
     double squares = 0;
@@ -109,10 +111,11 @@ double discrete_mutual_information(const Table& x, const Table& y, EntropyEstima
 Table binned(const Table& samples, int bins, Binning binning) {
   require_samples("samples", samples);
   if (bins < 1) throw Error("bins", std::to_string(bins), "at least 1");
+  const Table source = moderate(samples).samples;  // a width may exceed the largest number
   Table out(samples.rows, samples.columns);
   std::vector<double> column(samples.rows);
   for (std::size_t c = 0; c < samples.columns; ++c) {
-    for (std::size_t r = 0; r < samples.rows; ++r) column[r] = samples(r, c);
+    for (std::size_t r = 0; r < samples.rows; ++r) column[r] = source(r, c);
     const std::vector<double> numbers = interval_numbers(column, bins, binning);
     for (std::size_t r = 0; r < samples.rows; ++r) out(r, c) = numbers[r];
   }

@@ -28,6 +28,12 @@ Variables joined(const Variables& a, const Variables& b) {
   return out;
 }
 
+std::size_t cells_of(const std::vector<std::size_t>& sizes) {
+  std::size_t cells = 1;
+  for (std::size_t n : sizes) cells *= n;
+  return cells;
+}
+
 Variables all_of(const Joint& joint) {
   Variables out(joint.sizes.size());
   std::iota(out.begin(), out.end(), std::size_t{0});
@@ -57,6 +63,7 @@ double kl_divergence(std::span<const double> p, std::span<const double> q) {
 }
 
 double jensen_shannon(const Table& distributions, std::span<const double> weights) {
+  require_shape("distributions", distributions);
   const std::vector<double> equal(distributions.rows, 1.0 / static_cast<double>(distributions.rows));
   if (weights.empty()) weights = equal;
   if (weights.size() != distributions.rows)
@@ -79,7 +86,13 @@ double renyi_entropy(std::span<const double> p, double order) {
   if (order == 1) return entropy_of(p);
   const double peak = *std::max_element(p.begin(), p.end());
   if (std::isinf(order)) return -std::log(peak);
-  double sum = 0;  // relative to the peak, so that large orders do not underflow
+  double sum = 0;
+  if (constexpr double kNearOne = .1; std::abs(order - 1) < kNearOne) {  // log sum p^a vanishes there, as 1 - a does
+    for (double x : p)
+      if (x > 0) sum += x * std::expm1((order - 1) * std::log(x));
+    return std::log1p(sum) / (1 - order);
+  }
+  // Relative to the peak, so that large orders do not underflow.
   for (double x : p)
     if (x > 0) sum += std::pow(x / peak, order);
   return (order * std::log(peak) + std::log(sum)) / (1 - order);
@@ -100,7 +113,7 @@ std::vector<double> column_marginal(const Table& joint) {
 }
 
 double mutual_information(const Table& joint) {
-  require_distribution("joint", joint.values);
+  require_joint(joint);
   const std::vector<double> px = row_marginal(joint), py = column_marginal(joint);
   double sum = 0;
   for (std::size_t x = 0; x < joint.rows; ++x)
@@ -110,7 +123,7 @@ double mutual_information(const Table& joint) {
 }
 
 double conditional_entropy(const Table& joint) {
-  require_distribution("joint", joint.values);
+  require_joint(joint);
   const std::vector<double> px = row_marginal(joint);
   double sum = 0;
   for (std::size_t x = 0; x < joint.rows; ++x)
@@ -120,14 +133,14 @@ double conditional_entropy(const Table& joint) {
 }
 
 Joint Joint::marginal(std::span<const std::size_t> variables) const {
+  if (const std::size_t cells = cells_of(sizes); cells != p.size())
+    throw Error("joint", std::to_string(p.size()) + " probabilities", std::to_string(cells) + ", as its sizes say");
   Joint out;
   for (std::size_t v : variables) {
     if (v >= sizes.size()) throw Error("variable", std::to_string(v), "one below " + std::to_string(sizes.size()));
     out.sizes.push_back(sizes[v]);
   }
-  std::size_t cells = 1;
-  for (std::size_t n : out.sizes) cells *= n;
-  out.p.assign(cells, 0.0);
+  out.p.assign(cells_of(out.sizes), 0.0);
   std::vector<std::size_t> index(sizes.size(), 0);
   for (double mass : p) {
     std::size_t cell = 0;
@@ -142,11 +155,6 @@ Joint Joint::marginal(std::span<const std::size_t> variables) const {
 }
 
 double entropy(const Joint& joint, const Variables& variables) {
-  std::size_t cells = 1;
-  for (std::size_t n : joint.sizes) cells *= n;
-  if (cells != joint.p.size())
-    throw Error("joint", std::to_string(joint.p.size()) + " probabilities",
-                std::to_string(cells) + ", as its sizes say");
   require_distribution("joint", joint.p);
   return entropy_of(joint.marginal(variables).p);
 }
@@ -160,6 +168,8 @@ double mutual_information(const Joint& joint, const Variables& a, const Variable
 }
 
 double co_information(const Joint& joint, const std::vector<Variables>& groups) {
+  constexpr std::size_t kMostGroups = 20;  // 2^groups terms
+  if (groups.size() > kMostGroups) throw Error("groups", std::to_string(groups.size()), "at most 20");
   double sum = 0;
   for (std::size_t subset = 1; subset < (std::size_t{1} << groups.size()); ++subset) {
     Variables members;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 #include <numbers>
 #include <numeric>
 
@@ -114,6 +115,10 @@ double entropy_with_alphabet(const Counts& all_counts, EntropyEstimator estimato
   for (std::int64_t n : all_counts)
     if (n > 0) counts.push_back(n);
   const double total = real(std::accumulate(counts.begin(), counts.end(), std::int64_t{0}));
+  constexpr double kMostCells = 1e300;
+  const bool needs_cells = estimator == EntropyEstimator::james_stein || estimator == EntropyEstimator::nsb;
+  if (needs_cells && !(cells <= kMostCells))
+    throw Error("the alphabet", "larger than 1e300 cells", "fewer variables for " + name(estimator));
   switch (estimator) {
     case EntropyEstimator::plug_in:
       return plug_in(counts, total);
@@ -136,6 +141,8 @@ double entropy_from_counts(std::span<const std::int64_t> counts, EntropyEstimato
   for (std::size_t i = 0; i < counts.size(); ++i) {
     if (counts[i] < 0)
       throw Error("counts[" + std::to_string(i) + "]", std::to_string(counts[i]), "a number that is not negative");
+    if (counts[i] > std::numeric_limits<std::int64_t>::max() - total)
+      throw Error("the sum of counts", "more than 2^63 - 1", "a number that an int64 holds");
     total += counts[i];
   }
   if (total == 0) throw Error("the sum of counts", "0", "at least one observation");

@@ -103,7 +103,7 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
       return given ? ksg_conditional_mutual_information(x, y, z, ksg_options(options), executor)
                    : ksg_mutual_information(x, y, ksg_options(options), executor);
     case InformationEstimator::gaussian:
-      return gaussian_information(covariance_of(beside(beside(x, y), z)), x.columns, y.columns, z.columns);
+      return gaussian_information(x, y, z);
     case InformationEstimator::binned:
     case InformationEstimator::equal_mass:
     case InformationEstimator::discrete: {

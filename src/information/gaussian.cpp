@@ -7,6 +7,7 @@
 #include <numbers>
 #include <string>
 
+#include "information/scaling.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/entropy.hpp"
@@ -58,6 +59,9 @@ Table covariance_of(const Table& samples) {
 double log_determinant(const Table& covariance) {
   const Eigen::VectorXd variance = matrix(covariance).diagonal();
   if ((variance.array() < 0).any()) return std::numeric_limits<double>::quiet_NaN();
+  for (Eigen::Index i = 0; i < variance.size(); ++i)
+    if (variance(i) == 0 && (matrix(covariance).row(i).array() != 0).any())
+      return std::numeric_limits<double>::quiet_NaN();
   if ((variance.array() == 0).any()) return -std::numeric_limits<double>::infinity();
   const Eigen::VectorXd scale = variance.array().rsqrt();
   const Matrix correlation = scale.asDiagonal() * matrix(covariance) * scale.asDiagonal();
@@ -91,6 +95,11 @@ double gaussian_information(const Table& covariance, std::size_t x, std::size_t 
   return (with_x + with_y - given - log_determinant(covariance)) / 2;
 }
 
+double gaussian_information(const Table& x, const Table& y, const Table& z) {
+  const Table all = moderate(beside(beside(x, y), z)).samples;
+  return gaussian_information(covariance_of(all), x.columns, y.columns, z.columns);
+}
+
 double gaussian_entropy(const Table& covariance) {
   require_covariance(covariance);
   const double d = static_cast<double>(covariance.rows);
@@ -99,7 +108,8 @@ double gaussian_entropy(const Table& covariance) {
 
 double gaussian_entropy_from_samples(const Table& samples) {
   require_samples("samples", samples);
-  return gaussian_entropy(covariance_of(samples));
+  const Moderate unit = moderate(samples);
+  return gaussian_entropy(covariance_of(unit.samples)) + unit.log_scale;
 }
 
 double gaussian_mutual_information(const Table& covariance, std::size_t x_columns) {
@@ -114,7 +124,7 @@ double gaussian_mutual_information_from_samples(const Table& x, const Table& y) 
   require_samples("x", x);
   require_samples("y", y);
   require_rows("y", y, x.rows);
-  return gaussian_information(covariance_of(beside(x, y)), x.columns, y.columns, 0);
+  return gaussian_information(x, y, Table{});
 }
 
 }  // namespace isentropic

@@ -17,5 +17,7 @@ Table block(const Table& covariance, std::size_t first, std::size_t count);
 
 // I(x; y | z) for a covariance whose columns are those of x, then y, then z.
 double gaussian_information(const Table& covariance, std::size_t x, std::size_t y, std::size_t z);
+// The same of samples with as many rows each; z may have no columns.
+double gaussian_information(const Table& x, const Table& y, const Table& z);
 
 }  // namespace isentropic

@@ -6,6 +6,7 @@
 #include "information/neighbourhoods.hpp"
 #include "information/point_tree.hpp"
 #include "information/rows.hpp"
+#include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"

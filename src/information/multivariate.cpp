@@ -6,6 +6,7 @@
 
 #include "information/gaussian.hpp"
 #include "information/neighbourhoods.hpp"
+#include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
@@ -53,7 +54,7 @@ Correlation correlation_of_symbols(const Table& samples, EntropyEstimator estima
 }
 
 Correlation gaussian_correlation(const Table& samples) {
-  if (std::isinf(log_determinant(covariance_of(samples))))
+  if (std::isinf(log_determinant(covariance_of(moderate(samples).samples))))
     throw Error("the covariance of the samples", "singular",
                 "columns of which none is constant or follows from the others");
   return from_entropies(samples.columns, [&](const std::vector<std::size_t>& columns) {

@@ -109,23 +109,6 @@ void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, st
 
 }  // namespace
 
-Table scaled(const std::string& name, const Table& samples, Scaling scaling) {
-  Table out = samples;
-  if (scaling == Scaling::none) return out;
-  const double rows = static_cast<double>(samples.rows);
-  for (std::size_t c = 0; c < samples.columns; ++c) {
-    double mean = 0, squares = 0;
-    for (std::size_t r = 0; r < samples.rows; ++r) mean += samples(r, c) / rows;
-    for (std::size_t r = 0; r < samples.rows; ++r) squares += (samples(r, c) - mean) * (samples(r, c) - mean);
-    // Rounding of the mean alone leaves about this much of a constant.
-    const double deviation = std::sqrt(squares / rows);
-    if (deviation <= 4 * std::numeric_limits<double>::epsilon() * std::abs(mean))
-      throw Error("column " + std::to_string(c) + " of " + name, "constant", "values that vary");
-    for (std::size_t r = 0; r < samples.rows; ++r) out(r, c) = (samples(r, c) - mean) / deviation;
-  }
-  return out;
-}
-
 DigammaTable::DigammaTable(std::size_t largest) : values_(largest + 1) {
   constexpr std::size_t kAnchor = 1024;  // from time to time afresh, so that rounding does not add up
   for (std::size_t n = 1; n <= largest; ++n)

@@ -12,9 +12,6 @@
 
 namespace isentropic {
 
-// Columns to mean 0 and variance 1, or as they are. Error for a constant column.
-Table scaled(const std::string& name, const Table& samples, Scaling scaling);
-
 // digamma(0) ... digamma(largest), index 0 unused.
 class DigammaTable {
  public:

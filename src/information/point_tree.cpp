@@ -25,7 +25,7 @@ struct PointTree::Search {
   std::size_t k;
   Neighbour* best;
   std::size_t found = 0;
-  double worst = std::numeric_limits<double>::infinity();
+  double worst = std::numeric_limits<double>::quiet_NaN();  // before k are found nothing is too far, inf included
 
   void offer(double distance, std::size_t position) {
     std::size_t at = found < k ? found++ : k - 1;
@@ -116,10 +116,12 @@ template <std::size_t kColumns>
 void PointTree::scan_leaf(Search& search, const Node& node) const {
   const std::size_t columns = kColumns > 0 ? kColumns : points_.columns;
   const double* candidate = points_.values.data() + node.begin * columns;
-  for (std::size_t position = node.begin; position < node.end; ++position, candidate += columns) {
+  // The points of a larger leaf are equal: k of them, and perhaps itself, stand for all.
+  const std::size_t end = node.end - node.begin > kLeaf ? std::min(node.end, node.begin + search.k + 1) : node.end;
+  for (std::size_t position = node.begin; position < end; ++position, candidate += columns) {
     double distance = 0;
     for (std::size_t c = 0; c < columns; ++c) distance = std::max(distance, std::abs(candidate[c] - search.point[c]));
-    if (distance < search.worst && position != search.self) search.offer(distance, position);
+    if (!(distance >= search.worst) && position != search.self) search.offer(distance, position);
   }
 }
 

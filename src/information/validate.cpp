@@ -26,12 +26,21 @@ void require_distribution(const std::string& name, std::span<const double> p) {
   }
 }
 
+void require_shape(const std::string& name, const Table& table) {
+  if (table.values.size() != table.rows * table.columns)
+    throw Error(name, std::to_string(table.values.size()) + " values",
+                std::to_string(table.rows) + " x " + std::to_string(table.columns));
+}
+
+void require_joint(const Table& joint) {
+  require_shape("joint", joint);
+  require_distribution("joint", joint.values);
+}
+
 void require_samples(const std::string& name, const Table& samples) {
   if (samples.rows == 0) throw Error(name, "without rows", "at least one observation");
   if (samples.columns == 0) throw Error(name, "without columns", "at least one variable");
-  if (samples.values.size() != samples.rows * samples.columns)
-    throw Error(name, std::to_string(samples.values.size()) + " values",
-                std::to_string(samples.rows) + " x " + std::to_string(samples.columns));
+  require_shape(name, samples);
   for (std::size_t i = 0; i < samples.values.size(); ++i) {
     if (std::isfinite(samples.values[i])) continue;
     std::ostringstream met;

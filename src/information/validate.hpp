@@ -11,6 +11,11 @@ namespace isentropic {
 // Non-negative, finite, not empty, sum 1 within 1e-9.
 void require_distribution(const std::string& name, std::span<const double> p);
 
+// As many values as rows x columns.
+void require_shape(const std::string& name, const Table& table);
+// A table of that shape whose entries are a distribution.
+void require_joint(const Table& joint);
+
 // At least one row and one column, as many values as they say, all finite.
 void require_samples(const std::string& name, const Table& samples);
 

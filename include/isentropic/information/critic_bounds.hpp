@@ -12,8 +12,7 @@
 //   interpolated        TUBA with the baseline alpha * (InfoNCE's mean) + (1 - alpha) * a(y)   <= 1 + log((N-1)/alpha)
 //   Jensen-Shannon      NWJ of f + 1, for an f trained by J[-softplus(-f)] - M[softplus(f)]
 //   SMILE               J[f] - log M[clip(e^f, e^-tau, e^tau)]                     no bound
-//   Barber-Agakov       H(X) + E[log q(x|z)]                                       best q: p(x|z)         <= H(X),
-//   discrete
+//   Barber-Agakov       H(X) + E[log q(x|z)]                                       best q: p(x|z)   discrete: <= H(X)
 //
 // A bound holds for the expectation over batches whose candidates are drawn from p(x) independently of the anchor,
 // never for a single batch; candidates chosen by the anchor break all of them. By hand: all scores equal give InfoNCE

@@ -1,8 +1,7 @@
 // How far information has to travel: shortest paths on the graph of what is computed from what.
 //
-//   recurrent network   input x_t -> state h_t -> h_{t+1}: from x_1 to h_n there are n edges, n - 1 of them between
-//   states attention           position -> position, one edge for a layer: 1 between any two positions of full
-//   attention;
+//   recurrent network   input x_t -> state h_t -> h_{t+1}: n edges from x_1 to h_n, n - 1 of them between states
+//   attention           position -> position, one edge for a layer: 1 between any two positions of full attention;
 //                       causal: 1 to later positions, none to earlier ones; window w: ceil(distance / w)
 #pragma once
 

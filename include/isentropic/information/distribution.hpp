@@ -3,8 +3,9 @@
 //   H(p)      = -sum_i p_i log p_i                       0 log 0 = 0
 //   KL(p||q)  = sum_i p_i log(p_i / q_i)                 +inf where q_i = 0 < p_i
 //   JS        = H(sum_k w_k p_k) - sum_k w_k H(p_k)      Jensen-Shannon; in [0, log of the number of distributions]
-//   H_a(p)    = log(sum_i p_i^a) / (1 - a)               Renyi; a = 1: Shannon; a = 0: log of the support; inf: -log
-//   max p I(X;Y)    = KL(p(x,y) || p(x) p(y)) I(X;Y|Z)  = sum_z p(z) I(X;Y | Z = z)
+//   H_a(p)    = log(sum_i p_i^a) / (1 - a)               Renyi; a = 0: log of the support; 1: Shannon; inf: -log max p
+//   I(X;Y)    = KL(p(x,y) || p(x) p(y))
+//   I(X;Y|Z)  = sum_z p(z) I(X;Y | Z = z)
 //
 // Values that rounding alone leaves outside their range are returned as they are (1e-16 below zero, say): nothing is
 // clamped. By hand: H(1/2, 1/4, 1/4) = 1.5 bits = 1.03972 nats; diag(1/2, 1/2) has I = 1 bit.

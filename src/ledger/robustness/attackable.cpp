@@ -6,6 +6,7 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/sensitivity.hpp"
+#include "ledger/robustness/quoted_draws.hpp"
 #include "ledger/robustness/subjects.hpp"
 
 namespace isentropic::ledger::robustness {
@@ -75,6 +76,82 @@ double searched_euclidean_norm(const std::vector<double>& weights, Random& rando
   return norm;
 }
 
+// d o_c / d s_i of a row, [d_v, n], from the product's backward pass: one head for each coordinate c.
+Table output_jacobian(const std::vector<double>& s, const Table& v) {
+  const auto n = static_cast<std::int64_t>(s.size()), d = static_cast<std::int64_t>(v.columns);
+  const double one = 1;
+  Table upstream(v.columns, v.columns);
+  for (std::size_t c = 0; c < v.columns; ++c) upstream(c, c) = 1;
+  const AttentionProblem problem{.query = View(&one, {1, d, 1, 1}, {0, 0, 0, 1}),
+                                 .key = View(s.data(), {1, d, n, 1}, {0, 0, 1, 1}),
+                                 .value = View(v.values.data(), {1, d, n, d}, {0, 0, d, 1}),
+                                 .scale = Scale::constant(1),
+                                 .executor = &serial_executor()};
+  const AttentionUpstream along{.output = View(upstream.values.data(), {1, d, 1, d})};
+  return {v.columns, s.size(), attention_backward(problem, attention(problem), along).key.to_doubles()};
+}
+
+// The greatest singular value, by power iteration from the first row.
+double singular_value(const Table& matrix) {
+  std::vector<double> x(matrix.row(0).begin(), matrix.row(0).end());
+  double value = 0;
+  for (int step = 0; step < 300; ++step) {
+    const double length = size_in(Budget::euclidean, x);
+    if (length < 1e-100) return 0;
+    std::vector<double> image(matrix.rows, 0), back(matrix.columns, 0);
+    for (std::size_t r = 0; r < matrix.rows; ++r) {
+      for (std::size_t i = 0; i < x.size(); ++i) image[r] += matrix(r, i) * x[i] / length;
+      for (std::size_t i = 0; i < x.size(); ++i) back[i] += matrix(r, i) * image[r];
+    }
+    value = size_in(Budget::euclidean, image);
+    x = back;
+  }
+  return value;
+}
+
+struct Sensitivity {
+  double entropy = 0, euclidean = 0, infinity = 0;
+};
+
+Sensitivity sensitivity_of(std::vector<double> s, const Table& v, double tau) {
+  for (double& x : s) x /= tau;
+  const Table jacobian = output_jacobian(s, v);
+  // Along one coordinate, all scores moved by +-1: the l1 norm of the gradient.
+  return {entropy_of(s), singular_value(jacobian), size_in(Budget::absolute, jacobian.row(0))};
+}
+
+// One row on its way from uniform to one-hot weights: most sensitive at an entropy of 2 in l2, of 3 in inf.
+void quoted_row(Check& check, const std::vector<double>& temperatures) {
+  Sensitivity most_euclidean, most_infinity;
+  for (const double tau : temperatures) {
+    const Sensitivity found = sensitivity_of(kTemperedScores, kTemperedValues, tau);
+    if (found.euclidean > most_euclidean.euclidean) most_euclidean = found;
+    if (found.infinity > most_infinity.infinity) most_infinity = found;
+  }
+  const Sensitivity flat = sensitivity_of(kTemperedScores, kTemperedValues, temperatures.front());
+  check.near("l2 sensitivity of the quoted row at uniform weights", flat.euclidean, 0.14, 0.005);
+  check.near("inf sensitivity of the quoted row at uniform weights", flat.infinity, 0.774, 5e-4);
+  check.near("its greatest l2 sensitivity, quoted", most_euclidean.euclidean, 1.17, 0.005);
+  check.near("entropy there, quoted", most_euclidean.entropy, 2.0, 0.05);
+  check.near("its greatest inf sensitivity, quoted", most_infinity.infinity, 0.906, 5e-4);
+  check.near("entropy there, quoted", most_infinity.entropy, 3.0, 0.05);
+}
+
+// |J sigma|_1 of equal weights for signs that take turns, by central differences of the kernel.
+double alternating_change(std::size_t n) {
+  const double h = 1e-5;
+  Table scores(2, n), unit(n, n);
+  for (std::size_t i = 0; i < n; ++i) {
+    scores(0, i) = i % 2 == 0 ? h : -h;
+    scores(1, i) = -scores(0, i);
+    unit(i, i) = 1;
+  }
+  const Table moved = outputs_of(scores, unit);
+  double sum = 0;
+  for (std::size_t i = 0; i < n; ++i) sum += std::abs(moved(0, i) - moved(1, i)) / (2 * h);
+  return sum;
+}
+
 void uniform_is_not_the_weakest(Check& check) {
   const std::size_t n = 64;
   const std::vector<double> uniform(n, 1.0 / n);
@@ -84,30 +161,36 @@ void uniform_is_not_the_weakest(Check& check) {
   const std::vector<double>& weakest = check.choose(halves, uniform);
   check.near("l2 sensitivity of the most attackable weights", searched_euclidean_norm(weakest, check.random()), 0.5,
              1e-4);
-  check.near("one-score sensitivity a (1 - a) of the most attackable weights", weakest[0] * (1 - weakest[0]), 0.25,
-             1e-12);
+  const auto one_score = [](const std::vector<double>& weights) {
+    std::vector<double> s;
+    for (double a : weights) s.push_back(a > 0 ? std::log(a) : -1000.0);
+    Table first(s.size(), 1);
+    first(0, 0) = 1;  // the output is the weight of key 0
+    return sensitivity_to_first(s, first);
+  };
+  check.near("one-score sensitivity of the most attackable weights", one_score(weakest), 0.25, 1e-8);
   check.near("l2 sensitivity of 64 equal weights", searched_euclidean_norm(uniform, check.random()),
              softmax_euclidean_norm(uniform), 1e-7);
   check.near("the same, quoted", softmax_euclidean_norm(uniform), 0.0156, 5e-5);
-  check.near("a (1 - a) of 64 equal weights, quoted", uniform[0] * (1 - uniform[0]), 0.0154, 5e-5);
-  check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(std::vector<double>(36, 1.0 / 36)), 1, 1e-12);
+  check.near("one-score sensitivity of 64 equal weights, quoted", one_score(uniform), 0.0154, 5e-5);
+  check.near("change of 64 equal weights in l1 under signs in turn: as much as any weights", alternating_change(n), 1,
+             1e-8);
+  check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(std::vector<double>(36, 1.0 / 36)),
+             alternating_change(36), 1e-8);
 
   // Scores N(0, 1) / tau from nearly uniform to nearly one-hot.
   const std::vector<double> temperatures = {100, 3, 1, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
   const auto rows = check.effort(40, 400);
-  const std::vector<double> first_coordinate = {1, 0, 0, 0, 0, 0, 0, 0};
   std::vector<Mean> entropies(temperatures.size()), norms(temperatures.size()), signs(temperatures.size());
+  double worst = 0;
   for (std::int64_t t = 0; t < rows; ++t) {
     const std::vector<double> s = check.random().normals(n);
     const Table v(n, 8, check.random().normals(8 * n));
     for (std::size_t j = 0; j < temperatures.size(); ++j) {
-      std::vector<double> tempered = s;
-      for (double& x : tempered) x /= temperatures[j];
-      const std::vector<double> a = weights_of(tempered);
-      entropies[j].add(entropy_of(tempered));
-      norms[j].add(output_euclidean_norm(a, v));
-      // Along one coordinate, all scores moved by +-1: the l1 norm of the gradient.
-      signs[j].add(size_in(Budget::absolute, output_gradient(tempered, projections(v, first_coordinate))));
+      const Sensitivity found = sensitivity_of(s, v, temperatures[j]);
+      entropies[j].add(found.entropy), norms[j].add(found.euclidean), signs[j].add(found.infinity);
+      const std::vector<double> a = weights_of(s, 1 / temperatures[j]);
+      if (t < 5) worst = std::max(worst, std::abs(found.euclidean - output_euclidean_norm(a, v)));
     }
   }
   std::vector<double> h, norm, sign;
@@ -117,10 +200,10 @@ void uniform_is_not_the_weakest(Check& check) {
     sign.push_back(signs[j].mean());
   }
   const auto peak = static_cast<std::size_t>(std::max_element(norm.begin(), norm.end()) - norm.begin());
-  check.between("entropy where the output is most sensitive in l2 (log n = 4.16)", h[peak], 0.5, 3);
+  check.between("entropy where the output is most sensitive in l2 (log n = 4.16)", h[peak], 0.7, 2.5);
   check.at_least("l2 sensitivity there / at uniform weights", norm[peak] / norm[0], 3);
-  check.show("inf sensitivity at uniform weights", sign.front());
-  check.show("the greatest inf sensitivity on the way", *std::max_element(sign.begin(), sign.end()));
+  check.near("l2 norm from the backward pass - its formula, worst", worst, 0, 1e-4);
+  quoted_row(check, temperatures);
   check.plot({.title = "Sensitivity of the output, 64 keys, scores N(0, 1) / tau",
               .x_label = "entropy of the weights (nats)",
               .y_label = "norm of the Jacobian",

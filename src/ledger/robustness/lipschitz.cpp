@@ -123,10 +123,12 @@ void softmax_constant(Check& check) {
   for (const double e : {1.0, 0.1, 0.01, 1e-3})
     check.near("change of two weights that swap / eps, eps = " + std::to_string(e), swap_ratio(e),
                weights_change_bound(2 * e) / e, 1e-10);
-  check.near("the same ratio at eps = 0.1, quoted", swap_ratio(0.1), 0.99917, 5e-6);
+  check.near("the same at eps = 1, quoted", swap_ratio(1), 0.9242, 5e-5);
+  check.near("the same at eps = 0.1, quoted", swap_ratio(0.1), 0.99917, 5e-6);
+  check.near("the same at eps = 0.01, quoted", swap_ratio(0.01), 0.9999917, 5e-8);
   std::int64_t above_tanh = 0, above_one = 0, above_half = 0;
   double greatest = 0;
-  random_trials(check, check.effort(60, 2000), [&](const Trial& trial, const Table&) {
+  random_trials(check, check.effort(200, 2000), [&](const Trial& trial, const Table&) {
     const double change = size_in(Budget::absolute, trial.weights), size = size_in(Budget::infinity, trial.change);
     if (change > weights_change_bound(range_of(trial.change)) + kRounding) ++above_tanh;
     if (change > size + kRounding) ++above_one;
@@ -136,7 +138,8 @@ void softmax_constant(Check& check) {
   check.never("l1 changes above 2 tanh(range / 4)", above_tanh);
   check.never("l1 changes above |eps|_inf", above_one);
   check.never("l2 changes above |eps|_2 / 2", above_half);
-  check.show("greatest ratio met", greatest);
+  // Quoted: 0.99992 in 200 000 trials.
+  check.between("greatest l1 change / |eps|_inf met", greatest, 0.99, 1);
   for (const std::vector<double>& a : {std::vector<double>{0.5, 0.5},
                                        {0.9, 0.1},
                                        {0.7, 0.2, 0.1},
@@ -149,7 +152,7 @@ void softmax_constant(Check& check) {
 
 void output_constant(Check& check) {
   std::int64_t above_printed = 0, above_sharp = 0;
-  random_trials(check, check.effort(60, 1000), [&](const Trial& trial, const Table& values) {
+  random_trials(check, check.effort(1000, 5000), [&](const Trial& trial, const Table& values) {
     const double change = norm_of(trial.output);
     if (change > largest_value(values) * size_in(Budget::infinity, trial.change) + kRounding) ++above_printed;
     if (change > output_change_bound(diameter(values), range_of(trial.change)) + kRounding) ++above_sharp;

@@ -6,6 +6,7 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "isentropic/information/distribution.hpp"
+#include "ledger/entropy/quoted_draws.hpp"
 #include "ledger/entropy/subjects.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
@@ -35,7 +36,7 @@ void heads_side_by_side(Check& check) {
 }
 
 void entropy_of_all_heads(Check& check) {
-  const std::vector<double> p = weights_of(check.random().normals(8)), q = weights_of(check.random().normals(8));
+  const std::vector<double> p = weights_of(kHeadScores), q = weights_of(check.random().normals(8));
   Joint independent{{8, 8}, std::vector<double>(64)}, same{{8, 8}, std::vector<double>(64, 0.0)};
   for (std::size_t i = 0; i < 8; ++i) {
     same.p[i * 9] = p[i];
@@ -45,6 +46,11 @@ void entropy_of_all_heads(Check& check) {
   check.near("H(J1, J2) against H(J1) + H(J2)", entropy(joint, {0, 1}), entropy(joint, {0}) + entropy(joint, {1}),
              1e-12);
   check.near("one draw for both heads: H(J1, J2) against H(J1)", entropy(same, {0, 1}), entropy(p), 1e-12);
+  check.near("the same, quoted", entropy(same, {0, 1}), 1.7571, 5e-5);
+  Joint twins = independent;
+  for (std::size_t i = 0; i < 8; ++i)
+    for (std::size_t j = 0; j < 8; ++j) twins.p[i * 8 + j] = p[i] * p[j];
+  check.near("two independent heads of this law, quoted", entropy(twins, {0, 1}), 3.5141, 5e-5);
   std::int64_t above = 0;
   for (std::int64_t t = 0; t < check.effort(300, 3000); ++t) {
     const Joint any{{4, 5}, check.random().probabilities(20)};

@@ -40,7 +40,7 @@ double gaussian_information(std::size_t k, double noise, std::size_t draws, Rand
 
 void spread_and_information(Check& check) {
   const double noise = 0.1;
-  const auto draws = static_cast<std::size_t>(check.effort(20000, 200000));
+  const auto draws = static_cast<std::size_t>(check.effort(100000, 400000));
   report::PlotCurve coins{.label = "coins without noise", .x = {}, .y = {}},
       gaussian{.label = "Gaussian values with noise", .x = {}, .y = {}};
   for (const std::size_t k : {1u, 2u, 4u, 16u}) {
@@ -52,6 +52,13 @@ void spread_and_information(Check& check) {
     // log Var / 2 has the error sqrt(1 / 2 draws).
     check.near("Gaussian values with noise" + where, normal, gaussian_output_information(a, 1, noise),
                5 * std::sqrt(0.5 / static_cast<double>(draws)));
+    if (k == 1 || k == 16) check.near("coins, quoted" + where, coin, k == 1 ? 0.693 : 2.112, 5e-4);
+    if (k != 4)
+      check.near("Gaussian values, quoted" + where, normal,
+                 k == 1   ? 1.199
+                 : k == 2 ? 0.896
+                          : 0.243,
+                 5e-4 + 5 * std::sqrt(0.5 / static_cast<double>(draws)));
     for (auto& [curve, y] : {std::pair{&coins, coin}, std::pair{&gaussian, normal}})
       curve->x.push_back(std::log(static_cast<double>(k))), curve->y.push_back(y);
   }

@@ -35,7 +35,7 @@ Estimate mean_square(const std::vector<double>& x, double unit) {
 }
 
 void variance_of_scores(Check& check) {
-  const std::int64_t pairs = check.effort(4000, 20000);
+  const std::int64_t pairs = check.effort(12000, 40000);
   const double sigma = 1.5;
   for (const std::int64_t d : {16, 64, 256})
     for (const Law law : {Law::normal, Law::uniform}) {
@@ -63,6 +63,12 @@ void variance_of_scores(Check& check) {
   }
   check.near("correlation 0.6: mean of s", s.estimate(), mean_dot_product(d, 1, 0.6));
   check.near("correlation 0.6: variance of s", squares.estimate(), variance_of_dot_product(d, 1, 0.6));
+  const auto dimension = static_cast<double>(d);
+  check.near("correlation 0.6: mean of s / d, quoted", s.mean() / dimension, 0.60,
+             0.005 + 5 * s.estimate().error / dimension);
+  // From 20 000 pairs of their own.
+  check.near("correlation 0.6: variance of s / d, quoted", squares.mean() / dimension, 1.34,
+             0.005 + 5 * squares.estimate().error / dimension * (1 + std::sqrt(static_cast<double>(pairs) / 20000)));
 }
 
 void overflow(Check& check) {
@@ -98,18 +104,20 @@ Estimate mean_entropy(const Table& scores, double lambda = 1) {
 }
 
 // 2^power scores of deviation sqrt d, against their exact expectation.
-Estimate check_many_keys(Check& check, double d, int power, std::size_t rows) {
+Estimate check_many_keys(Check& check, double d, int power, double quoted, std::size_t rows) {
   const std::size_t n = std::size_t{1} << power;
   const Estimate h = mean_entropy(Table(rows, n, check.random().normals(rows * n)), std::sqrt(d));
   const ExpectedRow exact = expected_row(ScoreLaw::gaussian(), std::log(static_cast<double>(n)), std::sqrt(d));
-  // So near the transition rows differ much and not symmetrically.
-  check.near("H without scale, d = " + std::to_string(static_cast<int>(d)) + ", n = 2^" + std::to_string(power), h,
-             exact.entropy, 0.2);
+  const std::string where = "d = " + std::to_string(static_cast<int>(d)) + ", n = 2^" + std::to_string(power);
+  check.near("H without scale, " + where, h, exact.entropy);
+  // From 30 rows of their own.
+  check.near("H without scale, quoted, " + where, h, quoted,
+             0.005 + 5 * h.error * std::sqrt(static_cast<double>(rows) / 30));
   return h;
 }
 
 void unscaled_scores(Check& check) {
-  const auto rows = static_cast<std::size_t>(check.effort(400, 2000));
+  const auto rows = static_cast<std::size_t>(check.effort(1500, 6000));
   const std::vector<std::size_t> dimensions = {16, 64, 256, 1024, 4096};
   const std::vector<double> known = {1.94, 0.737, 0.354, 0.183, 0.072};
   report::PlotCurve unscaled{.label = "no scale", .x = {}, .y = {}}, scaled{.label = "1/sqrt d", .x = {}, .y = {}};
@@ -123,13 +131,16 @@ void unscaled_scores(Check& check) {
     check.near("H without scale, n = 256" + where, h, known[t],
                5 * h.error * (std::sqrt(1 + static_cast<double>(rows) / 200) - 1));
     check.near("H with 1/sqrt d, n = 256" + where, flat, 5.05, 0.03);
+    // |q| varies little about sqrt d, and 1 / |q| is 3 / (4 d) larger on average.
+    const double exact = expected_row(ScoreLaw::gaussian(), std::log(256.0), std::sqrt(d)).entropy;
+    if (d >= 256) check.near("H without scale against |q| = sqrt d" + where, h, exact, exact / d);
     last = h.mean;
     unscaled.x.push_back(d), unscaled.y.push_back(h.mean);
     scaled.x.push_back(d), scaled.y.push_back(flat.mean);
   }
   // log n = d/2 + 2.4 leaves the entropy where it was however large d is.
-  const Estimate many = check_many_keys(check, 16, 15, static_cast<std::size_t>(check.effort(40, 200)));
-  if (check.thorough()) check_many_keys(check, 20, 18, 60);
+  const Estimate many = check_many_keys(check, 16, 15, 4.44, static_cast<std::size_t>(check.effort(150, 400)));
+  if (check.thorough()) check_many_keys(check, 20, 18, 4.46, 60);
   check.at_most("H without scale, the larger dimension", check.choose(last, many.mean), 0.2);
   check.plot({.title = "Entropy of 256 random keys",
               .x_label = "dimension d",

@@ -6,6 +6,7 @@
 #include "isentropic/theory/bounded_scores.hpp"
 #include "ledger/entropy/descent.hpp"
 #include "ledger/entropy/levels.hpp"
+#include "ledger/entropy/quoted_draws.hpp"
 #include "ledger/entropy/subjects.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
@@ -37,19 +38,25 @@ void saturated_start(Check& check) {
   for (const Record& record : records_of(check.choose(spread, size_alone))) entropies.add(entropy(record));
   check.at_most("mean H of scores of the order 1000, n = 64", entropies.mean(), 0.05);
 
-  const FetchTask task = fetch_task(n, 8, &check.random());
-  const int steps = static_cast<int>(check.effort(500, 3000));
+  check.near("H of 64 scores of 1000", entropy_of(size_alone.row(0)), std::log(64.0), 1e-14);
+
+  const FetchTask task{kFetchedValues, 3};
+  const int steps = 3000;
   std::vector<double> start(n, check.choose(0.0, 20.0));
   start[7] = 20;
   const Learning saturated = learn_to_fetch(task, start, steps);
-  check.at_most("gradient where one wrong key leads by 20", saturated.first_gradient, 1e-5);
-  check.at_least("loss left after all steps", saturated.loss_left(), 0.99);
+  check.near("gradient where one wrong key leads by 20", saturated.first_gradient, 5e-7, 5e-8);
+  check.near("loss there after 3000 steps", saturated.loss.back(), 5.21, 0.005);
+  check.at_least("loss left after all steps", saturated.loss_left(), 0.999);
 
   const Learning flat = learn_to_fetch(task, std::vector<double>(n, 0.0), 60);
-  check.between("steps to a tenth of the loss from equal scores", static_cast<double>(flat.steps_to(0.1)), 1, 50);
+  check.near("steps to a tenth of the loss from equal scores", static_cast<double>(flat.steps_to(0.1)), 7, 0);
   start.assign(n, 0.0), start[7] = 10;
-  check.show("steps where the wrong key leads by 10",
-             static_cast<double>(learn_to_fetch(task, start, steps).steps_to(0.1)));
+  check.near("steps where the wrong key leads by 10",
+             static_cast<double>(learn_to_fetch(task, start, 60).steps_to(0.1)), 23, 0);
+  const FetchTask other = fetch_task(n, 8, &check.random());
+  check.between("steps from equal scores to fetch other values",
+                static_cast<double>(learn_to_fetch(other, std::vector<double>(n, 0.0), 60).steps_to(0.1)), 1, 50);
   report::Plot plot{.title = "Learning to fetch one of 32 values", .x_label = "step", .y_label = "loss", .curves = {}};
   for (const auto& [label, learning] :
        {std::pair{"from equal scores", &flat}, std::pair{"one wrong key leads by 20", &saturated}}) {
@@ -61,6 +68,17 @@ void saturated_start(Check& check) {
   check.plot(std::move(plot));
 }
 
+// Where a function with one maximum in [low, high] has it.
+template <class Function>
+double greatest_at(Function&& function, double low, double high) {
+  const double golden = (std::sqrt(5.0) - 1) / 2;
+  while (high - low > 1e-7) {
+    const double left = high - golden * (high - low), right = low + golden * (high - low);
+    (function(left) < function(right) ? low : high) = function(left) < function(right) ? left : right;
+  }
+  return (low + high) / 2;
+}
+
 void floor_of_cosines(Check& check) {
   const double gap = bounded_entropy_gap(cosine_score_range(1));
   const std::size_t n = 20000;
@@ -70,6 +88,19 @@ void floor_of_cosines(Check& check) {
              gap, 1e-8);
   check.near("the same against the printed 0.4745", std::log(static_cast<double>(n)) - entropy_of(scores), 0.4745,
              5e-5);
+
+  // Among 1e12 keys the whole number at +1 no longer matters: the share of greatest gap, by golden section.
+  const auto gap_at = [](double share) {
+    const std::int64_t all = 1'000'000'000'000, top = std::llround(share * 1e12);
+    return std::log(1e12) - entropy(merge(record_of_copies(2, top), record_of_copies(0, all - top)));
+  };
+  const double share = greatest_at(gap_at, 0.01, 0.99);
+  check.near("greatest gap over all shares at +1", gap_at(share), gap, 1e-8);
+  check.near("the same, quoted", gap_at(share), 0.4744746471, 1e-8);
+  check.near("share at +1 there, quoted", share, 0.20551319, 1e-5);
+  // D = mean of e^{s + 1}.
+  check.near("D there, quoted", 1 + share * std::expm1(2.0), 2.31303529, 1e-4);
+  check.near("share at +1 by the closed form, quoted", bounded_top_share(2), 0.20551319, 5e-9);
 
   const double least = least_two_level_entropy(60, 2, 59);
   check.near("log 60 - least H of scores at -1 and 1", std::log(60.0) - least, 0.474356, 5e-7);

@@ -57,7 +57,7 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
 
 // Random 32 x 32 attention from sharp (tau = 0.08) to flat (tau = 7.4), flatter and flatter.
 std::vector<Table> at_many_temperatures(Check& check) {
-  std::vector<double> logarithms(static_cast<std::size_t>(check.effort(60, 200)));
+  std::vector<double> logarithms(static_cast<std::size_t>(check.effort(200, 600)));
   for (double& x : logarithms) x = check.random().uniform(-2.5, 2);
   std::sort(logarithms.begin(), logarithms.end());
   std::vector<Table> out;
@@ -97,18 +97,28 @@ void other_eigenvalues(Check& check) {
 }
 
 void entropy_of_eigenvalues(Check& check) {
-  const Table flat = uniform(kSize), random = attention_of_random_vectors(kSize, 64, Mask::none(), &check.random());
-  const double rows = attention_entropies(random).mean, log_n = std::log(64.0);
+  const Table flat = uniform(kSize);
+  const double log_n = std::log(64.0);
+  Mean rows, eigenvalues;
+  for (int t = 0; t < 20; ++t) {
+    const Table random = attention_of_random_vectors(kSize, 64, Mask::none(), &check.random());
+    rows.add(attention_entropies(random).mean);
+    eigenvalues.add(eigenvalue_sum(random));
+  }
   // Eigenvalues 1, 0, ..., 0 give 0; the rows have log n.
   check.near("-sum |l| log |l| of uniform attention", eigenvalue_sum(flat),
              check.choose(0.0, attention_entropies(flat).mean), 1e-9);
-  check.near("-sum |l| log |l| of random attention", eigenvalue_sum(random), check.choose(13.07, rows), 1.5);
+  // Quoted from one matrix.
+  check.near("-sum |l| log |l| of random attention", eigenvalues.estimate(), check.choose(13.07, rows.mean()),
+             5 * eigenvalues.deviation());
+  check.near("row entropy of random attention, quoted", rows.estimate(), 3.67, 0.005 + 5 * rows.deviation());
+  check.near("row entropy of uniform attention, quoted", attention_entropies(flat).mean, 4.159, 5e-4);
   std::vector<double> entropies, sums;
   for (const Table& weights : at_many_temperatures(check)) {
     entropies.push_back(attention_entropies(weights).mean);
     sums.push_back(eigenvalue_sum(weights));
   }
-  check.near("correlation of both over many temperatures", correlation(entropies, sums), check.choose(-0.58, 1.0), 0.3);
+  check.near("correlation of both over many temperatures", correlation(entropies, sums), check.choose(-0.58, 1.0), 0.2);
   check.near("spectral entropy, singular values: uniform", attention_spectrum(flat).spectral_entropy(), 0, 1e-6);
   check.near("spectral entropy, singular values: identity", attention_spectrum(cyclic(kSize, 0)).spectral_entropy(),
              log_n, 1e-9);
@@ -130,7 +140,7 @@ void rank_and_perplexity(Check& check) {
     keys.push_back(attention_perplexity(weights));
     ranks.push_back(effective_rank(weights));
   }
-  check.near("correlation of exp(H) with effective rank", correlation(keys, ranks), check.choose(-0.80, 1.0), 0.2);
+  check.near("correlation of exp(H) with effective rank", correlation(keys, ranks), check.choose(-0.80, 1.0), 0.12);
   check.plot({.title = "Random attention of 32 keys at many temperatures",
               .x_label = "exp(H)",
               .y_label = "effective rank",

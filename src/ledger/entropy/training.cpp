@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "ledger/entropy/descent.hpp"
+#include "ledger/entropy/quoted_draws.hpp"
 #include "ledger/entropy/subjects.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
@@ -9,11 +10,15 @@ namespace {
 
 void entropy_while_learning(Check& check) {
   const std::size_t n = 32;
-  const FetchTask task = fetch_task(n, 8, &check.random());
+  const FetchTask task{kFetchedValues, 3};
   const std::vector<double> spread = check.random().normals(n);
-  const int steps = static_cast<int>(check.effort(1000, 3000));
+  const int steps = 3000;
   const Learning learning = learn_to_fetch(task, check.choose(std::vector<double>(n, 0.0), spread), steps);
   check.near("H before the first step", learning.entropy.front(), std::log(32.0), 0.01);
+  const Learning flat = learn_to_fetch(task, std::vector<double>(n, 0.0), steps);
+  check.near("H of equal scores, quoted", flat.entropy.front(), 3.466, 5e-4);
+  check.near("H after 100 steps from there, quoted", flat.entropy[100], 1.031, 5e-4);
+  check.near("H after 3000 steps from there, quoted", flat.entropy.back(), 0.163, 5e-4);
   check.at_most("H after 100 steps", learning.entropy[100], learning.entropy.front() - 1);
   check.at_most("H at the end", learning.entropy.back(), learning.entropy[100]);
   check.at_least("H at the end is not 0", learning.entropy.back(), 1e-6);

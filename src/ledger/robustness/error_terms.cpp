@@ -27,7 +27,7 @@ void late_regime(Check& check) {
       row.values[i] = std::exp(row.scores[i]);
     }
     const Deviation found =
-        deviation(row, {NoiseLaw::gaussian(1)}, 20'000'000 / static_cast<std::int64_t>(n), check.random());
+        deviation(row, {NoiseLaw::gaussian(1)}, 12'000'000 / static_cast<std::int64_t>(n), check.random());
     bias.push_back(found.bias), rms.push_back(found.rms());
   }
   check.near("power of n in the bias, sigma = 1, spread scores, quoted", power_estimate(lengths, bias), -0.88, 0.01);
@@ -42,7 +42,7 @@ void bias_and_fluctuation(Check& check) {
   for (const std::size_t n : lengths) {
     const Row row = alternating_row(n);
     const NoiseEffect effect = noise_effect(weights_of(row.scores), row.value_table(), law.variance_ratio());
-    const std::int64_t draws = check.effort(8'000'000, 100'000'000) / static_cast<std::int64_t>(n + 32);
+    const std::int64_t draws = check.effort(8'000'000, 40'000'000) / static_cast<std::int64_t>(n + 32);
     const Deviation found = deviation(row, {law}, draws, check.random());
     bias.push_back(found.bias), rms.push_back(found.rms());
     // The terms left out are a few times r sum a^2 relative: r sum a^2 is 2 % at n = 16, and the bias 4 % off.
@@ -156,7 +156,7 @@ void mean_of_a_ratio(Check& check) {
     moments.covariance += variance * a * b, moments.variance_y += variance * b * b;
   }
   const auto formula = check.choose(&mean_of_ratio, &printed_mean_of_ratio);
-  const Estimate bias = deviation(row, {law}, check.effort(200'000, 4'000'000), check.random()).bias;
+  const Estimate bias = deviation(row, {law}, check.effort(200'000, 1'500'000), check.random()).bias;
   const double first_order = moments.mean_x / moments.mean_y, predicted = formula(moments) - first_order;
   // Terms of the third order: of the relative size r / n.
   check.near("E[X/Y] - EX/EY", bias, predicted, 0.01 * std::abs(mean_of_ratio(moments) - first_order));

@@ -37,7 +37,7 @@ void weighted_mean(Check& check) {
 void noise_hardly_matters(Check& check) {
   const Disturbance noise{NoiseLaw::gaussian(1)};
   const double ratio = noise.law.variance_ratio();
-  const std::int64_t keys = check.effort(3'000'000, 60'000'000);
+  const std::int64_t keys = check.effort(3'000'000, 20'000'000);
   std::vector<double> n_axis, measured, predicted, plateau;
   for (const auto& [n, quoted] : {std::pair<std::size_t, double>{64, 0.154}, {1024, 0.042}, {16384, 0.010}}) {
     const auto length = static_cast<double>(n);

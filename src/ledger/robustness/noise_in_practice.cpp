@@ -47,7 +47,7 @@ struct Quoted {
 void shared_noise(Check& check) {
   const std::size_t n = 4096;
   const NoiseLaw law = NoiseLaw::gaussian(1);
-  const std::int64_t draws = check.effort(1500, 10'000);
+  const std::int64_t draws = check.effort(1500, 5000);
   std::vector<double> sizes, measured, formula;
   for (const std::size_t g : {1, 16, 256}) {
     const Row row = flat_row(n, g);

@@ -89,7 +89,7 @@ void diversity(Check& check) {
 
 std::vector<Claim> heads_claims() {
   return {
-      computed("001-69,70", Verdict::holds, "multi-head attention: heads side by side, each with its own projections",
+      computed("001-69,70", Verdict::holds, "Multi-head attention: heads side by side, each with its own projections",
                "then one output matrix", heads_side_by_side),
       computed("001-71", Verdict::holds_if, "The entropy of all heads together is the sum of theirs",
                "where the heads draw their keys independently; otherwise the sum is an upper bound",

@@ -62,7 +62,7 @@ std::vector<Claim> regularisation_claims() {
       computed("001-76", Verdict::corrected, "In a loss L + lambda H a positive lambda favours high entropy",
                "minimising it lowers H; for high entropy use L - lambda H. dH/ds = -a (log a + H)", sign_of_the_term),
       pending("001-s20", Verdict::not_checked,
-              "high-entropy terms prevent overfitting, low-entropy ones speed convergence",
+              "High-entropy terms prevent overfitting, low-entropy ones speed convergence",
               "speaks of trained networks"),
       computed("001-s20b", Verdict::holds_if, "Label smoothing is an entropy regulariser",
                "with the divergence KL(u || p); a bonus on the entropy of p is the other one, KL(p || u)",

@@ -244,7 +244,7 @@ std::vector<Claim> error_term_claims() {
   using enum Verdict;
   return {
       computed("001-10", holds, "E[o~] = o + O(n^-1/2)",
-               "A loose bound. Sharp: bias -r sum a^2 (v - o) = O(1/n), rms sqrt(r sum a^2 |v - o|^2) = O(n^-1/2); "
+               "a loose bound. Sharp: bias -r sum a^2 (v - o) = O(1/n), rms sqrt(r sum a^2 |v - o|^2) = O(n^-1/2); "
                "needs E e^{2 eps} finite",
                bias_and_fluctuation),
       computed("001-11,12,13", holds, "Noise multiplies the means of numerator and denominator by E e^eps", "",

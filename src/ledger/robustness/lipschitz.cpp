@@ -175,7 +175,7 @@ std::vector<Claim> lipschitz_claims() {
   using enum Verdict;
   return {
       computed("001-19,20", holds, "The output is Lipschitz in the scores, with a constant that depends on s and v",
-               "A constant that holds for all s exists: max|v| against |eps|_inf", one_constant_for_all_scores),
+               "a constant that holds for all s exists: max|v| against |eps|_inf", one_constant_for_all_scores),
       computed("001-21", holds, "|o' - o| <= sum_i |a'_i - a_i| |v_i| <= max|v| |a' - a|_1", "", triangle_chain),
       computed("001-22", holds, "|softmax(s + eps) - softmax(s)|_1 <= |eps|_inf",
                "1 is sharp. Stronger: 2 tanh(range(eps)/4). At given weights the constant is max over sets of keys of "

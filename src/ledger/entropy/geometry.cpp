@@ -174,16 +174,19 @@ void where_the_gradient_points(Check& check) {
   const Vector centre = towards_uniform(kWeights), raw = euclidean_entropy_gradient(kWeights);
   check.near("cosine with u - a, raw", cosine(raw, centre), 0.738, 5e-4);
   check.near("cosine with u - a, projected", cosine(without_mean(raw), centre), 0.949, 5e-4);
+  std::int64_t below_quoted = 0;
   double least = 1, identity = 0;
-  for (std::int64_t t = 0; t < check.effort(20000, 40000); ++t) {
+  for (std::int64_t t = 0; t < 20000; ++t) {
     const Vector a = check.random().probabilities(4), u(4, 0.25), gradient = euclidean_entropy_gradient(a);
     least = std::min(least, cosine(without_mean(gradient), towards_uniform(a)));
+    below_quoted += cosine(without_mean(gradient), towards_uniform(a)) < 0.635;
     const double product = dot(gradient, towards_uniform(a));
     identity = std::max(identity, std::abs(product / (kl_divergence(u, a) + kl_divergence(a, u)) - 1));
   }
   check.near("<gradient, u - a> / (KL(u||a) + KL(a||u)) - 1, worst", identity, 0, 1e-9);
-  // Quoted: 0.635, the least of 20 000.
-  check.between("least cosine with u - a, not along the line", least, 0.55, 0.7);
+  // Quoted: 0.635, the least of 20 000. Of as many others k are below it with a chance of 2^-k-1.
+  check.at_most("weights with a cosine below the quoted least", static_cast<double>(below_quoted), 30);
+  check.at_most("least cosine with u - a, not along the line", least, 0.75);
   // It climbs towards the centre; along the straight line to it, as printed, would be a cosine of 1.
   check.at_least("least cosine with u - a of random weights, n = 4", least, check.choose(0.0, 1 - 1e-6));
 }

@@ -106,6 +106,9 @@ void random_codes(Check& check) {
   check.near("sign of the change by random codes of size 0.3", sign(small.mean() - none.mean()), claimed, 0);
   check.near("sign of the change by random codes of size 1", sign(large.mean() - none.mean()), claimed, 0);
   check.near("sign of the change by a random bias", sign(bias.mean() - none.mean()), claimed, 0);
+  std::vector<double> annealed;  // queries and keys of variance 1 + size^2
+  for (const double size : {0.0, 0.2, 0.4, 0.6, 0.8, 1.0})
+    annealed.push_back(std::log(256.0) - std::pow(1 + size * size, 2) / 2);
   // Quoted from 20 matrices each.
   const auto quoted = [&](const std::string& what, const Mean& h, double value, double digits) {
     check.near(what + ", quoted", h.estimate(), value, digits + 5 * h.deviation() / std::sqrt(20.0));
@@ -118,6 +121,14 @@ void random_codes(Check& check) {
   check.near("log n - Var / 2 for a random bias, quoted", std::log(256.0) - 1, 4.545, 5e-4);
   check.near("H with a random bias against log n - Var / 2", bias.estimate(), std::log(256.0) - 1, 0.05);
   noise_on_local_scores(check);
+  check.plot({.title = "Random codes of 256 positions, d = 64",
+              .x_label = "size of the codes",
+              .y_label = "H (nats)",
+              .curves = {{.label = "measured", .x = {0, 0.3, 1}, .y = {none.mean(), small.mean(), large.mean()}},
+                         {.label = "log n - (1 + size^2)^2 / 2",
+                          .x = {0, 0.2, 0.4, 0.6, 0.8, 1},
+                          .y = annealed,
+                          .style = report::CurveStyle::formula}}});
 }
 
 void local_codes(Check& check) {

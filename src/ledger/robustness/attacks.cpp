@@ -176,6 +176,15 @@ void optimal_attack(Check& check) {
     }
   check.never("rows of 180 where a sign pattern of 2^10 beats the threshold rule", missed);
   attack_without_direction(check);
+
+  report::PlotCurve share{"eps sign(gradient)", {}, {}};
+  for (const double size : {0.03, 0.1, 0.3, 1.0, 3.0, 10.0})
+    share.x.push_back(size), share.y.push_back(printed_share(n, size, 240, check.random()).all.mean());
+  check.plot({.title = "What the first-order attack reaches, 10 keys, |delta|_inf <= eps",
+              .x_label = "eps",
+              .y_label = "share of the best gain",
+              .x_scale = report::PlotScale::log,
+              .curves = {share, {"as printed", {0.03, 10}, {1, 1}, report::CurveStyle::bound}}});
 }
 
 }  // namespace

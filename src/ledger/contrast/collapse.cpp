@@ -140,7 +140,6 @@ void collapse(Check& check) {
   double previous = -1;
   for (const auto& [temperature, quoted, tolerance] :
        {Quoted{0.1, 0.30, 0.03}, {1, 0.39, 0.06}, {5, 0.54, 0.12}, {50, 0.61, 0.12}}) {
-    if (temperature == 5 && !check.thorough()) continue;
     const Spread spread = mean_spread(check, temperature, Start::random);
     const std::string at = ", tau = " + std::to_string(temperature)
                                             .substr(0, temperature < 1    ? 3
@@ -149,7 +148,7 @@ void collapse(Check& check) {
     // Spread over the sphere: the cosines of 32 points that sum to 0. Collapsed: all cosines 1.
     const bool collapses = check.choose(false, temperature >= 5);
     check.near("mean cosine" + at, spread.mean_cosine, collapses ? 1 : -1.0 / 31, 0.01);
-    check.near("effective rank of 8" + at, spread.effective_rank, collapses ? 1 : 8, 1);
+    check.near("effective rank of 8" + at, spread.effective_rank, collapses ? 1 : 7.95, 0.3);
     check.near("cosine with the nearest neighbour" + at, spread.nearest_cosine, quoted, tolerance);
     check.at_least("its rise" + at, spread.nearest_cosine - previous, 0, temperature > 10 ? 0.05 : 0);
     previous = spread.nearest_cosine;
@@ -158,7 +157,7 @@ void collapse(Check& check) {
     if (temperature < 1) check.near("uniformity" + at, spread.uniformity, -3.61, 0.02);
     if (temperature > 10) check.near("uniformity" + at, spread.uniformity, -3.36, 0.15);
   }
-  if (check.thorough())
+  if (check.choose(true, false))
     check.near("effective rank from a near-collapsed start, tau = 50",
                mean_spread(check, 50, Start::near_collapse).effective_rank, 7.33, 0.5);
   // Collapse itself is stationary at every temperature, the low ones too.

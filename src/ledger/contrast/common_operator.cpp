@@ -96,8 +96,9 @@ void three_call_sites(Check& check) {
 }
 
 void gradients_differ(Check& check) {
-  double gap = 0, closest_to_one_hot = 1e9;
-  for (int t = 0; t < 20; ++t) {
+  double gap = 0;
+  Mean distances;
+  for (int t = 0; t < 200; ++t) {
     const Vector scores = check.random().normals(6), upstream = check.random().normals(4);
     const Table values(6, 4, check.random().normals(24));
     const Vector measured = attention_score_gradient(scores, values, upstream), a = weights_of(scores);
@@ -112,11 +113,13 @@ void gradients_differ(Check& check) {
       if (largest_gap(candidate, measured) < nearest)
         nearest = largest_gap(candidate, measured), less_truth = candidate;
     }
-    closest_to_one_hot = std::min(closest_to_one_hot, nearest);
+    distances.add(nearest);
     gap = std::max(gap, largest_gap(measured, check.choose(jacobian, less_truth)));
   }
-  check.near("dL/ds of attention less the formula, largest of 20", gap, 0, 1e-12);
-  check.show("distance of the nearest p_hat - p, least of 20", closest_to_one_hot);
+  check.near("dL/ds of attention less the formula, largest of 200", gap, 0, 1e-12);
+  // Quoted from one draw.
+  check.near("distance of the nearest p_hat - p: one draw", 0.74, distances.mean(), 5 * distances.deviation());
+  check.at_least("distance of the nearest p_hat - p, mean", distances.mean(), 0.3);
   // With a likelihood on top the same Jacobian does give p_hat - p.
   const Vector logits = check.random().normals(6);
   Vector expected = weights_of(logits), target(6, 0.0);
@@ -163,7 +166,7 @@ void sparse_attention(Check& check) {
 
   std::int64_t beyond = 0, wrong_count = 0;
   double gap = 0;
-  for (std::int64_t t = 0; t < check.effort(300, 2000); ++t) {
+  for (std::int64_t t = 0; t < 2000; ++t) {
     const double spreads[] = {0.5, 2, 5};
     const Vector s = check.random().normals(32, spreads[check.random().integer(0, 2)]);
     const Table v(32, 4, check.random().normals(128));
@@ -199,6 +202,11 @@ void bias_injects_position(Check& check) {
   const Table weights = weights_of(query, key, options);
   const Vector quoted = {0.063, 0.104, 0.172, 0.283, 0.172, 0.104, 0.063, 0.038};
   check.near("row 3 less its quoted weights", largest_gap(weights.row(3), quoted), 0, 6e-4);
+  AttentionProblem level;
+  level.bias = Bias::dense(view_of(constant));
+  const Table x(8, 2, check.random().normals(16));
+  check.near("change by a bias constant along the row",
+             largest_gap(weights_of(x, x, level).values, weights_of(x, x).values), 0, 1e-14);
   // softmax(z + b) = softmax(z) e^b, normalised again; -inf is a mask.
   const Vector z = check.random().normals(6), b = check.random().normals(6);
   const Table scores(1, 1, 1.0), keys(6, 1, z), bias(1, 6, b);
@@ -222,7 +230,7 @@ void output_is_an_expectation(Check& check) {
   const Vector weights = weights_of(draw.query, draw.key).values,
                output = table_of(attend(draw.query, draw.key, draw.value).output).values;
   std::vector<Mean> means(3);
-  for (std::int64_t t = 0; t < check.effort(20'000, 200'000); ++t) {
+  for (std::int64_t t = 0; t < check.effort(200'000, 1'000'000); ++t) {
     double u = check.random().uniform();
     std::size_t j = 0;
     while (j + 1 < weights.size() && u >= weights[j]) u -= weights[j++];

@@ -1,9 +1,10 @@
 #include "ledger/contrast/gaussian_pairs.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <numeric>
 
-#include "instruments/estimate.hpp"
+#include "ledger/contrast/means.hpp"
 
 namespace isentropic::ledger::contrast {
 
@@ -17,19 +18,34 @@ Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n
   return out;
 }
 
-Estimate gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
-                        std::int64_t anchors) {
+GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
+                             std::int64_t anchors) {
   const std::int64_t batches = std::max<std::int64_t>(4, (anchors - 1) / static_cast<std::int64_t>(n) + 1);
-  Mean batch_means, rows;
+  const double log_n = std::log(static_cast<double>(n)),
+               information = gaussian_information(rho, static_cast<double>(d));
+  const GaussianCritic best = GaussianCritic::optimal(rho);
+  GaussianBound out;
+  out.largest_batch = -std::numeric_limits<double>::infinity();
+  std::vector<double> values, densities;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
-    Mean here;
-    for (double loss : losses_of(gaussian_batch(random, rho, d, n, critic))) {
-      here.add(std::log(static_cast<double>(n)) - loss);
-      rows.add(std::log(static_cast<double>(n)) - loss);
+    const Contrast contrast = gaussian_batch(random, rho, d, n, critic);
+    const std::vector<double> losses = n < 256 ? losses_of(contrast) : single_precision_losses_of(contrast);
+    double sum = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      values.push_back(log_n - losses[i]);
+      sum += values.back();
+      const auto x = contrast.key.row(i), y = contrast.query.row(i);  // y times critic.cross
+      densities.push_back(information + best.cross / critic.cross * dot(x, y) +
+                          best.square * (dot(x, x) + dot(y, y) / (critic.cross * critic.cross)));
     }
-    batch_means.add(here.mean());
+    out.largest_batch = std::max(out.largest_batch, sum / static_cast<double>(n));
   }
-  return {batch_means.mean(), std::hypot(batch_means.estimate().error, rows.estimate().error)};
+  const std::vector<double> rows = controlled(values, densities, information);
+  Mean batch_means;
+  for (std::size_t begin = 0; begin < rows.size(); begin += n)
+    batch_means.add(mean_of_draws(std::span(rows).subspan(begin, n)).mean);
+  out.estimate = {batch_means.mean(), std::hypot(batch_means.estimate().error, mean_of_draws(rows).error)};
+  return out;
 }
 
 }  // namespace isentropic::ledger::contrast

@@ -22,9 +22,15 @@ inline double gaussian_information(double rho, double d) { return -0.5 * d * std
 // N pairs: anchors y along the rows, candidates x of the same batch as keys.
 Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic);
 
-// log N - L over at least `anchors` anchors in batches of N. Rows of a batch share their candidates, so the error is
-// that of the batch means; that of the rows is added, because a few batches tell little about their own spread.
-Estimate gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
-                        std::int64_t anchors);
+struct GaussianBound {
+  Estimate estimate;         // of E[log N - L]
+  double largest_batch = 0;  // the largest log N - L of a batch
+};
+
+// log N - L over at least `anchors` anchors in batches of N. The information density log p(x, y) / (p(x) p(y)) of the
+// positives, of mean I, is a control variate. Rows of a batch share their candidates, so the error is that of the batch
+// means; that of the rows is added, because a few batches tell little about their own spread.
+GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
+                             std::int64_t anchors);
 
 }  // namespace isentropic::ledger::contrast

@@ -17,6 +17,15 @@ View vector(const std::vector<T>& values) {
   return values.empty() ? View() : View(values.data(), {static_cast<std::int64_t>(values.size())});
 }
 
+// log-partition less the target's score, for each row.
+std::vector<double> losses_of(const SoftmaxLossProblem& problem) {
+  const SoftmaxLossResult result = softmax_loss(problem);
+  std::vector<double> out;
+  for (std::size_t i = 0; i < result.records.size(); ++i)
+    out.push_back(log_partition(result.records[i]) - result.target_score[i]);
+  return out;
+}
+
 SoftmaxLossProblem problem_of(const Contrast& contrast, Self self) {
   return {.query = matrix(contrast.query),
           .key = matrix(contrast.key),
@@ -29,12 +38,20 @@ SoftmaxLossProblem problem_of(const Contrast& contrast, Self self) {
 
 }  // namespace
 
-std::vector<double> losses_of(const Contrast& contrast, Self self) {
-  const SoftmaxLossResult result = softmax_loss(problem_of(contrast, self));
-  std::vector<double> out;
-  for (std::size_t i = 0; i < contrast.query.rows; ++i)
-    out.push_back(log_partition(result.records[i]) - result.target_score[i]);
-  return out;
+std::vector<double> losses_of(const Contrast& contrast, Self self) { return losses_of(problem_of(contrast, self)); }
+
+std::vector<double> single_precision_losses_of(const Contrast& contrast) {
+  const auto rounded = [](const std::vector<double>& values) {
+    return std::vector<float>(values.begin(), values.end());
+  };
+  const std::vector<float> query = rounded(contrast.query.values), key = rounded(contrast.key.values),
+                           bias = rounded(contrast.bias);
+  SoftmaxLossProblem problem = problem_of(contrast, Self::seen);
+  const auto d = static_cast<std::int64_t>(contrast.query.columns);
+  problem.query = View(query.data(), {static_cast<std::int64_t>(contrast.query.rows), d});
+  problem.key = View(key.data(), {static_cast<std::int64_t>(contrast.key.rows), d});
+  problem.bias = vector(bias);
+  return losses_of(problem);
 }
 
 double mean_loss(const Contrast& contrast) {

@@ -23,6 +23,8 @@ enum class Self : std::uint8_t { seen, excluded };  // whether a row sees the ke
 
 // log sum_j e^{s_ij} - s_{i, target}, for each row.
 std::vector<double> losses_of(const Contrast& contrast, Self self = Self::seen);
+// The same by the float32 kernels: many candidates at little cost.
+std::vector<double> single_precision_losses_of(const Contrast& contrast);
 double mean_loss(const Contrast& contrast);
 
 struct LossGradients {

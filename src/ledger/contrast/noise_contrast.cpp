@@ -13,19 +13,26 @@ using Vector = std::vector<double>;
 
 void posterior(Check& check) {
   const Vector data = {0.5, 0.3, 0.2}, noise = {0.2, 0.2, 0.6};
+  const Vector quoted = {0.3338, 0.2317, 0.0622};
   const double k = 5, prior = check.choose(1 / (1 + k), 0.5);
   const auto draw = [&](const Vector& law) {
     const double u = check.random().uniform();
     return u < law[0] ? 0u : u < law[0] + law[1] ? 1u : 2u;
   };
   std::vector<Mean> is_datum(3);
-  for (std::int64_t t = 0; t < check.effort(200'000, 2'000'000); ++t) {
+  for (std::int64_t t = 0; t < check.effort(2'000'000, 10'000'000); ++t) {
     const bool datum = check.random().uniform() < prior;
     is_datum[draw(datum ? data : noise)].add(datum ? 1 : 0);
   }
-  for (std::size_t x = 0; x < 3; ++x)
-    check.near("share of data at x = " + std::to_string(x), is_datum[x].estimate(),
-               nce_posterior(data[x], noise[x], k));
+  // The other condition: p is the law of the data.
+  const Vector model = check.choose(data, Vector{0.2, 0.3, 0.5});
+  for (std::size_t x = 0; x < 3; ++x) {
+    const std::string at = "share of data at x = " + std::to_string(x);
+    check.near(at, is_datum[x].estimate(), nce_posterior(model[x], noise[x], k));
+    // Quoted from two million draws.
+    check.near(at + ", quoted", is_datum[x].estimate(), quoted[x],
+               5 * std::sqrt(quoted[x] / 2e6 / (data[x] / 6 + noise[x] * 5 / 6)));
+  }
   // The same as a softmax over two candidates.
   const Vector weights = weights_of(Vector{std::log(data[2]), std::log(k * noise[2])});
   check.near("softmax of log p, log(k n) at x = 2", weights[0], 0.0625, 1e-12);
@@ -53,7 +60,9 @@ void many_noise_draws(Check& check) {
   const NceExpansion expansion = nce_expansion(kNceData, model, kNceNoise);
   const double divergence = kl_divergence(kNceData, model);
   const std::vector<double> ks = {1, 10, 100, 1000, 1e4, 1e6}, quoted = {0.22, 0.013, 8.8e-4, 8.2e-5, 8.2e-6, 8.1e-8},
-                            last_digit = {0.01, 0.001, 1e-5, 1e-6, 1e-7, 1e-9};
+                            last_digit = {0.01, 0.001, 1e-5, 1e-6, 1e-7, 1e-9},
+                            gaps = {0.475, 0.136, 0.0169, 1.7e-3, 1.7e-4, 1.7e-6},
+                            gap_digit = {0.001, 0.001, 1e-4, 1e-4, 1e-5, 1e-7};
   report::PlotCurve measured{"loss", {}, {}}, limit{"log k + 1 + KL(d||p) - KL(d||n)", {}, {}},
       printed{"KL(d||p), as printed", {}, {}};
   limit.style = printed.style = report::CurveStyle::formula;
@@ -76,9 +85,13 @@ void many_noise_draws(Check& check) {
       gradient.push_back(free[i] - model[i] * sum);
       likelihood.push_back(model[i] - kNceData[i]);
     }
+    check.near("relative gap of the gradient" + at, relative_gap(gradient, likelihood, 0), gaps[x],
+               gap_digit[x] / 2 * 1.01);
     if (k >= 100)
       check.between("k times the gradient's gap" + at, k * relative_gap(gradient, likelihood, 0), 1.68, 1.75);
   }
+  check.near("loss at k = 1", measured.y.front(), 1.67, 5e-3);
+  check.near("loss at k = 1000000", measured.y.back(), 15.26, 5e-3);
   check.plot({"NCE's loss grows like log k",
               "k",
               "nats",

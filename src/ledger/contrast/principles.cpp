@@ -139,6 +139,22 @@ void squared_error_and_gaussian(Check& check) {
   };
   check.near("argmin of the likelihood less that of the squared error",
              argmin(likelihood, 0.5, 1.5) - argmin(squared, 0.5, 1.5), 0, 1e-5);
+  // Deviations 0.1 and 3 in turn: where the two minima of one sample lie.
+  Mean of_squares, of_likelihood;
+  for (std::int64_t t = 0; t < check.effort(200, 2000); ++t) {
+    double sum = 0, weighted = 0, weights = 0;
+    for (std::size_t i = 0; i < 1000; ++i) {
+      const double s = i % 2 ? 0.1 : 3.0, value = 1 + s * check.random().normal();
+      sum += value, weighted += value / (s * s), weights += 1 / (s * s);
+    }
+    of_squares.add(sum / 1000), of_likelihood.add(weighted / weights);
+  }
+  check.near("unequal variances: argmin of the squared error, one sample", 1.082, of_squares.mean(),
+             5 * of_squares.deviation());
+  check.near("unequal variances: argmin of the likelihood, one sample", 0.998, of_likelihood.mean(),
+             5 * of_likelihood.deviation());
+  check.near("spread of the first over that of the second", of_squares.deviation() / of_likelihood.deviation(),
+             std::sqrt((9 + 0.01) / 2 / 1000) / std::sqrt(1 / (500 / 0.01 + 500.0 / 9)), 5);
   if (common)
     check.near("negative log-likelihood less MSE / (2 s^2) + log(2 pi s^2) / 2",
                likelihood(0.9) - squared(0.9) / (2 * 0.49) - 0.5 * std::log(2 * std::numbers::pi * 0.49), 0, 1e-12);
@@ -177,6 +193,7 @@ void every_loss_a_likelihood(Check& check) {
     curves[1].x.push_back(f), curves[1].y.push_back(of_hinge);
   }
   check.near("largest less smallest e^-loss(+) + e^-loss(-) over the score", high - low, 0, 1e-12);
+  check.near("that sum where it is largest", high, 1, 1e-12);
   check.near("hinge: smallest", hinge_low, 0.736, 5e-4);
   check.near("hinge: largest", hinge_high, 1.135, 5e-4);
   check.plot({"Does e^-loss sum to one over the two classes?",

@@ -15,6 +15,8 @@ std::vector<Claim> info_nce_claims();
 std::vector<Claim> information_bound_claims();
 std::vector<Claim> critic_claims();
 std::vector<Claim> gradient_claims();
+std::vector<Claim> key_gradient_claims();
+std::vector<Claim> pull_and_push_claims();
 std::vector<Claim> temperature_claims();
 std::vector<Claim> collapse_claims();
 std::vector<Claim> score_scale_claims();

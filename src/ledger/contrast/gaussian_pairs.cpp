@@ -26,21 +26,24 @@ GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::siz
   const GaussianCritic best = GaussianCritic::optimal(rho);
   GaussianBound out;
   out.largest_batch = -std::numeric_limits<double>::infinity();
-  std::vector<double> values, densities;
+  std::vector<double> rows, densities, products, squares;
   for (std::int64_t batch = 0; batch < batches; ++batch) {
     const Contrast contrast = gaussian_batch(random, rho, d, n, critic);
     const std::vector<double> losses = n < 256 ? losses_of(contrast) : single_precision_losses_of(contrast);
     double sum = 0;
     for (std::size_t i = 0; i < n; ++i) {
-      values.push_back(log_n - losses[i]);
-      sum += values.back();
+      sum += rows.emplace_back(log_n - losses[i]);
       const auto x = contrast.key.row(i), y = contrast.query.row(i);  // y times critic.cross
-      densities.push_back(information + best.cross / critic.cross * dot(x, y) +
-                          best.square * (dot(x, x) + dot(y, y) / (critic.cross * critic.cross)));
+      products.push_back(dot(x, y) / critic.cross);
+      squares.push_back(dot(y, y) / (critic.cross * critic.cross));
+      densities.push_back(information + best.cross * products.back() + best.square * (dot(x, x) + squares.back()));
     }
     out.largest_batch = std::max(out.largest_batch, sum / static_cast<double>(n));
   }
-  const std::vector<double> rows = controlled(values, densities, information);
+  const auto size = static_cast<double>(d);
+  rows = controlled(rows, densities, information);
+  rows = controlled(rows, products, rho * size);
+  rows = controlled(rows, squares, size);
   Mean batch_means;
   for (std::size_t begin = 0; begin < rows.size(); begin += n)
     batch_means.add(mean_of_draws(std::span(rows).subspan(begin, n)).mean);

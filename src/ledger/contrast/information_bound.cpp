@@ -95,7 +95,7 @@ void table_of_bounds(Check& check) {
     for (std::size_t n = 2; n <= 4096; n *= 2) {
       if (n > 512 && !check.thorough()) break;
       const GaussianBound found = gaussian_bound(check.random(), row.rho, row.d, n, GaussianCritic::optimal(row.rho),
-                                                 check.effort(4096, 16'384));
+                                                 check.effort(16'384, 32'768));
       const std::string at = "rho = " + text(row.rho) + ", d = " + std::to_string(row.d) + ", N = " + std::to_string(n);
       check.near(at, found.estimate, row.quoted[column_of(n)], kQuotedError);
       check.at_most(at + ": at most I", found.estimate.mean, gaussian_information(row.rho, static_cast<double>(row.d)),
@@ -138,8 +138,8 @@ void ceiling(Check& check) {
   std::int64_t above = 0;
   for (std::size_t n : {2, 8, 64, 512, 4096}) {
     const double log_n = std::log(static_cast<double>(n));
-    const GaussianBound found =
-        gaussian_bound(check.random(), row.rho, row.d, n, GaussianCritic::optimal(row.rho), check.effort(4096, 16'384));
+    const GaussianBound found = gaussian_bound(check.random(), row.rho, row.d, n, GaussianCritic::optimal(row.rho),
+                                               check.effort(16'384, 32'768));
     above += found.largest_batch > log_n + 1e-9;
     check.near("log N - L, N = " + std::to_string(n), found.estimate, row.quoted[column_of(n)], kQuotedError);
     check.between("log N less that, N = " + std::to_string(n), log_n - found.estimate.mean, 0, 0.18);
@@ -165,8 +165,7 @@ const std::vector<std::size_t> kSizes = {2, 8, 64, 512, 4096};
 CriticCurve critic_curve(Check& check, const std::string& name, const GaussianCritic& critic) {
   CriticCurve out{{}, {name, {}, {}}};
   for (std::size_t n : kSizes) {
-    out.bounds.push_back(
-        gaussian_bound(check.random(), 0.9, 1, n, critic, check.effort(n < 4096 ? 8192 : 20'480, 40'960)).estimate);
+    out.bounds.push_back(gaussian_bound(check.random(), 0.9, 1, n, critic, check.effort(16'384, 65'536)).estimate);
     out.drawn.x.push_back(static_cast<double>(n)), out.drawn.y.push_back(out.bounds.back().mean);
   }
   return out;
@@ -183,7 +182,7 @@ void share_of_the_information(Check& check) {
        {Quoted{0.9, 1, 32, 0.95, 14}, {0.99, 1, 64, 0.96, 9}, {0.9, 4, 256, 0.94, 9}, {0.9, 4, 512, 0.97, 18}}) {
     const double information = gaussian_information(rho, static_cast<double>(d));
     const Estimate bound =
-        gaussian_bound(check.random(), rho, d, n, GaussianCritic::optimal(rho), check.effort(8192, 40'960)).estimate;
+        gaussian_bound(check.random(), rho, d, n, GaussianCritic::optimal(rho), check.effort(32'768, 131'072)).estimate;
     const std::string at = " at I = " + text(std::round(100 * information) / 100) + ", N = " + std::to_string(n);
     check.near("share of I" + at, Estimate{bound.mean / information, bound.error / information}, share,
                kQuotedError / information + 0.005);

@@ -4,6 +4,7 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
+#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -41,20 +42,20 @@ ScoreMoments score_moments(Random& random, std::size_t d, double rho, std::int64
   return out;
 }
 
-// Peaks and Jacobians of the softmax over 64 keys, one value for each set of keys (50 queries each).
+// Peaks and Jacobians of the softmax over 64 keys, one value for each set of keys (200 queries each).
 struct Sharpness {
   Mean peak, jacobian;
 };
 
 Sharpness sharpness(Check& check, std::size_t d, const Scale& scale) {
   Sharpness out;
-  for (std::int64_t draw = 0; draw < check.effort(12, 60); ++draw) {
-    const Table query(50, d, check.random().normals(50 * d)), key(64, d, check.random().normals(64 * d));
+  for (std::int64_t draw = 0; draw < check.effort(8, 40); ++draw) {
+    const Table query(200, d, check.random().normals(200 * d)), key(64, d, check.random().normals(64 * d));
     AttentionProblem options;
     options.scale = scale;
     const Table weights = weights_of(query, key, options);
     Mean peak, jacobian;
-    for (std::size_t i = 0; i < 50; ++i) {
+    for (std::size_t i = 0; i < 200; ++i) {
       peak.add(*std::max_element(weights.row(i).begin(), weights.row(i).end()));
       jacobian.add(jacobian_norm(weights.row(i)));
     }
@@ -64,9 +65,9 @@ Sharpness sharpness(Check& check, std::size_t d, const Scale& scale) {
   return out;
 }
 
-// Quoted with two digits from one set of 64 keys and 200 queries: it varies a little less than a set of 50.
+// Quoted with two digits from one such set.
 void near_quoted(Check& check, const std::string& name, const Mean& found, double quoted) {
-  check.near(name, found.estimate(), quoted, 5 * found.deviation() + 0.0051);
+  check.near(name, found.estimate(), quoted, kQuotedErrors * found.deviation() + 0.0051);
 }
 
 void sharpness_against_d(Check& check, std::int64_t pairs) {
@@ -123,7 +124,7 @@ void square_root_of_d(Check& check) {
   check.near("mean of q.k at correlation 0.3, d = 256", correlated.products.estimate(), 0.3 * 256);
 
   check.near("mean of q.k at correlation 0.3, quoted", correlated.products.estimate(), 76.6,
-             5 * correlated.products.deviation() / std::sqrt(4000));  // quoted from 4000 pairs
+             kQuotedErrors * correlated.products.deviation() / std::sqrt(4000));  // quoted from 4000 pairs
   check.near("the same over sqrt(d), quoted", correlated.products.mean() / divisor, 4.8,
              0.05 + 5 * correlated.products.estimate().error / divisor);
   sharpness_against_d(check, pairs);

@@ -201,6 +201,8 @@ void tighter_with_candidates(Check& check) {
     check.at_least("rise from N = " + std::to_string(kSizes[i - 1]) + " to " + std::to_string(kSizes[i]),
                    chosen[i].mean - chosen[i - 1].mean, 0, 5 * std::hypot(chosen[i].error, chosen[i - 1].error));
   check.near("N = 4096, towards I", chosen.back(), information, 0.002);
+  check.near("best critic, N = 4096, towards its own limit", optimal.bounds.back(),
+             gaussian_info_nce_limit(rho, best.cross, best.square), 0.002);
   for (std::size_t i = 0; i < kSizes.size(); ++i)
     check.near("best critic, N = " + std::to_string(kSizes[i]), optimal.bounds[i],
                row_of(rho, 1).quoted[column_of(kSizes[i])], kQuotedError);

@@ -83,10 +83,10 @@ void normalised_score(Check& check) {
   check.at_most("largest", largest, static_cast<double>(n));
 }
 
-// Y = -X on two symbols, I = log 2, N = 2: a negative differs from the positive every other time, so
-// log N - L = (log 2 - mean loss over the two symbols) / 2 for scores f(x).g(y).
 enum class Encoders : std::uint8_t { one_for_both, one_each };
 
+// Y = -X on two symbols, I = log 2, N = 2: a negative differs from the positive every other time, so
+// log N - L = (log 2 - mean loss over the two symbols) / 2 for scores f(x).g(y).
 double best_dot_product_bound(Check& check, Encoders encoders) {
   const bool shared = encoders == Encoders::one_for_both;
   double best = -1;

@@ -28,5 +28,6 @@ void add_info(CLI::App& program);
 // Numbers of the command line, whole texts only; UsageError names the argument, the text and the range.
 std::int64_t parse_integer(const std::string& argument, const std::string& text, std::int64_t low, std::int64_t high);
 double parse_number(const std::string& argument, const std::string& text, double low, double high);
+std::uint64_t parse_seed(const std::string& text);  // of --seed
 
 }  // namespace isentropic::cli

@@ -2,23 +2,21 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "bottleneck/present.hpp"
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
-#include "report/output_file.hpp"
 #include "samples/read.hpp"
 
 namespace isentropic::cli {
 namespace {
 
-constexpr const char* kStandardOutput = "-";
-
 struct Arguments {
-  std::string joint, seed = "1", json_path, svg_path, html_path;
+  std::string joint, seed = "1";
+  Outputs outputs;
   std::vector<std::string> betas;
   bool deterministic = false, normalise = false;
 };
@@ -66,17 +64,11 @@ std::vector<double> betas_of(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   bottleneck::Results results;
-  results.options.seed =
-      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  results.options.seed = parse_seed(arguments.seed);
   if (arguments.deterministic) results.options.kind = BottleneckKind::deterministic;
   std::vector<double> betas = betas_of(arguments);
-  const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
-  if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
   const Table joint = joint_of(arguments);
-  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
-  if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
-  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
-
+  arguments.outputs.check();
   results.source = arguments.joint;
   results.rows = joint.rows;
   results.columns = joint.columns;
@@ -88,18 +80,8 @@ void run(const Arguments& arguments) {
     results.curve = bottleneck_curve(joint, betas, results.options, [&](double share) { progress.show(share); });
   }
 
-  if (prints_json) {
-    fmt::print("{}\n", bottleneck::json(results).dump(2));
-  } else if (prints_svg) {
-    fmt::print("{}", bottleneck::picture(results));
-  } else {
-    fmt::print("{}", bottleneck::table(results));
-  }
-  if (!arguments.json_path.empty() && !prints_json)
-    report::write_file("--json", arguments.json_path, bottleneck::json(results).dump(2) + "\n");
-  if (!arguments.svg_path.empty() && !prints_svg)
-    report::write_file("--svg", arguments.svg_path, bottleneck::picture(results));
-  if (!arguments.html_path.empty()) report::write_file("--html", arguments.html_path, bottleneck::page(results));
+  arguments.outputs.write({[&] { return bottleneck::table(results); }, [&] { return bottleneck::json(results); },
+                           [&] { return bottleneck::picture(results); }, [&] { return bottleneck::page(results); }});
 }
 
 }  // namespace
@@ -118,10 +100,10 @@ void add_ib(CLI::App& program) {
   command->add_flag("--deterministic", arguments->deterministic, "codes that are functions of X, at the price H(Z)");
   command->add_flag("--normalise", arguments->normalise, "divide by the sum: for counts");
   command->add_option("--seed", arguments->seed, "seed of the random starts")->type_name("N")->capture_default_str();
-  command->add_option("--json", arguments->json_path, "write everything that was found (-: standard output)")
+  command->add_option("--json", arguments->outputs.json_path, "write everything that was found (-: standard output)")
       ->type_name("FILE");
-  command->add_option("--svg", arguments->svg_path, "draw the curve (-: standard output)")->type_name("FILE");
-  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
+  command->add_option("--svg", arguments->outputs.svg_path, "draw the curve (-: standard output)")->type_name("FILE");
+  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

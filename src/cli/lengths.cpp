@@ -2,15 +2,14 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
 #include "lengths/experiment.hpp"
 #include "lengths/present.hpp"
-#include "report/output_file.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -19,16 +18,13 @@ struct Arguments {
   std::string d = "64", seed = "1", positions = "none", strength;
   std::vector<std::string> laws;
   bool quick = false, thorough = false;
-  std::string json_path, svg_path, html_path;
+  Outputs outputs;
 };
-
-constexpr const char* kStandardOutput = "-";
 
 lengths::Options options_of(const Arguments& arguments) {
   lengths::Options out;
   out.d = parse_integer("--d", arguments.d, 2, 1024);
-  out.seed =
-      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  out.seed = parse_seed(arguments.seed);
   out.laws = arguments.laws;
   if (arguments.quick) out.effort = lengths::Effort::quick;
   if (arguments.thorough) out.effort = lengths::Effort::thorough;
@@ -49,12 +45,7 @@ lengths::Options options_of(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const lengths::Options options = options_of(arguments);
-  const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
-  if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
-  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
-  if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
-  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
-
+  arguments.outputs.check();
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
              (lengths::memory_needed(options) >> 20) + 1, lengths::experiment_lengths(options.effort).back());
   const lengths::Results results = [&] {
@@ -62,18 +53,8 @@ void run(const Arguments& arguments) {
     return lengths::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  if (prints_json) {
-    fmt::print("{}\n", lengths::json(results).dump(2));
-  } else if (prints_svg) {
-    fmt::print("{}", lengths::picture(results));
-  } else {
-    fmt::print("{}", lengths::tables(results));
-  }
-  if (!arguments.json_path.empty() && !prints_json)
-    report::write_file("--json", arguments.json_path, lengths::json(results).dump(2) + "\n");
-  if (!arguments.svg_path.empty() && !prints_svg)
-    report::write_file("--svg", arguments.svg_path, lengths::picture(results));
-  if (!arguments.html_path.empty()) report::write_file("--html", arguments.html_path, lengths::page(results));
+  arguments.outputs.write({[&] { return lengths::tables(results); }, [&] { return lengths::json(results); },
+                           [&] { return lengths::picture(results); }, [&] { return lengths::page(results); }});
 }
 
 }  // namespace
@@ -96,10 +77,10 @@ void add_lengths(CLI::App& program) {
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   CLI::Option* quick = command->add_flag("--quick", arguments->quick, "lengths up to 2^12 and few draws: seconds");
   command->add_flag("--thorough", arguments->thorough, "four times the draws")->excludes(quick);
-  command->add_option("--json", arguments->json_path, "write everything that was measured (-: standard output)")
+  command->add_option("--json", arguments->outputs.json_path, "write everything that was measured (-: standard output)")
       ->type_name("FILE");
-  command->add_option("--svg", arguments->svg_path, "draw the curves (-: standard output)")->type_name("FILE");
-  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
+  command->add_option("--svg", arguments->outputs.svg_path, "draw the curves (-: standard output)")->type_name("FILE");
+  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

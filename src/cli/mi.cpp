@@ -3,12 +3,12 @@
 
 #include <chrono>
 #include <cmath>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <optional>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/multivariate.hpp"
 #include "isentropic/information/mutual_information.hpp"
@@ -144,8 +144,7 @@ InformationOptions options_of(const Arguments& arguments, const Data& data) {
 // ---- The work ----
 
 Findings find(const Arguments& arguments, const Data& data) {
-  const auto seed =
-      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  const auto seed = parse_seed(arguments.seed);
   const auto permutations = static_cast<int>(parse_integer("--permutations", arguments.permutations, 0, 1000000));
   const auto halves = static_cast<int>(parse_integer("--halves", arguments.halves, 0, 1000000));
   Findings out;
@@ -216,9 +215,6 @@ Json json_of(const Arguments& arguments, const Data& data, const Findings& findi
   return out;
 }
 
-// Names of columns may hold any bytes.
-std::string text_of(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace); }
-
 std::string settings(const Arguments& arguments, const Findings& findings) {
   const InformationOptions& options = findings.options;
   std::string out = name(options.estimator);
@@ -259,7 +255,7 @@ void run(const Arguments& arguments) {
     const Findings findings = find(arguments, data);
     for (const std::string& warning : findings.warnings) fmt::print(stderr, "isentropic: warning: {}\n", warning);
     if (arguments.json) {
-      fmt::print("{}\n", text_of(json_of(arguments, data, findings)));
+      fmt::print("{}", json_text(json_of(arguments, data, findings)));
     } else {
       print_findings(arguments, findings);
     }

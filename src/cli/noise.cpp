@@ -2,23 +2,21 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
 #include "noise/experiment.hpp"
 #include "noise/present.hpp"
-#include "report/output_file.hpp"
 
 namespace isentropic::cli {
 namespace {
 
-constexpr const char* kStandardOutput = "-";
-
 struct Arguments {
-  std::string family, strength, draws = "2000", seed = "1", json_path, svg_path;
+  std::string family, strength, draws = "2000", seed = "1";
+  Outputs outputs;
 };
 
 noise::Case case_of(const Arguments& arguments) {
@@ -38,8 +36,7 @@ noise::Case case_of(const Arguments& arguments) {
 noise::Options options_of(const Arguments& arguments) {
   noise::Options out;
   out.draws = parse_integer("--draws", arguments.draws, 10, 1'000'000);
-  out.seed =
-      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  out.seed = parse_seed(arguments.seed);
   if (!arguments.family.empty())
     out.cases = {case_of(arguments)};
   else if (!arguments.strength.empty())
@@ -49,10 +46,7 @@ noise::Options options_of(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   const noise::Options options = options_of(arguments);
-  const bool prints_json = arguments.json_path == kStandardOutput, prints_svg = arguments.svg_path == kStandardOutput;
-  if (prints_json && prints_svg) throw UsageError("--svg", "-", "a file, because --json is - too");
-  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
-  if (!arguments.svg_path.empty() && !prints_svg) report::check_writable("--svg", arguments.svg_path);
+  arguments.outputs.check();
   for (const noise::Case& chosen : options.cases)
     if (const std::string text = noise::caution(chosen); !text.empty()) fmt::print(stderr, "noise: {}\n", text);
 
@@ -61,17 +55,10 @@ void run(const Arguments& arguments) {
     return noise::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  if (prints_json) {
-    fmt::print("{}\n", noise::json(results).dump(2));
-  } else if (prints_svg) {
-    fmt::print("{}", noise::picture(results));
-  } else {
-    fmt::print("{}", noise::tables(results));
-  }
-  if (!arguments.json_path.empty() && !prints_json)
-    report::write_file("--json", arguments.json_path, noise::json(results).dump(2) + "\n");
-  if (!arguments.svg_path.empty() && !prints_svg)
-    report::write_file("--svg", arguments.svg_path, noise::picture(results));
+  arguments.outputs.write({[&] { return noise::tables(results); },
+                           [&] { return noise::json(results); },
+                           [&] { return noise::picture(results); },
+                           {}});
 }
 
 }  // namespace
@@ -90,9 +77,10 @@ void add_noise(CLI::App& program) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
-  command->add_option("--json", arguments->json_path, "write what was measured (-: standard output)")
+  command->add_option("--json", arguments->outputs.json_path, "write what was measured (-: standard output)")
       ->type_name("FILE");
-  command->add_option("--svg", arguments->svg_path, "draw rms against n (-: standard output)")->type_name("FILE");
+  command->add_option("--svg", arguments->outputs.svg_path, "draw rms against n (-: standard output)")
+      ->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <limits>
 
 #include "cli/commands.hpp"
 
@@ -24,6 +25,10 @@ std::int64_t parse_integer(const std::string& argument, const std::string& text,
 
 double parse_number(const std::string& argument, const std::string& text, double low, double high) {
   return parse(argument, text, low, high, "a number");
+}
+
+std::uint64_t parse_seed(const std::string& text) {
+  return static_cast<std::uint64_t>(parse_integer("--seed", text, 0, std::numeric_limits<std::int64_t>::max()));
 }
 
 }  // namespace isentropic::cli

@@ -2,7 +2,6 @@
 #include <fmt/format.h>
 
 #include <cstdio>
-#include <limits>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -32,8 +31,7 @@ std::vector<ledger::Claim> claims_of(const Arguments& arguments) {
 
 void run(const Arguments& arguments) {
   ledger::Options options;
-  options.seed =
-      static_cast<std::uint64_t>(parse_integer("--seed", arguments.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  options.seed = parse_seed(arguments.seed);
   if (arguments.thorough) options.effort = ledger::Effort::thorough;
   const std::vector<ledger::Claim> claims = claims_of(arguments);
   const bool prints_json = arguments.json_path == kStandardOutput;

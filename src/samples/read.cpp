@@ -26,8 +26,11 @@ std::vector<Part> read(const std::string& path, const std::vector<Selection>& se
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(path, "missing", "a data file");
   if (std::filesystem::is_directory(path, ignored)) throw Error(path, "a directory", "a data file");
-  if (!std::ifstream(path)) throw Error(path, "not readable", "a data file");
+  // A pipe is opened once only, to be read: what its writer sent meanwhile would be lost.
+  const bool file = std::filesystem::is_regular_file(path, ignored);
+  if (file && !std::ifstream(path)) throw Error(path, "not readable", "a data file");
   const bool npy = std::filesystem::path(path).extension() == ".npy";
+  if (npy && !file) throw Error(path, "not a regular file", "a file, for a NumPy array");
   return npy ? read_npy(path, selections) : read_text(path, selections);
 }
 

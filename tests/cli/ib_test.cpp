@@ -39,6 +39,14 @@ TEST_F(Bottleneck, PrintsTheCurve) {
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
 
+TEST_F(Bottleneck, WritesJsonOfAFileWhoseNameIsNotUtf8) {
+  const std::string joint = path("joint\xff.csv");
+  std::ofstream(joint) << ".4,.1\n.1,.4\n";
+  const Outcome outcome = run_program({"ib", joint, "--betas", "0.2", "--json", "-"});
+  ASSERT_EQ(outcome.status, 0) << outcome.err;
+  EXPECT_EQ(json::parse(outcome.out)["rows"], 2);
+}
+
 TEST_F(Bottleneck, WritesJsonAndPicture) {
   const std::string joint = eight_by_three();
   const Outcome outcome = run_program({"ib", joint, "--json", path("out.json"), "--svg", path("out.svg")});

@@ -2,12 +2,14 @@
 #include "samples/read.hpp"
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cmath>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include "isentropic/error.hpp"
 #include "samples/columns.hpp"
@@ -42,6 +44,15 @@ class ReadTest : public testing::Test {
 };
 
 #define EXPECT_CONTAINS(text, part) EXPECT_NE((text).find(part), std::string::npos) << (text)
+
+TEST_F(ReadTest, APipeIsReadOnce) {
+  const std::string pipe = (folder_ / "pipe").string();
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << "1,2\n3,4\n"; });
+  const Part part = column(pipe, "1");
+  writer.join();
+  EXPECT_EQ(part.table.values, (Values{2, 4}));
+}
 
 TEST_F(ReadTest, Separators) {
   for (const std::string content : {"1,2,3,\n4,5,6,\r\n", "1\t2\t3\n4\t5\t6\n", "1; 2; 3\n4; 5; 6",

@@ -162,10 +162,14 @@ struct CriticCurve {
 };
 const std::vector<std::size_t> kSizes = {2, 8, 64, 512, 4096};
 
-CriticCurve critic_curve(Check& check, const std::string& name, const GaussianCritic& critic) {
+// Batches of a critic with heavy tails differ much: it needs more of them.
+CriticCurve critic_curve(Check& check, const std::string& name, const GaussianCritic& critic,
+                         std::int64_t batches = 4) {
   CriticCurve out{{}, {name, {}, {}}};
   for (std::size_t n : kSizes) {
-    out.bounds.push_back(gaussian_bound(check.random(), 0.9, 1, n, critic, check.effort(16'384, 65'536)).estimate);
+    const std::int64_t anchors = std::max<std::int64_t>(16'384, batches * static_cast<std::int64_t>(n));
+    out.bounds.push_back(
+        gaussian_bound(check.random(), 0.9, 1, n, critic, check.effort(anchors, 4 * anchors)).estimate);
     out.drawn.x.push_back(static_cast<double>(n)), out.drawn.y.push_back(out.bounds.back().mean);
   }
   return out;
@@ -193,19 +197,24 @@ void share_of_the_information(Check& check) {
 void tighter_with_candidates(Check& check) {
   const double rho = 0.9, information = gaussian_information(rho, 1);
   const GaussianCritic best = GaussianCritic::optimal(rho);
-  const CriticCurve optimal = critic_curve(check, "best critic", best),
-                    plain = critic_curve(check, "without the norm term", {best.cross, 0}),
-                    halved = critic_curve(check, "x y / 2", {0.5, 0}), wrong = critic_curve(check, "-x y", {-1, 0});
-  const std::vector<Estimate>& chosen = check.choose(optimal, plain).bounds;
+  const std::int64_t batches = 12;
+  const auto without_norm = [&] { return critic_curve(check, "without the norm term", {best.cross, 0}, batches); };
+  const bool sound = check.choose(true, false);
+  const CriticCurve chosen = sound ? critic_curve(check, "best critic", best) : without_norm();
   for (std::size_t i = 1; i < kSizes.size(); ++i)
     check.at_least("rise from N = " + std::to_string(kSizes[i - 1]) + " to " + std::to_string(kSizes[i]),
-                   chosen[i].mean - chosen[i - 1].mean, 0, 5 * std::hypot(chosen[i].error, chosen[i - 1].error));
-  check.near("N = 4096, towards I", chosen.back(), information, 0.002);
-  check.near("best critic, N = 4096, towards its own limit", optimal.bounds.back(),
+                   chosen.bounds[i].mean - chosen.bounds[i - 1].mean, 0,
+                   5 * std::hypot(chosen.bounds[i].error, chosen.bounds[i - 1].error));
+  check.near("N = 4096, towards I", chosen.bounds.back(), information, 0.002);
+  if (!sound) return;  // the rest does not depend on the condition
+
+  check.near("best critic, N = 4096, towards its own limit", chosen.bounds.back(),
              gaussian_info_nce_limit(rho, best.cross, best.square), 0.002);
   for (std::size_t i = 0; i < kSizes.size(); ++i)
-    check.near("best critic, N = " + std::to_string(kSizes[i]), optimal.bounds[i],
+    check.near("best critic, N = " + std::to_string(kSizes[i]), chosen.bounds[i],
                row_of(rho, 1).quoted[column_of(kSizes[i])], kQuotedError);
+  const CriticCurve plain = without_norm(), halved = critic_curve(check, "x y / 2", {0.5, 0}),
+                    wrong = critic_curve(check, "-x y", {-1, 0});
   check.near("x y / 2, N = 2", halved.bounds.front(), 0.136, kQuotedError);
   check.near("x y / 2, N = 4096", halved.bounds.back(), 0.323, kQuotedError);
   check.near("x y / 2, N = 4096, towards its own limit", halved.bounds.back(), gaussian_info_nce_limit(rho, 0.5, 0),
@@ -214,14 +223,16 @@ void tighter_with_candidates(Check& check) {
   check.near("-x y, N = 4096", wrong.bounds.back(), -1.395, kQuotedError);
   check.near("-x y, N = 4096, towards its own limit", wrong.bounds.back(), gaussian_info_nce_limit(rho, -1, 0), 0.01);
   check.near("without the norm term, N = 2", plain.bounds.front(), 0.045, kQuotedError);
-  check.near("without the norm term, N = 4096", plain.bounds.back(), -3.958, 4 * kQuotedError);
-  if (check.choose(true, false)) share_of_the_information(check);
+  check.near(
+      "without the norm term, N = 4096", plain.bounds.back(), -3.958,
+      kQuotedErrors * plain.bounds.back().error * std::sqrt(check.effort(batches, 4 * batches) / 5.0));  // 5 batches
+  share_of_the_information(check);
   check.plot({"log N - L against N, normal pairs of rho = 0.9",
               "N",
               "nats",
               report::PlotScale::log,
               report::PlotScale::linear,
-              {optimal.drawn,
+              {chosen.drawn,
                plain.drawn,
                halved.drawn,
                wrong.drawn,

@@ -7,6 +7,7 @@
 
 #include "information/attention_rows.hpp"
 #include "information/matrix.hpp"
+#include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
@@ -63,6 +64,11 @@ AttentionSpectrum attention_spectrum(const Table& weights) {
 }
 
 double AttentionSpectrum::spectral_entropy() const { return entropy_of_shares(singular_values); }
+
+std::vector<double> singular_values(const Table& matrix) {
+  require_samples("matrix", matrix);
+  return singular_values_of(matrix_of(matrix));
+}
 
 double effective_rank(const Table& weights) {
   return std::exp(entropy_of_shares(singular_values_of(matrix_of(exact_rows("weights", weights)))));

@@ -29,6 +29,11 @@ void Check::relative(const std::string& name, double measured, double expected, 
   near(name, measured, expected, share * std::abs(expected));
 }
 
+void Check::as_quoted(const std::string& name, const Mean& fresh, double quoted, std::int64_t quoted_draws,
+                      double rounding) {
+  near(name, fresh.estimate(), quoted, rounding + 3 * fresh.deviation() / std::sqrt(static_cast<double>(quoted_draws)));
+}
+
 void Check::at_most(const std::string& name, double measured, double bound, double tolerance) {
   comparisons_.push_back({name, Relation::at_most, measured, bound, tolerance});
 }

@@ -67,6 +67,10 @@ class Check {
   // Within `errors` standard errors, plus what the formula itself may be off by.
   void near(const std::string& name, Estimate measured, double expected, double slack = 0, double errors = 5);
   void relative(const std::string& name, double measured, double expected, double share);
+  // A quoted number that is the mean of a few draws of the same law: within 5 standard errors of the fresh mean, 3 of
+  // the quoted one, and the digits left out of it.
+  void as_quoted(const std::string& name, const Mean& fresh, double quoted, std::int64_t quoted_draws,
+                 double rounding = 0);
   void at_most(const std::string& name, double measured, double bound, double tolerance = 0);
   void at_least(const std::string& name, double measured, double bound, double tolerance = 0);
   // low <= measured <= high

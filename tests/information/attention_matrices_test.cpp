@@ -118,6 +118,20 @@ TEST(AttentionMatrices, EigenvalueOne) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(std::abs(triangular.eigenvalues[i] - diagonal[i]), 0, 1e-7);
 }
 
+// A rotation times diag(3, 2) times a rotation, with a column of zeros more: 3, 2. A product of rotations alone: ones.
+TEST(AttentionMatrices, SingularValuesOfAnyMatrix) {
+  const double a = std::cos(.3), b = std::sin(.3), c = std::cos(1.1), d = std::sin(1.1);
+  const Table matrix = {{3 * a * c - 2 * b * d, -3 * a * d - 2 * b * c, 0},
+                        {3 * b * c + 2 * a * d, -3 * b * d + 2 * a * c, 0}};
+  const std::vector<double> values = singular_values(matrix);
+  ASSERT_EQ(values.size(), 2U);
+  EXPECT_NEAR(values[0], 3, 1e-14);
+  EXPECT_NEAR(values[1], 2, 1e-14);
+  for (double sigma : singular_values({{a, -b}, {b, a}})) EXPECT_NEAR(sigma, 1, 1e-14);
+  EXPECT_THROW(singular_values(Table{}), Error);
+  EXPECT_THROW(singular_values({{1, NAN}}), Error);
+}
+
 TEST(AttentionMatrices, AcceptFloatWeightsAndRefuseOthers) {
   Table rounded(3, 7, static_cast<double>(1.0f / 7));
   EXPECT_NEAR(attention_entropies(rounded).mean, std::log(7), 1e-12);

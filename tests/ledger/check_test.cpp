@@ -33,6 +33,19 @@ TEST(Comparison, NearMeansWithinTheTolerance) {
   EXPECT_FALSE(passes([](Check& c) { c.near("x", Estimate{1.6, 0.1}, 1); }));
 }
 
+// Draws 0 and 2: mean 1, standard error 1, deviation sqrt(2). Four quoted draws: 5 + 3 sqrt(2) / 2 = 7.12.
+TEST(Comparison, AQuotedMeanHasAnErrorOfItsOwn) {
+  const auto draws = [] {
+    Mean out;
+    out.add(0), out.add(2);
+    return out;
+  };
+  static const Mean fresh = draws();
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.1, 4); }));
+  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4); }));
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4, .1); }));
+}
+
 TEST(Comparison, BoundsAndCounts) {
   EXPECT_TRUE(passes([](Check& c) { c.at_most("x", 1, 1); }));
   EXPECT_FALSE(passes([](Check& c) { c.at_most("x", 1.1, 1, 0.05); }));

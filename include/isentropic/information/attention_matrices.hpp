@@ -45,4 +45,8 @@ ISENTROPIC_API AttentionSpectrum attention_spectrum(const Table& weights);
 // exp of the spectral entropy; any shape.
 ISENTROPIC_API double effective_rank(const Table& weights);
 
+// Of any matrix of finite numbers, not of weights alone; falling, as many as its shorter side. Those below 1e-16 of the
+// largest are rounding.
+ISENTROPIC_API std::vector<double> singular_values(const Table& matrix);
+
 }  // namespace isentropic

@@ -60,15 +60,17 @@ void bound_needs_the_scale_of_the_loss(Check& check) {
                   check.choose(corrected.back(), printed.back()), 1, 1e-9);
   }
   check.near("with sigma = range / 2 the constant is tight", corrected.back(), .9998, 1e-4);
-  check.near("with sigma = 1, range 1: valid, twice too large", printed[0], .5, 1e-3);
-  check.near("with sigma = 1, range 10", printed[3], 4.999, 1e-3);
+  check.near("with sigma = 1, range 1: valid, twice too large", printed[0], .5, 5e-4);
+  check.near("with sigma = 1, range 2", printed[1], 1, 5e-4);
+  check.near("with sigma = 1, range 3", printed[2], 1.5, 5e-4);
+  check.near("with sigma = 1, range 10", printed[3], 4.999, 5e-4);
   const Learnt copy = gibbs(1, .5, std::numeric_limits<double>::infinity(), 3);
   check.near("one toss, copied, range 3: error", copy.error, 1.5, 1e-12);
-  check.near("against a bound with sigma = 1 of", generalisation_bound(copy.information, 1, 1), 1.177, 1e-3);
+  check.near("against a bound with sigma = 1 of", generalisation_bound(copy.information, 1, 1), 1.177, 5e-4);
   // Squared loss of a noisy mean: unbounded, 20 on average.
   const int points = 10;
   const double deviation = 10;
-  const Estimate error = mean_of(check.effort(20000, 200000), [&] {
+  const Estimate error = mean_of(check.effort(60000, 500000), [&] {
     double sum = 0, squares = 0;
     for (int x = 0; x < points; ++x) {
       const double s = deviation * check.random().normal();
@@ -78,7 +80,8 @@ void bound_needs_the_scale_of_the_loss(Check& check) {
     return (w - fresh) * (w - fresh) - (w * w - 2 * w * sum / points + squares / points);
   });
   check.near("Gaussian mean, squared loss: error", error, 2 * deviation * deviation / points);
-  check.near("its bound with sigma = 1", generalisation_bound(std::log1p(1. / points) / 2, points, 1), .098, 1e-3);
+  check.near("the same, against 20.24 +- .59", error, 20.24, 3 * .59);
+  check.near("its bound with sigma = 1", generalisation_bound(std::log1p(1. / points) / 2, points, 1), .098, 5e-4);
   check.plot({.title = "Largest error of a coin's learner, in units of the bound",
               .x_label = "range of the loss",
               .y_label = "error : bound",
@@ -90,33 +93,47 @@ void bound_needs_the_scale_of_the_loss(Check& check) {
 void bound_is_on_the_expectation(Check& check) {
   // A hypothesis fixed beforehand, right half of the time, on 100 points: I(W;S) = 0.
   Mean error, size;
-  for (std::int64_t t = 0; t < check.effort(10000, 200000); ++t) {
+  for (std::int64_t t = 0; t < check.effort(100000, 1000000); ++t) {
     int wrong = 0;
     for (int word = 0; word < 2; ++word) wrong += std::popcount(check.random().bits() >> 14);
     error.add(.5 - wrong / 100.), size.add(std::abs(.5 - wrong / 100.));
   }
   check.at_most("error on 100 points", check.choose(std::abs(error.mean()), size.mean()),
                 generalisation_bound(0, 100, .5), 5 * error.estimate().error);
-  check.near("mean size of a single error", size.estimate(), .0399, 3e-4);
+  check.near("mean size of a single error", size.estimate(), .0399, 2e-4);
 }
 
 void bound_may_be_vacuous(Check& check) {
   // The mean of five normal points, as it is or rounded to one of a few values.
-  Table mean(static_cast<std::size_t>(check.effort(50000, 200000)), 1), rounded = mean;
+  Table mean(200000, 1), rounded = mean;
   for (std::size_t x = 0; x < mean.rows; ++x) {
     for (int s = 0; s < 5; ++s) mean(x, 0) += check.random().normal() / 5;
     rounded(x, 0) = std::round(std::clamp(2 * mean(x, 0), -2., 2.));
   }
   const auto information = [](const Table& learnt, int bins) {
-    return entropy_from_symbols(binned(learnt, bins, Binning::equal_width));
+    return entropy_from_symbols(binned(learnt, bins, Binning::equal_width), EntropyEstimator::plug_in);
   };
-  const Table& learnt = check.choose(rounded, mean);
-  check.near("rise of I(W;S), 10 -> 100 bins", information(learnt, 100) - information(learnt, 10), 0, .05);
-  check.near("rise of I(W;S), 100 -> 1000 bins", information(learnt, 1000) - information(learnt, 100), 0, .05);
+  const std::vector<double> bins = {10, 100, 1000, 10000}, quoted = {1.54, 3.81, 6.11, 8.40};
+  std::vector<double> of_mean, of_rounded;
+  for (double b : bins) {
+    of_mean.push_back(information(mean, static_cast<int>(b)));
+    of_rounded.push_back(information(rounded, static_cast<int>(b)));
+  }
+  const std::vector<double>& learnt = check.choose(of_rounded, of_mean);
+  for (std::size_t x = 0; x < bins.size(); ++x) {
+    const std::string at = std::to_string(static_cast<int>(bins[x])) + " bins";
+    if (x > 0) check.near("rise of I(W;S) to " + at, learnt[x] - learnt[x - 1], 0, .05);
+    // Bins share out the range of the sample, whose logarithm has a deviation of .042.
+    check.near("the mean itself: I(W;S) in " + at, of_mean[x], quoted[x], .2);
+  }
+  check.near("the mean itself: rise for ten times the bins", of_mean[2] - of_mean[1], std::log(10), .05);
   check.at_most("finitely many outputs: the bound is below the range of the loss",
-                generalisation_bound(information(rounded, 10), 5, .5), 1);
-  check.near("the mean itself: rise for ten times the bins", information(mean, 1000) - information(mean, 100),
-             std::log(10), .05);
+                generalisation_bound(of_rounded[0], 5, .5), 1);
+  check.plot({.title = "I(W;S) of a learner whose output is a mean, or one of five values",
+              .x_label = "bins",
+              .y_label = "binned I(W;S), nats",
+              .x_scale = report::PlotScale::log,
+              .curves = {{"the mean", bins, of_mean}, {"rounded", bins, of_rounded}}});
   const double infinity = std::numeric_limits<double>::infinity();
   check.near("I(W;S) = inf: the bound", generalisation_bound(infinity, 5, .5), infinity, 0);
 }

@@ -87,7 +87,7 @@ void information_of_all_heads(Check& check) {
   for (std::size_t h : {2U, 3U}) {
     Mean printed, once;
     double exact = 0;
-    for (std::int64_t t = 0; t < check.effort(2000, 20000); ++t) {
+    for (std::int64_t t = 0; t < check.effort(4000, 40000); ++t) {
       Joint joint{Variables(h, 2), {}};
       joint.sizes.push_back(3);
       joint.p = dirichlet(check.random(), (std::size_t{1} << h) * 3, .4);
@@ -99,9 +99,8 @@ void information_of_all_heads(Check& check) {
     }
     const std::string of = "random joints of " + std::to_string(h) + " heads: ";
     check.near(of + "worst error of chain rule and inclusion-exclusion", exact, 0, 1e-12);
-    // The quoted means are of 300 joints: their own error is about .01.
-    check.near(of + "mean error as printed, bits", printed.estimate(), quoted[h - 2], .03);
-    check.near(of + "mean error with each pair once, bits", once.estimate(), h == 2 ? 0 : .070, h == 2 ? 1e-12 : .015);
+    check.as_quoted(of + "mean error as printed, bits", printed, quoted[h - 2], 300, 5e-4);
+    check.as_quoted(of + "mean error with each pair once, bits", once, h == 2 ? 0 : .070, 300, h == 2 ? 1e-12 : 5e-4);
   }
 }
 

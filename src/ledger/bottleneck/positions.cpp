@@ -1,5 +1,6 @@
 // Codes of positions: def10.4.12, 10.4.17.
-#include <complex>
+#include <algorithm>
+#include <cmath>
 #include <numbers>
 #include <set>
 
@@ -86,16 +87,43 @@ std::int64_t errors_of_one_number(std::int64_t n, Random& random) {
   return wrong;
 }
 
-// Two coordinates on a half circle, queries turned by three steps: rows of the kernel whose largest weight is not
-// three further.
-std::int64_t errors_of_the_circle(std::size_t n) {
+// Two coordinates on a half circle, a few steps further than the position.
+Table circle_codes(std::size_t n, double further = 0) {
   const double step = std::numbers::pi / static_cast<double>(n);
-  Table query(n, 2), key(n, 2);
+  Table out(n, 2);
   for (std::size_t x = 0; x < n; ++x) {
-    const double angle = step * static_cast<double>(x);
-    key(x, 0) = std::cos(angle), key(x, 1) = std::sin(angle);
-    query(x, 0) = std::cos(angle + 3 * step), query(x, 1) = std::sin(angle + 3 * step);
+    const double angle = step * (static_cast<double>(x) + further);
+    out(x, 0) = std::cos(angle), out(x, 1) = std::sin(angle);
   }
+  return out;
+}
+
+// The least distance between codes.
+double spacing_of(const Table& codes) {
+  double out = 1e9;
+  for (std::size_t x = 0; x + 1 < codes.rows; ++x)
+    for (std::size_t y = x + 1; y < std::min(codes.rows, x + 8); ++y)
+      out = std::min(out, std::hypot(codes(x, 0) - codes(y, 0), codes(x, 1) - codes(y, 1)));
+  return out;
+}
+
+// Offsets read from the angle between two codes: how many of 5000 are wrong.
+std::int64_t offsets_misread(std::size_t n, Random& random) {
+  const Table codes = circle_codes(n);
+  const auto last = static_cast<std::int64_t>(n) - 1;
+  std::int64_t wrong = 0;
+  for (int t = 0; t < 5000; ++t) {
+    const std::int64_t i = random.integer(0, last), j = random.integer(0, last);
+    const auto a = codes.row(static_cast<std::size_t>(i)), b = codes.row(static_cast<std::size_t>(j));
+    const double angle = std::atan2(a[1] * b[0] - a[0] * b[1], a[0] * b[0] + a[1] * b[1]);
+    wrong += std::llround(angle * static_cast<double>(n) / std::numbers::pi) != i - j;
+  }
+  return wrong;
+}
+
+// Queries turned by three steps: rows of the kernel whose largest weight is not three further.
+std::int64_t errors_of_the_circle(std::size_t n) {
+  const Table query = circle_codes(n, 3), key = circle_codes(n);
   const AttentionResult result = attend(query, key, key);
   std::int64_t wrong = 0;
   for (std::size_t x = 0; x + 3 < n; ++x) wrong += result.records[x].a != static_cast<std::int64_t>(x) + 3;
@@ -104,7 +132,8 @@ std::int64_t errors_of_the_circle(std::size_t n) {
 
 void coordinates_of_a_position_code(Check& check) {
   const std::int64_t n = 1024;
-  const double printed = std::ceil(std::log2(1024.) + std::log2(1023.));
+  const auto as_printed = [](double positions) { return std::log2(positions) + std::log2(positions - 1); };
+  const double printed = std::ceil(as_printed(1024));
   std::vector<double> widths = {1, 2, 4, 8, 16}, fewest, formula;
   for (double bits : widths) {
     const auto b = static_cast<std::int64_t>(bits);
@@ -113,15 +142,21 @@ void coordinates_of_a_position_code(Check& check) {
     check.near("1024 positions, " + std::to_string(b) + " bits a coordinate: fewest coordinates", fewest.back(),
                check.choose(formula.back(), printed), 0);
   }
-  for (std::int64_t length : {16, 256, 4096}) {
-    check.never("one float32 number misreads position or offset, n = " + std::to_string(length),
-                errors_of_one_number(length, check.random()));
+  const std::int64_t lengths[] = {16, 256, 4096};
+  const double spacing[] = {.196, .0123, .00077}, rounding[] = {5e-4, 5e-5, 5e-6};
+  for (std::size_t x = 0; x < 3; ++x) {
+    const std::string at = ", n = " + std::to_string(lengths[x]);
+    const auto length = static_cast<std::size_t>(lengths[x]);
+    check.never("one float32 number misreads position or offset" + at,
+                errors_of_one_number(lengths[x], check.random()));
+    check.never("two coordinates misread the offset" + at, offsets_misread(length, check.random()));
+    check.near("the price is precision: spacing on the circle" + at, spacing_of(circle_codes(length)), spacing[x],
+               rounding[x]);
   }
+  check.show("coordinates asked for at n = 4096, as printed", as_printed(4096));
   for (std::int64_t length : {std::int64_t{16}, std::int64_t{256}, check.effort(1024, 4096)})
     check.never("two coordinates miss the key three further, n = " + std::to_string(length),
                 errors_of_the_circle(static_cast<std::size_t>(length)));
-  check.near("the price is precision: spacing on the circle at n = 4096",
-             std::abs(std::polar(1., std::numbers::pi / 4096) - 1.), .00077, 5e-6);
   check.plot({.title = "Coordinates that 1024 positions need",
               .x_label = "bits a coordinate",
               .y_label = "coordinates",

@@ -16,6 +16,18 @@ double cut_normal(Random& random) {
 
 }  // namespace
 
+std::string name(Unit unit) {
+  switch (unit) {
+    case Unit::tanh:
+      return "tanh";
+    case Unit::relu:
+      return "ReLU";
+    case Unit::linear:
+      break;
+  }
+  return "linear";
+}
+
 double apply(Unit unit, double x) {
   switch (unit) {
     case Unit::tanh:

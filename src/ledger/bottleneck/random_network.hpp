@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <vector>
 
 #include "isentropic/information/table.hpp"
@@ -12,6 +13,7 @@ namespace isentropic::ledger::bottleneck {
 
 enum class Unit : std::uint8_t { tanh, relu, linear };
 
+std::string name(Unit unit);
 double apply(Unit unit, double x);
 
 inline constexpr std::size_t kLayers = 5;

@@ -51,7 +51,11 @@ void limits_of_temperature(Check& check) {
   check.near("H at T = .0001", at(check.choose(kScores, with_tie()), 1e-4), 0, 1e-9);
   check.near("three scores tied at the top: H at T = .0001", at(with_tie(), 1e-4), std::log(3), 1e-9);
   check.near("H at T = 10000", at(kScores, 1e4), std::log(16), 1e-7);
+  check.near("the same, as quoted", at(kScores, 1e4), 2.77259, 5e-6);
   check.near("log n - H at T = 1000", std::log(16) - at(kScores, 1e3), 4.4203e-7, 1e-11);
+  Mean scores;
+  for (double s : kScores) scores.add(s);
+  check.near("the same: Var(s) / (2 T^2)", std::log(16) - at(kScores, 1e3), scores.variance() * 15 / 16 / 2e6, 1e-11);
   std::vector<double> temperatures, entropies;
   std::int64_t falls = 0;
   for (double log_t = -3; log_t <= 4.01; log_t += .25) {

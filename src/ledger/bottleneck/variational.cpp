@@ -25,18 +25,28 @@ void sign_of_the_loss(Check& check) {
   // The expression as printed: E log q(y|z) - beta KL.
   check.at_least("E log q - beta KL after 300 steps of descent", -sign * early.loss, -10);
   const TabularCode code = train_code(kBottleneckProblem, loss, {}, check.random(), starts(check));
-  check.near("I(Z;X) reached", code.information_x, kBestInformationX, 2e-3);
-  check.near("I(Z;Y) reached", code.information_y, kBestInformationY, 1e-3);
+  check.near("I(Z;X) reached", code.information_x, kBestInformationX, 1e-3);
+  check.near("I(Z;Y) reached", code.information_y, kBestInformationY, 5e-4);
+  // Down the expression itself: no bottom.
+  Mean after_300, after_600;
+  for (std::int64_t t = 0; t < check.effort(12, 100); ++t) {
+    const auto path =
+        training_path(kBottleneckProblem, {.surprise = -1, .rate = -kBeta}, {.steps = 600}, check.random(), 2);
+    after_300.add(path[1].loss), after_600.add(path[2].loss - path[1].loss);
+  }
+  check.as_quoted("E log q - beta KL after 300 steps down", after_300, -37, 1, .5);
+  check.at_most("its change over the next 300 steps", after_600.mean(), -10);
 }
 
 void decoder_reads_the_code(Check& check) {
   const CodeLoss loss{.rate = kBeta, .decoder = check.choose(DecoderInput::code, DecoderInput::input)};
   const TabularCode code = train_code(kBottleneckProblem, loss, {}, check.random(), starts(check));
-  check.near("I(Z;Y) after training", code.information_y, kBestInformationY, 1e-3);
-  check.near("I(Z;X) after training", code.information_x, kBestInformationX, 2e-3);
+  check.near("I(Z;Y) after training", code.information_y, kBestInformationY, 5e-4);
+  check.near("I(Z;X) after training", code.information_x, kBestInformationX, 1e-3);
   const TabularCode blind =
       train_code(kBottleneckProblem, {.rate = kBeta, .decoder = DecoderInput::input}, {}, check.random());
-  check.near("a decoder that reads x: I(Z;X)", blind.information_x, 0, 1e-3);
+  check.near("a decoder that reads x: I(Z;X)", blind.information_x, 0, 1e-7);
+  check.near("a decoder that reads x: I(Z;Y)", blind.information_y, 0, 1e-7);
 }
 
 void bound_from_below(Check& check) {
@@ -44,7 +54,7 @@ void bound_from_below(Check& check) {
   const double beta = .3;
   std::int64_t above = 0;
   Mean gaps, predictions;
-  for (std::int64_t t = 0; t < check.effort(1000, 5000); ++t) {
+  for (std::int64_t t = 0; t < 5000; ++t) {
     const Table encoder = random_channel(check.random(), 8, 4, .7), decoder = random_channel(check.random(), 4, 3, 1);
     const std::vector<double> prior = dirichlet(check.random(), 4, 1);
     const Table code_label = joint_of_code(joint, encoder);
@@ -66,24 +76,37 @@ void bound_from_below(Check& check) {
   const TabularCode code = train_code(joint, {.rate = kBeta}, {}, check.random(), starts(check));
   const double objective = code.information_y - kBeta * code.information_x;
   check.near("gap after training",
-             objective - variational_bottleneck(joint, code.encoder, code.decoder, code.prior, kBeta), 0, 1e-4);
-  check.near("objective after training", objective, .264156, 5e-5);
+             objective - variational_bottleneck(joint, code.encoder, code.decoder, code.prior, kBeta), 0, 1e-6);
+  const BottleneckCode best = bottleneck_curve(joint, std::vector<double>{kBeta / 4, kBeta}).points.back();
+  check.near("objective after training, against the solver's", objective,
+             best.information_y - kBeta * best.information_x, 1e-5);
+  check.near("objective after training", objective, .26415575, 2e-5);
 }
 
 void descent_on_samples(Check& check) {
   const std::vector<double> rho = {.9};
-  const std::vector<double> betas =
-      check.thorough() ? std::vector<double>{.05, .2, .5, .7, .9} : std::vector<double>{.2, .5, .9};
+  struct Quoted {
+    double beta, trained_x, trained_y, exact_x, exact_y;
+  };
+  const std::vector<Quoted> quoted = {{.05, 2.195, .805, 2.197, .805},
+                                      {.2, 1.418, .719, 1.418, .719},
+                                      {.5, .722, .482, .725, .484},
+                                      {.7, .293, .222, .301, .228},
+                                      {.9, 0, 0, 0, 0}};
   report::PlotCurve trained{"trained"}, exact{"exact", {}, {}, report::CurveStyle::formula};
-  for (double beta : betas) {
+  for (const auto& [beta, trained_x, trained_y, exact_x, exact_y] : quoted) {
     GaussianTraining training{.correlation = rho[0], .beta = beta};
     training.sampling = check.choose(Sampling::reparameterised, Sampling::detached);
-    training.steps = check.effort(1500, 3000), training.batch = check.effort(256, 2048);
+    training.steps = 3000, training.batch = check.effort(256, 2048);
     const GaussianCode code = train_gaussian_code(training, check.random());
     const GaussianBottleneck best = gaussian_bottleneck(rho, beta);
     const std::string at = " at beta = " + std::to_string(beta).substr(0, 4);
-    check.near("I(Z;X)" + at, code.information_x, best.information_x, .03);
+    check.near("I(Z;X)" + at, code.information_x, best.information_x, .02);
     check.near("I(Z;Y)" + at, code.information_y, best.information_y, .02);
+    check.near("I(Z;X), trained elsewhere," + at, code.information_x, trained_x, .02);
+    check.near("I(Z;Y), trained elsewhere," + at, code.information_y, trained_y, .02);
+    check.near("exact I(Z;X)" + at, best.information_x, exact_x, 6e-4);
+    check.near("exact I(Z;Y)" + at, best.information_y, exact_y, 6e-4);
     trained.x.push_back(code.information_x), trained.y.push_back(code.information_y);
   }
   for (double beta = .03; beta < .81; beta += .02) {

@@ -5,7 +5,6 @@
 #include <span>
 
 #include "isentropic/error.hpp"
-#include "isentropic/executor.hpp"
 #include "lengths/directions.hpp"
 
 namespace isentropic::lengths {
@@ -95,7 +94,7 @@ double PositionCode::bias(std::int64_t distance) const {
   return 0.0;
 }
 
-Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64_t first_set) {
+Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64_t first_set, Executor& executor) {
   const std::int64_t n = shape.n, d = shape.d, sets = shape.sets, queries = shape.queries;
   const double norm = std::sqrt(static_cast<double>(d));
   const Family family = kFamilies[static_cast<int>(shape.keys)];
@@ -109,7 +108,7 @@ Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64
     std::vector<float> centres(family.centres * d);
     for (std::int64_t c = 0; c < family.centres; ++c) streams[kCentre].fill(c, norm, vector_at(centres, c));
 
-    default_executor().parallel_for(n, [&](std::int64_t begin, std::int64_t end) {
+    executor.parallel_for(n, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t j = begin; j < end; ++j) {
         const std::span<float> key = vector_at(out.keys, set * n + j);
         streams[kOwnPart].fill(j, norm, key);

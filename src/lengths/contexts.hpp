@@ -25,6 +25,8 @@
 #include <string>
 #include <vector>
 
+#include "isentropic/executor.hpp"
+
 namespace isentropic::lengths {
 
 enum class Keys : std::uint8_t { random, clustered, correlated };
@@ -66,6 +68,7 @@ struct Contexts {
 };
 
 // Sets [first_set, first_set + shape.sets) of the endless sequence that the seed defines for this n and d.
-Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64_t first_set = 0);
+Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64_t first_set = 0,
+                       Executor& executor = default_executor());
 
 }  // namespace isentropic::lengths

@@ -53,7 +53,8 @@ Record first_key(const Contexts& contexts, std::int64_t set, std::int64_t i, con
 // Records of keys 1 ... n - 1. lambda: [sets or 1, scales, queries]; result: [sets, scales, queries].
 class Pass {
  public:
-  Pass(const Contexts& contexts, Statistics statistics) : contexts_(contexts), statistics_(statistics) {
+  Pass(const Contexts& contexts, Statistics statistics, Executor& executor)
+      : contexts_(contexts), statistics_(statistics), executor_(executor) {
     const ContextShape& shape = contexts.shape;
     const PositionCode& positions = shape.positions;
     if (positions.kind == Positions::alibi) bias_ = Bias::alibi(positions.strength);
@@ -83,13 +84,15 @@ class Pass {
                                  .scale = Scale::per_row(View(lambda.data(), {lambda_sets, heads, n_q})),
                                  .bias = bias_,
                                  .statistics = statistics_,
-                                 .shard = {.key_offset = 1, .total_keys = shape.n}})
+                                 .shard = {.key_offset = 1, .total_keys = shape.n},
+                                 .executor = &executor_})
         .records;
   }
 
  private:
   const Contexts& contexts_;
   Statistics statistics_;
+  Executor& executor_;
   std::vector<float> table_;
   Bias bias_;
 };
@@ -105,14 +108,15 @@ void add_needle(const Contexts& contexts, std::int64_t set, std::int64_t i, cons
 
 // Calls work(contexts) for a few sets at a time: so many that neither their keys nor their rows fill the memory.
 template <class Work>
-void for_each_batch(const ContextShape& shape, std::int64_t scales, std::uint64_t seed, const Work& work) {
+void for_each_batch(const ContextShape& shape, std::int64_t scales, std::uint64_t seed, Executor& executor,
+                    const Work& work) {
   constexpr std::int64_t kRows = std::int64_t{1} << 15;
   const std::int64_t step =
       std::clamp<std::int64_t>(kRows / (scales * shape.queries), 1, std::max<std::int64_t>(1, kKeysAtOnce / shape.n));
   for (std::int64_t first = 0; first < shape.sets; first += step) {
     ContextShape part = shape;
     part.sets = std::min(step, shape.sets - first);
-    work(draw_contexts(part, seed, first));
+    work(draw_contexts(part, seed, first, executor));
   }
 }
 
@@ -122,13 +126,14 @@ std::int64_t key_floats(const ContextShape& shape) {
   return std::max(shape.n, std::min(kKeysAtOnce, shape.sets * shape.n)) * shape.d;
 }
 
-std::vector<Measurement> measure(const ContextShape& shape, const std::vector<double>& lambdas, std::uint64_t seed) {
+std::vector<Measurement> measure(const ContextShape& shape, const std::vector<double>& lambdas, std::uint64_t seed,
+                                 Executor& executor) {
   const std::int64_t scales = static_cast<std::int64_t>(lambdas.size());
   std::vector<double> rows;
   for (const double lambda : lambdas) rows.insert(rows.end(), shape.queries, lambda);
   std::vector<Means> means(scales);
-  for_each_batch(shape, scales, seed, [&](const Contexts& contexts) {
-    const std::vector<Record> records = Pass(contexts, Statistics::of({Statistic::entropy}))(rows, 1, scales);
+  for_each_batch(shape, scales, seed, executor, [&](const Contexts& contexts) {
+    const std::vector<Record> records = Pass(contexts, Statistics::of({Statistic::entropy}), executor)(rows, 1, scales);
     for (std::int64_t set = 0, at = 0; set < contexts.shape.sets; ++set)
       for (std::int64_t scale = 0; scale < scales; ++scale)
         for (std::int64_t i = 0; i < shape.queries; ++i, ++at) {
@@ -144,23 +149,24 @@ std::vector<Measurement> measure(const ContextShape& shape, const std::vector<do
   return out;
 }
 
-Measurement measure_wanted(const ContextShape& shape, double target, std::uint64_t seed) {
+Measurement measure_wanted(const ContextShape& shape, double target, std::uint64_t seed, Executor& executor) {
   constexpr double kTolerance = 1e-4;
   Means means;
-  for_each_batch(shape, 1, seed, [&](const Contexts& contexts) {
+  for_each_batch(shape, 1, seed, executor, [&](const Contexts& contexts) {
     const ContextShape& part = contexts.shape;
     const std::int64_t rows = part.sets * part.queries;
     const AttentionResult solved =
         attention_statistics({.query = View(contexts.queries.data(), {part.sets, 1, part.queries, part.d}),
                               .key = View(contexts.keys.data(), {part.sets, 1, part.n, part.d}),
                               .scale = Scale::wanted_entropy(target),
-                              .statistics = Statistics::of({Statistic::entropy})});
+                              .statistics = Statistics::of({Statistic::entropy}),
+                              .executor = &executor});
     for (std::int64_t at = 0; at < rows; ++at) {
       means.lambda.add(solved.scales.lambda[at]);
       means.entropy.add(entropy(solved.records[at]));
     }
     // With the needle: the library's solver, one pass over the shared keys for each of its steps.
-    const Pass pass(contexts, Statistics::of({Statistic::entropy, Statistic::score_variance}));
+    const Pass pass(contexts, Statistics::of({Statistic::entropy, Statistic::score_variance}), executor);
     std::vector<EntropySolver> solvers;
     for (std::int64_t at = 0; at < rows; ++at)
       solvers.emplace_back(target, part.n, solved.scales.lambda[at], kTolerance);

@@ -26,11 +26,13 @@ struct Measurement {
 };
 
 // One measurement for each lambda. Key sets are drawn a few at a time, never more than key_floats() at once.
-std::vector<Measurement> measure(const ContextShape& shape, const std::vector<double>& lambdas, std::uint64_t seed);
+std::vector<Measurement> measure(const ContextShape& shape, const std::vector<double>& lambdas, std::uint64_t seed,
+                                 Executor& executor = default_executor());
 
 // lambda solved for each row so that H = target, without the needle and again with it. No position bias: with one,
 // H is not monotone in lambda. `lambda` is that of the rows without needle.
-Measurement measure_wanted(const ContextShape& shape, double target, std::uint64_t seed);
+Measurement measure_wanted(const ContextShape& shape, double target, std::uint64_t seed,
+                           Executor& executor = default_executor());
 
 // The most floats of keys that are held at once.
 std::int64_t key_floats(const ContextShape& shape);

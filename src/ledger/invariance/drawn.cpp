@@ -78,8 +78,9 @@ std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, con
     std::vector<double> lambdas;
     for (const Scale& law : laws) lambdas.push_back(law_lambda(law, n, d));
     const std::int64_t sets = std::max<std::int64_t>(2, rows * std::min(kPlenty, n) / (n * kQueries));
-    const auto measured = lengths::measure(
-        {.keys = keys, .positions = {}, .n = n, .d = d, .sets = sets, .queries = kQueries}, lambdas, seed);
+    const auto measured =
+        lengths::measure({.keys = keys, .positions = {}, .n = n, .d = d, .sets = sets, .queries = kQueries}, lambdas,
+                         seed, serial_executor());
     for (std::size_t i = 0; i < laws.size(); ++i) out[i].points.push_back(measured[i]);
   }
   return out;

@@ -37,8 +37,9 @@ void clustered_keys(Check& check) {
   check.show("slope of correlated keys", correlated.slope().mean);
   // A solved scale needs no law: it meets the target whatever the keys.
   for (const lengths::Keys keys : {lengths::Keys::clustered, lengths::Keys::correlated}) {
-    const lengths::Measurement solved = lengths::measure_wanted(
-        {.keys = keys, .positions = {}, .n = 512, .d = 64, .sets = 2, .queries = 8}, 2, check.random().bits());
+    const lengths::Measurement solved =
+        lengths::measure_wanted({.keys = keys, .positions = {}, .n = 512, .d = 64, .sets = 2, .queries = 8}, 2,
+                                check.random().bits(), serial_executor());
     check.near(fmt::format("H of {} keys at the solved scale", lengths::name(keys)), solved.entropy.mean, 2, 1e-3);
   }
 }

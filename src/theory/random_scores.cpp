@@ -105,8 +105,10 @@ Slice slice_at(const std::vector<Node>& nodes, double log_n, double x) {
     if (y < -30) {  // 1 - e^{-e^y} = e^y
       const double term = std::exp(node.log_weight + y);
       q += term, out.mean += term * node.score, out.collision += term * std::exp(y);
+    } else if (y > 7) {  // e^{-e^y} = 0
+      q += std::exp(node.log_weight);
     } else {
-      const double weight = std::exp(node.log_weight), e = std::exp(std::min(y, 700.0));
+      const double weight = std::exp(node.log_weight), e = std::exp(y);
       const double term = weight * e * std::exp(-e);
       q -= weight * std::expm1(-e);
       out.mean += term * node.score, out.collision += term * e;

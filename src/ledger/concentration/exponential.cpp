@@ -1,4 +1,6 @@
 // Gaussian keys, and the map exp.
+#include <fmt/format.h>
+
 #include <cmath>
 
 #include "instruments/estimate.hpp"
@@ -43,6 +45,31 @@ std::vector<MapUnderTest> maps() {
           {"identity", ScoreMap::identity(), sparsity_of_identity}};
 }
 
+// Four million keys drawn elsewhere: S by the draws and by the closed form, four digits.
+struct Elsewhere {
+  std::size_t map;
+  GaussianScores scores;
+  double drawn, closed;
+};
+
+void compare_with_other_draws(Check& check) {
+  const Elsewhere known[] = {
+      {0, {0.1929583619729606, 0.45}, 0.9037, 0.9037},    {0, {0.7239263154086246, 1.08}, 0.5587, 0.5581},
+      {1, {-0.019695932924740967, 0.45}, 0.3991, 0.3987}, {1, {-0.25008986848186987, 1.08}, 0.3580, 0.3581},
+      {2, {0.16951489559926702, 0.45}, 0.7990, 0.7990},   {2, {-0.042078184672569865, 1.08}, 0.7978, 0.7979}};
+  const std::size_t n = 20000;
+  const std::int64_t draws = check.effort(16, 200);
+  for (const Elsewhere& x : known) {
+    const MapUnderTest map = maps()[x.map];
+    const std::string at = fmt::format("S of {}, beta = {:.3f}, gamma = {}", map.name, x.scores.beta, x.scores.gamma);
+    check.near(at + ", closed form", map.closed_form(x.scores), x.closed, 6e-5);
+    const Estimate found = sampled_sparsity(check, x.scores, map.map, n, draws);
+    // Their 4e6 keys are 200 of our draws.
+    const double error = found.error * std::sqrt(static_cast<double>(draws));
+    check.near(at + ", other draws", x.drawn, map.closed_form(x.scores), 5 * error / std::sqrt(200.0) + 5e-5);
+  }
+}
+
 // Keys in 8 dimensions through the kernel against the law of one Gaussian number.
 void reduction(Check& check) {
   const std::size_t d = 8, n = 20000;
@@ -57,6 +84,7 @@ void reduction(Check& check) {
                  x.closed_form({dot(query, mean), sigma * norm}), 0.002);
     }
   }
+  compare_with_other_draws(check);
 }
 
 void exponential(Check& check) {
@@ -85,6 +113,10 @@ void finite_n(Check& check) {
   for (const double gamma : check.choose(std::vector{0.5, 1.0}, std::vector{2.0, 3.0, 6.0}))
     check.near("S at n = 10000, gamma = " + std::to_string(gamma).substr(0, 3), measured(gamma),
                sparsity_of_exp({0, gamma}), 0.001);
+  for (const auto& [gamma, s] : {std::pair{2.0, 0.135}, {3.0, 0.011}, {6.0, 1.5e-8}})
+    check.relative("formula at gamma = " + std::to_string(static_cast<int>(gamma)), sparsity_of_exp({0, gamma}), s,
+                   0.02);
+  check.near("gamma at which the formula ends", std::sqrt(std::log(1e4) / 2), 2.15, 0.005);
   const std::pair<double, double> known[] = {{2, 0.175}, {3, 0.061}, {6, 0.019}};
   for (const auto& [gamma, s] : known) {
     const Estimate found = measured(gamma);

@@ -69,6 +69,22 @@ void non_negative(Check& check) {
                measure(query, keys, ScoreMap::linear(feature, Normaliser::none)).sparsity,
                from_moments(mapped_query, mapped_keys), 1e-10);
   }
+  // Sigmoid is no feature of the kernel's; its features as they are.
+  Mean found, formula;
+  for (std::int64_t t = 0; t < 40; ++t) {
+    Table keys = correlated(check, 2000, d);
+    for (double& x : keys.values) x = 1 / (1 + std::exp(-x));
+    std::vector<double> query = check.random().normals(d);
+    for (double& x : query) x = 1 / (1 + std::exp(-x));
+    if (t == 0)
+      check.near("S over sigmoid features", measure(query, keys, kProduct).sparsity, from_moments(query, keys), 1e-10);
+    const std::vector<double> mixed = {1, -1, 0.5, 0, 0, 0};
+    found.add(measure(mixed, keys, kProduct).sparsity), formula.add(from_moments(mixed, keys));
+  }
+  // The query (1, -1, 1/2) over one such law elsewhere.
+  check.near("sigmoid features, signed query: S, other draws", 0.818, found.mean(), 5 * found.deviation());
+  check.near("sigmoid features, signed query: the formula, other draws", 0.663, formula.mean(),
+             5 * formula.deviation());
   // The condition that products are not negative: with q = (1, -1, 1/2) over exponential keys the formula says
   // 1/sqrt(10) and the kernel more.
   Table keys(n, 3);
@@ -147,12 +163,16 @@ void ratio_of_norms(Check& check) {
 // Equal coordinates: S = 1/sqrt(1 + 1/d), not the 1/sqrt(1 + d) of a ratio of norms sqrt d.
 void dimension(Check& check) {
   std::vector<double> sizes, dense, formula, printed;
-  for (const std::size_t d : {4u, 16u, 64u, 256u}) {
+  for (const auto& [d, quoted] : {std::pair{std::size_t{4}, 0.894},
+                                  {std::size_t{16}, 0.970},
+                                  {std::size_t{64}, 0.992},
+                                  {std::size_t{256}, 0.998}}) {
     const std::vector<double> query(d, 1.0);
     const double right = sparsity_of_independent_features(query, 1, 1);
     const double wrong = 1 / std::sqrt(1 + static_cast<double>(d));
     const Estimate found = over_exponential(check, query, 500, check.effort(20, 400));
     check.near(fmt::format("S of equal q, d = {}", d), found, check.choose(right, wrong), 0.004);
+    check.near(fmt::format("S of equal q to three digits, d = {}", d), right, quoted, 6e-4);
     check.near(fmt::format("S of one-hot q, d = {}", d),
                over_exponential(check, one_hot(d), 500, check.effort(20, 400)), std::sqrt(0.5), 0.004);
     sizes.push_back(static_cast<double>(d)), dense.push_back(found.mean);
@@ -192,7 +212,8 @@ void taylor_kernels(Check& check) {
                    taylor_sparsity_floor(degree), 1e-4);
     check.near(fmt::format("the floor known for degree {}", degree), taylor_sparsity_floor(degree), floor, 5e-4);
   }
-  const std::pair<int, double> at_two[] = {{2, 0.655}, {4, 0.403}, {6, 0.271}, {8, 0.202}, {12, 0.149}, {20, 0.1355}};
+  const std::pair<int, double> at_two[] = {{2, 0.655},  {4, 0.403},   {6, 0.271},  {8, 0.202},
+                                           {12, 0.149}, {20, 0.1355}, {30, 0.1353}};
   for (const auto& [degree, s] : at_two) {
     const Map map = [degree = degree](double x) { return taylor(degree, x); };
     const double found = sparsity_by_quadrature(map, {0, 2});

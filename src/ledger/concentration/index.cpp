@@ -17,9 +17,13 @@ void index(Check& check) {
   const double s = measure(scores, ScoreMap::softmax()).sparsity;
   check.near("S^2 n against exp(Renyi-2), n = 100", s * s * static_cast<double>(n),
              std::exp(renyi_entropy(weights_of(scores), 2)), 1e-10);
+  Mean drawn;
+  for (int t = 0; t < 200; ++t) drawn.add(measure(check.random().normals(n), ScoreMap::softmax()).sparsity);
+  check.near("S of one Gaussian row seen elsewhere", 0.66812939, drawn.mean(), 5 * drawn.deviation());
   std::vector<double> one_hot(n, 0.0);
   one_hot[17] = 1;
   check.near("S of one key among 100", measure(one_hot, ScoreMap::identity()).sparsity, sparsity_floor(100), 1e-14);
+  check.near("which is", sparsity_floor(100), 0.1, 1e-15);
   check.near("S of equal weights", measure(std::vector<double>(n, -3.0), ScoreMap::identity()).sparsity, 1, 1e-14);
   double least = 2, most = 0;
   for (std::int64_t t = 0; t < check.effort(300, 10000); ++t) {
@@ -38,13 +42,15 @@ void index(Check& check) {
 void window(Check& check) {
   const double width = 16;
   std::vector<double> lengths, measured, formula;
-  for (const std::size_t n : {64u, 1024u, 16384u}) {
+  for (const auto& [n, quoted] :
+       {std::pair{std::size_t{64}, 0.5}, {std::size_t{1024}, 0.125}, {std::size_t{16384}, 0.031}}) {
     std::vector<double> scores(n, -1e9);
     std::fill(scores.begin(), scores.begin() + 16, 0.0);
     const isentropic::concentration::Concentration found = measure(scores, ScoreMap::softmax());
     const std::string at = " at n = " + std::to_string(n);
     check.near("keys that share the mass" + at, found.participation, check.choose(width, 1.0), 1e-9);
     check.near("S" + at, found.sparsity, std::sqrt(width / static_cast<double>(n)), 1e-12);
+    check.near("S, rounded," + at, found.sparsity, quoted, 5e-4);
     lengths.push_back(static_cast<double>(n));
     measured.push_back(found.sparsity);
     formula.push_back(sparsity_floor(static_cast<std::int64_t>(n)));

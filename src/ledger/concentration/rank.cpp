@@ -57,17 +57,22 @@ void causal_rank(Check& check) {
   const Feature feature = check.choose(Feature::elu_plus_one, Feature::relu);
   std::size_t least = n;
   std::int64_t disagreements = 0;
-  Mean zeros;
+  Mean zeros, ranks;
   for (std::int64_t t = 0; t < check.effort(10, 100); ++t) {
     least = std::min(least, rank_of(random_weights(check, n, d, linear(feature, Mask::causal()))));
     const Table relu = random_weights(check, n, d, linear(Feature::relu, Mask::causal()));
     const std::int64_t zero = zeros_on_diagonal(relu);
     zeros.add(static_cast<double>(zero));
-    disagreements += (rank_of(relu) == n) != (zero == 0);
+    const std::size_t rank = rank_of(relu);
+    ranks.add(static_cast<double>(rank));
+    disagreements += (rank == n) != (zero == 0);
   }
   check.near("least rank of causal attention, n = 40", static_cast<double>(least), static_cast<double>(n), 0);
   check.never("relu features: full rank with a zero on the diagonal, or the reverse", disagreements);
   check.near("relu features, d = 2: zeros on the diagonal", zeros.estimate(), 40 * std::pow(0.75, 2));
+  // One matrix seen elsewhere.
+  check.near("zeros on the diagonal of one matrix", 24, 40 * std::pow(0.75, 2), 5 * std::sqrt(40 * 0.5625 * 0.4375));
+  check.near("its rank", 23, ranks.mean(), 5 * ranks.deviation());
 }
 
 void linear_rank(Check& check) {

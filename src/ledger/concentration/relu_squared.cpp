@@ -40,6 +40,8 @@ void closed_form(Check& check) {
   for (const double t : {-5.0, -10.0, -20.0, -35.0})
     check.relative(fmt::format("S at t = {}", t), by_quadrature(t), sparsity_of_relu_squared({t, 1}), 1e-8);
   check.relative("the S known at t = -10", sparsity_of_relu_squared({-10, 1}), 1.1474e-12, 1e-4);
+  check.relative("the S known at t = -5", sparsity_of_relu_squared({-5, 1}), 2.3e-4, 0.02);
+  check.relative("the S known at t = -35", sparsity_of_relu_squared({-35, 1}), 4.3e-135, 0.02);
   check.near("S at t = 1000", by_quadrature(1000), sparsity_of_relu_squared({1000, 1}), 1e-9);
   check.near("printed arrangement not a number in double, of t = -10, 1000",
              std::isnan(printed_arrangement(-10, 1)) + std::isnan(printed_arrangement(1000, 1)), 2, 0);
@@ -59,6 +61,7 @@ void only_negative_means(Check& check) {
   }
   check.never("steps of t at which S falls, t = -30 ... 12", falls);
   check.near("S at beta = 0", by_quadrature(0), kReluSquaredSparsityAtZero, 1e-9);
+  check.near("which is", kReluSquaredSparsityAtZero, 0.408248, 5e-7);
   double least = 1;
   for (const double beta : {0.0, 0.1, 1.0, 10.0})
     for (const double gamma : {0.1, 1.0, 10.0, 1000.0})
@@ -76,9 +79,10 @@ void only_negative_means(Check& check) {
 }
 
 void wide_scores(Check& check) {
-  for (const double beta : {-1.0, 0.0, 1.0}) {
-    check.near(fmt::format("S at beta = {}, gamma = 10^6", beta), sparsity_by_quadrature(relu_squared, {beta, 1e6}),
-               kReluSquaredSparsityAtZero, 1e-5);
+  for (const auto& [beta, quoted] : {std::pair{-1.0, 0.4082481}, {0.0, 0.4082483}, {1.0, 0.4082485}}) {
+    const double found = sparsity_by_quadrature(relu_squared, {beta, 1e6});
+    check.near(fmt::format("S at beta = {}, gamma = 10^6", beta), found, kReluSquaredSparsityAtZero, 1e-6);
+    check.near(fmt::format("to seven digits, beta = {}", beta), found, quoted, 6e-8);
     check.near(fmt::format("S of 20000 keys, beta = {}, gamma = 10^6", beta),
                sampled_sparsity(check, {beta, 1e6}, ScoreMap::relu_squared(), 20000, check.effort(12, 200)),
                kReluSquaredSparsityAtZero, 1e-4);

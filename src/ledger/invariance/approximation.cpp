@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numeric>
 
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/random_energy.hpp"
@@ -105,6 +106,14 @@ void tilted_mean_and_maximum(Check& check) {
     check.near(fmt::format("E_p s at lambda = {:.3g}, n = {}", lambda, n),
                gaussian_rows(check, n, lambda, check.effort(20, 400)).mean_score.estimate(),
                expected_row(ScoreLaw::gaussian(), log_n, lambda).mean_score, 1e-3);
+  const double far = std::log(16384.0);
+  for (const auto& [lambda, quoted] : {std::pair{1.0, 1.000}, {2.0, 1.987}, {2 * freezing_spread(far), 3.913}}) {
+    const RowMeans drawn = gaussian_rows(check, 16384, lambda, check.effort(24, 400));
+    compare_with_draws(check, fmt::format("E_p s at lambda = {:.3g}, n = 16384", lambda), quoted, 915, 5e-4,
+                       drawn.mean_score, expected_row(ScoreLaw::gaussian(), far, lambda).mean_score);
+    if (lambda > 4)
+      compare_with_draws(check, "max s, n = 16384", 3.98, 915, 0.005, drawn.maximum, mean_of_maximum(16384));
+  }
 }
 
 void lower_bound_taken_for_a_value(Check& check) {
@@ -124,6 +133,23 @@ void lower_bound_taken_for_a_value(Check& check) {
   }
   plot.curves = {measured, exact, bound};
   check.plot(plot);
+  // Means of 3000 rows, H and the bound.
+  struct Quoted {
+    double lambda, entropy, lower;
+  };
+  for (const Quoted& x : {Quoted{1, 6.433, 3.68}, {2, 5.04, 0.46}, {3, 3.44, -2.80}}) {
+    const RowMeans rows = gaussian_rows(check, n, x.lambda, 60);
+    compare_with_draws(check, fmt::format("H at lambda = {}", x.lambda), x.entropy, 3000, x.lambda == 1 ? 5e-4 : 5e-3,
+                       rows.entropy, expected_row(ScoreLaw::gaussian(), log_n, x.lambda).entropy);
+    check.near(fmt::format("the bound at lambda = {}, other draws", x.lambda), x.lower,
+               log_n - x.lambda * mean_of_maximum(n),
+               5 * x.lambda * rows.maximum.deviation() / std::sqrt(3000.0) + 0.005);
+  }
+  const std::vector<double> longer = check.random().normals(4096);
+  check.at_least("H less the bound, one row of 4096 at lambda = 1",
+                 entropy_of(longer) - std::log(4096.0) + *std::max_element(longer.begin(), longer.end()) -
+                     std::accumulate(longer.begin(), longer.end(), 0.0) / 4096,
+                 2);
   std::int64_t violations = 0;
   for (std::int64_t t = 0; t < check.effort(2000, 50000); ++t) {
     const AnyRow row = any_row(check.random());
@@ -184,6 +210,12 @@ void top_weight(Check& check) {
                  0.3);
   for (const auto& [lambda, quoted] : {std::pair{1.0, 0.002}, {2.0, 0.027}, {3.0, 0.142}}) {
     check.near(fmt::format("mean top weight at lambda = {}", lambda), rows(lambda).peak.estimate(), quoted, 6e-4);
+  }
+  for (const auto& [share, quoted] : {std::pair{1.0, 0.33}, {1.5, 0.56}}) {
+    const Mean peaks = rows(share * freezing_spread(log_n)).peak;
+    const double error = peaks.estimate().error;
+    check.near(fmt::format("mean top weight at lambda = {} sqrt(2 log n)", share), peaks.mean(), quoted,
+               5 * std::hypot(error, peaks.deviation() / std::sqrt(915.0)) + 0.005);
   }
 }
 

@@ -27,7 +27,12 @@ struct RowMeans {
 // draw() gives one score.
 RowMeans drawn_rows(std::size_t n, double lambda, std::int64_t rows, const std::function<double()>& draw);
 RowMeans gaussian_rows(Check& check, std::size_t n, double lambda, std::int64_t rows);
-// cos(theta) of random directions in R^d.
+// E of the largest of n standard normal numbers, by quadrature.
+double mean_of_maximum(double n);
+// `quoted`, a mean of `draws` rows made elsewhere and rounded, against the expectation; one row deviates as `rows` do.
+void compare_with_draws(Check& check, const std::string& name, double quoted, double draws, double rounding,
+                        const Mean& rows, double expectation);
+// cos(theta) of random directions in R^d, d >= 3.
 double random_cosine(Random& random, int d);
 
 std::vector<std::int64_t> powers_of_two(int first, int last);

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <numbers>
 
 #include "isentropic/theory/random_energy.hpp"
 #include "isentropic/theory/random_scores.hpp"
@@ -35,7 +36,10 @@ void tilted_mean(Check& check) {
   const RowMeans rows = gaussian_rows(check, 1000, 1, check.effort(100, 3000));
   check.near("E_p s at lambda = 1", rows.mean_score.estimate(),
              check.choose(expected_row(ScoreLaw::gaussian(), std::log(1000.0), 1).mean_score, rows.mean.mean()), 1e-3);
-  check.show("max s", rows.maximum.mean());
+  // One row seen elsewhere.
+  compare_with_draws(check, "E_p s of one row", 0.995, 1, 0, rows.mean_score, rows.mean_score.mean());
+  compare_with_draws(check, "mean of that row", -0.019, 1, 0, rows.mean, 0);
+  compare_with_draws(check, "max of that row", 2.92, 1, 0, rows.maximum, mean_of_maximum(1000));
 }
 
 void largest_score(Check& check) {
@@ -50,6 +54,19 @@ void largest_score(Check& check) {
     const double formula = check.choose(expected_maximum(log_n), freezing_spread(log_n));
     check.near(fmt::format("E max s, n = {}", n), measured, formula, 0.02 * formula);
   }
+  // The leading term is too large by so many percent; the corrected one is within 1% from n = 1000 on.
+  for (const auto& [n, percent, draws] : {std::tuple{10.0, 39.7, 20000.0},
+                                          {100.0, 21.0, 20000.0},
+                                          {1000.0, 14.6, 20000.0},
+                                          {1e4, 11.5, 2000.0},
+                                          {1e5, 9.3, 200.0}}) {
+    const double log_n = std::log(n), mean = mean_of_maximum(n);
+    // A maximum deviates by pi/sqrt(12 log n), its limit, and less before.
+    const double error = std::numbers::pi / std::sqrt(12 * log_n * draws) / mean;
+    check.near(fmt::format("excess of the leading term in percent, n = {}", n),
+               100 * (freezing_spread(log_n) / mean - 1), percent, 0.05 + 500 * error);
+    if (n >= 1000) check.relative(fmt::format("the corrected term, n = {}", n), expected_maximum(log_n), mean, 0.01);
+  }
   // Where n is astronomical the leading term suffices, and the law of the maximum tends to Gumbel's.
   const double far = 300 * std::log(10.0);
   check.relative("leading term over the corrected one at n = 10^300", freezing_spread(far) / expected_maximum(far), 1,
@@ -60,7 +77,8 @@ void largest_score(Check& check) {
     const double below = 0.5 * std::erfc(-(limit.location + limit.scale * z) / std::sqrt(2.0));
     distance = std::max(distance, std::abs(std::pow(below, 4096) - std::exp(-std::exp(-z))));
   }
-  check.at_most("largest distance to Gumbel's law, n = 4096", distance, 0.02);
+  // 20000 maxima drawn elsewhere were 0.015 away; such a distance has an error of 0.006.
+  check.near("largest distance to Gumbel's law, n = 4096", distance, 0.015, 0.012);
 }
 
 void plain_mean(Check& check) {
@@ -91,19 +109,91 @@ void entropy_of_gaussian_scores(Check& check) {
   }
   check.plot(
       {fmt::format("Gaussian scores, n = {}", n), "lambda", "H (nats)", {}, {}, {measured, exact, phases, printed}});
-  for (const auto& [lambda, quoted] : {std::pair{1.0, 11.283}, {2.0, 9.776}, {3.0, 7.403}})
-    check.near(fmt::format("expectation at lambda = {}, n = 131072", lambda),
-               expected_row(ScoreLaw::gaussian(), 17 * std::log(2.0), lambda).entropy, quoted, 0.05);
-  for (const int k : {6, 10, 14, 17}) {
-    const double log_k = k * std::log(2.0);
-    check.near(fmt::format("H over sqrt(log n) at the transition, n = 2^{}", k),
-               expected_row(ScoreLaw::gaussian(), log_k, freezing_spread(log_k)).entropy / std::sqrt(log_k), 1, 0.1);
+}
+
+// H of `draws` rows of n = e^log_n scores, n so large that only the largest 5000 count: order statistics of a Poisson
+// process, the k-th of which lies where log n + log P(s > x) = log of the sum of k exponentials.
+Mean frozen_rows(Check& check, double log_n, double lambda, std::int64_t draws) {
+  Mean out;
+  std::vector<double> s(5000);
+  for (std::int64_t t = 0; t < draws; ++t) {
+    double arrivals = 0, x = freezing_spread(log_n);
+    for (double& score : s) {
+      arrivals += check.random().exponential();
+      const double wanted = std::log(arrivals) - log_n;
+      // Newton on log P(s > x) = -x^2/2 - log(x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4), x large.
+      for (int step = 0; step < 4; ++step) {
+        const double tail =
+            -x * x / 2 - std::log(x * std::sqrt(2 * std::numbers::pi)) + std::log1p(-1 / (x * x) + 3 / (x * x * x * x));
+        x += (tail - wanted) / (x + 1 / x);
+      }
+      score = x;
+    }
+    out.add(entropy_of(s, lambda));
   }
+  return out;
+}
+
+void phases_elsewhere(Check& check) {
+  const double log_n = 17 * std::log(2.0);
+  struct Quoted {
+    double lambda, entropy, spread, printed;
+  };
+  for (const Quoted& x : {Quoted{1, 11.283, 11.284, 6.93}, {2, 9.776, 9.784, 2.07}, {3, 7.403, 7.284, -2.78}}) {
+    compare_with_draws(check, fmt::format("H at lambda = {}, n = 131072", x.lambda), x.entropy, 114, 5e-4,
+                       gaussian_rows(check, 131072, x.lambda, check.effort(16, 114)).entropy,
+                       expected_row(ScoreLaw::gaussian(), log_n, x.lambda).entropy);
+    check.near(fmt::format("log n - lambda^2/2 at lambda = {}", x.lambda), random_energy_entropy(log_n, x.lambda),
+               x.spread, 1e-3);
+    check.near(fmt::format("the printed form at lambda = {}", x.lambda), log_n - x.lambda * freezing_spread(log_n),
+               x.printed, 0.005);
+  }
+  struct AtLength {
+    int log2_n;
+    double transition, frozen, draws;
+  };
+  for (const AtLength& x :
+       {AtLength{6, 1.89, 0.859, 3000}, {10, 2.61, 0.983, 3000}, {14, 3.25, 1.041, 915}, {17, 3.54, 1.086, 114}}) {
+    const double log_k = x.log2_n * std::log(2.0), spread = freezing_spread(log_k);
+    const auto rows = [&](double lambda) {
+      return gaussian_rows(check, std::size_t{1} << std::min(x.log2_n, 14), lambda, check.effort(40, 400)).entropy;
+    };
+    const double at = expected_row(ScoreLaw::gaussian(), log_k, spread).entropy;
+    compare_with_draws(check, fmt::format("H at the transition, n = 2^{}", x.log2_n), x.transition, x.draws, 0.005,
+                       rows(spread), at);
+    check.near(fmt::format("H over sqrt(log n) there, n = 2^{}", x.log2_n), at / std::sqrt(log_k), 1, 0.08);
+    compare_with_draws(check, fmt::format("H at twice the transition, n = 2^{}", x.log2_n), x.frozen, x.draws, 5e-4,
+                       rows(2 * spread), expected_row(ScoreLaw::gaussian(), log_k, 2 * spread).entropy);
+  }
+}
+
+void frozen_far_out(Check& check) {
+  report::PlotCurve exact{"expectation", {}, {}, report::CurveStyle::formula}, drawn{"drawn", {}, {}},
+      limit{"psi(1) - psi(1/2)", {}, {}, report::CurveStyle::bound};
+  for (const auto& [digits, quoted] : {std::pair{8, 1.18}, {16, 1.27}, {50, 1.35}, {150, 1.42}, {300, 1.31}}) {
+    const double far = digits * std::log(10.0), lambda = 2 * freezing_spread(far);
+    const Mean rows = frozen_rows(check, far, lambda, check.effort(60, 800));
+    const double expected = expected_row(ScoreLaw::gaussian(), far, lambda).entropy;
+    check.near(fmt::format("frozen H at b = 2, n = 10^{}", digits), rows.estimate(), expected, 5e-3);
+    compare_with_draws(check, fmt::format("frozen H at b = 2, n = 10^{}", digits), quoted, 800, 0.005, rows, expected);
+    exact.x.push_back(digits), exact.y.push_back(expected);
+    drawn.x.push_back(digits), drawn.y.push_back(rows.mean());
+    limit.x.push_back(digits), limit.y.push_back(2 * std::numbers::ln2);
+  }
+  check.plot({"Frozen rows, lambda = 2 sqrt(2 log n)", "log10 n", "H (nats)", {}, {}, {drawn, exact, limit}});
   const double far = 300 * std::log(10.0);
-  for (const double b : {2.0, 4.0})
+  for (const auto& [b, quoted] : {std::pair{2.0, 1.386}, {4.0, 0.509}}) {
+    const double value = random_energy_entropy(far, b * freezing_spread(far));
+    check.near(fmt::format("limit of the frozen H, b = {}", b), value, quoted, 5e-4);
     check.near(fmt::format("frozen H at n = 10^300, b = {}", b),
-               expected_row(ScoreLaw::gaussian(), far, b * freezing_spread(far)).entropy,
-               random_energy_entropy(far, b * freezing_spread(far)), 0.02);
+               expected_row(ScoreLaw::gaussian(), far, b * freezing_spread(far)).entropy, value, 0.01);
+  }
+}
+
+void entropy_and_its_phases(Check& check) {
+  entropy_of_gaussian_scores(check);
+  phases_elsewhere(check);
+  frozen_far_out(check);
 }
 
 void a_scale_that_cancels(Check& check) {
@@ -158,7 +248,7 @@ std::vector<Claim> gaussian_claims() {
       computed("003-39", holds, "The plain mean of the scores is mu", "", plain_mean),
       computed("003-41", corrected, "H is about log n - lambda sigma sqrt(2 log n)",
                "log n - lambda^2 sigma^2/2 below lambda sigma = sqrt(2 log n), psi(1) - psi(1 - m) far above it",
-               entropy_of_gaussian_scores),
+               entropy_and_its_phases),
       computed(
           "003-s12", corrected, "log n and sqrt(log n) cannot cancel, so H cannot be held",
           "lambda may follow n: lambda sigma = b sqrt(2 log n) gives (1 - b^2) log n for b < 1, a constant for b > 1",

@@ -10,46 +10,6 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-struct NamedLaw {
-  std::string name;
-  Scale scale;
-  std::vector<double> quoted;  // H at n = 2^6, 2^10, 2^14, 2^17 and d = 64
-  double slope;                // over n = 2^6 ... 2^17
-};
-
-std::vector<NamedLaw> named_laws() {
-  const double root2 = std::sqrt(2.0);
-  return {{"1/sqrt d", Scale::inverse_sqrt_d(), {3.69, 6.45, 9.22, 11.29}, 0.997},
-          {"log n/d", Scale::log_n(), {4.03, 6.56, 8.99, 10.75}, 0.881},
-          {"log_512(n)/sqrt d", Scale::log_n_sqrt_d(1 / std::log(512.0)), {3.94, 6.34, 8.56, 10.13}, 0.810},
-          {"log n/sqrt d", Scale::log_n_sqrt_d(), {1.32, 1.26, 1.19, 1.30}, -0.017},
-          {"sqrt(log n/d)", Scale::sqrt_log_n(), {2.66, 4.21, 5.84, 7.22}, 0.587},
-          {"sqrt(2 log n/d)", Scale::sqrt_log_n(root2), {1.96, 2.89, 3.80, 4.82}, 0.349},
-          {"1.5 sqrt(2 log n/d)", Scale::sqrt_log_n(1.5 * root2), {1.26, 1.69, 2.07, 2.63}, 0.155},
-          {"1/sqrt d + 0.1 log n/d", Scale::hybrid(1, 0.1), {3.65, 6.36, 9.09, 11.14}, 0.984}};
-}
-
-// Every law on drawn keys against the exact expectation, and that against measurements made elsewhere: 24 draws at the
-// longest contexts, whose standard error is about 0.15 where the row freezes.
-void entropy_of_every_law(Check& check) {
-  const std::int64_t d = 64;
-  const std::vector<NamedLaw> laws = named_laws();
-  const std::vector<std::int64_t> lengths = context_lengths(check), quoted_lengths = {64, 1024, 16384, 131072};
-  std::vector<Scale> scales;
-  for (const NamedLaw& law : laws) scales.push_back(law.scale);
-  const std::vector<Curve> curves = draw_curves(check, scales, lengths, d, check.effort(96, 800));
-  report::Plot plot{"Random keys, d = 64", "n", "H (nats)", report::PlotScale::log, {}, {}};
-  for (std::size_t i = 0; i < laws.size(); ++i) {
-    compare_with_theory(check, laws[i].name, curves[i], laws[i].scale, d);
-    plot.curves.push_back({laws[i].name, curves[i].x(), curves[i].y()});
-    for (std::size_t t = 0; t < quoted_lengths.size(); ++t)
-      check.near(fmt::format("expectation of {} against other draws, n = {}", laws[i].name, quoted_lengths[t]),
-                 law_entropy(laws[i].scale, quoted_lengths[t], d), laws[i].quoted[t], t == 3 ? 0.35 : 0.1);
-    check.near("slope of " + laws[i].name, law_slope(laws[i].scale, powers_of_two(6, 17), d), laws[i].slope, 0.02);
-  }
-  check.plot(plot);
-}
-
 void gap_grows(Check& check) {
   const auto maximum = [&](std::size_t n, std::int64_t rows) {
     return mean_of(rows, [&] {
@@ -59,8 +19,10 @@ void gap_grows(Check& check) {
     });
   };
   const Estimate few = maximum(100, check.effort(2000, 20000)), many = maximum(100000, check.effort(12, 200));
-  check.near("max - mean at n = 100", few, 2.51, 0.01);
-  check.near("max - mean at n = 100000", many, check.choose(expected_maximum(std::log(1e5)), few.mean), 0.02);
+  check.near("max - mean at n = 100", few, 2.51, 0.005);
+  check.near("expected max at n = 100", mean_of_maximum(100), 2.51, 0.005);
+  check.near("expected max at n = 100000", mean_of_maximum(1e5), 4.39, 0.02);
+  check.near("max - mean at n = 100000", many, check.choose(mean_of_maximum(1e5), few.mean));
 }
 
 // The largest of n scores of which one is a match: s = 1, the others 0.
@@ -90,7 +52,8 @@ struct TailCase {
 
 void scale_follows_the_tail(Check& check) {
   const double entropy = 1.5;
-  const std::vector<std::int64_t> lengths = {4096, 16384, 131072};
+  const std::vector<std::int64_t> lengths =
+      check.thorough() ? powers_of_two(12, 17) : std::vector<std::int64_t>{4096, 131072};
   const auto gaussian = [&](double log_n) { return scale_for_entropy(ScoreLaw::gaussian(), log_n, entropy); };
   const auto planted = [&](double log_n) { return planted_scale(log_n, entropy); };
   check.near("power of log n in the lambda that holds H = 1.5",
@@ -98,12 +61,30 @@ void scale_follows_the_tail(Check& check) {
   // 0.75 was fitted to 16 draws at the longest rows; 0.5 is the limit for very many keys.
   check.near("power of log n, Gaussian scores, n = 2^12 ... 2^17", power_of_log_n(lengths, gaussian), 0.75, 0.1);
   const double low = std::log(1024.0), high = std::log(131072.0);
+  // Powers fitted elsewhere to 16 draws at the longest rows, each of which leaves lambda uncertain by about 10%.
+  for (const auto& [name, law, quoted] : {std::tuple{"uniform", ScoreLaw::uniform(), 1.002},
+                                          {"exponential", ScoreLaw::exponential(), 0.008},
+                                          {"cosine in R^8", ScoreLaw::cosine(8), 0.291},
+                                          {"cosine in R^4", ScoreLaw::cosine(4), 0.679}}) {
+    std::vector<double> x, y;
+    for (const std::int64_t n : lengths) {
+      x.push_back(static_cast<double>(n));
+      y.push_back(scale_for_entropy(law, std::log(x.back()), entropy));
+    }
+    check.near(fmt::format("power of n, {} scores, n = 2^12 ... 2^17, other draws", name), quoted, power(x, y), 0.05);
+  }
+  check.near("lambda that holds H = 1.5, exponential scores, n = 2^6, other draws", 1.79,
+             scale_for_entropy(ScoreLaw::exponential(), 6 * std::log(2.0), entropy), 0.06);
+  check.near("lambda that holds H = 1.5, exponential scores, n = 2^17, other draws", 2.01,
+             scale_for_entropy(ScoreLaw::exponential(), high, entropy), 0.3);
   const std::vector<TailCase> cases = {
       {"Gaussian", ScoreLaw::gaussian(), std::nan(""), 0, [](Random& random) { return random.normal(); }},
       {"exponential", ScoreLaw::exponential(), 0, 0.02, [](Random& random) { return random.exponential(); }},
       {"uniform", ScoreLaw::uniform(), 1, 0.01, [](Random& random) { return random.uniform(); }},
       {"cosine in R^8", ScoreLaw::cosine(8), 2.0 / 7, 0.05,
-       [](Random& random) { return 8 * random_cosine(random, 8); }}};
+       [](Random& random) { return 8 * random_cosine(random, 8); }},
+      {"cosine in R^4", ScoreLaw::cosine(4), 2.0 / 3, 0.01,
+       [](Random& random) { return 4 * random_cosine(random, 4); }}};
   const std::size_t n = static_cast<std::size_t>(check.effort(1024, 131072));
   const double log_n = std::log(static_cast<double>(n));
   for (const TailCase& x : cases) {
@@ -160,7 +141,8 @@ void dependence_on_d(Check& check) {
     double entropy, error;
   };
   double least = 1e9, most = -1e9;
-  for (const Quoted& x : {Quoted{8, 4.28, 0.4}, {16, 5.36, 0.25}, {64, 6.55, 0.06}, {256, 6.84, 0.03}}) {
+  for (const Quoted& x :
+       {Quoted{8, 4.28, 0.4}, {16, 5.36, 0.25}, {64, 6.55, 0.06}, {256, 6.84, 0.03}, {1024, 6.91, 0.01}}) {
     const auto drawn = [&](const Scale& scale) {
       Mean h;
       for (std::int64_t set = 0; set < check.effort(2, 20); ++set) {
@@ -175,8 +157,11 @@ void dependence_on_d(Check& check) {
     const double exact = gaussian_vectors_entropy(log_n, log_n / d, d);
     check.near(fmt::format("H under log n/d, d = {}", x.d), drawn(Scale::log_n()), exact, 0.01);
     check.near(fmt::format("its expectation against other draws, d = {}", x.d), exact, x.entropy, x.error);
+    // 1.07 to 1.10 were found under log n/sqrt d, with an error of 0.1.
+    check.near(fmt::format("expectation under log n/sqrt d, d = {}, other draws", x.d), 1.085,
+               gaussian_vectors_entropy(log_n, log_n / std::sqrt(d), d), 0.4);
   }
-  check.at_most("range of H over d = 8 ... 256, n = 1024", most - least, 0.5);
+  check.at_most("range of H over d = 8 ... 1024, n = 1024", most - least, 0.5);
 }
 
 void kappa_that_holds(Check& check) {
@@ -195,7 +180,19 @@ void kappa_that_holds(Check& check) {
   const double kappa = invariant_kappa(lengths, 64).value_or(0);
   check.near(fmt::format("slope at kappa = {:.3f}, d = 64", kappa),
              draw_curve(check, Scale::log_n(kappa), lengths, 64, rows).slope(), 0, 0.005);
-  check.near("expected slope at kappa = 5.68, d = 64", law_slope(Scale::log_n(5.68), all, 64), 0, 0.05);
+  // The kappas at which draws made elsewhere were level, to within their error of the slope.
+  for (const auto& [d, level] : {std::pair{64, 5.7}, {128, 6.3}, {256, 8.3}})
+    check.near(fmt::format("expected slope at kappa = {}, d = {}", level, d), law_slope(Scale::log_n(level), all, d), 0,
+               0.05);
+  check.at_least("expected slope at kappa = 8, d = 16", law_slope(Scale::log_n(8), all, 16), 0);
+  for (const std::int64_t n : {64, 1024, 131072})
+    check.near(fmt::format("expected H at kappa = 5.7, d = 64, n = {}", n), law_entropy(Scale::log_n(5.7), n, 64), 1.9,
+               0.1);
+  for (const std::int64_t n : powers_of_two(6, 14)) {
+    const double log_n = std::log(static_cast<double>(n));
+    check.near(fmt::format("log n - (log n)^2/(2 d) at kappa = 1, d = 64, n = {}", n),
+               law_entropy(Scale::log_n(), n, 64), log_n - log_n * log_n / 128, 0.05);
+  }
   report::PlotCurve curve{"d = 64", {}, {}, report::CurveStyle::formula};
   for (double x = 1; x <= 10; x += 1) {
     curve.x.push_back(x);
@@ -223,9 +220,6 @@ void looks_at_both(Check& check) {
 std::vector<Claim> growth_claims() {
   using enum Verdict;
   return {
-      computed("003-P6, 23", note, "lambda proportional to log n/d: what every law does to the entropy of random keys",
-               "the exact expectation under each law; log n/d slows the growth of H and does not stop it",
-               entropy_of_every_law),
       computed(
           "003-19a", corrected, "max s - mean s does not depend on n",
           "for independent scores with a tail it grows, Gaussian as sqrt(2 log n); for a planted match it does not",

@@ -42,6 +42,17 @@ void annealed_partition(Check& check) {
     check.near(fmt::format("log Z - log n at lambda = {:.3f}", scale),
                gaussian_rows(check, n, scale, rows).log_mean_exp.estimate(),
                expected_row(ScoreLaw::gaussian(), log_n, scale).log_partition - log_n, 1e-3);
+  const double far = std::log(16384.0), critical = freezing_spread(far);
+  struct Quoted {
+    double lambda, gap, annealed, rounding;
+  };
+  for (const Quoted& x : {Quoted{2, 1.994, 2, 5e-4}, {critical, 8.99, 9.70, 0.005}, {2 * critical, 25.8, 38.8, 0.05}}) {
+    compare_with_draws(check, fmt::format("log Z - log n at lambda = {:.3f}, n = 16384", x.lambda), x.gap, 915,
+                       x.rounding, gaussian_rows(check, 16384, x.lambda, check.effort(24, 400)).log_mean_exp,
+                       expected_row(ScoreLaw::gaussian(), far, x.lambda).log_partition - far);
+    check.near(fmt::format("log E e^{{lambda s}} at lambda = {:.3f}", x.lambda), x.lambda * x.lambda / 2, x.annealed,
+               std::max(x.rounding, 0.005));
+  }
 }
 
 double gaussian_log_density(double s, double sigma) {
@@ -49,7 +60,10 @@ double gaussian_log_density(double s, double sigma) {
 }
 
 void laplace_of_a_gaussian(Check& check) {
-  for (const auto& [lambda, sigma] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {1.0, 2.0}}) {
+  struct Case {
+    double lambda, sigma, exact, printed;
+  };
+  for (const auto& [lambda, sigma, exact, as_printed] : {Case{1, 1, 0.5, 0.081}, {2, 1, 2, 3.43}, {1, 2, 2, 3.08}}) {
     const double truth = std::log(integral(-40, 60, 4000, [lambda = lambda, sigma = sigma](double s) {
       return std::exp(lambda * s + gaussian_log_density(s, sigma));
     }));
@@ -58,6 +72,8 @@ void laplace_of_a_gaussian(Check& check) {
     const double printed = lambda * s - std::log(2 * std::numbers::pi) / 2 + std::log(lambda) / 2;
     check.near(fmt::format("log E e^{{lambda s}}, lambda = {}, sigma = {}", lambda, sigma), truth,
                check.choose(sound, printed), 1e-9);
+    check.near("its known value", truth, exact, 1e-9);
+    check.near("the printed form's", printed, as_printed, 0.005);
   }
 }
 
@@ -71,6 +87,8 @@ void uniform_density(Check& check) {
                uniform_log_mean_exp_edge(lambda, 1, 1), 1e-6);
   }
   check.near("at lambda = 20", uniform_log_mean_exp_edge(20, 1, 1), 17.0043, 5e-5);
+  check.near("the form for an interior maximum there", 20 - std::log(2 * std::numbers::pi) / 2 + std::log(20.0) / 2,
+             20.58, 0.005);
 }
 
 void log_partition_of_uniform_scores(Check& check) {
@@ -91,6 +109,10 @@ void entropy_of_uniform_scores(Check& check) {
         fmt::format("H of uniform scores, lambda = {}", lambda),
         drawn_rows(n, lambda, check.effort(20, 300), [&] { return check.random().uniform(); }).entropy.estimate(),
         check.choose(uniform_scores_entropy(log_n, lambda, 1), log_n), 0.01);
+  check.near("log n + 1 - log(lambda w) at lambda = 20", uniform_scores_entropy(log_n, 20, 1), 7.2146, 5e-5);
+  compare_with_draws(check, "H at lambda = 20", 7.2155, 100, 5e-5,
+                     drawn_rows(n, 20, 24, [&] { return check.random().uniform(); }).entropy,
+                     expected_row(ScoreLaw::uniform(), log_n, 20).entropy);
 }
 
 }  // namespace

@@ -52,6 +52,15 @@ void visible_count(Check& check) {
     return most - least;
   };
   const std::vector<std::int64_t> all = {16, 64, 256, 1024, 4096};
+  const std::vector<double> own_quoted = {1.65, 1.87, 1.98, 1.90, 1.89}, global_quoted = {0.59, 0.89, 1.20, 1.51, 1.84};
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    // 400 draws of rows whose entropies deviate by at most 0.8.
+    const double error = 0.8 / std::sqrt(400.0);
+    check.near(fmt::format("expected H with the row's own log i, i = {}, other draws", all[i]), own_quoted[i],
+               law_entropy(own, all[i], 64), 4 * error);
+    check.near(fmt::format("expected H with one log n, i = {}, other draws", all[i]), global_quoted[i],
+               law_entropy(global, all[i], 64), 4 * error);
+  }
   check.at_most("range of H over rows 16 ... 4096, the row's own log i", range(own, all), 0.4);
   check.at_least("the same with one log n for all rows", range(global, all), 1);
   check.plot({"Causal rows, d = 64, kappa = 5.68",
@@ -115,7 +124,11 @@ void scale_of_heads(Check& check) {
 void logits_of_heads(Check& check) {
   const std::size_t d = 512, n = 256;
   std::vector<double> deviation;
-  for (const auto& [h, quoted] : {std::pair{1, 5.515}, {8, 5.308}, {32, 4.713}}) {
+  struct Quoted {
+    int heads;
+    double entropy, deviation;
+  };
+  for (const auto& [h, quoted, spread] : {Quoted{1, 5.515, 0.245}, {8, 5.308, 0.695}, {32, 4.713, 1.385}}) {
     const std::size_t d_head = d / static_cast<std::size_t>(h);
     const double norm = std::sqrt(static_cast<double>(d_head)), lambda = std::log(n) / static_cast<double>(d_head);
     Mean logit, entropies;
@@ -132,6 +145,9 @@ void logits_of_heads(Check& check) {
     }
     deviation.push_back(logit.deviation());
     check.near(fmt::format("H, {} heads", h), entropies.mean(), quoted, 0.03);
+    check.relative(fmt::format("deviation of the logits, {} heads", h), logit.deviation(), spread, 0.03);
+    check.relative(fmt::format("deviation of the logits against log n/sqrt(d_h), {} heads", h), logit.deviation(),
+                   std::log(n) / norm, 0.02);
     check.near(fmt::format("largest attainable logit, {} heads", h), lambda * norm * norm, std::log(n), 1e-12);
   }
   check.relative("deviation of the logits, 8 heads against 1", deviation[1] / deviation[0],

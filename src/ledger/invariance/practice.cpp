@@ -26,6 +26,7 @@ void example_usual(Check& check) {
 void the_two_are_close(Check& check) {
   const std::int64_t d = check.choose<std::int64_t>(64, 512);
   check.near(fmt::format("ratio of the two scales at n = 1024, d = {}", d), law_ratio(1024, d), 1, 0.15);
+  check.near("ratio at n = 1024, d = 64", law_ratio(1024, 64), 0.866, 6e-4);
 }
 
 void common_sizes(Check& check) {
@@ -69,6 +70,8 @@ void hybrid(Check& check) {
   const auto all = powers_of_two(6, 17);
   check.near("expected slope at beta = 0.1, n = 2^6 ... 2^17", law_slope(laws[0], all, 64), 0.984, 0.003);
   check.near("expected slope at beta = 1, n = 2^6 ... 2^17", law_slope(laws[1], all, 64), 0.774, 0.01);
+  check.near("expected slope of 1/sqrt d", law_slope(Scale::inverse_sqrt_d(), all, 64), 0.997, 0.002);
+  check.at_least("and 1/sqrt d exceeds log n/d there", 0.125, law_lambda(Scale::log_n(), 1024, 64));
 }
 
 struct RowState {
@@ -99,7 +102,46 @@ double proportional(const std::vector<double>& s, double target, double start) {
   return std::min(lambda, 1e6);
 }
 
+// Five targets at two lengths: how lambda T/H and lambda H/T behave next to the solution.
+void rules_near_the_solution(Check& check) {
+  std::int64_t away = 0, misjudged = 0;
+  int most = 0;
+  for (const std::size_t n : {256u, 4096u}) {
+    const std::vector<double> s = check.random().normals(n);
+    const double log_n = std::log(static_cast<double>(n));
+    for (const double target : {0.5, 1.5, 0.45 * log_n, 0.6 * log_n, 0.9 * log_n}) {
+      const EntropySolver solver = solve(s, target, 1);
+      const double lambda_star = solver.lambda();
+      most = std::max(most, solver.iterations());
+      away += proportional(s, target, 0.99 * lambda_star) < 0.98 * lambda_star;
+      away += proportional(s, target, 1.01 * lambda_star) > 1.02 * lambda_star;
+      // lambda H/T shrinks a small error while lambda^2 Var_p(s) < 2 T, and lets it grow beyond.
+      const double multiplier = 1 - state_of(s, lambda_star).variance / target;
+      double lambda = lambda_star * (1 + 1e-6);
+      for (int step = 0; step < 4; ++step) lambda *= state_of(s, lambda).entropy / target;
+      misjudged += (std::abs(lambda / lambda_star - 1) < 1e-6) != (std::abs(multiplier) < 1);
+    }
+  }
+  check.near("starts of 20 that lambda T/H moves away from the solution", static_cast<double>(away), 20, 0);
+  check.never("problems of 10 in which lambda H/T converges although lambda^2 Var_p > 2 T, or the reverse", misjudged);
+  check.at_most("most passes of the solver over a row, 10 problems", most, 13);
+  // At T = 0.5 it fails on most rows; on two seen elsewhere the error grew by -1.65 and -1.44 a step.
+  for (const auto& [n, quoted] : {std::pair{256u, -1.65}, {4096u, -1.44}}) {
+    Mean multiplier, diverges;
+    for (std::int64_t t = 0; t < check.effort(100, 400); ++t) {
+      const std::vector<double> s = check.random().normals(n);
+      const double variance = state_of(s, solve(s, 0.5, 4).lambda()).variance;
+      multiplier.add(1 - variance / 0.5), diverges.add(variance > 1);
+    }
+    check.between(fmt::format("share of rows on which lambda H/T diverges at T = 0.5, n = {}", n), diverges.mean(), 0.3,
+                  0.85);
+    check.near(fmt::format("growth of an error under lambda H/T at T = 0.5, n = {}", n), quoted, multiplier.mean(),
+               2 * multiplier.deviation());
+  }
+}
+
 void feedback(Check& check) {
+  rules_near_the_solution(check);
   const std::vector<double> s = check.random().normals(1024);
   for (const double target : {1.5, 3.0, 5.0}) {
     const double lambda_star = solve(s, target, 1).lambda();
@@ -127,10 +169,13 @@ void feedback(Check& check) {
     unsolved += solver.status() != WantedEntropyStatus::solved;
   }
   check.never("random problems left unsolved", unsolved);
-  check.at_most("most passes over a row", most, 25);
+  check.at_most("most passes over a row", most, 14);
 }
 
-void a_million(Check& check) { check.near("log 10^6", law_lambda(Scale::log_n(), 1000000, 1), 14, 0.5); }
+void a_million(Check& check) {
+  check.near("log 10^6", law_lambda(Scale::log_n(), 1000000, 1), 14, 0.5);
+  check.near("with more digits", law_lambda(Scale::log_n(), 1000000, 1), 13.816, 5e-4);
+}
 
 void long_contexts(Check& check) {
   const std::size_t n = 64, d = 16;

@@ -6,6 +6,7 @@
 namespace isentropic::ledger::invariance {
 
 std::vector<Claim> approximation_claims();   // the post, sections 1 to 6: the entropy and two approximations of it
+std::vector<Claim> law_claims();             // (23): every law
 std::vector<Claim> growth_claims();          // sections 7 to 9: which lambda(n, d)
 std::vector<Claim> laplace_claims();         // section 10
 std::vector<Claim> gaussian_claims();        // sections 11 and 12

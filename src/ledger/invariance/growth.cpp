@@ -193,12 +193,22 @@ void kappa_that_holds(Check& check) {
     check.near(fmt::format("log n - (log n)^2/(2 d) at kappa = 1, d = 64, n = {}", n),
                law_entropy(Scale::log_n(), n, 64), log_n - log_n * log_n / 128, 0.05);
   }
-  report::PlotCurve curve{"d = 64", {}, {}, report::CurveStyle::formula};
+  const std::vector<double> kappas = {1, 2, 3.5, 5, 7, 10};
+  std::vector<Scale> laws;
+  for (const double x : kappas) laws.push_back(Scale::log_n(x));
+  report::PlotCurve points{"drawn keys", kappas, {}, report::CurveStyle::points};
+  for (const Curve& drawn : draw_curves(check, laws, powers_of_two(6, 12), 64, check.effort(64, 400))) {
+    const std::size_t i = points.y.size();
+    check.near(fmt::format("slope at kappa = {}, d = 64, n = 2^6 ... 2^12", kappas[i]), drawn.slope(),
+               law_slope(laws[i], powers_of_two(6, 12), 64), 0.005);
+    points.y.push_back(drawn.slope().mean);
+  }
+  report::PlotCurve curve{"expected, d = 64", {}, {}, report::CurveStyle::formula};
   for (double x = 1; x <= 10; x += 1) {
     curve.x.push_back(x);
     curve.y.push_back(law_slope(Scale::log_n(x), powers_of_two(6, 12), 64));
   }
-  check.plot({"kappa log n/d on random keys, n = 2^6 ... 2^12", "kappa", "dH/dlog n", {}, {}, {curve}});
+  check.plot({"kappa log n/d on random keys, n = 2^6 ... 2^12", "kappa", "dH/dlog n", {}, {}, {curve, points}});
 }
 
 void looks_at_both(Check& check) {

@@ -3,6 +3,8 @@
 
 #include <cstdio>
 #include <new>
+#include <string>
+#include <vector>
 
 #include "cli/commands.hpp"
 #include "isentropic/version.hpp"
@@ -37,7 +39,9 @@ int main(int argc, char** argv) {
     return 0;
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return program.exit(error);  // --help and --version
-    return complain(fmt::format("{}; see isentropic --help", error.what()), kUsage);
+    const std::vector<CLI::App*> named = program.get_subcommands();
+    const std::string command = named.empty() ? "" : named.front()->get_name() + " ";
+    return complain(fmt::format("{}; see isentropic {}--help", error.what(), command), kUsage);
   } catch (const isentropic::cli::UsageError& error) {
     return complain(error.what(), kUsage);
   } catch (const std::bad_alloc&) {

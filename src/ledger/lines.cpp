@@ -61,7 +61,8 @@ std::string line(const Outcome& outcome) {
   if (const Comparison* x = telling(outcome.sound)) out += text(*x);
   if (outcome.printed_form_fails() == true) {
     const Comparison* x = telling(outcome.printed);
-    out += x ? fmt::format("; as printed {}", text(*x)) : "";
+    const char* reading = outcome.claim.verdict == Verdict::holds_if ? "without the condition" : "as printed";
+    out += x ? fmt::format("; {} {}", reading, text(*x)) : "";
   } else if (outcome.printed_form_fails() == false) {
     out += "; the printed form passes too";
   }

@@ -106,11 +106,13 @@ function draw_plot(place, plot, room) {
     .attr("text-anchor", "middle").text(plot.y_label);
   const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
   plot.curves.forEach((curve, c) => {
-    if (curve.style !== "points") {
+    // Measured values that come in no order are a cloud, not a curve.
+    const ordered = curve.style !== "measured" || points[c].every((p, i) => i === 0 || p[0] >= points[c][i - 1][0]);
+    if (curve.style !== "points" && ordered) {
       svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
         .style("stroke", colours[c].stroke).style("stroke-dasharray", colours[c].dash).attr("d", path(points[c]));
     }
-    if (curve.style === "points" || (curve.style === "measured" && points[c].length <= 60)) {
+    if (curve.style === "points" || (curve.style === "measured" && (!ordered || points[c].length <= 60))) {
       svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
         .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colours[c].stroke);
     }

@@ -212,7 +212,7 @@ std::vector<Claim> head_claims() {
   return {
       computed(
           "000-10.4.12a", Verdict::corrected,
-          "The heads' information is the sum of single terms less three-way terms of all ordered pairs",
+          "What all heads say about Y is sum_h I(Z_h;Y) - sum over ordered pairs of I(Z_i;Z_j;Y)",
           "sum_h I(Z_h;Y|Z_<h), or inclusion-exclusion over all sets of heads; each pair once suffices for two heads",
           information_of_all_heads),
       computed("000-10.4.12b", Verdict::corrected, "The subtracted three-way term is the synergy of the heads",

@@ -134,8 +134,9 @@ std::vector<Claim> variational_claims() {
           "000-10.4.8b", Verdict::holds_if, "The variational form approximates the objective",
           "as a lower bound: the gap is E KL(p(y|z)||q) + beta KL(p(z)||r), zero only for the true decoder and prior",
           bound_from_below),
-      computed("000-10.4.8c", Verdict::holds_if, "It is trained by gradient descent",
-               "on the negative (10.4.7b), and with z differentiated through its sampling", descent_on_samples),
+      computed("000-10.4.8c", Verdict::holds_if, "The variational bottleneck is trained by descending its objective",
+               "descend the negative, E[-log q(y|z)] + beta KL, with z differentiated through its sampling",
+               descent_on_samples),
       listed("000-10.4.8d", Verdict::slip, "One symbol serves for the parameters of encoder and decoder",
              "the encoder p(z|x) is a choice, only decoder and prior are variational: separate parameters"),
   };

@@ -235,7 +235,7 @@ std::vector<Claim> growth_claims() {
           "for independent scores with a tail it grows, Gaussian as sqrt(2 log n); for a planted match it does not",
           gap_grows),
       computed(
-          "003-19b", holds_if, "Hence lambda grows as log n",
+          "003-19b", holds_if, "To hold the entropy, lambda must grow as log n",
           "if the maximum is a planted match; else by the tail: Gaussian sqrt(log n), exponential constant, bounded "
           "with edge exponent k as n^{1/k}",
           scale_follows_the_tail),

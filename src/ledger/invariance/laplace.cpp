@@ -132,8 +132,8 @@ std::vector<Claim> laplace_claims() {
                "an edge: log E e^{lambda s} = lambda s_max - log(lambda w)", uniform_density),
       computed("003-31", corrected, "log Z is about log n + lambda s_max",
                "that is the upper bound; less by log(lambda w) for uniform scores", log_partition_of_uniform_scores),
-      computed("003-32", corrected, "Hence H is about log n", "uniform scores: log n + 1 - log(lambda w)",
-               entropy_of_uniform_scores),
+      computed("003-32", corrected, "With log Z about log n + lambda s_max, H is about log n",
+               "uniform scores: log n + 1 - log(lambda w)", entropy_of_uniform_scores),
   };
 }
 

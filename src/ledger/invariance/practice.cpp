@@ -208,8 +208,8 @@ std::vector<Claim> practice_claims() {
   return {
       computed("003-57", holds, "log 1024/64 = 0.108", "", example_log_n),
       computed("003-58", holds, "1/sqrt 64 = 0.125", "", example_usual),
-      computed("003-s23a", holds_if, "The two scales are close", "at n = 1024, d = 64 (ratio 0.866); 0.31 at d = 512",
-               the_two_are_close),
+      computed("003-s23a", holds_if, "log n/d and 1/sqrt d are close",
+               "at n = 1024, d = 64 (ratio 0.866); 0.31 at d = 512", the_two_are_close),
       computed("003-59", holds_if, "log n/d is about 1/sqrt d for common sizes", "if n is about e^{sqrt d}",
                common_sizes),
       computed("003-s23b", corrected, "log n/d makes the softmax too sharp when n is large",

@@ -210,7 +210,8 @@ std::vector<Claim> summary_claims() {
   return {
       computed("003-s28", note, "Causal attention, left open: which n?", "answered by (51): row i uses log i",
                causal_rows),
-      computed("003-s29", holds, "The listing's shapes: output as the input, weights [batch, heads, n, n]",
+      computed("003-s29", holds,
+               "Code printed with the source: output shaped as the input, weights [batch, heads, n, n]",
                "for self-attention; the printed code fails for n_q != n_k, gives causal rows one scale, lets fully "
                "masked rows "
                "attend everywhere and overflows in half precision; here each of these works",

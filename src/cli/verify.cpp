@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "cli/progress_line.hpp"
 #include "ledger/present.hpp"
 #include "report/output_file.hpp"
@@ -13,11 +14,10 @@
 namespace isentropic::cli {
 namespace {
 
-constexpr const char* kStandardOutput = "-";
-
 struct Arguments {
   std::vector<std::string> prefixes;
-  std::string seed = "1", json_path, html_path;
+  std::string seed = "1";
+  Outputs outputs;
   bool thorough = false, details = false;
 };
 
@@ -34,9 +34,9 @@ void run(const Arguments& arguments) {
   options.seed = parse_seed(arguments.seed);
   if (arguments.thorough) options.effort = ledger::Effort::thorough;
   const std::vector<ledger::Claim> claims = claims_of(arguments);
-  const bool prints_json = arguments.json_path == kStandardOutput;
-  if (!arguments.json_path.empty() && !prints_json) report::check_writable("--json", arguments.json_path);
-  if (!arguments.html_path.empty()) report::check_writable("--html", arguments.html_path);
+  const std::string &json_path = arguments.outputs.json_path, &html_path = arguments.outputs.html_path;
+  arguments.outputs.check();
+  const bool prints_json = json_path == "-";
 
   ProgressLine progress("verify");
   std::size_t known = 0;
@@ -51,15 +51,15 @@ void run(const Arguments& arguments) {
 
   const ledger::Tally counts = ledger::tally(outcomes);
   if (prints_json)
-    fmt::print("{}\n", ledger::json(outcomes, options).dump(2));
+    fmt::print("{}", json_text(ledger::json(outcomes, options)));
   else
     fmt::print("{} passed, {} failed, {} pending, {} with nothing to compute\n", counts.passed, counts.failed,
                counts.pending, counts.listed);
-  if (!arguments.json_path.empty() && !prints_json)
-    report::write_file("--json", arguments.json_path, ledger::json(outcomes, options).dump(2) + "\n");
-  if (!arguments.html_path.empty()) {
-    report::write_file("--html", arguments.html_path, ledger::page(outcomes, options));
-    fmt::print(stderr, "verify: wrote {}\n", arguments.html_path);
+  if (!json_path.empty() && !prints_json)
+    report::write_file("--json", json_path, json_text(ledger::json(outcomes, options)));
+  if (!html_path.empty()) {
+    report::write_file("--html", html_path, ledger::page(outcomes, options));
+    fmt::print(stderr, "verify: wrote {}\n", html_path);
   }
   if (counts.failed > 0)
     throw Error(fmt::format("verify: {} of {} checks failed", counts.failed, counts.passed + counts.failed));
@@ -71,9 +71,9 @@ void add_verify(CLI::App& program) {
   CLI::App* command = program.add_subcommand("verify", "Check the claims of the theory, each by an experiment");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("ID-PREFIX", arguments->prefixes, "only claims whose ids start so: 001, 003-s, 000-10.4.6 (all)");
-  command->add_option("--json", arguments->json_path, "write what was measured (-: standard output)")
+  command->add_option("--json", arguments->outputs.json_path, "write what was measured (-: standard output)")
       ->type_name("FILE");
-  command->add_option("--html", arguments->html_path, "write a page to read")->type_name("FILE");
+  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   command->add_flag("--thorough", arguments->thorough, "the larger experiments");
   command->add_flag("--details", arguments->details, "print every comparison, not only the most telling one");

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,9 @@ inline Claim listed(std::string id, Verdict verdict, std::string statement, std:
 inline Claim pending(std::string id, Verdict verdict, std::string statement, std::string use = "") {
   return {std::move(id), std::move(statement), verdict, std::move(use), Standing::pending, nullptr};
 }
+
+// Lists of claims, one after the other.
+std::vector<Claim> joined(std::initializer_list<std::vector<Claim>> lists);
 
 // Every claim, in the order of the sources.
 const std::vector<Claim>& all_claims();

@@ -69,14 +69,15 @@ std::vector<std::string> parts_of(const std::string& id) {
   return out;
 }
 
+std::vector<Claim> joined(std::initializer_list<std::vector<Claim>> lists) {
+  std::vector<Claim> out;
+  for (const std::vector<Claim>& list : lists) out.insert(out.end(), list.begin(), list.end());
+  return out;
+}
+
 const std::vector<Claim>& all_claims() {
-  static const std::vector<Claim> claims = [] {
-    std::vector<Claim> out;
-    for (const auto& source : {bottleneck_claims(), robustness_claims(), entropy_claims(), contrast_claims(),
-                               invariance_claims(), concentration_claims()})
-      out.insert(out.end(), source.begin(), source.end());
-    return out;
-  }();
+  static const std::vector<Claim> claims = joined({bottleneck_claims(), robustness_claims(), entropy_claims(),
+                                                   contrast_claims(), invariance_claims(), concentration_claims()});
   return claims;
 }
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <chrono>
 #include <mutex>
 #include <thread>
 
@@ -18,9 +17,8 @@ std::uint64_t seed_of(const Claim& claim, std::uint64_t seed) {
 }
 
 Outcome outcome_of(const Claim& claim, const Options& options) {
-  Outcome out{.claim = claim, .sound = {}, .printed = {}, .plots = {}, .error = {}, .seconds = 0};
+  Outcome out{.claim = claim, .sound = {}, .printed = {}, .plots = {}, .error = {}};
   if (claim.check == nullptr) return out;
-  const auto begin = std::chrono::steady_clock::now();
   try {
     const Check sound = run_check(claim, Reading::sound, options);
     out.sound = sound.comparisons();
@@ -29,7 +27,6 @@ Outcome outcome_of(const Claim& claim, const Options& options) {
   } catch (const std::exception& error) {
     out.error = error.what();
   }
-  out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
   return out;
 }
 

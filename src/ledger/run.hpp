@@ -22,7 +22,6 @@ struct Outcome {
   std::vector<Comparison> sound, printed;  // printed: only where the claim must fail as printed
   std::vector<report::Plot> plots;
   std::string error;  // what an exception said; then it failed
-  double seconds = 0;
 
   bool has_check() const { return claim.check != nullptr; }
   bool sound_passes() const;

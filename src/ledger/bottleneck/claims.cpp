@@ -5,12 +5,9 @@ namespace isentropic::ledger {
 
 std::vector<Claim> bottleneck_claims() {
   using namespace bottleneck;
-  std::vector<Claim> out;
-  for (const auto subject :
-       {basic_quantity_claims, tradeoff_claims, variational_claims, information_plane_claims, weighted_average_claims,
-        head_claims, transfer_claims, residual_claims, position_claims, regulariser_claims, generalisation_claims})
-    for (Claim& claim : subject()) out.push_back(std::move(claim));
-  return out;
+  return joined({basic_quantity_claims(), tradeoff_claims(), variational_claims(), information_plane_claims(),
+                 weighted_average_claims(), head_claims(), transfer_claims(), residual_claims(), position_claims(),
+                 regulariser_claims(), generalisation_claims()});
 }
 
 }  // namespace isentropic::ledger

@@ -5,13 +5,10 @@ namespace isentropic::ledger {
 
 std::vector<Claim> entropy_claims() {
   using namespace entropy_subjects;
-  std::vector<Claim> out;
-  for (const auto subject :
-       {post_claims, entropy_of_scores_claims, floor_claims, temperature_claims, geometry_claims, training_claims,
-        smooth_maximum_claims, inverse_sqrt_d_claims, information_in_output_claims, heads_claims, spectrum_claims,
-        position_claims, regularisation_claims, sparse_claims, heat_map_claims, open_question_claims})
-    for (Claim& claim : subject()) out.push_back(std::move(claim));
-  return out;
+  return joined({post_claims(), entropy_of_scores_claims(), floor_claims(), temperature_claims(), geometry_claims(),
+                 training_claims(), smooth_maximum_claims(), inverse_sqrt_d_claims(), information_in_output_claims(),
+                 heads_claims(), spectrum_claims(), position_claims(), regularisation_claims(), sparse_claims(),
+                 heat_map_claims(), open_question_claims()});
 }
 
 }  // namespace isentropic::ledger

@@ -5,14 +5,9 @@ namespace isentropic::ledger {
 
 std::vector<Claim> invariance_claims() {
   using namespace invariance;
-  std::vector<Claim> out;
-  for (const auto subject : {approximation_claims, law_claims, growth_claims, laplace_claims, gaussian_claims,
-                             analogy_claims, normalisation_claims, mask_claims, practice_claims, temperature_claims,
-                             summary_claims, open_question_claims, linear_feature_claims}) {
-    const std::vector<Claim> claims = subject();
-    out.insert(out.end(), claims.begin(), claims.end());
-  }
-  return out;
+  return joined({approximation_claims(), law_claims(), growth_claims(), laplace_claims(), gaussian_claims(),
+                 analogy_claims(), normalisation_claims(), mask_claims(), practice_claims(), temperature_claims(),
+                 summary_claims(), open_question_claims(), linear_feature_claims()});
 }
 
 }  // namespace isentropic::ledger

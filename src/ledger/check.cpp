@@ -1,16 +1,24 @@
 #include "ledger/check.hpp"
 
 namespace isentropic::ledger {
+namespace {
+
+constexpr double kQuotedErrors = 3;
+
+}  // namespace
 
 bool Comparison::passed() const {
   switch (relation) {
     case Relation::near:
+    case Relation::between:
       // Equal infinities are near, although their difference is not a number.
       return measured == expected || std::abs(measured - expected) <= tolerance;
     case Relation::at_most:
       return measured <= expected + tolerance;
     case Relation::at_least:
       return measured >= expected - tolerance;
+    case Relation::finite:
+      return std::isfinite(measured);
     case Relation::shown:
       break;
   }
@@ -31,7 +39,12 @@ void Check::relative(const std::string& name, double measured, double expected, 
 
 void Check::as_quoted(const std::string& name, const Mean& fresh, double quoted, std::int64_t quoted_draws,
                       double rounding) {
-  near(name, fresh.estimate(), quoted, rounding + 3 * fresh.deviation() / std::sqrt(static_cast<double>(quoted_draws)));
+  const double quoted_error = fresh.deviation() / std::sqrt(static_cast<double>(quoted_draws));
+  near(name, fresh.estimate(), quoted, rounding + kQuotedErrors * quoted_error);
+}
+
+void Check::as_quoted(const std::string& name, Estimate fresh, double quoted, double quoted_error) {
+  near(name, fresh, quoted, kQuotedErrors * quoted_error);
 }
 
 void Check::at_most(const std::string& name, double measured, double bound, double tolerance) {
@@ -43,7 +56,11 @@ void Check::at_least(const std::string& name, double measured, double bound, dou
 }
 
 void Check::between(const std::string& name, double measured, double low, double high) {
-  near(name, measured, (low + high) / 2, (high - low) / 2);
+  comparisons_.push_back({name, Relation::between, measured, (low + high) / 2, (high - low) / 2});
+}
+
+void Check::finite(const std::string& name, double measured) {
+  comparisons_.push_back({name, Relation::finite, measured, 0, 0});
 }
 
 void Check::show(const std::string& name, double value) {

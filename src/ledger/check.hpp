@@ -31,6 +31,8 @@ enum class Relation : std::uint8_t {
   near,      // |measured - expected| <= tolerance
   at_most,   // measured <= expected + tolerance
   at_least,  // measured >= expected - tolerance
+  between,   // the same as near; said as a range
+  finite,    // measured is neither infinite nor NaN
   shown      // not judged
 };
 
@@ -71,10 +73,13 @@ class Check {
   // the quoted one, and the digits left out of it.
   void as_quoted(const std::string& name, const Mean& fresh, double quoted, std::int64_t quoted_draws,
                  double rounding = 0);
+  // The same where the quoted number's standard error is known.
+  void as_quoted(const std::string& name, Estimate fresh, double quoted, double quoted_error);
   void at_most(const std::string& name, double measured, double bound, double tolerance = 0);
   void at_least(const std::string& name, double measured, double bound, double tolerance = 0);
   // low <= measured <= high
   void between(const std::string& name, double measured, double low, double high);
+  void finite(const std::string& name, double measured);
   // The number of times something happened; expected: none.
   void never(const std::string& name, std::int64_t times) { near(name, static_cast<double>(times), 0, 0); }
   // A number worth seeing that is not judged.

@@ -16,6 +16,10 @@ const char* name(Relation relation) {
       return "at most";
     case Relation::at_least:
       return "at least";
+    case Relation::between:
+      return "between";
+    case Relation::finite:
+      return "finite";
     case Relation::shown:
       break;
   }
@@ -30,6 +34,8 @@ ordered_json number(double x) {
 
 ordered_json json(const Comparison& x) {
   if (x.relation == Relation::shown) return {{"value", number(x.measured)}};
+  if (x.relation == Relation::finite)
+    return {{"value", number(x.measured)}, {"relation", name(x.relation)}, {"passed", x.passed()}};
   return {{"value", number(x.measured)},
           {"relation", name(x.relation)},
           {"expected", number(x.expected)},

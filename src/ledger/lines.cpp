@@ -6,22 +6,10 @@
 namespace isentropic::ledger {
 namespace {
 
-const char* sign(Relation relation) {
-  switch (relation) {
-    case Relation::at_most:
-      return "<=";
-    case Relation::at_least:
-      return ">=";
-    default:
-      return "=";
-  }
-}
-
 std::string text(const Comparison& x) {
-  if (x.relation == Relation::shown) return fmt::format("{} = {:.6g}", x.name, x.measured);
-  std::string out = fmt::format("{} = {:.6g}, expected {}{:.6g}", x.name, x.measured,
-                                x.relation == Relation::near ? "" : std::string(sign(x.relation)) + " ", x.expected);
-  if (x.tolerance > 0) out += fmt::format(" within {:.2g}", x.tolerance);
+  std::string out = fmt::format("{} = {:.6g}", x.name, x.measured);
+  if (x.relation != Relation::shown) out += ", expected " + expectation(x);
+  if (x.relation != Relation::between && x.tolerance > 0) out += fmt::format(" within {:.2g}", x.tolerance);
   return out;
 }
 
@@ -36,6 +24,24 @@ const Comparison* telling(const std::vector<Comparison>& comparisons) {
 }
 
 }  // namespace
+
+std::string expectation(const Comparison& x) {
+  switch (x.relation) {
+    case Relation::near:
+      return fmt::format("{:.6g}", x.expected);
+    case Relation::at_most:
+      return fmt::format("at most {:.6g}", x.expected);
+    case Relation::at_least:
+      return fmt::format("at least {:.6g}", x.expected);
+    case Relation::between:
+      return fmt::format("{:.6g} to {:.6g}", x.expected - x.tolerance, x.expected + x.tolerance);
+    case Relation::finite:
+      return "finite";
+    case Relation::shown:
+      break;
+  }
+  return "";
+}
 
 Tally tally(const std::vector<Outcome>& outcomes) {
   Tally out;

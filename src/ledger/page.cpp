@@ -22,20 +22,6 @@ std::string source_of(const Claim& claim) {
   return found == titles.end() ? "other" : found->second;
 }
 
-std::string expectation(const Comparison& x) {
-  switch (x.relation) {
-    case Relation::at_most:
-      return "at most " + number(x.expected);
-    case Relation::at_least:
-      return "at least " + number(x.expected);
-    case Relation::near:
-      return number(x.expected);
-    case Relation::shown:
-      break;
-  }
-  return "";
-}
-
 // What the printed reading says of the same quantity; empty where it says the same.
 std::string printed_cell(const Comparison& sound, const std::vector<Comparison>& printed) {
   for (const Comparison& x : printed) {
@@ -49,13 +35,13 @@ std::string printed_cell(const Comparison& sound, const std::vector<Comparison>&
   return "";
 }
 
+// How far from the expectation it may be, where that is not said by a range.
+std::string within(const Comparison& x) {
+  return x.relation != Relation::between && x.tolerance > 0 ? fmt::format("{:.2g}", x.tolerance) : "";
+}
+
 std::vector<std::string> row(const Comparison& x, const std::vector<Comparison>& printed) {
-  return {x.name,
-          number(x.measured),
-          expectation(x),
-          x.relation != Relation::shown && x.tolerance > 0 ? fmt::format("{:.2g}", x.tolerance) : "",
-          printed_cell(x, printed),
-          x.passed() ? "" : "fails"};
+  return {x.name, number(x.measured), expectation(x), within(x), printed_cell(x, printed), x.passed() ? "" : "fails"};
 }
 
 // Columns that are empty throughout say nothing.

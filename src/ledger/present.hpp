@@ -18,6 +18,9 @@ Tally tally(const std::vector<Outcome>& outcomes);
 // "passed", "FAILED", "pending", "listed".
 const char* standing_of(const Outcome& outcome);
 
+// "0.5", "at most 2", "5 to 7", "finite"; empty for a number that is only shown.
+std::string expectation(const Comparison& comparison);
+
 // One line: mark, id, verdict, the first judged comparison and, where there is one, the printed form's.
 std::string line(const Outcome& outcome);
 // Every comparison of an outcome, a line each, indented.

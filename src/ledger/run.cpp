@@ -5,14 +5,14 @@
 #include <mutex>
 #include <thread>
 
-#include "lengths/directions.hpp"
+#include "random/mix.hpp"
 
 namespace isentropic::ledger {
 namespace {
 
 std::uint64_t seed_of(const Claim& claim, std::uint64_t seed) {
-  std::uint64_t out = lengths::mix({seed});
-  for (unsigned char c : claim.id) out = lengths::mix({out, c});
+  std::uint64_t out = mix({seed});
+  for (unsigned char c : claim.id) out = mix({out, c});
   return out;
 }
 

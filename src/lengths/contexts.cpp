@@ -6,6 +6,7 @@
 
 #include "isentropic/error.hpp"
 #include "lengths/directions.hpp"
+#include "random/mix.hpp"
 
 namespace isentropic::lengths {
 namespace {

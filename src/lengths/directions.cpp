@@ -3,24 +3,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "random/mix.hpp"
+
 namespace isentropic::lengths {
-namespace {
-
-constexpr std::uint64_t kGolden = 0x9E3779B97F4A7C15u;
-
-}  // namespace
-
-std::uint64_t mix(std::uint64_t x) {
-  x = (x ^ (x >> 30)) * 0xBF58476D1CE4E5B9u;
-  x = (x ^ (x >> 27)) * 0x94D049BB133111EBu;
-  return x ^ (x >> 31);
-}
-
-std::uint64_t mix(std::initializer_list<std::uint64_t> numbers) {
-  std::uint64_t out = 0;
-  for (const std::uint64_t number : numbers) out = mix((out + kGolden) ^ mix(number + kGolden));
-  return out;
-}
 
 void Directions::fill(std::int64_t row, double norm, std::span<float> vector) const {
   constexpr float kStep = 1.0f / (1 << 24);

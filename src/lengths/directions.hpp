@@ -7,14 +7,9 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <span>
 
 namespace isentropic::lengths {
-
-// A good hash of 64 bits (the finaliser of SplitMix64). mix of several numbers folds them in order.
-std::uint64_t mix(std::uint64_t x);
-std::uint64_t mix(std::initializer_list<std::uint64_t> numbers);
 
 class Directions {
  public:

@@ -4,8 +4,8 @@
 #include <cmath>
 
 #include "instruments/kernels.hpp"
-#include "lengths/directions.hpp"
 #include "noise/deviation.hpp"
+#include "random/mix.hpp"
 
 namespace isentropic::noise {
 namespace {
@@ -59,7 +59,7 @@ Curve measure_noise(const Case& noise, const Options& options, const Progress& p
   if (noise_on_scores.lean != 0) out.predicted_power = 0;
   std::vector<Estimate> medians;
   for (const std::size_t n : experiment_lengths()) {
-    Random random(lengths::mix({options.seed, static_cast<std::uint64_t>(noise.family), n}));
+    Random random(mix({options.seed, static_cast<std::uint64_t>(noise.family), n}));
     const Row row = row_of(n, noise_on_scores.group);
     const Deviation found = deviation(row, noise_on_scores, options.draws, random);
     const Prediction expected = prediction(row, noise_on_scores);
@@ -75,7 +75,7 @@ std::vector<AttackRow> measure_attacks(const Options& options) {
   std::vector<AttackRow> out;
   for (const Budget budget : kBudgets)
     for (const double eps : {0.1, 1.0, 3.0}) {
-      Random random(lengths::mix({options.seed, 100 + static_cast<std::uint64_t>(budget)}));
+      Random random(mix({options.seed, 100 + static_cast<std::uint64_t>(budget)}));
       AttackRow row{budget, eps};
       Mean best;
       for (std::int64_t t = 0; t < options.attack_trials; ++t) {

@@ -44,6 +44,9 @@ TEST(Comparison, AQuotedMeanHasAnErrorOfItsOwn) {
   EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.1, 4); }));
   EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4); }));
   EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4, .1); }));
+  // The quoted number's own error given: 5 + 3 / 10 = 5.3.
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 6.25, .1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 6.35, .1); }));
 }
 
 TEST(Comparison, BoundsAndCounts) {
@@ -53,6 +56,9 @@ TEST(Comparison, BoundsAndCounts) {
   EXPECT_FALSE(passes([](Check& c) { c.at_least("x", 0.9, 1, 0.05); }));
   EXPECT_TRUE(passes([](Check& c) { c.between("x", 2, 1, 3); }));
   EXPECT_FALSE(passes([](Check& c) { c.between("x", 3.1, 1, 3); }));
+  EXPECT_FALSE(passes([](Check& c) { c.between("x", 0.9, 1, 3); }));
+  EXPECT_TRUE(passes([](Check& c) { c.finite("x", -1e300); }));
+  EXPECT_FALSE(passes([](Check& c) { c.finite("x", kInf); }));
   EXPECT_TRUE(passes([](Check& c) { c.never("x", 0); }));
   EXPECT_FALSE(passes([](Check& c) { c.never("x", 1); }));
 }
@@ -62,6 +68,8 @@ TEST(Comparison, NotANumberFails) {
   EXPECT_FALSE(passes([](Check& c) { c.near("x", 1, kNan, 1); }));
   EXPECT_FALSE(passes([](Check& c) { c.at_most("x", kNan, 1); }));
   EXPECT_FALSE(passes([](Check& c) { c.at_least("x", kNan, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.between("x", kNan, 0, 1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.finite("x", kNan); }));
 }
 
 TEST(Comparison, ACheckThatJudgesNothingFails) {
@@ -119,6 +127,16 @@ TEST(Run, OutcomesComeInOrderAndDoNotDependOnThreads) {
   }
   EXPECT_NE(one[0].sound[0].measured, one[1].sound[0].measured);  // claims do not share random numbers
   EXPECT_NE(one[0].sound[0].measured, run_claims(claims, {.seed = 4, .threads = 1})[0].sound[0].measured);
+}
+
+TEST(Present, ExpectationsReadAsAPersonWouldSayThem) {
+  const Check check = judged([](Check& c) {
+    c.near("x", 1, 0.5, 1), c.at_most("x", 1, 2), c.at_least("x", 1, 0.25), c.between("x", 6, 5, 7), c.finite("x", 1);
+    c.show("x", 1);
+  });
+  std::vector<std::string> said;
+  for (const Comparison& x : check.comparisons()) said.push_back(expectation(x));
+  EXPECT_EQ(said, (std::vector<std::string>{"0.5", "at most 2", "at least 0.25", "5 to 7", "finite", ""}));
 }
 
 TEST(Present, JsonHasWhatProgramsNeed) {

@@ -7,7 +7,6 @@
 #include "isentropic/information/critic_bounds.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/gaussian_pairs.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -51,10 +50,8 @@ void bound_moves_without_information(Check& check) {
     change.add(check.choose(with_inverse, rotated_only) - before);
   }
   check.near("change of log N - L under a rotation of y, I unchanged", change.mean(), 0, 1e-9);
-  // Quoted from 60 batches.
-  check.near("log N - L, y as it is", aligned.estimate(), 2.033, kQuotedErrors * aligned.deviation() / std::sqrt(60));
-  check.near("log N - L, y rotated, critic as before", fixed.estimate(), -2.747,
-             kQuotedErrors * fixed.deviation() / std::sqrt(60));
+  check.as_quoted("log N - L, y as it is", aligned, 2.033, 60);
+  check.as_quoted("log N - L, y rotated, critic as before", fixed, -2.747, 60);
   check.at_most("both are at most I", std::max(aligned.mean(), fixed.mean()), information);
 }
 

@@ -5,7 +5,6 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -107,7 +106,7 @@ void multi_head(Check& check) {
   Mean changes;
   for (std::int64_t t = 0; t < check.effort(200, 1000); ++t) changes.add(change_by_the_wrong_scale(check.random()));
   check.at_least("scale 1/sqrt(d_model) in place of 1/sqrt(d_k): mean change", changes.mean(), 0.05);
-  check.near("that change: one draw", 0.143, changes.mean(), kQuotedErrors * changes.deviation());
+  check.as_quoted("that change, quoted from one draw", changes, 0.143, 1);
   // Concatenate and project: the sum of the heads' own projections.
   Table sum(kLength, kModel);
   for (std::size_t h = 0; h < kHeads; ++h) {
@@ -211,9 +210,9 @@ void one_head_for_two_relations(Check& check) {
   for (double weight = 0.05; weight < 1; weight += 0.1)
     best = std::min(best, decoding_error(head_outputs(contents, {weight}, map), contents));
   // One of two unit variances is explained: half remains, whatever the weight.
-  check.near("best error of one head", Estimate{best, std::sqrt(0.5 / static_cast<double>(rows))}, 0.5);
-  check.near("best error of one head, quoted", Estimate{best, std::sqrt(0.5 / static_cast<double>(rows))}, 0.498,
-             kQuotedErrors * std::sqrt(0.5 / 20'000));  // quoted from 20000 pairs
+  const Estimate error{best, std::sqrt(0.5 / static_cast<double>(rows))};
+  check.near("best error of one head", error, 0.5);
+  check.as_quoted("best error of one head, quoted from 20000 pairs", error, 0.498, std::sqrt(0.5 / 20'000));
   check.near("error of two heads, one for each position",
              decoding_error(head_outputs(contents, {0.999, 0.001}, ValueMap::same_everywhere), contents), 0, 1e-9);
 }

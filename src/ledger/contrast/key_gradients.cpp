@@ -4,7 +4,6 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/one_anchor.hpp"
 #include "ledger/contrast/subjects.hpp"
 
@@ -49,7 +48,7 @@ PrintedMiss printed_miss(Check& check, double temperature, std::size_t begin, st
 
 // The quoted means are those of 20 cases.
 void near_quoted(Check& check, const std::string& name, const Mean& found, double quoted) {
-  check.near(name, found.estimate(), quoted, kQuotedErrors * found.deviation() / std::sqrt(20) + 0.005);
+  check.as_quoted(name, found, quoted, 20, 0.005);
 }
 
 void gradient_of_the_positive(Check& check) {

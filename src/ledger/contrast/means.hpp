@@ -15,9 +15,6 @@ inline instruments::Estimate mean_of_draws(std::span<const double> draws) {
   return mean.estimate();
 }
 
-// A number quoted from few draws is compared with a mean within three of its own errors, beside five of the mean's.
-constexpr double kQuotedErrors = 3;
-
 // x less what moves along with a companion of known mean (a control variate): the same mean, less variance.
 inline std::vector<double> controlled(std::span<const double> x, std::span<const double> companion, double known_mean) {
   const double found = instruments::slope(companion, x);

@@ -3,7 +3,6 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/contrast.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/nce_kernel.hpp"
 #include "ledger/contrast/subjects.hpp"
 
@@ -31,8 +30,8 @@ void posterior(Check& check) {
     const std::string at = "share of data at x = " + std::to_string(x);
     check.near(at, is_datum[x].estimate(), nce_posterior(model[x], noise[x], k));
     // Quoted from two million draws.
-    check.near(at + ", quoted", is_datum[x].estimate(), quoted[x],
-               kQuotedErrors * std::sqrt(quoted[x] / 2e6 / (data[x] / 6 + noise[x] * 5 / 6)));
+    check.as_quoted(at + ", quoted", is_datum[x].estimate(), quoted[x],
+                    std::sqrt(quoted[x] / 2e6 / (data[x] / 6 + noise[x] * 5 / 6)));
   }
   // The same as a softmax over two candidates.
   const Vector weights = weights_of(Vector{std::log(data[2]), std::log(k * noise[2])});

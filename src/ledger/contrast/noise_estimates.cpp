@@ -7,7 +7,6 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/contrast.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/nce_kernel.hpp"
 #include "ledger/contrast/subjects.hpp"
 
@@ -143,7 +142,7 @@ void consistency(Check& check) {
       formula.x.push_back(k), formula.y.push_back(predicted);
     }
     // The quoted numbers come from 400 samples: 7% each.
-    check.near("N Var quoted, " + at, variance, ledger, kQuotedErrors * ledger * std::sqrt(2.0 / 400));
+    check.as_quoted("N Var quoted, " + at, variance, ledger, ledger * std::sqrt(2.0 / 400));
   }
   check.plot({"More noise draws: less variance, the same estimate",
               "k",
@@ -162,8 +161,7 @@ void choice_of_noise(Check& check) {
     const double predicted = predicted_variance(noise, 1);
     const Estimate variance = estimator_variance(check, noise, 1);
     check.near(std::string("N Var at k = 1, noise ") + name, variance, predicted, 0.03 * predicted);
-    check.near(std::string("N Var quoted, noise ") + name, variance, quoted,
-               kQuotedErrors * quoted * std::sqrt(2.0 / 400));
+    check.as_quoted(std::string("N Var quoted, noise ") + name, variance, quoted, quoted * std::sqrt(2.0 / 400));
     found.push_back(variance.mean);
   }
   check.at_least("data law as noise against (.6, .3, .1)", found[0] / found[1], 1.1);

@@ -4,7 +4,6 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -67,7 +66,7 @@ Sharpness sharpness(Check& check, std::size_t d, const Scale& scale) {
 
 // Quoted with two digits from one such set.
 void near_quoted(Check& check, const std::string& name, const Mean& found, double quoted) {
-  check.near(name, found.estimate(), quoted, kQuotedErrors * found.deviation() + 0.0051);
+  check.as_quoted(name, found, quoted, 1, 0.0051);
 }
 
 void sharpness_against_d(Check& check, std::int64_t pairs) {
@@ -123,8 +122,7 @@ void square_root_of_d(Check& check) {
   const ScoreMoments correlated = score_moments(check.random(), 256, 0.3, pairs);
   check.near("mean of q.k at correlation 0.3, d = 256", correlated.products.estimate(), 0.3 * 256);
 
-  check.near("mean of q.k at correlation 0.3, quoted", correlated.products.estimate(), 76.6,
-             kQuotedErrors * correlated.products.deviation() / std::sqrt(4000));  // quoted from 4000 pairs
+  check.as_quoted("mean of q.k at correlation 0.3, quoted", correlated.products, 76.6, 4000);
   check.near("the same over sqrt(d), quoted", correlated.products.mean() / divisor, 4.8,
              0.05 + 5 * correlated.products.estimate().error / divisor);
   sharpness_against_d(check, pairs);

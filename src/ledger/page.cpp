@@ -140,7 +140,8 @@ std::string page(const std::vector<Outcome>& outcomes, const Options& options) {
           "Every card states a claim in our words, with a verdict. A claim that was corrected, or that needs "
           "a condition, is checked twice with the same random numbers: the right form must pass, and the "
           "claim as it was printed must fail. Measured values come from the attention kernels, from "
-          "sampling or from finite differences; expected values from the closed forms.",
+          "sampling, from finite differences or from integration; expected values from the closed forms. A row "
+          "that says quoted compares with a number found earlier in other draws, within its error.",
           "Nothing to compute: definitions, slips of the pen, views, and advice that no experiment here can "
           "settle. Pending: claims about trained networks."}});
   out.parts.emplace_back(counts(outcomes));

@@ -66,7 +66,7 @@ void compare_with_other_draws(Check& check) {
     const Estimate found = sampled_sparsity(check, x.scores, map.map, n, draws);
     // Their 4e6 keys are 200 of our draws.
     const double error = found.error * std::sqrt(static_cast<double>(draws));
-    check.near(at + ", other draws", x.drawn, map.closed_form(x.scores), 5 * error / std::sqrt(200.0) + 5e-5);
+    check.near(at + ", quoted", map.closed_form(x.scores), x.drawn, 5 * error / std::sqrt(200.0) + 5e-5);
   }
 }
 

@@ -60,7 +60,7 @@ void floor(Check& check) {
   check.near("which is", kIdentitySparsityFloor, 0.7978845608, 5e-11);
   // One sample of 10^6 keys elsewhere. Its mean square deviates by sqrt(3 e^9 - 1)/1000 = 16%, S by half of that.
   const Estimate spread = sample(1.5);
-  check.near("S of keys e^{1.5 z} e, other draws", 0.261, std::sqrt(2 / std::numbers::pi) * std::exp(-9.0 / 8), 0.08);
+  check.near("S of keys e^{1.5 z} e, quoted", std::sqrt(2 / std::numbers::pi) * std::exp(-9.0 / 8), 0.261, 0.08);
   check.near("S of keys e^{1.5 z} e", spread, std::sqrt(2 / std::numbers::pi) * std::exp(-9.0 / 8), 0.06);
   check.near("least S over t, closed form", sparsity_of_identity({0, 3}), std::sqrt(2 / std::numbers::pi), 1e-12);
   // Two steps take the next term, in t^2, away.
@@ -76,7 +76,7 @@ void floor(Check& check) {
         std::cos(2 * std::numbers::pi * check.random().uniform());
   const double student = measure(heavy, ScoreMap::identity()).sparsity;
   check.at_most("S of Student t(2.1) keys", student, 0.65);
-  check.near("the same in 10^6 other draws", 0.467, student, 0.3);
+  check.near("the same, quoted from other draws", student, 0.467, 0.3);
   const std::vector<double> gammas = steps(0.05, 5, 100);
   report::Plot plot{"S of the identity against gamma", "gamma", "S", {}, {}, {}};
   for (const double beta : {0.25, 0.5, 1.0, 2.0}) {

@@ -33,7 +33,7 @@ void quoted_gaps(Check& check) {
     const double exact = log_n - expected_row(ScoreLaw::gaussian(), log_n, quoted.sigma).entropy;
     const std::string where =
         ", sigma = " + std::to_string(quoted.sigma).substr(0, 3) + ", n = " + std::to_string(quoted.n);
-    check.near("log n - H, quoted" + where, quoted.gap, exact, 5 * quoted.error);
+    check.near("log n - H, quoted" + where, exact, quoted.gap, 5 * quoted.error);
     const std::int64_t rows = check.effort(1'000'000, 20'000'000) / quoted.n;
     if (quoted.n <= 1000 || check.thorough())
       check.near("log n - H of rows" + where,

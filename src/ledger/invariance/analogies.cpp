@@ -126,10 +126,10 @@ void literal_log_n(Check& check) {
   };
   for (const Quoted& q : {Quoted{6, 4.157, 4.151}, {10, 6.926, 6.924}, {14, 9.693, 9.696}, {17, 11.767, 11.776}}) {
     const double log_n = q.log2_n * std::log(2.0);
-    check.near(fmt::format("expected H under log n/64, n = 2^{}, other draws", q.log2_n), q.law,
-               expected_row(ScoreLaw::gaussian(), log_n, log_n / 64).entropy, 1e-3);
-    check.near(fmt::format("expected H under 1/8, n = 2^{}, other draws", q.log2_n), q.usual,
-               expected_row(ScoreLaw::gaussian(), log_n, 0.125).entropy, 1e-3);
+    check.near(fmt::format("expected H under log n/64, n = 2^{}, quoted", q.log2_n),
+               expected_row(ScoreLaw::gaussian(), log_n, log_n / 64).entropy, q.law, 1e-3);
+    check.near(fmt::format("expected H under 1/8, n = 2^{}, quoted", q.log2_n),
+               expected_row(ScoreLaw::gaussian(), log_n, 0.125).entropy, q.usual, 1e-3);
   }
 }
 

@@ -49,7 +49,7 @@ double mean_of_maximum(double n) {
 
 void compare_with_draws(Check& check, const std::string& name, double quoted, double draws, double rounding,
                         const Mean& rows, double expectation) {
-  check.near(name + ", other draws", quoted, expectation, 5 * rows.deviation() / std::sqrt(draws) + rounding);
+  check.near(name + ", quoted", expectation, quoted, 5 * rows.deviation() / std::sqrt(draws) + rounding);
 }
 
 namespace {

@@ -100,24 +100,31 @@ void entropy_of_gaussian_scores(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(16384, 131072));
   const double log_n = std::log(static_cast<double>(n)), freezing = freezing_spread(log_n);
   report::PlotCurve measured{"measured", {}, {}}, exact{"expectation", {}, {}, report::CurveStyle::formula},
-      phases{"log n - lambda^2/2, then frozen", {}, {}, report::CurveStyle::formula},
-      printed{"log n - lambda sqrt(2 log n), as printed", {}, {}, report::CurveStyle::bound};
+      spread{"log n - lambda^2/2", {}, {}, report::CurveStyle::formula},
+      frozen{"psi(1) - psi(1 - m)", {}, {}, report::CurveStyle::formula},
+      printed{"log n - lambda sqrt(2 log n), as printed, down to 0", {}, {}, report::CurveStyle::bound};
   for (const double lambda : {0.5, 1.0, 2.0, 3.0, freezing, 2 * freezing}) {
-    const RowMeans rows = gaussian_rows(check, n, lambda, check.effort(12, 120));
+    const RowMeans rows = gaussian_rows(check, n, lambda, check.effort(80, 120));
     const double expected = expected_row(ScoreLaw::gaussian(), log_n, lambda).entropy;
     const double wrong = log_n - lambda * freezing;
     check.near(fmt::format("H at lambda = {:.3g}, n = {}", lambda, n), rows.entropy.estimate(),
                check.choose(expected, wrong), 1e-3);
     measured.x.push_back(lambda), measured.y.push_back(rows.entropy.mean());
     exact.x.push_back(lambda), exact.y.push_back(expected);
-    printed.x.push_back(lambda), printed.y.push_back(std::max(wrong, -5.0));
   }
-  for (double lambda = 0.2; lambda < 2 * freezing; lambda += 0.2) {
-    phases.x.push_back(lambda);
-    phases.y.push_back(std::min(log_n, random_energy_entropy(log_n, lambda)));
+  for (int i = 0; i <= 40; ++i) {
+    // The frozen form has a pole at the transition, the other one ends there.
+    const double below = freezing * i / 40, above = freezing * (1.2 + 0.02 * i);
+    spread.x.push_back(below), spread.y.push_back(random_energy_entropy(log_n, below));
+    frozen.x.push_back(above), frozen.y.push_back(random_energy_entropy(log_n, above));
   }
-  check.plot(
-      {fmt::format("Gaussian scores, n = {}", n), "lambda", "H (nats)", {}, {}, {measured, exact, phases, printed}});
+  printed.x = {0, log_n / freezing}, printed.y = {log_n, 0};
+  check.plot({fmt::format("Gaussian scores, n = {}", n),
+              "lambda",
+              "H (nats)",
+              {},
+              {},
+              {measured, exact, spread, frozen, printed}});
 }
 
 // H of `draws` rows of n = e^log_n scores, n so large that only the largest 5000 count: order statistics of a Poisson
@@ -256,7 +263,9 @@ std::vector<Claim> gaussian_claims() {
                largest_score),
       computed("003-39", holds, "The plain mean of the scores is mu", "", plain_mean),
       computed("003-41", corrected, "H is about log n - lambda sigma sqrt(2 log n)",
-               "log n - lambda^2 sigma^2/2 below lambda sigma = sqrt(2 log n), psi(1) - psi(1 - m) far above it",
+               "log n - lambda^2 sigma^2/2 below lambda sigma = sqrt(2 log n), psi(1) - psi(1 - m) with m = sqrt(2 log "
+               "n)/(lambda sigma) far "
+               "above it",
                entropy_and_its_phases),
       computed(
           "003-s12", corrected, "log n and sqrt(log n) cannot cancel, so H cannot be held",

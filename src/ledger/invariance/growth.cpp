@@ -71,12 +71,12 @@ void scale_follows_the_tail(Check& check) {
       x.push_back(static_cast<double>(n));
       y.push_back(scale_for_entropy(law, std::log(x.back()), entropy));
     }
-    check.near(fmt::format("power of n, {} scores, n = 2^12 ... 2^17, other draws", name), quoted, power(x, y), 0.05);
+    check.near(fmt::format("power of n, {} scores, n = 2^12 ... 2^17, quoted", name), power(x, y), quoted, 0.05);
   }
-  check.near("lambda that holds H = 1.5, exponential scores, n = 2^6, other draws", 1.79,
-             scale_for_entropy(ScoreLaw::exponential(), 6 * std::log(2.0), entropy), 0.06);
-  check.near("lambda that holds H = 1.5, exponential scores, n = 2^17, other draws", 2.01,
-             scale_for_entropy(ScoreLaw::exponential(), high, entropy), 0.3);
+  check.near("lambda that holds H = 1.5, exponential scores, n = 2^6, quoted",
+             scale_for_entropy(ScoreLaw::exponential(), 6 * std::log(2.0), entropy), 1.79, 0.06);
+  check.near("lambda that holds H = 1.5, exponential scores, n = 2^17, quoted",
+             scale_for_entropy(ScoreLaw::exponential(), high, entropy), 2.01, 0.3);
   const std::vector<TailCase> cases = {
       {"Gaussian", ScoreLaw::gaussian(), std::nan(""), 0, [](Random& random) { return random.normal(); }},
       {"exponential", ScoreLaw::exponential(), 0, 0.02, [](Random& random) { return random.exponential(); }},
@@ -158,8 +158,8 @@ void dependence_on_d(Check& check) {
     check.near(fmt::format("H under log n/d, d = {}", x.d), drawn(Scale::log_n()), exact, 0.01);
     check.near(fmt::format("its expectation against other draws, d = {}", x.d), exact, x.entropy, x.error);
     // 1.07 to 1.10 were found under log n/sqrt d, with an error of 0.1.
-    check.near(fmt::format("expectation under log n/sqrt d, d = {}, other draws", x.d), 1.085,
-               gaussian_vectors_entropy(log_n, log_n / std::sqrt(d), d), 0.4);
+    check.near(fmt::format("expectation under log n/sqrt d, d = {}, quoted", x.d),
+               gaussian_vectors_entropy(log_n, log_n / std::sqrt(d), d), 1.085, 0.4);
   }
   check.at_most("range of H over d = 8 ... 1024, n = 1024", most - least, 0.5);
 }
@@ -178,12 +178,12 @@ void kappa_that_holds(Check& check) {
     check.near(fmt::format("expected slope at kappa = 1, d = {}, n = 2^6 ... 2^17", d),
                law_slope(Scale::log_n(), all, d), slope, 0.01);
   const double kappa = invariant_kappa(lengths, 64).value_or(0);
-  check.near(fmt::format("slope at kappa = {:.3f}, d = 64", kappa),
+  check.near(fmt::format("slope at the kappa computed for n = 64 ... {}, {:.3f}, d = 64", lengths.back(), kappa),
              draw_curve(check, Scale::log_n(kappa), lengths, 64, rows).slope(), 0, 0.005);
-  // The kappas at which draws made elsewhere were level, to within their error of the slope.
+  // The kappas at which other draws were level, to within their error of the slope.
   for (const auto& [d, level] : {std::pair{64, 5.7}, {128, 6.3}, {256, 8.3}})
-    check.near(fmt::format("expected slope at kappa = {}, d = {}", level, d), law_slope(Scale::log_n(level), all, d), 0,
-               0.05);
+    check.near(fmt::format("expected slope at kappa = {}, quoted as level, d = {}", level, d),
+               law_slope(Scale::log_n(level), all, d), 0, 0.05);
   check.at_least("expected slope at kappa = 8, d = 16", law_slope(Scale::log_n(8), all, 16), 0);
   for (const std::int64_t n : {64, 1024, 131072})
     check.near(fmt::format("expected H at kappa = 5.7, d = 64, n = {}", n), law_entropy(Scale::log_n(5.7), n, 64), 1.9,

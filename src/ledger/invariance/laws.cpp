@@ -109,12 +109,12 @@ void compare_table(Check& check, const std::vector<NamedLaw>& laws, std::int64_t
       const auto [value, error] = expected[static_cast<std::size_t>(at)];
       const std::string name = fmt::format("H under {}, d = {}, n = {}", laws[i].name, d, kQuotedLengths[t]);
       if (t < rows.size()) check.near(name + ", drawn scores", rows[t][i].estimate(), value, 1e-3);
-      check.near(name + ", other draws", laws[i].elsewhere[column].entropy[t], value, 5 * error + 0.005);
+      check.near(name + ", quoted", value, laws[i].elsewhere[column].entropy[t], 5 * error + 0.005);
     }
     if (!slopes) continue;
     const lengths::Estimate slope = lengths::slope(lengths, expected);
-    check.near(fmt::format("slope of {}, d = {}, other draws", laws[i].name, d), laws[i].elsewhere[column].slope,
-               slope.mean, 5 * slope.error + 6e-4);
+    check.near(fmt::format("slope of {}, d = {}, quoted", laws[i].name, d), slope.mean, laws[i].elsewhere[column].slope,
+               5 * slope.error + 6e-4);
   }
 }
 

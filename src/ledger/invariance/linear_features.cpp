@@ -107,21 +107,13 @@ void powers(Check& check) {
              0, 1e-12);
 }
 
+}  // namespace
+
 void linear_attention(Check& check) {
   no_scale_can(check);
   slope_of_fixed_features(check);
   sharper_features(check);
   powers(check);
-}
-
-}  // namespace
-
-std::vector<Claim> linear_feature_claims() {
-  return {computed(
-      "003-linear", Verdict::note, "Is there an invariant scale for linear features, a = phi(q).phi(k)/sum?",
-      "none: a factor cancels, and H = log n - D with D free of n; what can hold H is a power gamma(n) of the weights, "
-      "or exp features of keys times c sqrt(2 log n), still O(n)",
-      linear_attention)};
 }
 
 }  // namespace isentropic::ledger::invariance

@@ -225,9 +225,13 @@ std::vector<Claim> open_question_claims() {
                "the row's own: H is level along the rows, with log n it is not", causal_lengths),
       pending("003-s30-Q1", note, "Does the scale help large language models?", "a question about trained models"),
       computed("003-s30-Q2", note, "Can kappa be learnt?",
-               "yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it", learnt_kappa),
-      listed("003-s30-Q3", note, "Does the scale carry over to other attention, such as linear features?",
-             "no scale can, sharper features can: 003-linear"),
+               "for a wanted entropy, yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it",
+               learnt_kappa),
+      computed("003-s30-Q3", note,
+               "Does the scale carry over to other attention, such as linear features, a = phi(q).phi(k)/sum?",
+               "none can: a factor cancels, and H = log n - D with D free of n; what can hold H is a power gamma(n) of "
+               "the weights, or exp features of keys times c sqrt(2 log n), still O(n)",
+               linear_attention),
       pending("003-s30-Q4", note, "How does the entropy relate to generalisation?", "a question about trained models"),
   };
 }

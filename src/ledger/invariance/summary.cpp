@@ -195,8 +195,8 @@ void matching_key(Check& check) {
                           {4, 64, 0.725},
                           {4, 131072, 0.830}}) {
     const double log_others = std::log(static_cast<double>(x.n - 1)), lambda = law_lambda(laws[x.law], x.n, d);
-    check.near(fmt::format("expected weight under {}, n = {}, other draws", names[x.law], x.n), x.weight,
-               expected_row(ScoreLaw::cosine(64), log_others, lambda, 64.0).planted, 0.005);
+    check.near(fmt::format("expected weight under {}, n = {}, quoted", names[x.law], x.n),
+               expected_row(ScoreLaw::cosine(64), log_others, lambda, 64.0).planted, x.weight, 0.005);
     if (x.law == 2)
       check.near(fmt::format("1/(1 + exp((log n)^2/2d)), n = {}", x.n),
                  needle_probability(std::log(static_cast<double>(x.n)), 64, lambda), x.weight, 0.01);

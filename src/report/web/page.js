@@ -12,16 +12,17 @@ function draw_prose(place, part) {
   for (const text of part.paragraphs) place.append("p").text(text);
 }
 
-// A click on a heading (or Enter) sorts by it, a second one reverses; long tables can be filtered.
-function draw_table(place, part) {
+// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered, or show `fold` rows
+// and what failed until asked for more.
+function draw_table(place, part, _room, fold = Infinity) {
   if (!part.columns.length) return;
   if (part.title) place.append("h3").text(part.title);
   const sorts = part.rows.length > 6;
-  const search = part.rows.length > 20 &&
+  const search = part.rows.length > 20 && fold === Infinity &&
     place.append("input").attr("type", "search").attr("class", "filter").attr("placeholder", "Filter rows").attr("aria-label", "Filter rows");
   const table = place.append("div").attr("class", "scroll").append("table");
   const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => !row[c] || is_number(row[c])));
-  let rows = part.rows.slice(), sorted = -1, direction = 1;
+  let rows = part.rows.slice(), sorted = -1, direction = 1, open = rows.length <= fold + 3;
   const heads = table.append("thead").append("tr").selectAll("th").data(part.columns).enter().append("th")
     .attr("class", (_, c) => (numeric[c] ? "number" : "") + (sorts ? " sorts" : "")).attr("tabindex", sorts ? 0 : null)
     .text((name) => name);
@@ -30,7 +31,7 @@ function draw_table(place, part) {
     const wanted = search ? search.property("value").trim().toLowerCase() : "";
     body.selectAll("tr").remove();
     body.selectAll("tr").data(rows.filter((row) => row.join(" ").toLowerCase().includes(wanted))).enter().append("tr")
-      .attr("class", (row) => (row.includes("fails") ? "fails" : null))
+      .attr("class", (row, r) => (row.includes("fails") ? "fails" : r >= fold && !open ? "folded" : null))
       .selectAll("td").data((row) => part.columns.map((_, c) => row[c] || "")).enter().append("td")
       .attr("class", (_, c) => (numeric[c] ? "number" : null)).text((cell) => cell);
   };
@@ -45,6 +46,9 @@ function draw_table(place, part) {
   if (sorts) heads.on("click", (_, c) => sort(c)).on("keydown", (_, c) => { if (d3.event.key === "Enter") sort(c); });
   if (search) search.on("input", fill);
   fill();
+  if (open) return;
+  const more = place.append("button").attr("class", "more").text(`all ${rows.length} rows`);
+  more.on("click", () => { open = true; more.remove(); fill(); });
 }
 
 function scale_for(kind, values, range) {
@@ -66,10 +70,8 @@ function ticks_of(scale, kind, count) {
 }
 
 const tick_label = (v) => d3.format(v === 0 ? "~g" : Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6 ? "~e" : Math.abs(v) >= 1e3 ? "~s" : "~g")(v);
-const axis_for = (axis, scale, ticks, kind) => {
-  const drawn = axis(scale).tickValues(ticks).tickSizeOuter(0);
-  return kind === "log" ? drawn.tickFormat(tick_label) : drawn;
-};
+const label_for = (scale, kind) => (kind === "log" ? tick_label : scale.tickFormat(5));
+const axis_for = (axis, scale, ticks, kind) => axis(scale).tickValues(ticks).tickSizeOuter(0).tickFormat(label_for(scale, kind));
 
 function points_of(plot) {
   const usable = (v, kind) => v !== null && (kind !== "log" || v > 0);
@@ -89,14 +91,14 @@ function colours_of(plot) {
 
 function draw_plot(place, plot, room) {
   const width = Math.min(room, 720), height = Math.max(230, Math.min(360, 0.62 * width));
-  const left = 50, right = 12, top = 10, bottom = 38;
+  const right = 12, top = 10, bottom = 38;
   const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
   if (plot.title) box.append("h3").text(plot.title);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
   const points = points_of(plot), all = points.flat(), colours = colours_of(plot);
-  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]);
-  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]);
-  const x_ticks = ticks_of(x, plot.x_scale, 5), y_ticks = ticks_of(y, plot.y_scale, 5);
+  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]), y_ticks = ticks_of(y, plot.y_scale, 5);
+  const left = 30 + 6.2 * d3.max(y_ticks, (v) => label_for(y, plot.y_scale)(v).length);
+  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]), x_ticks = ticks_of(x, plot.x_scale, 5);
   svg.append("g").selectAll("line").data(y_ticks).enter().append("line").attr("class", "grid")
     .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
   svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, x_ticks, plot.x_scale));
@@ -209,7 +211,7 @@ function draw_card(place, card, room) {
     for (const [label, text] of card.facts) { list.append("dt").text(label); list.append("dd").text(text); }
   }
   const body = place.append("div").attr("class", "body");
-  if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers);
+  if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers, room, 10);
   for (const plot of card.plots) draw_plot(body, plot, Math.min(room, 400));
 }
 

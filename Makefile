@@ -62,7 +62,7 @@ format: build/venv/ready
 	@build/venv/bin/ruff format --quiet .
 
 help:
-	@echo 'make build    install what is missing, build build/bin/isentropic'
+	@echo 'make build    install what is missing; build the program, build/bin/isentropic, and the tests'
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'

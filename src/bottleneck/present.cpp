@@ -41,6 +41,22 @@ report::Line bound(std::string label, std::vector<double> x, std::vector<double>
   return {std::move(label), std::move(x), std::move(y), 0, report::Stroke::ceiling};
 }
 
+// Where only the constant code is left.
+std::string critical_line(const Results& results) {
+  const CriticalBeta& critical = results.critical;
+  std::string out = fmt::format("critical beta {:.4f}: beyond it only the constant code is left", critical.global);
+  if (is_deterministic(results)) {
+    const auto constant = std::ranges::find_if(results.curve.points,
+                                               [](const BottleneckCode& code) { return code.encoder.columns == 1; });
+    return out + (constant == results.curve.points.end()
+                      ? "; functions of X may become constant before"
+                      : fmt::format("; functions of X are constant from {:.4f} on", constant->beta));
+  }
+  if (critical.global - critical.local > 1e-4)
+    out += fmt::format("; from {:.4f} on it is a local optimum", critical.local);
+  return out;
+}
+
 }  // namespace
 
 const char* price_name(const Results& results) { return is_deterministic(results) ? "H(Z)" : "I(Z;X)"; }
@@ -56,11 +72,9 @@ std::vector<double> usual_betas(double critical) {
 
 std::string table(const Results& results) {
   const BottleneckCurve& curve = results.curve;
-  std::string out = fmt::format(
-      "{}: {} x {}, in nats\nH(X) {:.4f}   H(Y) {:.4f}   I(X;Y) {:.4f}\n"
-      "critical beta {:.4f}: beyond it only the constant code is left (locally from {:.4f} on)\n\n",
-      results.source, results.rows, results.columns, curve.entropy_x, curve.entropy_y, curve.information,
-      results.critical.global, results.critical.local);
+  std::string out = fmt::format("{}: {} x {}, in nats\nH(X) {:.4f}   H(Y) {:.4f}   I(X;Y) {:.4f}\n{}\n\n",
+                                results.source, results.rows, results.columns, curve.entropy_x, curve.entropy_y,
+                                curve.information, critical_line(results));
   report::TextTable text({"beta", price_name(results), "I(Z;Y)", "of I(X;Y)", "slope", "codes"});
   for (std::size_t i = 0; i < curve.points.size(); ++i) {
     const BottleneckCode& point = curve.points[i];

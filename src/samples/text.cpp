@@ -59,8 +59,9 @@ std::vector<Part> read_text(const std::string& path, const std::vector<Selection
   bool header = true;
   for (std::string_view cell : cells) header = header && !number_in(cell);
   const std::size_t count = cells.size();
-  Plan plan = plan_of(selections, count,
-                      header ? std::vector<std::string>(cells.begin(), cells.end()) : std::vector<std::string>{});
+  const std::vector<std::string> names =
+      header ? std::vector<std::string>(cells.begin(), cells.end()) : std::vector<std::string>{};
+  Plan plan = plan_of(selections, count, names);
   if (header && !lines.next()) throw Error(path, "empty below its header", "at least one row of numbers");
   do {
     split(lines.line(), separator, &cells);
@@ -71,8 +72,9 @@ std::vector<Part> read_text(const std::string& path, const std::vector<Selection
       for (std::size_t column : plan.columns[p]) {
         const std::optional<double> value = number_in(cells[column]);
         if (!value || !std::isfinite(*value))
-          throw Error(fmt::format("{}, line {}, column {}", path, lines.number(), column), shown(cells[column]),
-                      "a finite number");
+          throw Error(fmt::format("{}, line {}, column {}{}", path, lines.number(), column,
+                                  header ? fmt::format(" ({})", shown(names[column])) : ""),
+                      shown(cells[column]), "a finite number");
         plan.parts[p].table.values.push_back(*value);
       }
       ++plan.parts[p].table.rows;

@@ -92,6 +92,8 @@ TEST_F(Mi, TotalCorrelation) {
   EXPECT_NEAR(found["dual_total_correlation"].get<double>(), 2 * std::log(2), 1e-12);
   EXPECT_LT(found["resampled_positions"]["total"], .2);
   EXPECT_FALSE(found.contains("nats"));
+  const json all = results({"mi", path("parity.txt"), "--total-correlation", "--estimator", "discrete"});
+  EXPECT_EQ(all["x"], json({"0", "1", "2"}));  // without columns: every one
 }
 
 TEST_F(Mi, ForPeople) {
@@ -99,6 +101,8 @@ TEST_F(Mi, ForPeople) {
   EXPECT_EQ(outcome.status, 0);
   EXPECT_EQ(outcome.err, "");
   EXPECT_TRUE(outcome.out.starts_with("I(x;y) = ")) << outcome.out;
+  const Outcome other = run_program({"mi", gaussian_file(500), "--x", "0,1", "--y", "label", "--given", "z"});
+  EXPECT_TRUE(other.out.starts_with("I(x,y;label|z) = ")) << other.out << other.err;
   for (const char* part : {" nats = ", " bits", "ksg1 (chosen by the data), k = 3", "p = 0.1 (9 surrogates"})
     EXPECT_NE(outcome.out.find(part), std::string::npos) << part << "\n" << outcome.out;
 }
@@ -125,7 +129,7 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({data, "--y", "0"}, "--x");
   complains({data, "--x", "0", "--y", "4"}, "--y is '4'; expected a column from 0 to 3 or one of x, y, c, t");
   complains({data, "--x", "u", "--y", "y"}, "--x is 'u'");
-  complains({data, "--x", "x", "--y", "t"}, "line 2, column 3 is a; expected a finite number");
+  complains({data, "--x", "x", "--y", "t"}, "line 2, column 3 (t) is a; expected a finite number");
   complains({data, "--x", "x", "--y", "c"}, "column c of --y is constant");
   complains({data, "--x", "x", "--y", "y", "--k", "4"}, "--k is 4; expected less than the 4 samples");
   complains({data, "--x", "x", "--y", "y", "--k", "0"}, "--k is 0");

@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "random/mix.hpp"
+
 namespace isentropic::lengths {
 namespace {
 

@@ -26,8 +26,8 @@ std::string closing_line(const Results& results) {
     }
   }
   return fmt::format(
-      "Largest distance from the formulas: {:.4f} (exp: gamma up to {:.1f}; over {} keys S cannot fall below "
-      "{:.4f}).\n",
+      "Largest distance from the formulas: {:.4f} (exp: gamma up to {:.1f}). Over {} keys S is at least {:.4f}, or 0 "
+      "where\nno key has weight.\n",
       worst, 0.7 * results.exp_breaks_at(), results.options.keys,
       1 / std::sqrt(static_cast<double>(results.options.keys)));
 }
@@ -52,8 +52,8 @@ std::string tables(const Results& results) {
   }
   return fmt::format(
       "Sparsity index S = E|a|/sqrt(E[a^2]) of weights f(s), s ~ N(beta, gamma^2): the formula and, in "
-      "brackets,\nwhat the kernels find over {} keys\n\n{}\n{}",
-      results.options.keys, table.str(), closing_line(results));
+      "brackets,\nwhat the kernels find over {} keys, mean of {} sets\n\n{}\n{}",
+      results.options.keys, results.options.key_sets, table.str(), closing_line(results));
 }
 
 }  // namespace isentropic::concentration

@@ -41,24 +41,56 @@ Estimate mean_of(std::int64_t draws, Draw&& draw) {
   return mean.estimate();
 }
 
-// Least squares dy/dx.
-inline double slope(std::span<const double> x, std::span<const double> y) {
-  double mean_x = 0, mean_y = 0, xy = 0, xx = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) mean_x += x[i], mean_y += y[i];
-  mean_x /= static_cast<double>(x.size()), mean_y /= static_cast<double>(x.size());
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mean_x) * (y[i] - mean_y);
-    xx += (x[i] - mean_x) * (x[i] - mean_x);
-  }
-  return xy / xx;
+// Of all values.
+inline Mean mean_over(std::span<const double> values) {
+  Mean out;
+  for (double x : values) out.add(x);
+  return out;
 }
 
-// The power p of y ~ x^p.
+// Least squares dy/dx = sum_i w_i y_i,   w_i = (x_i - mean x) / sum_i (x_i - mean x)^2.
+inline std::vector<double> slope_weights(std::span<const double> x) {
+  double mean = 0, squares = 0;
+  for (double v : x) mean += v / static_cast<double>(x.size());
+  for (double v : x) squares += (v - mean) * (v - mean);
+  std::vector<double> out;
+  for (double v : x) out.push_back((v - mean) / squares);
+  return out;
+}
+
+inline double slope(std::span<const double> x, std::span<const double> y) {
+  const std::vector<double> weights = slope_weights(x);
+  double out = 0;
+  // The weights add up to 0: less the first y, so that a large common part costs no digits.
+  for (std::size_t i = 0; i < x.size(); ++i) out += weights[i] * (y[i] - y[0]);
+  return out;
+}
+
+// With the error that those of y give, sqrt(sum_i w_i^2 error_i^2).
+inline Estimate slope(std::span<const double> x, std::span<const Estimate> y) {
+  const std::vector<double> weights = slope_weights(x);
+  double out = 0, variance = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    out += weights[i] * (y[i].mean - y[0].mean);
+    variance += weights[i] * weights[i] * y[i].error * y[i].error;
+  }
+  return {out, std::sqrt(variance)};
+}
+
+inline std::vector<double> logarithms(std::span<const double> x) {
+  std::vector<double> out;
+  for (double v : x) out.push_back(std::log(v));
+  return out;
+}
+
+// The power p of |y| ~ x^p.
 inline double power(std::span<const double> x, std::span<const double> y) {
-  std::vector<double> log_x, log_y;
-  for (double v : x) log_x.push_back(std::log(v));
-  for (double v : y) log_y.push_back(std::log(v));
-  return slope(log_x, log_y);
+  return slope(logarithms(x), logarithms(y));
+}
+inline Estimate power(std::span<const double> x, std::span<const Estimate> y) {
+  std::vector<Estimate> log_y;
+  for (const Estimate& v : y) log_y.push_back({std::log(std::abs(v.mean)), v.error / v.mean});
+  return slope(logarithms(x), log_y);
 }
 
 }  // namespace isentropic::instruments

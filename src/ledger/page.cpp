@@ -136,14 +136,13 @@ std::string page(const std::vector<Outcome>& outcomes, const Options& options) {
   out.subtitle = fmt::format("Claims about attention and information, each checked by an experiment. Seed {}, {} tier.",
                              options.seed, options.effort == Effort::quick ? "quick" : "thorough");
   out.parts.emplace_back(report::Prose{
-      .paragraphs = {
-          "Every card states a claim in our words, with a verdict. A claim that was corrected, or that needs "
-          "a condition, is checked twice with the same random numbers: the right form must pass, and the "
-          "claim as it was printed must fail. Measured values come from the attention kernels, from "
-          "sampling, from finite differences or from integration; expected values from the closed forms. A row "
-          "that says quoted compares with a number found earlier in other draws, within its error.",
-          "Nothing to compute: definitions, slips of the pen, views, and advice that no experiment here can "
-          "settle. Pending: claims about trained networks."}});
+      .paragraphs = {"Every card states a claim in our words, with a verdict. A claim that was corrected, or that "
+                     "needs a condition, is checked twice with the same random numbers: the right form must pass, and "
+                     "the claim as it was printed must fail. Measured values come from the attention kernels, from "
+                     "sampling, from finite differences or from integration; expected values from the closed forms. A "
+                     "row that says quoted compares with a number found earlier in other draws, within its error.",
+                     "Nothing to compute: definitions, slips of the pen, views, and advice that no experiment here can "
+                     "settle. Pending: claims about trained networks."}});
   out.parts.emplace_back(counts(outcomes));
   report::CardList list{.facets = {"source", "verdict", "standing"}};
   for (const Outcome& x : outcomes) list.cards.push_back(card(x));

@@ -6,18 +6,7 @@
 namespace isentropic::lengths {
 
 Estimate slope(const std::vector<std::int64_t>& lengths, const std::vector<Estimate>& entropy) {
-  double mean = 0, squares = 0;
-  for (const std::int64_t n : lengths) mean += std::log(static_cast<double>(n)) / static_cast<double>(lengths.size());
-  for (const std::int64_t n : lengths) squares += std::pow(std::log(static_cast<double>(n)) - mean, 2);
-  Estimate out;
-  double variance = 0;
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const double weight = (std::log(static_cast<double>(lengths[i])) - mean) / squares;
-    out.mean += weight * entropy[i].mean;
-    variance += weight * weight * entropy[i].error * entropy[i].error;
-  }
-  out.error = std::sqrt(variance);
-  return out;
+  return instruments::slope(instruments::logarithms(std::vector<double>(lengths.begin(), lengths.end())), entropy);
 }
 
 namespace {

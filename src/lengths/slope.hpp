@@ -1,8 +1,6 @@
 // How entropy follows length, in one number, and the kappa that makes it stop.
 //
-//   slope dH/dlog n = sum_i w_i H_i,   w_i = (x_i - mean x) / sum_i (x_i - mean x)^2,   x = log n      (least squares)
-//
-// 1: attention spreads over all there is. 0: constant entropy. Its standard error is sqrt(sum_i w_i^2 error_i^2).
+// The slope dH/dlog n by least squares: 1 where attention spreads over all there is, 0 for constant entropy.
 // By hand: H = log n at any lengths gives 1; H = 3 everywhere gives 0.
 //
 // kappa compensates when lambda = kappa log n/d gives slope 0. The slope is measured on a grid of kappa with the same

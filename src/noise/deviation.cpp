@@ -89,16 +89,7 @@ Deviation deviation(const Row& row, const Disturbance& disturbance, std::int64_t
 }
 
 Estimate power_estimate(const std::vector<std::size_t>& lengths, const std::vector<Estimate>& y) {
-  double mean = 0, squares = 0;
-  for (const std::size_t n : lengths) mean += std::log(static_cast<double>(n)) / static_cast<double>(lengths.size());
-  for (const std::size_t n : lengths) squares += std::pow(std::log(static_cast<double>(n)) - mean, 2);
-  Estimate out;
-  for (std::size_t j = 0; j < lengths.size(); ++j) {
-    const double weight = (std::log(static_cast<double>(lengths[j])) - mean) / squares;
-    out.mean += weight * std::log(std::abs(y[j].mean));
-    out.error = std::hypot(out.error, weight * y[j].error / y[j].mean);
-  }
-  return out;
+  return instruments::power(std::vector<double>(lengths.begin(), lengths.end()), y);
 }
 
 Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random) {

@@ -254,12 +254,11 @@ std::vector<Claim> weighted_average_claims() {
                "exp(H) counts effective keys, from 1 to n", entropy_tells_diffuse_from_concentrated),
       computed("000-def10.4.8a", Verdict::holds, "Queries and keys choose where to look, values what is passed on", "",
                roles_of_query_key_value),
-      computed(
-          "000-def10.4.8b", Verdict::holds_if,
-          "Attention is an information bottleneck: it keeps k << n positions and what they say about Y",
-          "only with a limit added (top-k, noise, quantisation, a price on I(Z;X)); softmax alone keeps everything, "
-          "and what should be kept is I(Z;Y)",
-          attention_alone_does_not_compress),
+      computed("000-def10.4.8b", Verdict::holds_if,
+               "Attention is an information bottleneck: it keeps k << n positions and what they say about Y",
+               "only with a limit added (top-k, noise, quantisation, a price on I(Z;X)); softmax alone keeps "
+               "everything, and what should be kept is I(Z;Y)",
+               attention_alone_does_not_compress),
       computed("000-10.4.11", Verdict::holds_if,
                "Paths between positions have length 1 in attention, n in a recurrent net",
                "unmasked and with a full window; n counts from input x_1 to state h_n; window w: ceil((n-1)/w) layers",

@@ -4,7 +4,7 @@
 #include <limits>
 #include <numeric>
 
-#include "ledger/contrast/means.hpp"
+#include "ledger/contrast/control_variate.hpp"
 
 namespace isentropic::ledger::contrast {
 
@@ -46,8 +46,8 @@ GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::siz
   rows = controlled(rows, squares, size);
   Mean batch_means;
   for (std::size_t begin = 0; begin < rows.size(); begin += n)
-    batch_means.add(mean_of_draws(std::span(rows).subspan(begin, n)).mean);
-  out.estimate = {batch_means.mean(), std::hypot(batch_means.estimate().error, mean_of_draws(rows).error)};
+    batch_means.add(mean_over(std::span(rows).subspan(begin, n)).mean());
+  out.estimate = {batch_means.mean(), std::hypot(batch_means.estimate().error, mean_over(rows).estimate().error)};
   return out;
 }
 

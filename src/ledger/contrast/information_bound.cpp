@@ -6,7 +6,6 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/gaussian_pairs.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -85,7 +84,7 @@ Estimate independent_pair(Check& check, Negatives kind) {
   const std::vector<Record> records = records_of(scores);
   for (std::size_t i = 0; i < scores.rows; ++i)
     values.push_back(std::log(64) + scores(i, 0) - log_partition(records[i]));
-  return mean_of_draws(values);
+  return mean_over(values).estimate();
 }
 
 // Every cell: what was quoted, at most I, never above log N.
@@ -109,7 +108,7 @@ void lower_bound(Check& check) {
   const double information = gaussian_information(0.9, 1);
   const std::int64_t anchors = check.effort(20'000, 50'000);
   const Negatives kind = check.choose(Negatives::from_the_marginal, Negatives::away_from_the_anchor);
-  const Estimate chosen = mean_of_draws(single_anchor_bounds(check.random(), kind, anchors));
+  const Estimate chosen = mean_over(single_anchor_bounds(check.random(), kind, anchors)).estimate();
   check.at_most("log N - L at rho = 0.9, N = 64, at most I", chosen.mean, information, 5 * chosen.error);
   const Estimate nothing = independent_pair(check, kind);
   check.at_most("log N - L of an independent pair", nothing.mean, 0, 5 * nothing.error);
@@ -121,9 +120,11 @@ void lower_bound(Check& check) {
   for (double value : single) above.add(value > information ? 1 : 0);
   check.near("share of single draws above I", above.estimate(), 0.48, 0.006);
   check.near("negatives away from the anchor",
-             mean_of_draws(single_anchor_bounds(check.random(), Negatives::away_from_the_anchor, anchors)), 3.96, 0.02);
+             mean_over(single_anchor_bounds(check.random(), Negatives::away_from_the_anchor, anchors)).estimate(), 3.96,
+             0.02);
   check.near("negatives like positives",
-             mean_of_draws(single_anchor_bounds(check.random(), Negatives::like_positives, anchors)), -0.157, 0.02);
+             mean_over(single_anchor_bounds(check.random(), Negatives::like_positives, anchors)).estimate(), -0.157,
+             0.02);
   check.near("independent pair, negatives away from the anchor",
              independent_pair(check, Negatives::away_from_the_anchor), 3.79, 0.02);
   table_of_bounds(check);

@@ -5,8 +5,8 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
+#include "ledger/contrast/control_variate.hpp"
 #include "ledger/contrast/losses.hpp"
-#include "ledger/contrast/means.hpp"
 #include "ledger/contrast/subjects.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -135,7 +135,7 @@ Estimate sampled_bound(Check& check, const Vector& p, const Table& joint, double
     bounds.push_back(std::log(256) + scores(i, 0) - log_partition(records[i]));
     densities.push_back(scores(i, 0));
   }
-  return mean_of_draws(controlled(bounds, densities, mutual_information(joint)));
+  return mean_over(controlled(bounds, densities, mutual_information(joint))).estimate();
 }
 
 void bound_of_a_language_model(Check& check) {

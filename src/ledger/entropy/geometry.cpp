@@ -202,8 +202,7 @@ std::vector<Claim> geometry_claims() {
                "KL(a || a + d) = d g d / 2 + O(d^3)", metric_of_small_steps),
       computed("001-49", Verdict::holds_if, "The Fisher metric of categorical weights is [i=j] / a_i - 1",
                "in homogeneous coordinates t_k / sum t, where it is singular; n - 1 free coordinates: [i=j] / a_i + 1 "
-               "/ a_n; "
-               "logits: diag(a) - a a^T",
+               "/ a_n; logits: diag(a) - a a^T",
                metric_by_parametrisation),
       computed("001-50", Verdict::corrected, "The gradient of H in the Fisher metric is -log a - 1",
                "a_i (-log a_i - H), whose flow is tempering; -log a - 1 is the Euclidean one and leaves the simplex",

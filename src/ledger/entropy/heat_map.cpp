@@ -33,11 +33,10 @@ void colours_and_entropy(Check& check) {
 }  // namespace
 
 std::vector<Claim> heat_map_claims() {
-  return {computed(
-      "001-s23", Verdict::holds_if, "Even heat maps mean high entropy, bright spots low entropy",
-      "on a colour scale fixed to [0, 1] and with H divided by the log of the keys a row sees; what it says about "
-      "training remains a rule of thumb",
-      colours_and_entropy)};
+  return {computed("001-s23", Verdict::holds_if, "Even heat maps mean high entropy, bright spots low entropy",
+                   "on a colour scale fixed to [0, 1] and with H divided by the log of the keys a row sees; what it "
+                   "says about training remains a rule of thumb",
+                   colours_and_entropy)};
 }
 
 }  // namespace isentropic::ledger::entropy_subjects

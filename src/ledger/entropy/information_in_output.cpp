@@ -81,8 +81,7 @@ std::vector<Claim> information_in_output_claims() {
                spread_and_information),
       listed("001-s15b", Verdict::not_checked, "There is an optimal entropy that balances keeping and compressing",
              "a continuous objective has a minimum on the simplex; whether it is unique or carries over is open. "
-             "001-s25-Q2 "
-             "gives it for one task"),
+             "001-s25-Q2 gives it for one task"),
   };
 }
 

@@ -209,14 +209,12 @@ std::vector<Claim> open_question_claims() {
   return {
       computed("001-s25-Q1", Verdict::note, "Can attention be made more robust, by L1 normalisation for instance?",
                "by noise of r times the scores' deviation s softmax changes by sqrt(e^{r^2 s^2} - 1), signed L1 by the "
-               "same share "
-               "at any s: L1 gains only where scores are wide (s above 0.9 at r = 1/2), and normalised sigmoids change "
-               "less there",
+               "same share at any s: L1 gains only where scores are wide (s above 0.9 at r = 1/2), and normalised "
+               "sigmoids change less there",
                robust_maps),
       computed("001-s25-Q2", Verdict::note, "Which entropy is best for a given task?",
                "to fetch the value of a match: the posterior's, H(match | scores) = log n - I(match; scores), where H "
-               "equals the "
-               "mean surprise of the match; both more and less entropy raise the error",
+               "equals the mean surprise of the match; both more and less entropy raise the error",
                best_entropy),
       computed("001-s25-Q3", Verdict::note, "Can the temperature adapt so that the entropy becomes the best one?",
                "Scale::wanted_entropy solves it row by row; descent on the loss by its gradient in lambda finds the "
@@ -224,8 +222,7 @@ std::vector<Claim> open_question_claims() {
                adaptive_temperature),
       computed("001-s25-Q4", Verdict::note, "What is the entropy of attention over two modalities?",
                "H = H(modality) + mean H within; with equal laws of scores the masses are as the numbers of keys. What "
-               "trained "
-               "models do is open",
+               "trained models do is open",
                two_modalities),
   };
 }

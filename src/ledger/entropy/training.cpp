@@ -39,11 +39,11 @@ void entropy_while_learning(Check& check) {
 }  // namespace
 
 std::vector<Claim> training_claims() {
-  return {computed(
-      "001-51, s11", Verdict::holds_if, "Training takes H from log n over moderate values to a low, non-zero end",
-      "where the initial scores hardly vary: with variance V it starts near log n - V / 2. Shown for a single row; "
-      "no trained network is judged here",
-      entropy_while_learning)};
+  return {computed("001-51, s11", Verdict::holds_if,
+                   "Training takes H from log n over moderate values to a low, non-zero end",
+                   "where the initial scores hardly vary: with variance V it starts near log n - V / 2. Shown for a "
+                   "single row; no trained network is judged here",
+                   entropy_while_learning)};
 }
 
 }  // namespace isentropic::ledger::entropy_subjects

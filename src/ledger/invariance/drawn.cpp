@@ -80,10 +80,9 @@ std::vector<std::int64_t> powers_of_two(int first, int last) {
 std::vector<std::int64_t> context_lengths(const Check& check) { return powers_of_two(6, check.thorough() ? 17 : 12); }
 
 Estimate Curve::slope() const {
-  std::vector<lengths::Estimate> entropies;
+  std::vector<Estimate> entropies;
   for (const lengths::Measurement& point : points) entropies.push_back(point.entropy);
-  const lengths::Estimate found = lengths::slope(lengths, entropies);
-  return {found.mean, found.error};
+  return lengths::slope(lengths, entropies);
 }
 
 std::vector<double> Curve::x() const { return {lengths.begin(), lengths.end()}; }

@@ -234,11 +234,10 @@ std::vector<Claim> growth_claims() {
           "003-19a", corrected, "max s - mean s does not depend on n",
           "for independent scores with a tail it grows, Gaussian as sqrt(2 log n); for a planted match it does not",
           gap_grows),
-      computed(
-          "003-19b", holds_if, "To hold the entropy, lambda must grow as log n",
-          "if the maximum is a planted match; else by the tail: Gaussian sqrt(log n), exponential constant, bounded "
-          "with edge exponent k as n^{1/k}",
-          scale_follows_the_tail),
+      computed("003-19b", holds_if, "To hold the entropy, lambda must grow as log n",
+               "if the maximum is a planted match; else by the tail: Gaussian sqrt(log n), exponential constant, "
+               "bounded with edge exponent k as n^{1/k}",
+               scale_follows_the_tail),
       computed("003-20,21,22", holds_if, "Var(q.k) = d sigma^4, and division by sqrt d makes it sigma^4",
                "if the coordinates of q and k are independent", variance_of_products),
       computed(

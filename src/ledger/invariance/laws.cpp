@@ -192,8 +192,8 @@ std::vector<Claim> law_claims() {
   return {computed("003-P6, 23", Verdict::note,
                    "lambda proportional to log n/d: what every law does to the entropy of random keys",
                    "the exact expectation under each law; log n/d slows the growth of H and does not stop it. For many "
-                   "dimensions H = log n - d kl(lambda), so the lambda that holds H grows first as "
-                   "sqrt(log n - H), then about as log n, at last as n^{2/(d-1)}",
+                   "dimensions H = log n - d kl(lambda), so the lambda that holds H grows first as sqrt(log n - H), "
+                   "then about as log n, at last as n^{2/(d-1)}",
                    every_law)};
 }
 

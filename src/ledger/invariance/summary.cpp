@@ -213,8 +213,7 @@ std::vector<Claim> summary_claims() {
       computed("003-s29", holds,
                "Code printed with the source: output shaped as the input, weights [batch, heads, n, n]",
                "for self-attention; the printed code fails for n_q != n_k, gives causal rows one scale, lets fully "
-               "masked rows "
-               "attend everywhere and overflows in half precision; here each of these works",
+               "masked rows attend everywhere and overflows in half precision; here each of these works",
                listing_and_beyond),
       computed("003-s29b", note, "The listing's module at its default weights",
                "attends almost uniformly at every n: H = log n - (log n)^2/(2 d 9)", default_weights),

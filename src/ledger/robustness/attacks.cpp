@@ -198,11 +198,10 @@ std::vector<Claim> attack_claims() {
       computed("001-58", holds, "o(s + delta) = o + sum_i delta_i do/ds_i to first order", "the rest is O(eps^2)",
                first_order),
       computed("001-59,60,61", holds, "da_j/ds_i = a_i (1[i=j] - a_j), so do/ds_i = a_i (v_i - o)", "", gradients),
-      computed(
-          "001-62", holds_if, "The best attack along u is eps sign(<do/ds_i, u>)",
-          "if |delta|_inf is limited, u is given and eps is small. l2: eps g/|g|; l1: one coordinate; no u: the top "
-          "right-singular vector (l2). Any eps in inf: eps sign(<v_i, u> - t) with t the value attained",
-          optimal_attack),
+      computed("001-62", holds_if, "The best attack along u is eps sign(<do/ds_i, u>)",
+               "if |delta|_inf is limited, u is given and eps is small. l2: eps g/|g|; l1: one coordinate; no u: the "
+               "top right-singular vector (l2). Any eps in inf: eps sign(<v_i, u> - t) with t the value attained",
+               optimal_attack),
   };
 }
 

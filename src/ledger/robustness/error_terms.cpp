@@ -99,19 +99,13 @@ Fractions fractions(const Row& row, const NoiseLaw& law, std::size_t draws, Rand
   return out;
 }
 
-Mean mean_of_all(const std::vector<double>& x) {
-  Mean out;
-  for (double v : x) out.add(v);
-  return out;
-}
-
 void means_of_the_parts(Check& check) {
   const NoiseLaw law = NoiseLaw::gaussian(0.5);
   const Row row{check.random().normals(32), check.random().normals(32)};
   const Fractions parts = fractions(row, law, static_cast<std::size_t>(check.effort(20'000, 200'000)), check.random());
   const double c = law.exponential_moment();
-  check.near("mean of sum e^s Z / sum e^s", mean_of_all(parts.denominator).estimate(), c);
-  check.near("mean of sum e^s Z v / sum e^s", mean_of_all(parts.numerator).estimate(), c * parts.output);
+  check.near("mean of sum e^s Z / sum e^s", mean_over(parts.denominator).estimate(), c);
+  check.near("mean of sum e^s Z v / sum e^s", mean_over(parts.numerator).estimate(), c * parts.output);
 }
 
 void first_order_of_a_ratio(Check& check) {
@@ -259,11 +253,10 @@ std::vector<Claim> error_term_claims() {
                variance_of_the_denominator),
       computed("001-s3", holds, "The error is of order n^-1/2", "the fluctuation is; the bias is O(1/n)",
                error_falls_as_root),
-      computed(
-          "001-18", corrected, "The central limit theorem makes the averages converge to their means",
-          "that is the law of large numbers. The central limit theorem says that root n times the error tends to a "
-          "normal law, whose spread does not shrink",
-          which_limit_theorem),
+      computed("001-18", corrected, "The central limit theorem makes the averages converge to their means",
+               "that is the law of large numbers. The central limit theorem says that root n times the error tends to "
+               "a normal law, whose spread does not shrink",
+               which_limit_theorem),
   };
 }
 

@@ -95,11 +95,10 @@ std::vector<Claim> first_statement_claims() {
   return {
       computed("001-P1", holds, "Attention returns the mean of the values under weights proportional to e^score", "",
                weighted_mean),
-      computed(
-          "001-P2", holds_if, "Independent noise on the scores leaves the output nearly unchanged",
-          "if r sum_i a_i^2 |v_i - o|^2 is small, r = Var(e^eps)/(E e^eps)^2 is finite and the noise does not depend "
-          "on the values; a large n alone is not enough",
-          noise_hardly_matters),
+      computed("001-P2", holds_if, "Independent noise on the scores leaves the output nearly unchanged",
+               "if r sum_i a_i^2 |v_i - o|^2 is small, r = Var(e^eps)/(E e^eps)^2 is finite and the noise does not "
+               "depend on the values; a large n alone is not enough",
+               noise_hardly_matters),
       computed("001-P3", holds_if, "The noise factor leaves numerator and denominator as the same mean and cancels",
                "if the noise is independent of the values: noise c v shifts the output by tanh(c) for values +-1",
                noise_factor_cancels),

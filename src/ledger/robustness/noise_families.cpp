@@ -137,11 +137,10 @@ std::vector<Claim> noise_family_claims() {
       computed("001-26", holds, "Uniform noise on [-a, a]: E e^eps = sinh(a)/a", "", uniform_moment),
       computed("001-27", holds_if, "Laplace noise: E e^eps is finite unless b > 1",
                "if b < 1, and then it is 1/(1 - b^2); at b = 1 it is infinite already", laplace_moment),
-      computed(
-          "001-s5", holds_if, "Noise averages out whenever E e^eps is finite",
-          "it does, but at the rate n^-1/2 only if E e^{2 eps} is finite too (Laplace b < 1/2); for 1/2 < b < 1 the "
-          "rate is n^-(1-b)",
-          finite_mean_is_enough),
+      computed("001-s5", holds_if, "Noise averages out whenever E e^eps is finite",
+               "it does, but at the rate n^-1/2 only if E e^{2 eps} is finite too (Laplace b < 1/2); for 1/2 < b < 1 "
+               "the rate is n^-(1-b)",
+               finite_mean_is_enough),
   };
 }
 

@@ -110,8 +110,8 @@ std::vector<Claim> noise_in_practice_claims() {
   using enum Verdict;
   return {
       computed("001-s22x", note, "Gumbel noise g/tau: E e^eps = Gamma(1 - 1/tau), infinite for tau <= 1",
-               "so the noise theorem does not cover Gumbel attention at tau <= 1; for 1 < tau < 2 the rate is "
-               "n^-(1 - 1/tau)",
+               "so the noise theorem does not cover Gumbel attention at tau <= 1; for 1 < tau < 2 the rate is n^-(1 - "
+               "1/tau)",
                gumbel_noise),
       computed("001-s24", holds, "Theory and practice differ where noise is correlated and n finite",
                "noise shared by groups of g keys with equal values acts like n/g independent keys", shared_noise),

@@ -1,4 +1,4 @@
-// Means of a list of draws, and how to make their errors smaller.
+// How to make the error of a mean smaller.
 #pragma once
 
 #include <cmath>
@@ -8,12 +8,6 @@
 #include "instruments/estimate.hpp"
 
 namespace isentropic::ledger::contrast {
-
-inline instruments::Estimate mean_of_draws(std::span<const double> draws) {
-  instruments::Mean mean;
-  for (double x : draws) mean.add(x);
-  return mean.estimate();
-}
 
 // x less what moves along with a companion of known mean (a control variate): the same mean, less variance.
 inline std::vector<double> controlled(std::span<const double> x, std::span<const double> companion, double known_mean) {

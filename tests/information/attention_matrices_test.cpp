@@ -77,6 +77,15 @@ TEST(AttentionMatrices, PerplexityIsNotEffectiveRank) {
   EXPECT_NEAR(correlation(perplexity, rank), -.78, .06);
 }
 
+// Singular values 1, 1/2 and 1, sqrt(1/2): every one of them counts, the smallest too.
+TEST(AttentionMatrices, SpectralEntropyByHand) {
+  const double two_to_one = std::log(3) - 2 * std::log(2) / 3;  // shares 2/3, 1/3
+  EXPECT_NEAR(attention_spectrum({{.75, .25}, {.25, .75}}).spectral_entropy(), two_to_one, 1e-14);
+  EXPECT_NEAR(effective_rank({{.75, .25}, {.25, .75}}), 3 / std::cbrt(4), 1e-13);
+  const double root = std::sqrt(.5);
+  EXPECT_NEAR(effective_rank({{1, 0, 0}, {0, .5, .5}}), (1 + root) * std::pow(root, -root / (1 + root)), 1e-13);
+}
+
 // -sum |lambda| log |lambda| of uniform attention is 0, its entropy log n.
 TEST(AttentionMatrices, EigenvaluesAreNoDistribution) {
   const AttentionSpectrum spectrum = attention_spectrum(Table(64, 64, 1.0 / 64));

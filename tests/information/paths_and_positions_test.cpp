@@ -66,6 +66,16 @@ TEST(PositionCodes, Offsets) {
   EXPECT_NEAR(offset_information(Table(4, 1, 0.0)).both_codes, 0, 1e-12);
 }
 
+// Frequencies 1 and 1/100 for d = 4 and base 10000; 1, 1/4 and 1/16 for d = 6 and base 64.
+TEST(PositionCodes, SinusoidalByHand) {
+  const Table four = sinusoidal_codes(4, 4);
+  const double expected[] = {std::sin(3), std::cos(3), std::sin(.03), std::cos(.03)};
+  for (std::size_t k = 0; k < 4; ++k) EXPECT_NEAR(four(3, k), expected[k], 1e-15) << k;
+  const Table six = sinusoidal_codes(9, 6, 64);
+  EXPECT_NEAR(six(8, 2), std::sin(2), 1e-14);
+  EXPECT_NEAR(six(8, 5), std::cos(.5), 1e-14);
+}
+
 // The product of two sinusoidal codes depends on their distance alone.
 TEST(PositionCodes, SinusoidalGramIsToeplitz) {
   const Table codes = sinusoidal_codes(50, 16);

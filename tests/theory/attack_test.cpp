@@ -113,7 +113,9 @@ TEST(Attack, NothingToGain) {
     EXPECT_THROW(exact_attack(Vector{}, Vector{}, budget, 1), Error);
     EXPECT_THROW(exact_attack(Vector{1}, Vector{1, 2}, budget, 1), Error);
     EXPECT_THROW(exact_attack(Vector{1}, Vector{1}, budget, -1), Error);
+    EXPECT_THROW(exact_attack(Vector{1}, Vector{1}, budget, HUGE_VAL), Error);
   }
+  EXPECT_THROW(projections({{1, 2}}, Vector{1}), Error);
 }
 
 TEST(Attack, NormIsTheTopSingularValue) {
@@ -127,6 +129,22 @@ TEST(Attack, NormIsTheTopSingularValue) {
   const Attack attack = norm_attack(s, v, 0.5);
   EXPECT_NEAR(size_in(Budget::euclidean, attack.change), 0.5, 1e-14);
   EXPECT_NEAR(attack.gain, 0.5 * output_euclidean_norm(a, v), 1e-14);
+  // The change attains it: the outputs of s +- t change differ by 2 t gain.
+  const double t = 1e-4;
+  double squares = 0;
+  for (std::size_t d = 0; d < v.columns; ++d) {
+    double moved[2] = {0, 0};
+    for (const int side : {0, 1}) {
+      double mass = 0;
+      for (std::size_t i = 0; i < v.rows; ++i) {
+        const double w = std::exp(s[i] + (side == 1 ? t : -t) * attack.change[i]);
+        mass += w, moved[side] += w * v(i, d);
+      }
+      moved[side] /= mass;
+    }
+    squares += (moved[1] - moved[0]) * (moved[1] - moved[0]);
+  }
+  EXPECT_NEAR(std::sqrt(squares) / (2 * t), attack.gain, 1e-8);
 }
 
 }  // namespace

@@ -26,6 +26,7 @@ TEST(PositionBias, GeometricLaw) {
   EXPECT_NEAR(one_sided_alibi_entropy(0.1), one_sided_alibi_entropy(0.1, 4096), 1e-12);
   EXPECT_EQ(one_sided_alibi_entropy(0, 8), std::log(8.0));
   EXPECT_THROW(one_sided_alibi_entropy(0), Error);
+  EXPECT_THROW(one_sided_alibi_entropy(1, 0), Error);
 }
 
 TEST(AttentionChannel, Values) {
@@ -34,6 +35,7 @@ TEST(AttentionChannel, Values) {
   EXPECT_NEAR(gaussian_output_information(one, 1, 0.1), 1.199, 5e-4);
   EXPECT_NEAR(gaussian_output_information(half, 1, 0.1), 0.896, 5e-4);
   EXPECT_NEAR(gaussian_output_information(std::vector<double>(16, 1.0 / 16), 1, 0.1), 0.243, 5e-4);
+  EXPECT_NEAR(gaussian_output_information(half, 2, 0.5), std::log(3.0) / 2, 1e-15);  // 1 + (2 / 0.5) / 2
   // All 2^10 outcomes of ten coins.
   std::map<int, double> heads;
   for (unsigned pattern = 0; pattern < 1024; ++pattern) heads[__builtin_popcount(pattern)] += 1.0 / 1024;

@@ -35,6 +35,7 @@ TEST(BoundedScores, SmallRanges) {
     EXPECT_NEAR(bounded_top_share(range), 0.5, range) << range;
   }
   EXPECT_EQ(bounded_entropy_gap(0), 0);
+  EXPECT_EQ(bounded_top_share(0), 0.5);
 }
 
 TEST(BoundedScores, FloorIsTheBestOfAllSplits) {

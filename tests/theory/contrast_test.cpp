@@ -130,6 +130,12 @@ TEST(InfoNceTest, GradientsAreTheSlopesOfTheLoss) {
   for (std::size_t x = 0; x < 20; ++x) EXPECT_NEAR(gradients.key.values[x], slope(&keys.values[x]), 1e-7);
 }
 
+// A positive far ahead pulls by 1 - P_+ = e^-60, which 1 minus P_+ would lose.
+TEST(InfoNceTest, GradientOfAWonContest) {
+  const ContrastGradients won = contrast_gradients(Vector{2}, {{30}, {0}}, 0, 1);
+  EXPECT_NEAR(won.key(0, 0) / (-2 * std::exp(-60.0)), 1, 1e-12);
+}
+
 TEST(InfoNceTest, GradientNormOfOrthogonalParts) {
   const Vector cosines = {0.9, 0.5, -0.2, 0.1};
   Vector query(5, 0);
@@ -182,7 +188,8 @@ TEST(InfoNceTest, GaussianLimitByQuadrature) {
     EXPECT_NEAR(gaussian_info_nce_limit(rho, cross, square), info_nce_limit(joint, critic), 1e-5);
   }
   EXPECT_NEAR(gaussian_info_nce_limit(rho, 0.9375, -0.28125), -std::log(1 - rho * rho) / 2, 1e-12);
-  EXPECT_EQ(gaussian_info_nce_limit(rho, 1, 0.5), -std::numeric_limits<double>::infinity());
+  for (double cross : {0.0, 1.0})
+    EXPECT_EQ(gaussian_info_nce_limit(rho, cross, 0.5), -std::numeric_limits<double>::infinity());
 }
 
 TEST(HighTemperatureTest, ErrorFallsWithTheNextPower) {

@@ -43,6 +43,9 @@ TEST(DotProducts, CorrelatedGaussians) {
   EXPECT_NEAR(variance_of_dot_product(2, sigma, rho) / (squares - mean * mean), 1, 0.03);
   EXPECT_NEAR(variance_of_dot_product(64, 1, 0.6), 87.04, 1e-12);
   EXPECT_NEAR(mean_dot_product(64, 1, 0.6), 38.4, 1e-12);
+  // rho = -+1 is -+|q|^2, sigma^2 times chi-squared of d: mean d, variance 2 d.
+  EXPECT_DOUBLE_EQ(mean_dot_product(3, 2, -1), -12);
+  EXPECT_DOUBLE_EQ(variance_of_dot_product(3, 2, 1), 96);
 }
 
 TEST(DotProducts, RefusesWhatHasNoMeaning) {

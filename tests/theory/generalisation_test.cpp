@@ -43,6 +43,7 @@ TEST(Generalisation, ExtremeInformation) {
   EXPECT_EQ(generalisation_bound(0, 10, 1), 0);
   EXPECT_EQ(generalisation_bound(infinity, 10, 1), infinity);
   EXPECT_EQ(generalisation_bound(infinity, 10, 0), 0);
+  EXPECT_EQ(sub_gaussian_deviation(3, 3), 0);
 }
 
 TEST(Generalisation, RefusesWhatIsNoInput) {

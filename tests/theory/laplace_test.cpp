@@ -20,6 +20,11 @@ TEST(Laplace, IntegralTendsToTheTruth) {
   }
 }
 
+// int exp(5 (3 - 2 x^2)) dx = e^15 sqrt(pi / 10).
+TEST(Laplace, IsExactForAParabola) {
+  EXPECT_NEAR(laplace_log_integral(5, 3, -4), 15 + std::log(std::numbers::pi / 10) / 2, 1e-14);
+}
+
 TEST(Laplace, IsExactForGaussianScores) {
   for (const auto& [lambda, sigma] : {std::pair{1.0, 1.0}, {2.0, 1.0}, {1.0, 2.0}}) {
     const double s = lambda * sigma * sigma;
@@ -34,6 +39,10 @@ TEST(Laplace, UniformScoresHaveAnEdge) {
   EXPECT_NEAR(uniform_log_mean_exp_edge(20, 1, 1), uniform_log_mean_exp(20, 1, 1), 1e-8);
   EXPECT_NEAR(uniform_scores_entropy(std::log(1e4), 20, 1),
               expected_row(ScoreLaw::uniform(), std::log(1e4), 20).entropy, 0.002);
+  // On [-3/2, 1/2] at lambda = 3: (e^{3/2} - e^{-9/2}) / 6. Twice the width is twice the lambda.
+  EXPECT_NEAR(uniform_log_mean_exp(3, 0.5, 2), std::log((std::exp(1.5) - std::exp(-4.5)) / 6), 1e-14);
+  EXPECT_NEAR(uniform_log_mean_exp_edge(3, 0.5, 2), std::log(std::exp(1.5) / 6), 1e-14);
+  EXPECT_NEAR(uniform_scores_entropy(std::log(1e4), 10, 2), std::log(500 * std::numbers::e), 1e-14);
 }
 
 TEST(Laplace, RefusesAMinimum) { EXPECT_THROW(laplace_log_integral(1, 0, 1), Error); }

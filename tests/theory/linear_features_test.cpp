@@ -27,6 +27,7 @@ TEST(LinearFeatures, LognormalDeficit) {
   std::vector<double> x;
   for (int i = 0; i < 400000; ++i) x.push_back(std::exp(random.normal()));
   EXPECT_NEAR(entropy_deficit(x), lognormal_entropy_deficit(1), 0.02);
+  EXPECT_EQ(lognormal_entropy_deficit(3), 4.5);
 }
 
 TEST(LinearFeatures, SharpeningReachesTheFrozenPhase) {

@@ -66,22 +66,26 @@ TEST(NoiseLaw, VarianceRatioIsThatOfTheMoments) {
   }
   // Small noise: the ratio is the noise's own variance. The moments would lose ten digits of it.
   EXPECT_NEAR(NoiseLaw::uniform(1e-5).variance_ratio() / (1e-10 / 3), 1, 1e-9);
-  EXPECT_NEAR(NoiseLaw::uniform(0.0199999).variance_ratio() / NoiseLaw::uniform(0.0200001).variance_ratio(), 1, 3e-5);
+  for (const long double a : {0.01L, 0.019L, 0.021L})
+    EXPECT_NEAR(NoiseLaw::uniform(static_cast<double>(a)).variance_ratio() / (a / std::tanh(a) - 1), 1, 3e-9);
 }
 
 TEST(NoiseLaw, EdgesDiverge) {
   EXPECT_EQ(NoiseLaw::laplace(1).exponential_moment(), kInfinity);
   EXPECT_EQ(NoiseLaw::laplace(0.5).exponential_moment(2), kInfinity);
   EXPECT_EQ(NoiseLaw::laplace(0.5).variance_ratio(), kInfinity);
+  EXPECT_EQ(NoiseLaw::laplace(2).exponential_moment(-1), kInfinity);
   EXPECT_EQ(NoiseLaw::gumbel(1).exponential_moment(), kInfinity);
   EXPECT_EQ(NoiseLaw::gumbel(2).variance_ratio(), kInfinity);
   EXPECT_EQ(NoiseLaw::gaussian(0).variance_ratio(), 0);
+  EXPECT_EQ(NoiseLaw::gumbel(kInfinity).variance_ratio(), 0);
   EXPECT_EQ(NoiseLaw::uniform(0).exponential_moment(), 1);
 }
 
 TEST(NoiseLaw, RatesFollowTheTail) {
   EXPECT_EQ(NoiseLaw::gaussian(3).rate_exponent(), -0.5);
   EXPECT_EQ(NoiseLaw::laplace(0.3).rate_exponent(), -0.5);
+  EXPECT_EQ(NoiseLaw::gumbel(2.5).rate_exponent(), -0.5);
   EXPECT_DOUBLE_EQ(NoiseLaw::laplace(0.75).rate_exponent().value(), -0.25);
   EXPECT_DOUBLE_EQ(NoiseLaw::gumbel(1.5).rate_exponent().value(), -1.0 / 3);
   EXPECT_FALSE(NoiseLaw::laplace(1).rate_exponent());
@@ -154,6 +158,8 @@ TEST(NoiseEffect, NoiseThatLeansWithTheValuesStays) {
   const std::vector<double> weights = {0.5, 0.5}, values = {1, -1};
   for (const double c : {-2.0, 0.0, 0.5, 800.0})
     EXPECT_NEAR(value_noise_shift(weights, values, c), std::tanh(c), 1e-15);
+  // Weights (3/4, 1/4) on (0, 1): e^c = 3 makes them equal, so the output moves from 1/4 to 1/2.
+  EXPECT_NEAR(value_noise_shift(std::vector{0.75, 0.25}, std::vector{0.0, 1.0}, std::log(3.0)), 0.25, 1e-15);
 }
 
 TEST(NoiseEffect, TwoKeys) {
@@ -169,6 +175,9 @@ TEST(NoiseEffect, TwoKeys) {
   }
   EXPECT_NEAR(two_key_gaussian_rms(1), 0.5231, 5e-5);
   EXPECT_NEAR(two_key_gaussian_rms(1e-4) / (1e-4 / std::numbers::sqrt2), 1, 1e-7);
+  // Strong noise, s = sigma / sqrt 2: E sech^2(s z) = (2 - pi^2 / (12 s^2) + ...) / (s sqrt(2 pi)).
+  const double s = 100 / std::numbers::sqrt2, pi = std::numbers::pi;
+  EXPECT_NEAR(two_key_gaussian_rms(100), std::sqrt(1 - (2 - pi * pi / (12 * s * s)) / (s * std::sqrt(2 * pi))), 1e-9);
 }
 
 TEST(MeanOfRatio, IsHomogeneousAndExactForProportions) {

@@ -15,6 +15,7 @@ TEST(RandomEnergy, HasTwoPhases) {
   EXPECT_NEAR(random_energy_entropy(log_n, 1), log_n - 0.5, 1e-14);
   EXPECT_EQ(phase(log_n, 3.7), Phase::spread);
   EXPECT_EQ(phase(log_n, 3.8), Phase::frozen);  // sqrt(2 log 1024) = 3.723
+  EXPECT_NEAR(random_energy_entropy(log_n, freezing_spread(log_n)), 0, 1e-14);
   EXPECT_NEAR(random_energy_entropy(log_n, 2 * freezing_spread(log_n)), 2 * std::log(2), 1e-13);
 }
 
@@ -48,6 +49,7 @@ TEST(RandomEnergy, LimitOfTheMaximumHasTheRightMean) {
   for (const double n : {1e3, 1e5}) {
     const GumbelLimit limit = maximum_limit(n);
     EXPECT_NEAR(limit.location + 0.5772156649 * limit.scale, mean_maximum(n), 0.025) << n;
+    EXPECT_NEAR(n * std::erfc(limit.location / std::sqrt(2.0)) / 2, 1, 1e-12) << n;
   }
 }
 

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <functional>
 
 #include "isentropic/error.hpp"
 #include "isentropic/softmax_record.hpp"
@@ -108,6 +109,30 @@ TEST(RandomScores, OfOneKeyHaveNoEntropy) {
   EXPECT_NEAR(row.collision, 1, 1e-8);
 }
 
+// Two keys have p = 1/(1 + e^{-lambda x}) with x = s_1 - s_2, whose density is known for three laws.
+TEST(RandomScores, OfTwoKeysByQuadrature) {
+  const auto gaussian = [](double x) { return std::exp(-x * x / 4) / std::sqrt(4 * M_PI); };
+  const auto laplace = [](double x) { return std::exp(-x) / 2; };
+  const auto triangle = [](double x) { return std::max(0.0, 1 - x); };
+  const std::pair<ScoreLaw, std::function<double(double)>> laws[] = {
+      {ScoreLaw::gaussian(), gaussian}, {ScoreLaw::exponential(), laplace}, {ScoreLaw::uniform(), triangle}};
+  for (const auto& [law, density] : laws)
+    for (const double lambda : {0.7, 3.0, 20.0}) {
+      double entropy = 0, collision = 0;  // Simpson on x > 0, twice
+      const int steps = 200000;
+      const double end = law.kind == ScoreLaw::Kind::uniform ? 1 : 40, h = end / steps;
+      for (int i = 0; i <= steps; ++i) {
+        const double x = i * h, weight = 2 * h / 3 * (i == 0 || i == steps ? 1 : i % 2 == 1 ? 4 : 2) * density(x);
+        const double q = 1 / (1 + std::exp(lambda * x)), p = 1 - q;
+        entropy += weight * (std::log1p(std::exp(-lambda * x)) + q * lambda * x);
+        collision += weight * (p * p + q * q);
+      }
+      const ExpectedRow row = expected_row(law, std::log(2.0), lambda);
+      EXPECT_NEAR(row.entropy, entropy, 2e-9) << static_cast<int>(law.kind) << " " << lambda;
+      EXPECT_NEAR(row.collision, collision, 2e-9) << static_cast<int>(law.kind) << " " << lambda;
+    }
+}
+
 // Astronomically many keys: both phases of the random energy model, from the same integrals.
 TEST(RandomScores, TendToTheRandomEnergyModel) {
   const double log_n = 300 * std::log(10);
@@ -125,6 +150,7 @@ TEST(RandomScores, SolveForTheScale) {
 
 TEST(RandomScores, RefuseBadNumbers) {
   EXPECT_THROW(expected_row(ScoreLaw::gaussian(), -1, 1), Error);
+  EXPECT_THROW(expected_row(ScoreLaw::gaussian(), 1, -1), Error);
   EXPECT_THROW(expected_row(ScoreLaw::gaussian(), 1, std::nan("")), Error);
   EXPECT_THROW(ScoreLaw::cosine(1), Error);
   EXPECT_THROW(scale_for_entropy(ScoreLaw::gaussian(), 2, 2), Error);

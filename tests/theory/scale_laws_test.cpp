@@ -64,6 +64,7 @@ TEST(ScaleLaws, NeedleProbability) {
   const double log_n = std::log(1024.0);
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64), 1 / (1 + std::exp(log_n * log_n / 128)), 1e-14);
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64), 0.407, 0.0005);
+  EXPECT_NEAR(needle_probability(log_n, 64, 0.1, 0.5), 1 / (1 + std::exp(log_n + 0.32 - 3.2)), 1e-14);
   // Against the exact expectation among spread keys.
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64),
               expected_row(ScoreLaw::cosine(64), log_n, log_n / 64, 64.0).planted, 0.01);
@@ -79,6 +80,10 @@ TEST(ScaleLaws, TailsGiveTheGrowth) {
               std::log(tail_growth(ScoreTail::bounded, 10, 1) / tail_growth(ScoreTail::bounded, 9, 1)), 0.002);
   EXPECT_NEAR(growth_exponent(ScoreLaw::exponential(), 10, 1.5), 0, 0.01);
   EXPECT_NEAR(growth_exponent(ScoreLaw::cosine(4), 10, 1.5), 2.0 / 3, 0.03);
+  EXPECT_NEAR(tail_growth(ScoreTail::bounded, 6, 1.5), std::exp(4.0), 1e-12);  // k = (4 - 1)/2
+  EXPECT_EQ(tail_growth(ScoreTail::planted_match, 9), 9);
+  EXPECT_EQ(tail_growth(ScoreTail::gaussian, 9), 3);
+  EXPECT_EQ(tail_growth(ScoreTail::exponential, 9), 1);
   const double far = 600;
   EXPECT_NEAR(growth_exponent(ScoreLaw::gaussian(), far, 1.5) * far, 0.5, 0.03);
   EXPECT_NEAR(gaussian_local_exponent(8, 4), 1, 1e-15);

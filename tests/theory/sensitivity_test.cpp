@@ -65,6 +65,8 @@ TEST(Sensitivity, TwoKeysThatSwapAttainThem) {
   for (const double e : {0.01, 1.0, 5.0}) {
     const Vector a = softmax({e / 2, -e / 2}), change = {-e, e};
     EXPECT_NEAR(2 * std::abs(a[0] - a[1]), weights_change_bound(range_of(change)), 1e-14);
+    // Values +-1: the output goes from a_0 - a_1 to its negative.
+    EXPECT_NEAR(2 * std::abs(a[0] - a[1]), output_change_bound(2, range_of(change)), 1e-14);
   }
   EXPECT_EQ(range_of({}), 0);
   EXPECT_EQ(diameter(Table(1, 3)), 0);
@@ -81,15 +83,21 @@ TEST(Sensitivity, InfinityNormIsTheBestSubset) {
   }
   EXPECT_NEAR(softmax_infinity_norm(Vector(36, 1.0 / 36)), 1, 1e-12);
   EXPECT_THROW(softmax_infinity_norm(Vector(37, 1.0 / 37)), Error);
+  Vector mostly_zero(1000, 0.0);
+  mostly_zero[7] = 0.9, mostly_zero[500] = 0.1;
+  EXPECT_DOUBLE_EQ(softmax_infinity_norm(mostly_zero), 0.36);
   EXPECT_THROW(softmax_infinity_norm(Vector{0.5, 0.6}), Error);
 }
 
 TEST(Sensitivity, EuclideanNorms) {
   EXPECT_NEAR(softmax_euclidean_norm(Vector{0.5, 0.5}), 0.5, 1e-15);
+  EXPECT_EQ(kSoftmaxEuclideanConstant, 0.5);
   EXPECT_NEAR(softmax_euclidean_norm(Vector{0.9, 0.1}), 0.18, 1e-15);
   EXPECT_NEAR(softmax_euclidean_norm(Vector(64, 1.0 / 64)), 1.0 / 64, 1e-15);
   // Values +-1 on equal weights: columns +-1/2, one row, so the norm is 1/sqrt 2.
   EXPECT_NEAR(output_euclidean_norm(Vector{0.5, 0.5}, Table{{1}, {-1}}), std::sqrt(0.5), 1e-15);
+  // Weights (3/4, 1/4) on (0, 1), o = 1/4: columns -+3/16.
+  EXPECT_NEAR(output_euclidean_norm(Vector{0.75, 0.25}, Table{{0}, {1}}), 3.0 / 16 * std::sqrt(2.0), 1e-15);
   EXPECT_THROW(output_euclidean_norm(Vector{0.5, 0.5}, Table(3, 1)), Error);
 }
 

@@ -111,10 +111,10 @@ TEST(Simplex, BoundsNearACorner) {
     const std::vector<double> a = naive::softmax(scores);
     const double gap = scores[0] - *std::max_element(scores.begin() + 1, scores.end());
     EXPECT_LE(-std::log(a[0]), log_sum_exp_excess_bound(static_cast<std::int64_t>(n), gap) + 1e-12);
-    // |o - v*| for values at both ends of an interval of length 1.
+    // |o - v*| for values at both ends of an interval of length 3: attained.
     double o = 0;
     for (std::size_t i = 1; i < n; ++i) o += a[i];
-    EXPECT_LE(o, hard_attention_distance_bound(a[0], 1) + 1e-15);
+    EXPECT_NEAR(3 * o, hard_attention_distance_bound(a[0], 3), 1e-14);
     // Power iteration on diag(a) - a a^T.
     std::vector<double> x = random.normals(n);
     double norm = 0;
@@ -127,6 +127,15 @@ TEST(Simplex, BoundsNearACorner) {
     }
     EXPECT_LE(norm, softmax_jacobian_bound(a[0]) + 1e-12);
   }
+}
+
+// Where the others are level and far below, the bounds are attained to first order: sum e^s = e^max (1 + 4 e^-20) for
+// five keys, and the Jacobian of two keys has the norm 2 a (1 - a).
+TEST(Simplex, BoundsNearACornerAreSharp) {
+  EXPECT_NEAR(log_sum_exp_excess_bound(5, 20) / std::log1p(4 * std::exp(-20.0)), 1, 1e-8);
+  const double a = 1 - 1e-6;
+  EXPECT_NEAR(softmax_jacobian_bound(a) / (2 * a * (1 - a)), 1, 2e-6);
+  EXPECT_EQ(softmax_jacobian_bound(1), 0);
 }
 
 TEST(Simplex, RefusesWhatHasNoMeaning) {

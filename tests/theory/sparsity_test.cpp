@@ -83,6 +83,7 @@ TEST(Sparsity, LimitsOfTheMaps) {
   EXPECT_EQ(sparsity_of_relu_squared({1e200, 1e-200}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({-1e200, 1e-200}), 0);
   EXPECT_EQ(sparsity_of_identity({1e200, 1e-200}), 1);
+  EXPECT_NEAR(1 - sparsity_of_identity({1e5, 1}), 5e-11, 1e-15);  // 1/(2 t^2)
   // One value for all keys.
   EXPECT_EQ(sparsity_of_exp({5, 0}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({1, 0}), 1);
@@ -122,6 +123,7 @@ TEST(Sparsity, TaylorKernels) {
   EXPECT_NEAR(taylor_sparsity_floor(2), 1 / std::sqrt(3), 1e-15);
   EXPECT_NEAR(sparsity_of_taylor(60, 2), std::exp(-2), 1e-12);
   EXPECT_EQ(sparsity_of_taylor(0, 3), 1);
+  EXPECT_EQ(sparsity_of_taylor(4, 0), 1);
   EXPECT_NEAR(sparsity_of_taylor(30, 1e30) / taylor_sparsity_floor(30), 1, 1e-12);
 }
 
@@ -146,6 +148,7 @@ TEST(Sparsity, FeaturesAreExact) {
   EXPECT_NEAR(sparsity_of_independent_features(query, 2, 3), sparsity_of_features(query, twos, nines), 1e-14);
   EXPECT_NEAR(sparsity_of_independent_features(std::vector<double>(4, 0.1), 1, 1), 1 / std::sqrt(1.25), 1e-14);
   EXPECT_EQ(sparsity_of_independent_features(std::vector<double>(4, 0.0), 1, 1), 0);
+  EXPECT_EQ(sparsity_of_features(std::vector<double>(d, 0.0), twos, nines), 0);
 }
 
 TEST(Sparsity, Decay) {
@@ -159,6 +162,8 @@ TEST(Sparsity, Decay) {
     }
   }
   EXPECT_NEAR(sparsity_of_decay(0.5, 2), 1.5 / std::sqrt(2.5), 1e-15);
+  EXPECT_NEAR(decay_sparsity_bound(0.5, 2), std::sqrt(1.2), 1e-15);  // (1 + 1/2) / (2 (1 - 1/2)(1 + 1/4))
+  EXPECT_DOUBLE_EQ(sparsity_floor(16), 0.25);
   EXPECT_NEAR(decay_sparsity_rate(0.5), std::sqrt(3), 1e-14);
   EXPECT_NEAR(sparsity_of_decay(0.9, 1000000) * 1000, decay_sparsity_rate(0.9), 1e-12);
   EXPECT_EQ(decay_sparsity_rate(1), std::numeric_limits<double>::infinity());

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <string>
 
+#include "information/matrix.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
@@ -60,16 +61,10 @@ Table Problem::with_unused(const Table& encoder, std::size_t rows) const {
 
 Decoder::Decoder(const Problem& problem, const Table& encoder)
     : pz(encoder.columns, 0.0), pyz(encoder.columns, problem.channel.columns) {
-  for (std::size_t x = 0; x < problem.inputs(); ++x) {
-    const auto channel = problem.channel.row(x);
-    for (std::size_t z = 0; z < encoder.columns; ++z) {
-      const double mass = problem.px[x] * encoder(x, z);
-      if (mass == 0) continue;
-      pz[z] += mass;
-      const auto row = pyz.row(z);
-      for (std::size_t y = 0; y < row.size(); ++y) row[y] += mass * channel[y];
-    }
-  }
+  Table mass = encoder;  // p(x, z)
+  for (std::size_t x = 0; x < problem.inputs(); ++x)
+    for (std::size_t z = 0; z < encoder.columns; ++z) pz[z] += mass(x, z) *= problem.px[x];
+  matrix_of(pyz).noalias() = matrix_of(mass).transpose() * matrix_of(problem.channel);
   for (std::size_t z = 0; z < pz.size(); ++z)
     if (pz[z] > 0)
       for (double& p : pyz.row(z)) p /= pz[z];
@@ -92,16 +87,10 @@ Table log_preferences(const Problem& problem, const Decoder& decoder, double bet
   for (double& p : log_pyz.values) p = log_of(p);
   std::vector<double> log_pz;
   for (double p : decoder.pz) log_pz.push_back(log_of(p));
-  Table out(problem.inputs(), decoder.pz.size());
-  for (std::size_t x = 0; x < problem.inputs(); ++x) {
-    const auto channel = problem.channel.row(x);
-    for (std::size_t z = 0; z < out.columns; ++z) {
-      const auto row = log_pyz.row(z);
-      double divergence = problem.channel_log_p[x];
-      for (std::size_t y = 0; y < row.size(); ++y) divergence -= channel[y] * row[y];
-      out(x, z) = log_pz[z] - divergence / beta;
-    }
-  }
+  Table out(problem.inputs(), decoder.pz.size());  // first sum_y p(y|x) log p(y|z)
+  matrix_of(out).noalias() = matrix_of(problem.channel) * matrix_of(log_pyz).transpose();
+  for (std::size_t x = 0; x < problem.inputs(); ++x)
+    for (std::size_t z = 0; z < out.columns; ++z) out(x, z) = log_pz[z] - (problem.channel_log_p[x] - out(x, z)) / beta;
   return out;
 }
 

@@ -1,12 +1,11 @@
 #include "information/gaussian.hpp"
 
-#include <Eigen/Cholesky>
-#include <Eigen/Core>
 #include <cmath>
 #include <limits>
 #include <numbers>
 #include <string>
 
+#include "information/matrix.hpp"
 #include "information/scaling.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
@@ -15,12 +14,6 @@
 
 namespace isentropic {
 namespace {
-
-using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
-
-Eigen::Map<const Matrix> matrix(const Table& table) {
-  return {table.values.data(), static_cast<Eigen::Index>(table.rows), static_cast<Eigen::Index>(table.columns)};
-}
 
 void require_covariance(const Table& covariance) {
   require_samples("covariance", covariance);
@@ -50,21 +43,21 @@ double regular_log_determinant(const std::string& what, const Table& covariance)
 
 Table covariance_of(const Table& samples) {
   if (samples.rows < 2) throw Error("samples", std::to_string(samples.rows) + " row", "at least 2");
-  const auto values = matrix(samples);
+  const auto values = matrix_of(samples);
   const Matrix centred = values.rowwise() - values.colwise().mean();
   const Matrix product = centred.transpose() * centred / static_cast<double>(samples.rows - 1);
   return Table(samples.columns, samples.columns, {product.data(), product.data() + product.size()});
 }
 
 double log_determinant(const Table& covariance) {
-  const Eigen::VectorXd variance = matrix(covariance).diagonal();
+  const Eigen::VectorXd variance = matrix_of(covariance).diagonal();
   if ((variance.array() < 0).any()) return std::numeric_limits<double>::quiet_NaN();
   for (Eigen::Index i = 0; i < variance.size(); ++i)
-    if (variance(i) == 0 && (matrix(covariance).row(i).array() != 0).any())
+    if (variance(i) == 0 && (matrix_of(covariance).row(i).array() != 0).any())
       return std::numeric_limits<double>::quiet_NaN();
   if ((variance.array() == 0).any()) return -std::numeric_limits<double>::infinity();
   const Eigen::VectorXd scale = variance.array().rsqrt();
-  const Matrix correlation = scale.asDiagonal() * matrix(covariance) * scale.asDiagonal();
+  const Matrix correlation = scale.asDiagonal() * matrix_of(covariance) * scale.asDiagonal();
   const Eigen::LDLT<Eigen::MatrixXd> decomposition(correlation);
   const double negligible = 16 * static_cast<double>(covariance.rows) * std::numeric_limits<double>::epsilon();
   double sum = variance.array().log().sum();

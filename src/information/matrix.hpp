@@ -9,9 +9,12 @@ namespace isentropic {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-inline Matrix matrix_of(const Table& table) {
-  return Eigen::Map<const Matrix>(table.values.data(), static_cast<Eigen::Index>(table.rows),
-                                  static_cast<Eigen::Index>(table.columns));
+// Views: nothing is copied.
+inline Eigen::Map<const Matrix> matrix_of(const Table& table) {
+  return {table.values.data(), static_cast<Eigen::Index>(table.rows), static_cast<Eigen::Index>(table.columns)};
+}
+inline Eigen::Map<Matrix> matrix_of(Table& table) {
+  return {table.values.data(), static_cast<Eigen::Index>(table.rows), static_cast<Eigen::Index>(table.columns)};
 }
 
 }  // namespace isentropic

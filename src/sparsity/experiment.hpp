@@ -1,7 +1,7 @@
 // S against gamma for the three maps whose closed forms are known: what the formulas say, and what the kernels find.
 //
 // Scores of n Gaussian keys, s ~ N(beta, gamma^2), are mapped by relu^2, by the identity and by exp; each measured
-// point is the mean of S over several key sets. The formulas hold for n -> inf: exp leaves its own near gamma =
+// point is the mean of S over several key sets. The formulas hold for n -> inf: exp leaves its own before gamma =
 // sqrt(log(n) / 2), above n^-1/2; the other two stay on theirs.
 #pragma once
 

@@ -67,7 +67,7 @@ std::string page(const Results& results) {
       "",
       {fmt::format(
           "Only exp gets as sparse as one likes by a longer query, whatever the mean score; over {} keys it leaves "
-          "its formula near γ = √(log(n)/2) = {:.2f}, for S cannot fall below {:.4f}. S of relu² and of the "
+          "its formula before γ = √(log(n)/2) = {:.2f}, for S cannot fall below {:.4f}. S of relu² and of the "
           "identity depends on β/γ alone; it is 0 where no key has weight.",
           options.keys, results.exp_breaks_at(), 1 / std::sqrt(static_cast<double>(options.keys)))}});
   out.parts.emplace_back(numbers(results));

@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 #include <vector>
@@ -47,8 +48,16 @@ TEST(AttentionHeads, RedundancyByHand) {
   EXPECT_NEAR(head_redundancy(copies(kBits[0], 3)), 1, 1e-12);
   EXPECT_NEAR(head_redundancy(copies(Table(kN, kN, 1.0 / kN), 4)), 0, 1e-12);
   EXPECT_NEAR(head_redundancy(copies(looking_at([](std::size_t) { return 3; }), 2)), 0, 1e-12);  // 0/0
+  // One bit of three: all that the poorer head knows.
+  EXPECT_NEAR(head_redundancy(std::vector<Table>{kDiagonal, kBits[0]}), 1, 1e-12);
   // Half of the pairs redundant.
   EXPECT_NEAR(head_redundancy(std::vector<Table>{kBits[0], kBits[0], kBits[1]}), 1.0 / 3, 1e-12);
+}
+
+// The first head along the rows; as many shares as queries.
+TEST(AttentionHeads, JointByHand) {
+  const Table joint = joint_of_heads({{1, 0, 0}, {0, 1, 0}}, {{1, 0, 0}, {.5, .5, 0}});
+  EXPECT_EQ(joint.values, (std::vector<double>{.5, 0, 0, .25, .25, 0, 0, 0, 0}));
 }
 
 // The printed index calls identical heads less redundant than independent ones.
@@ -185,6 +194,7 @@ TEST(HeadDecomposition, RandomJoints) {
       EXPECT_NEAR(found.chain_sum(), found.total, 1e-12);
       EXPECT_NEAR(found.inclusion_exclusion(), found.total, 1e-12);
       EXPECT_EQ(found.terms.size(), (std::size_t{1} << heads) - 1);
+      EXPECT_TRUE(std::ranges::is_sorted(found.terms, {}, [](const auto& term) { return term.heads.size(); }));
       // Against the general co-information.
       for (const auto& term : found.terms) {
         std::vector<Variables> groups = {{heads}};
@@ -201,6 +211,7 @@ TEST(HeadDecomposition, RefusesBadInput) {
   EXPECT_THROW(decompose_heads({{2}, {.5, .5}}), Error);
   EXPECT_THROW(decompose_heads({{2, 2}, {.5, .5}}), Error);
   EXPECT_THROW(decompose_heads({{1, 2}, {.5, .6}}), Error);
+  EXPECT_THROW(decompose_heads({std::vector<std::size_t>(18, 1), {1}}), Error);  // 17 heads
 }
 
 }  // namespace

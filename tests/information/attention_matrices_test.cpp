@@ -109,6 +109,11 @@ TEST(AttentionMatrices, EigenvalueOne) {
   for (std::size_t q = 0; q < 64; ++q)
     for (std::size_t j = 0; j < 64; ++j) blocks(q, j) = q / 32 == j / 32 ? 1.0 / 32 : 0;
   EXPECT_EQ(attention_spectrum(blocks).unit_eigenvalues, 2u);
+  // By modulus: 1, 1, -.8, .5. Close to 1 is not 1.
+  const AttentionSpectrum ordered =
+      attention_spectrum({{.1, .9, 0, 0}, {.9, .1, 0, 0}, {0, 0, .75, .25}, {0, 0, .25, .75}});
+  EXPECT_NEAR(std::abs(ordered.eigenvalues[2] + .8), 0, 1e-12);
+  EXPECT_EQ(attention_spectrum({{.9995, .0005}, {.0005, .9995}}).unit_eigenvalues, 1u);
   // A cyclic shift: the roots of unity.
   const AttentionSpectrum cyclic = attention_spectrum(shift(16, 1));
   EXPECT_EQ(cyclic.unit_eigenvalues, 1u);
@@ -144,7 +149,7 @@ TEST(AttentionMatrices, SingularValuesOfAnyMatrix) {
 TEST(AttentionMatrices, AcceptFloatWeightsAndRefuseOthers) {
   Table rounded(3, 7, static_cast<double>(1.0f / 7));
   EXPECT_NEAR(attention_entropies(rounded).mean, std::log(7), 1e-12);
-  EXPECT_THROW(attention_entropies({{.5, .4}}), Error);
+  EXPECT_THROW(attention_entropies({{.5, .5001}}), Error);
   EXPECT_THROW(attention_entropies({{1.5, -.5}}), Error);
   EXPECT_THROW(attention_entropies({{std::nan(""), 1}}), Error);
   EXPECT_THROW(attention_entropies(Table()), Error);

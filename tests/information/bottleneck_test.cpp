@@ -134,6 +134,7 @@ TEST(Bottleneck, IndependentVariablesAndUnusedValues) {
     EXPECT_EQ(b.points[i].encoder.rows, 3u);
     EXPECT_NO_THROW(bottleneck_terms(padded, b.points[i].encoder));
   }
+  EXPECT_EQ(iterate_bottleneck(padded, .1, identity(3)).encoder.rows, 3u);
 }
 
 TEST(Bottleneck, LawsOfTheCurveOnRandomJoints) {
@@ -158,6 +159,55 @@ TEST(Bottleneck, LawsOfTheCurveOnRandomJoints) {
     EXPECT_GT(curve.points[11].information_x, 1e-4) << trial;
     EXPECT_LT(curve.points[12].information_x, 1e-9) << trial;
   }
+}
+
+BottleneckCode code_at(double beta, double x, double y) {
+  BottleneckCode out;
+  out.beta = beta, out.information_x = x, out.information_y = y;
+  return out;
+}
+
+// Each law broken once, by known amounts.
+TEST(Bottleneck, DefectsByHand) {
+  BottleneckCurve curve;
+  curve.information = 1;
+  curve.points = {code_at(.2, 2, .9), code_at(.5, 1, .6)};  // slope .3, between the betas
+  EXPECT_EQ(defects(curve).slope, 0);
+  EXPECT_EQ(defects(curve).monotone, 0);
+  curve.points.push_back(code_at(.6, .5, .65));  // I_Y rises by .05, slope -.1 for at least .5; I_Y = I_X + .15
+  curve.points[1].largest_decrease = .01;
+  const BottleneckDefects found = defects(curve);
+  EXPECT_NEAR(found.monotone, .05, 1e-15);
+  EXPECT_NEAR(found.slope, .6, 1e-15);
+  EXPECT_NEAR(found.ceiling, .15, 1e-15);
+  EXPECT_EQ(found.iteration, .01);
+  curve.points = {code_at(.2, 2, 1.3), code_at(.5, 1, .6)};  // slope .7 for at most .5; I_Y = I(X;Y) + .3
+  EXPECT_NEAR(defects(curve).slope, .2, 1e-15);
+  EXPECT_NEAR(defects(curve).ceiling, .3, 1e-15);
+  curve.points[0].entropy = 3;
+  EXPECT_EQ(curve.price(curve.points[0]), 2);
+  curve.kind = BottleneckKind::deterministic;
+  EXPECT_EQ(curve.price(curve.points[0]), 3);
+}
+
+// The hull of (0, 0), (1, .4), (2, .5): a point below it changes nothing.
+TEST(Bottleneck, SharedTimeByHand) {
+  BottleneckCurve curve;
+  curve.information = .5, curve.entropy_x = 2;
+  EXPECT_NEAR(curve.information_y_at(1), .25, 1e-15);
+  curve.points = {code_at(.1, 1.5, .42), code_at(.3, 1, .4)};
+  EXPECT_NEAR(curve.information_y_at(.5), .2, 1e-15);
+  EXPECT_NEAR(curve.information_y_at(1.5), .45, 1e-15);
+  EXPECT_EQ(curve.information_y_at(3), .5);
+}
+
+TEST(Bottleneck, ProgressRisesToOne) {
+  const std::vector<double> betas = {.1, .5};
+  std::vector<double> told;
+  bottleneck_curve({{.4, .1}, {.1, .4}}, betas, {}, [&](double share) { told.push_back(share); });
+  ASSERT_FALSE(told.empty());
+  EXPECT_TRUE(std::ranges::is_sorted(told));
+  EXPECT_NEAR(told.back(), 1, 1e-12);
 }
 
 // No partition of X does better than the deterministic code: all 4140 partitions of eight values are tried.
@@ -240,10 +290,11 @@ TEST(Bottleneck, VariationalFormIsALowerBound) {
 
 TEST(Bottleneck, RefusesBadInput) {
   const Table joint{{.25, .25}, {.25, .25}};
-  const std::vector<double> good = {.5}, falling = {.5, .4}, zero = {0};
+  const std::vector<double> good = {.5}, falling = {.5, .4}, twice = {.5, .5}, zero = {0};
   EXPECT_THROW(bottleneck_curve({{.5, .6}}, good), Error);
   EXPECT_THROW(bottleneck_curve({{-.5, 1.5}}, good), Error);
   EXPECT_THROW(bottleneck_curve(joint, falling), Error);
+  EXPECT_THROW(bottleneck_curve(joint, twice), Error);
   EXPECT_THROW(bottleneck_curve(joint, zero), Error);
   EXPECT_THROW(iterate_bottleneck(joint, .5, Table(3, 2, .5)), Error);
   EXPECT_THROW(iterate_bottleneck(joint, .5, Table(2, 2, .6)), Error);

@@ -76,6 +76,24 @@ TEST(CriticBounds, ByHand) {
               std::log(2) + 0.5 * (1 - std::log(std::exp(1) + 1) + 2 - std::log(3 + std::exp(2))), 1e-15);
 }
 
+TEST(CriticBounds, TheirVariantsByHand) {
+  // Off the diagonal -3 and 3, cut to -1 and 1; the diagonal is left alone.
+  EXPECT_NEAR(smile_estimate({{4, -3}, {3, 2}}, 1).value, 3 - std::log(std::cosh(1)), 1e-15);
+  // Means of e^f apart: 2, then 6; a quarter of the newest: 3.
+  MovingPartition average(.25);
+  const double one = std::log(2), other = std::log(6);
+  EXPECT_NEAR(average.update({{1, one}, {one, 2}}).value, 1.5 - one, 1e-15);
+  EXPECT_NEAR(average.update({{1, other}, {other, 2}}).value, 1.5 - std::log(3), 1e-15);
+  EXPECT_NEAR(average.log_average(), std::log(3), 1e-15);
+  EXPECT_NO_THROW(MovingPartition(1));
+  // A discriminator that is right with odds 3 : 1 everywhere: log 2 + log(3/4).
+  const double odds = std::log(3);
+  EXPECT_NEAR(jensen_shannon_bound({{odds, -odds}, {-odds, odds}}).divergence, std::log(1.5), 1e-15);
+  EXPECT_NEAR(jensen_shannon_bound(Table(3, 3, 0.0)).divergence, 0, 1e-15);
+  EXPECT_EQ(barber_agakov_bound(-1, std::vector<double>{2, 1}, Likelihood::density).value, .5);
+  EXPECT_EQ(barber_agakov_bound(-1, std::vector<double>{2, 1}, Likelihood::density).ceiling, kInfinity);
+}
+
 TEST(CriticBounds, SayWhatTheyAre) {
   const Table scores{{1, 0, 0.5}, {0, 1, -1}, {0.2, 0, 3}};
   const std::vector<double> baseline(3, 0.0);
@@ -85,6 +103,27 @@ TEST(CriticBounds, SayWhatTheyAre) {
   EXPECT_EQ(donsker_varadhan_bound(scores).validity, BoundValidity::lower_bound_in_the_limit);
   EXPECT_EQ(smile_estimate(scores, 1).validity, BoundValidity::estimate);
   EXPECT_EQ(nwj_bound(scores).ceiling, kInfinity);
+  EXPECT_EQ(interpolated_bound(scores, baseline, .5).validity, BoundValidity::lower_bound);
+  EXPECT_EQ(MovingPartition(.1).update(scores).validity, BoundValidity::lower_bound_in_the_limit);
+}
+
+// 1 + J[f - log b] - M[e^f / b] with b = alpha (mean of e^f over all candidates but one) + (1 - alpha) a(y): the one
+// left out is any but the positive for pairs drawn together, the positive for pairs drawn apart.
+double mixed_by_definition(const Table& scores, const std::vector<double>& log_baseline, double alpha) {
+  const std::size_t n = scores.rows;
+  const double pairs = static_cast<double>(n * (n - 1));
+  double value = 1;
+  for (std::size_t i = 0; i < n; ++i)
+    for (std::size_t l = 0; l < n; ++l) {
+      double mean = 0;
+      for (std::size_t j = 0; j < n; ++j)
+        if (j != l) mean += std::exp(scores(i, j)) / static_cast<double>(n - 1);
+      const double baseline = alpha * mean + (1 - alpha) * std::exp(log_baseline[i]);
+      if (l != i) value += (scores(i, i) - std::log(baseline)) / pairs;
+      for (std::size_t j = 0; l == i && j < n; ++j)
+        if (j != i) value -= std::exp(scores(i, j)) / baseline / pairs;
+    }
+  return value;
 }
 
 // The relations between the bounds.
@@ -116,6 +155,8 @@ TEST(CriticBounds, FamilyRelations) {
     for (double alpha : {0.01, 0.3, 0.9}) {
       const CriticBound mixed = interpolated_bound(scores, baseline, alpha);
       EXPECT_LE(mixed.value, mixed.ceiling);
+      EXPECT_NEAR(mixed.ceiling, 1 + std::log(5 / alpha), 1e-12);
+      EXPECT_NEAR(mixed.value, mixed_by_definition(scores, baseline, alpha), 1e-12);
     }
     // The Jensen-Shannon reading is NWJ of the critic plus one.
     Table raised = scores;

@@ -31,7 +31,11 @@ TEST(EntropyFromCounts, JamesSteinByHand) {
   EXPECT_NEAR(entropy_from_counts(Counts{3, 1}, james_stein), std::log(2), 1e-14);
   // (4, 0, 0, 0): lambda = 0, the sample has no spread.
   EXPECT_EQ(entropy_from_counts(Counts{4, 0, 0, 0}, james_stein), 0);
-  EXPECT_EQ(entropy_from_counts(Counts{9, 1}, james_stein, 5), entropy_from_counts(Counts{9, 1, 0, 0, 0}, james_stein));
+  // Five cells: distance .62, lambda = 1/31, p = (136, 16, 1, 1, 1) / 155.
+  const double five = h(136.0 / 155) + h(16.0 / 155) + 3 * h(1.0 / 155);
+  EXPECT_NEAR(entropy_from_counts(Counts{9, 1}, james_stein, 5), five, 1e-14);
+  EXPECT_NEAR(entropy_from_counts(Counts{9, 1, 0, 0, 0}, james_stein), five, 1e-14);
+  EXPECT_NEAR(entropy_from_counts(Counts{1, 0}, james_stein), std::log(2), 1e-14);  // one observation says nothing
 }
 
 TEST(EntropyFromCounts, GrassbergerByHand) {
@@ -49,7 +53,8 @@ TEST(EntropyFromCounts, ChaoShenByHand) {
   // (2, 1, 1): coverage 1/2, q = 1/4, 1/8, 1/8.
   const double expected = h(.25) / (1 - std::pow(.75, 4)) + 2 * h(.125) / (1 - std::pow(.875, 4));
   EXPECT_NEAR(entropy_from_counts(Counts{2, 1, 1}, chao_shen), expected, 1e-14);
-  EXPECT_TRUE(std::isfinite(entropy_from_counts(Counts{1, 1, 1}, chao_shen)));  // nothing met twice
+  // Nothing met twice: coverage 1/3 instead of 0, q = 1/9.
+  EXPECT_NEAR(entropy_from_counts(Counts{1, 1, 1}, chao_shen), 3 * h(1.0 / 9) / (1 - std::pow(8.0 / 9, 3)), 1e-14);
   EXPECT_EQ(entropy_from_counts(Counts{4}, chao_shen), 0);
 }
 
@@ -128,6 +133,7 @@ TEST(DifferentialEntropy, GaussianClosedForm) {
   EXPECT_THROW(gaussian_entropy(Table{{1, 2}, {2, 1}}), Error);
   EXPECT_THROW(gaussian_entropy(Table{{1, .5}, {.4, 1}}), Error);
   EXPECT_NEAR(gaussian_entropy_from_samples(normals(20000, 2, 3, 1)), 2 * (unit + std::log(3)), .02);
+  EXPECT_NEAR(gaussian_entropy_from_samples({{-1}, {1}}), unit + std::log(2) / 2, 1e-14);  // variance 2 / (2 - 1)
 }
 
 TEST(DifferentialEntropy, KozachenkoLeonenko) {

@@ -33,6 +33,19 @@ TEST(TotalCorrelation, SymbolsByHand) {
   EXPECT_NEAR(of_copies.dual_total, kBit, 1e-14);
 }
 
+// Cells that were never seen count: four rows of the eight that three bits can make shrink all the way to uniform.
+TEST(TotalCorrelation, AlphabetsAndIntervalsByHand) {
+  InformationOptions shrinking = with(Estimator::discrete);
+  shrinking.entropy = EntropyEstimator::james_stein;
+  EXPECT_NEAR(estimate_correlation({{0, 0, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, shrinking).total, 0, 1e-14);
+  // Two intervals: three and one by width, two and two by mass.
+  const Table skewed{{0, 0}, {1, 1}, {2, 2}, {100, 100}};
+  InformationOptions by_width = with(Estimator::binned), by_mass = with(Estimator::equal_mass);
+  by_width.bins = by_mass.bins = 2;
+  EXPECT_NEAR(estimate_correlation(skewed, by_width).total, 2 * kBit - .75 * std::log(3), 1e-14);
+  EXPECT_NEAR(estimate_correlation(skewed, by_mass).total, kBit, 1e-14);
+}
+
 // Three normals with all correlations r: det = (1 - r)^2 (1 + 2 r), pairs 1 - r^2.
 TEST(TotalCorrelation, Gaussian) {
   const double r = .5, triple = std::log((1 - r) * (1 - r) * (1 + 2 * r)), pair = std::log(1 - r * r);
@@ -133,7 +146,7 @@ TEST(DataProcessing, ChainAndDetour) {
 TEST(TotalCorrelation, Errors) {
   const Table samples{{0, 1}, {1, 0}, {2, 5}};
   EXPECT_THROW(estimate_correlation(samples, with(Estimator::mixed)), Error);
-  EXPECT_THROW(estimate_correlation(Table{{0}, {1}}), Error);
+  EXPECT_THROW(estimate_correlation(Table{{0}, {1}}, with(Estimator::discrete)), Error);
   EXPECT_THROW(estimate_correlation(Table{{0, 0}, {1, 2}, {2, 4}}, with(Estimator::gaussian)), Error);
 }
 

@@ -40,26 +40,37 @@ double gaussian_truth(double rho) { return -std::log(1 - rho * rho) / 2; }
 
 // ---- Discrete ----
 
-// The same 100 pairs as a table of counts and as samples.
+// The same 100 pairs as a table of counts and as samples; then with cells that were never seen.
 TEST(DiscreteInformation, CountsAndSamplesAgree) {
   const Table counts{{30, 10, 5}, {5, 20, 30}};
-  Pair samples{Table(100, 1), Table(100, 1)};
-  std::size_t row = 0;
-  for (std::size_t i = 0; i < 2; ++i)
-    for (std::size_t j = 0; j < 3; ++j)
-      for (int n = 0; n < counts(i, j); ++n, ++row) {
-        samples.x(row, 0) = static_cast<double>(i) * 7;
-        samples.y(row, 0) = -static_cast<double>(j);
-      }
-  for (EntropyEstimator estimator : entropy_estimators())
-    EXPECT_NEAR(mutual_information_from_counts(counts, estimator),
-                discrete_mutual_information(samples.x, samples.y, estimator), 1e-12)
-        << name(estimator);
+  for (const Table& table : {counts, Table{{50, 10, 0}, {0, 0, 40}}}) {
+    Pair samples{Table(100, 1), Table(100, 1)};
+    std::size_t row = 0;
+    for (std::size_t i = 0; i < 2; ++i)
+      for (std::size_t j = 0; j < 3; ++j)
+        for (int n = 0; n < table(i, j); ++n, ++row) {
+          samples.x(row, 0) = static_cast<double>(i) * 7;
+          samples.y(row, 0) = -static_cast<double>(j);
+        }
+    for (EntropyEstimator estimator : entropy_estimators())
+      EXPECT_NEAR(mutual_information_from_counts(table, estimator),
+                  discrete_mutual_information(samples.x, samples.y, estimator), 1e-12)
+          << name(estimator);
+  }
   Table p = counts;
   for (double& value : p.values) value /= 100;
   EXPECT_NEAR(mutual_information_from_counts(counts, plug_in), mutual_information(p), 1e-14);
   // Miller-Madow: (2 - 1 + 3 - 1 - (6 - 1)) / 200 below plug-in.
   EXPECT_NEAR(mutual_information_from_counts(counts, miller_madow), mutual_information(p) - 2.0 / 200, 1e-14);
+}
+
+// (9, 0; 0, 1): sum p^2 = .82, distance to uniform .57, lambda = .18 / (9 * .57) = 2/57, p = (0.5 + 49.5, .5, .5, 6)
+// / 57.
+TEST(DiscreteInformation, JamesSteinByHand) {
+  const double a = 50.0 / 57, b = .5 / 57, c = 6.0 / 57;
+  const double expected = a * std::log(a / ((a + b) * (a + b))) + 2 * b * std::log(b / ((a + b) * (b + c))) +
+                          c * std::log(c / ((b + c) * (b + c)));
+  EXPECT_NEAR(mutual_information_from_counts({{9, 0}, {0, 1}}, james_stein), expected, 1e-14);
 }
 
 TEST(DiscreteInformation, CopyHasTheWholeEntropy) {
@@ -91,6 +102,8 @@ TEST(DiscreteInformation, XorGivenTheThird) {
   options.entropy = plug_in;
   EXPECT_NEAR(estimate_information(x, y, options), 0, 1e-15);
   EXPECT_NEAR(to_bits(estimate_information(x, y, z, options)), 1, 1e-15);
+  options.entropy = james_stein;  // four of eight cells met once: all the way to uniform, 2 + 2 - 3 - 1 bits
+  EXPECT_NEAR(estimate_information(x, y, z, options), 0, 1e-14);
 }
 
 TEST(DiscreteInformation, Errors) {
@@ -126,6 +139,19 @@ TEST(Binned, IntervalsByHand) {
   EXPECT_EQ(binned(column, 5, Binning::equal_mass).values, (std::vector<double>{0, 1, 2, 3, 4}));
   EXPECT_EQ(binned(Table{{1}, {1}, {1}, {5}}, 2, Binning::equal_mass).values, (std::vector<double>{0, 0, 0, 1}));
   EXPECT_EQ(usual_bins(1000), 10);
+  EXPECT_EQ(usual_bins(1), 2);
+  // (0, 1, 2, 100) in two intervals: three and one by width, two and two by mass.
+  const Table skewed{{0}, {1}, {2}, {100}};
+  InformationOptions options = with(Estimator::binned);
+  options.bins = 2;
+  options.entropy = plug_in;
+  EXPECT_NEAR(estimate_information(skewed, skewed, options), 2 * std::log(2) - .75 * std::log(3), 1e-14);
+  options.estimator = Estimator::equal_mass;
+  EXPECT_NEAR(estimate_information(skewed, skewed, options), std::log(2), 1e-14);
+  // 27 values, as many as their rank: three intervals of nine.
+  Table ranks(27, 1);
+  for (std::size_t i = 0; i < 27; ++i) ranks(i, 0) = static_cast<double>(i);
+  EXPECT_NEAR(binned_mutual_information(ranks, ranks, 0, Binning::equal_mass, plug_in), std::log(3), 1e-14);
 }
 
 TEST(Binned, Gaussian) {
@@ -156,6 +182,14 @@ TEST(MixedInformation, OverlappingUniforms) {
   EXPECT_NEAR(mixed_mutual_information(x, beside(y, y), 3), truth, .03);
 }
 
+// k = 1. Apart: itself alone is nearer than the neighbour, digamma(4) - digamma(2) = 5/6. On one spot: both are there,
+// another digamma(1) - digamma(2) = -1.
+TEST(MixedInformation, ByHand) {
+  const Table x{{0}, {0}, {1}, {1}};
+  EXPECT_NEAR(mixed_mutual_information(x, {{0}, {1}, {5}, {7}}, 1, Scaling::none), 5.0 / 6, 1e-14);
+  EXPECT_NEAR(mixed_mutual_information(x, {{0}, {0}, {5}, {5}}, 1, Scaling::none), -1.0 / 6, 1e-14);
+}
+
 TEST(MixedInformation, SymbolsMetOnce) {
   Random random(7);
   Table x(200, 1), y(200, 1);
@@ -164,7 +198,10 @@ TEST(MixedInformation, SymbolsMetOnce) {
     y(i, 0) = random.normal();
   }
   x(0, 0) = 17;  // left out, nothing else
-  EXPECT_TRUE(std::isfinite(mixed_mutual_information(x, y)));
+  const Table others_x(199, 1, {x.values.begin() + 1, x.values.end()});
+  const Table others_y(199, 1, {y.values.begin() + 1, y.values.end()});
+  EXPECT_EQ(mixed_mutual_information(x, y, 3, Scaling::none),
+            mixed_mutual_information(others_x, others_y, 3, Scaling::none));
   EXPECT_THROW(mixed_mutual_information(y, y), Error);
 }
 
@@ -177,6 +214,10 @@ TEST(Ksg, ByHand) {
   const Table x{{0}, {1}, {2}, {3}};
   EXPECT_NEAR(ksg_mutual_information(x, x, {1, KsgAlgorithm::one, Scaling::none}), 11.0 / 6, 1e-14);
   EXPECT_NEAR(ksg_mutual_information(x, x, {1, KsgAlgorithm::two, Scaling::none}), 11.0 / 6 - 2, 1e-14);
+  InformationOptions options = with(Estimator::ksg2);
+  options.k = 1;
+  options.scaling = Scaling::none;
+  EXPECT_NEAR(estimate_information(x, x, options), 11.0 / 6 - 2, 1e-14);
   // Given a copy of itself nothing is left: digamma(1) - (1 + 1 - 1) digamma(1). Given a constant, all of it is but
   // digamma(4), which n_z = 3 brings.
   const Table constant(4, 1, 1.0);
@@ -266,9 +307,50 @@ TEST(SuitableEstimator, ByTheNumberOfDistinctRows) {
   EXPECT_EQ(suitable_estimator(labels, pair.y), Estimator::mixed);
   EXPECT_EQ(suitable_estimator(labels, labels), Estimator::discrete);
   EXPECT_EQ(suitable_estimator(labels, labels, pair.x), Estimator::ksg1);
+  EXPECT_EQ(suitable_estimator(labels, labels, labels), Estimator::discrete);
+  const Table nine{{0}, {0}, {0}, {1}, {1}, {1}, {2}, {2}, {2}};  // just sqrt(N) symbols
+  EXPECT_EQ(suitable_estimator(nine, nine), Estimator::discrete);
   for (Estimator estimator : information_estimators())
     EXPECT_EQ(information_estimator_named(name(estimator)), estimator);
   EXPECT_THROW(information_estimator_named("best"), Error);
+}
+
+// `distinct` values in turn: all different when there are as many rows.
+Table counting(std::size_t rows, std::size_t columns, std::size_t distinct) {
+  Table out(rows, columns);
+  for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = static_cast<double>(i / columns % distinct);
+  return out;
+}
+
+// Both sides of every limit.
+TEST(InformationWarnings, BeginWhereTheHeaderSays) {
+  const auto warned = [](const Table& x, const Table& y, const Table& z, Estimator estimator, double estimate) {
+    return !information_warnings(x, y, z, with(estimator), estimate).empty();
+  };
+  // log 1000 = 6.9 columns; 10 e^4.6 = 995 and 10 e^4.62 = 1015 samples.
+  const Table y = counting(1000, 1, 1000);
+  EXPECT_FALSE(warned(counting(1000, 5, 1000), y, {}, Estimator::ksg1, 0));
+  EXPECT_TRUE(warned(counting(1000, 6, 1000), y, {}, Estimator::ksg1, 0));
+  EXPECT_FALSE(warned(y, y, {}, Estimator::ksg1, 4.6));
+  EXPECT_TRUE(warned(y, y, {}, Estimator::ksg1, 4.62));
+  // 50 and 52 of 1000 values that occur more than once, in any place where neighbours are sought.
+  Table half(1000, 1);
+  for (std::size_t i = 0; i < 1000; ++i) half(i, 0) = static_cast<double>(i % 2);
+  for (const std::size_t pairs : {25, 26}) {
+    const Table tied = counting(1000, 1, 1000 - pairs);
+    EXPECT_EQ(warned(tied, y, {}, Estimator::ksg1, 0), pairs == 26);
+    EXPECT_EQ(warned(y, tied, {}, Estimator::ksg2, 0), pairs == 26);
+    EXPECT_EQ(warned(y, y, tied, Estimator::ksg1, 0), pairs == 26);
+    EXPECT_EQ(warned(half, tied, {}, Estimator::mixed, 0), pairs == 26);
+    EXPECT_EQ(warned(tied, half, {}, Estimator::mixed, 0), pairs == 26);
+  }
+  // 5 x 5 cells: a bias of 16 / (2 N), .1 at N = 80; twice that for two values of z.
+  EXPECT_FALSE(warned(counting(80, 1, 5), counting(80, 1, 5), {}, Estimator::discrete, 0));
+  EXPECT_TRUE(warned(counting(79, 1, 5), counting(79, 1, 5), {}, Estimator::discrete, 0));
+  EXPECT_TRUE(warned(counting(80, 1, 5), counting(80, 1, 5), counting(80, 1, 2), Estimator::discrete, 0));
+  // Ten rows for each column.
+  EXPECT_FALSE(warned(counting(20, 1, 20), counting(20, 1, 20), {}, Estimator::gaussian, 0));
+  EXPECT_TRUE(warned(counting(19, 1, 19), counting(19, 1, 19), {}, Estimator::gaussian, 0));
 }
 
 // Ten correlated pairs of 16 + 16 dimensions: the truth is 2.30, KSG sees less than half of it.

@@ -68,6 +68,27 @@ TEST(NoiseBounds, Labels) {
   EXPECT_GE(unrelated.bounds.upper, 0);
 }
 
+// Two outputs at distance 2 under one label, a third far away: with e = exp(-2 / s2) and exp(-1 / (2 s2)) the terms are
+// I(X;T) = log 3 - (2/3) log(1 + e) and, within the first label, (2/3) (log 2 - log(1 + e)).
+TEST(NoiseBounds, UnevenLabelsByHand) {
+  const LabelInformation found =
+      noisy_layer_label_information({{0}, {2}, {1000}}, std::vector<std::int64_t>{7, 7, 9}, 1);
+  const double near = 2.0 / 3 * std::log1p(std::exp(-.5)), far = 2.0 / 3 * std::log1p(std::exp(-2));
+  const double all = std::log(3), within = 2.0 / 3 * std::log(2);
+  EXPECT_NEAR(found.pairwise_kl, all - within, 1e-14);
+  EXPECT_NEAR(found.pairwise_bhattacharyya, all - within, 1e-14);
+  EXPECT_NEAR(found.bounds.lower, all - near - (within - far), 1e-14);
+  EXPECT_NEAR(found.bounds.upper, all - far - (within - near), 1e-14);
+}
+
+// Weights 3/4 and 1/4 at distance 3.
+TEST(NoiseBounds, WeightsByHand) {
+  const InformationBounds found = noisy_layer_input_information({{0}, {3}}, .5, std::vector<double>{.75, .25});
+  const auto bound = [](double e) { return -.75 * std::log(.75 + .25 * e) - .25 * std::log(.25 + .75 * e); };
+  EXPECT_NEAR(found.upper, bound(std::exp(-9)), 1e-14);
+  EXPECT_NEAR(found.lower, bound(std::exp(-2.25)), 1e-14);
+}
+
 TEST(NoiseBounds, Errors) {
   EXPECT_THROW(noisy_layer_input_information(Table{{0}}, 0), Error);
   EXPECT_THROW(noisy_layer_input_information(Table{}, 1), Error);

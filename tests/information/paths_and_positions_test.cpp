@@ -32,6 +32,14 @@ TEST(DependencyPaths, RecurrentFullCausalWindow) {
   }
 }
 
+TEST(DependencyPaths, EdgesByHand) {
+  using Edges = std::vector<std::vector<std::size_t>>;
+  EXPECT_EQ(recurrent_graph(2).successors, (Edges{{2}, {3}, {3}, {}}));
+  EXPECT_EQ(full_attention_graph(2).successors, (Edges{{0, 1}, {0, 1}}));
+  EXPECT_EQ(causal_attention_graph(3).successors, (Edges{{0, 1, 2}, {1, 2}, {2}}));
+  EXPECT_EQ(window_attention_graph(3, 1).successors, (Edges{{0, 1}, {0, 1, 2}, {1, 2}}));
+}
+
 TEST(DependencyPaths, EmptyAndBad) {
   EXPECT_EQ(summarise_paths(full_attention_graph(0)).longest, 0u);
   EXPECT_EQ(summarise_paths(window_attention_graph(3, 0)).reachable_fraction, 1.0 / 3);
@@ -49,6 +57,8 @@ TEST(PositionCodes, AbsolutePosition) {
   EXPECT_NEAR(to_bits(position_information(sinusoidal_codes(128, 8), zipf)), 5.553, 5e-4);
   EXPECT_NEAR(to_bits(position_information(sinusoidal_codes(128, 2), {}, .25)), 4.934, 5e-4);
   EXPECT_EQ(position_information(Table(5, 3, 1.0)), 0);  // all the same
+  // Rounded to the nearest half: 0, 0, 1/2, 1/2.
+  EXPECT_NEAR(position_information({{0}, {.2}, {.3}, {.7}}, {}, .5), std::log(2), 1e-15);
 }
 
 TEST(PositionCodes, Offsets) {
@@ -63,6 +73,13 @@ TEST(PositionCodes, Offsets) {
   // Codes that do not tell positions apart say less.
   const OffsetInformation blurred = offset_information(sinusoidal_codes(16, 2), {}, 1.0);
   EXPECT_LT(blurred.both_codes, blurred.entropy - .1);
+  // Positions (1/2, 1/4, 1/4), offsets -2 ... 2 with probabilities (2, 3, 6, 3, 2) / 16; the first two codes are one,
+  // so the offset is left open, 1 in 9 by the pair of twos: 4 + 2 + 2 + 1 of 16, and by pairs with the third, 2 : 1.
+  const OffsetInformation uneven = offset_information({{0}, {0}, {1}}, std::vector<double>{.5, .25, .25});
+  const auto h = [](double p) { return -p * std::log(p); };
+  EXPECT_NEAR(uneven.entropy, 2 * h(2.0 / 16) + 2 * h(3.0 / 16) + h(6.0 / 16), 1e-14);
+  const double within_twos = h(5.0 / 9) + 2 * h(2.0 / 9), with_third = h(2.0 / 3) + h(1.0 / 3);
+  EXPECT_NEAR(uneven.both_codes, uneven.entropy - 9.0 / 16 * within_twos - 6.0 / 16 * with_third, 1e-14);
   EXPECT_NEAR(offset_information(Table(4, 1, 0.0)).both_codes, 0, 1e-12);
 }
 
@@ -95,6 +112,8 @@ TEST(PositionCodes, RefuseBadInput) {
   EXPECT_THROW(position_information(Table(2, 1, 1.0), std::vector<double>{.5, .6}), Error);
   EXPECT_THROW(position_information(Table(2, 1, 1.0), {}, -1), Error);
   EXPECT_THROW(sinusoidal_codes(4, 3), Error);
+  EXPECT_THROW(sinusoidal_codes(4, 0), Error);
+  EXPECT_THROW(sinusoidal_codes(4, 2, 0), Error);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <set>
 
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
@@ -39,6 +40,33 @@ TEST(Permutations, DependentAndIndependent) {
   EXPECT_EQ(found.estimate, ksg(dependent.x, dependent.y, {}));
   EXPECT_NEAR(found.surrogate_mean, 0, .03);
   EXPECT_GT(found.surrogate_deviation, .005);
+}
+
+// A measure that reads its results from a list.
+InformationMeasure reading(std::vector<double> values) {
+  return [values = std::move(values), at = std::size_t{0}](const Table&, const Table&, const Table&) mutable {
+    return values.at(at++);
+  };
+}
+
+// The estimate first: 2 among 1, 2, 3, 6.
+TEST(Permutations, ByHand) {
+  const Table x{{0}, {1}};
+  const Significance found = permutation_significance(x, x, {}, reading({2, 1, 2, 3, 6}), 4, 1);
+  EXPECT_DOUBLE_EQ(found.p_value, 4.0 / 5);
+  EXPECT_DOUBLE_EQ(found.surrogate_mean, 3);
+  EXPECT_DOUBLE_EQ(found.surrogate_deviation, std::sqrt(14.0 / 3));
+}
+
+// Rows take the x of neighbours without replacement as far as that goes: few values are lost. With replacement a share
+// of 1/e would be.
+TEST(Permutations, LocalSurrogatesSeldomRepeatARow) {
+  Table x(300, 1), z(300, 1);
+  for (std::size_t i = 0; i < 300; ++i) x(i, 0) = z(i, 0) = static_cast<double>(i);
+  const auto distinct = [](const Table& a, const Table&, const Table&) {
+    return static_cast<double>(std::set<double>(a.values.begin(), a.values.end()).size());
+  };
+  EXPECT_GT(permutation_significance(x, x, z, distinct, 20, 1).surrogate_mean, .8 * 300);
 }
 
 // Under independence p is uniform: below .1 about one time in ten.
@@ -116,6 +144,22 @@ TEST(HalfSamples, DeviationAsOverFreshData) {
   EXPECT_NEAR(claimed / std::sqrt(squares), 1, .35);
 }
 
+// Halves first: 1 and 3, deviation sqrt 2, from two of five rows: times sqrt(2 / 3).
+TEST(HalfSamples, ByHand) {
+  const Table x{{0}, {1}, {2}, {3}, {4}};
+  const Interval found = half_sample_interval(x, x, {}, reading({1, 3, 2.5}), 2, .95, 1);
+  EXPECT_EQ(found.estimate, 2.5);
+  EXPECT_DOUBLE_EQ(found.deviation, std::sqrt(4.0 / 3));
+  EXPECT_NEAR(found.high, 2.5 + 1.959964 * std::sqrt(4.0 / 3), 1e-6);
+  std::vector<std::size_t> rows;
+  const auto sizes = [&](const Table& a, const Table& b, const Table& c) {
+    rows.insert(rows.end(), {a.rows, b.rows, c.rows});
+    return a.values == b.values && b.values == c.values ? 1.0 : 0.0;
+  };
+  EXPECT_EQ(half_sample_interval(x, x, x, sizes, 2, .95, 1).deviation, 0);
+  EXPECT_EQ(rows, (std::vector<std::size_t>{2, 2, 2, 2, 2, 2, 5, 5, 5}));
+}
+
 TEST(HalfSamples, Interval) {
   const Pair pair = correlated(400, .6, 4);
   const Interval interval = half_sample_interval(pair.x, pair.y, {}, ksg, 20, .95, 1);
@@ -128,6 +172,7 @@ TEST(Significance, Errors) {
   EXPECT_THROW(permutation_significance(x, x, {}, gaussian, 0, 1), Error);
   EXPECT_THROW(permutation_significance(x, Table{{1}}, {}, gaussian, 1, 1), Error);
   EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 1, .95, 1), Error);
+  EXPECT_THROW(half_sample_interval({{0}, {1}, {2}}, {{0}, {1}, {2}}, {}, gaussian, 5, .95, 1), Error);
   EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 5, 1, 1), Error);
 }
 

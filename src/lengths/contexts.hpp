@@ -7,8 +7,8 @@
 //   correlated    k ~ sqrt(r) c + sqrt(1 - r) e_j,              r = 0.3      any two keys have cosine about r
 //
 // (~: scaled to norm sqrt d; c random directions, fixed for a key set.) The part shared by all keys adds the same
-// number to every score and cancels in the softmax, so correlated keys at lambda behave like random keys at
-// lambda sqrt(1 - r).
+// number to every score and cancels in the softmax, so correlated keys at lambda behave much like random keys
+// at lambda sqrt(1 - r).
 //
 // Positions. The query sits at the last position, n - 1, and sees all n keys. With strength a:
 //

@@ -188,7 +188,7 @@ void frozen_far_out(Check& check) {
       limit{"psi(1) - psi(1/2)", {}, {}, report::CurveStyle::bound};
   for (const auto& [digits, quoted] : {std::pair{8, 1.18}, {16, 1.27}, {50, 1.35}, {150, 1.42}, {300, 1.31}}) {
     const double far = digits * std::log(10.0), lambda = 2 * freezing_spread(far);
-    const Mean rows = frozen_rows(check, far, lambda, check.effort(60, 800));
+    const Mean rows = frozen_rows(check, far, lambda, check.effort(200, 800));
     const double expected = expected_row(ScoreLaw::gaussian(), far, lambda).entropy;
     check.near(fmt::format("frozen H at b = 2, n = 10^{}", digits), rows.estimate(), expected, 5e-3);
     compare_with_draws(check, fmt::format("frozen H at b = 2, n = 10^{}", digits), quoted, 800, 0.005, rows, expected);
@@ -220,7 +220,7 @@ void a_scale_that_cancels(Check& check) {
     x.push_back(k * std::log(2.0));
     const double lambda = b * freezing_spread(x.back());
     y.push_back(
-        gaussian_rows(check, std::size_t{1} << k, lambda, check.effort(400000, 8000000) >> k).entropy.estimate());
+        gaussian_rows(check, std::size_t{1} << k, lambda, check.effort(1600000, 8000000) >> k).entropy.estimate());
     expected.push_back(expected_row(ScoreLaw::gaussian(), x.back(), lambda).entropy);
   }
   check.near("slope dH/dlog n at lambda = 2 sqrt(2 log n)", slope(x, y), check.choose(slope(x, expected), 1 - 2 * b));

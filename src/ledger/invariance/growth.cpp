@@ -197,7 +197,7 @@ void kappa_that_holds(Check& check) {
   std::vector<Scale> laws;
   for (const double x : kappas) laws.push_back(Scale::log_n(x));
   report::PlotCurve points{"drawn keys", kappas, {}, report::CurveStyle::points};
-  for (const Curve& drawn : draw_curves(check, laws, powers_of_two(6, 12), 64, check.effort(64, 400))) {
+  for (const Curve& drawn : draw_curves(check, laws, powers_of_two(6, 12), 64, check.effort(320, 1600))) {
     const std::size_t i = points.y.size();
     check.near(fmt::format("slope at kappa = {}, d = 64, n = 2^6 ... 2^12", kappas[i]), drawn.slope(),
                law_slope(laws[i], powers_of_two(6, 12), 64), 0.005);

@@ -55,6 +55,23 @@ TEST(ScaleLaws, FittedKappa) {
   EXPECT_LT(fit.kappa, 5.6);
 }
 
+// Two lengths: what of lambda* is along (log n, log n') is fitted, what is across it is left.
+TEST(ScaleLaws, FitOfTwoLengths) {
+  const double x = std::log(64.0), y = std::log(4096.0), d = 16;
+  const double a = scale_for_entropy(ScoreLaw::cosine(d), x, 2), b = scale_for_entropy(ScoreLaw::cosine(d), y, 2);
+  const KappaFit fit = fit_kappa(std::vector<std::int64_t>{64, 4096}, 16, 2);
+  EXPECT_NEAR(fit.kappa, d * (x * a + y * b) / (x * x + y * y), 1e-12);
+  EXPECT_NEAR(fit.relative_error, std::abs(x * b - y * a) / std::hypot(x, y) / std::sqrt(2.0) / ((a + b) / 2), 1e-12);
+  EXPECT_NEAR(fit.exponent, std::log(b / a) / std::log(y / x), 1e-12);
+}
+
+// The query sits at the last key: the first step of 8192 positions is complete with 8192 of them.
+TEST(ScaleLaws, LawsByPosition) {
+  const Scale scale = Scale::llama4(8192, 0.1);
+  EXPECT_NEAR(law_lambda(scale, 8191, 64), 0.125, 1e-15);
+  EXPECT_NEAR(law_lambda(scale, 8192, 64), (1 + 0.1 * std::log(2.0)) / 8, 1e-15);
+}
+
 TEST(ScaleLaws, WantedEntropyIsCappedByTheLength) {
   EXPECT_EQ(law_entropy(Scale::wanted_entropy(2), 1024, 64), 2);
   EXPECT_EQ(law_entropy(Scale::wanted_entropy(2), 4, 64), std::log(4.0));

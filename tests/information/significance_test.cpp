@@ -5,6 +5,7 @@
 #include <cmath>
 #include <set>
 
+#include "information/correlated.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "random/random.hpp"
@@ -19,22 +20,8 @@ double gaussian(const Table& x, const Table& y, const Table& z) {
   return estimate_information(x, y, z, options);
 }
 
-struct Pair {
-  Table x, y;
-};
-
-Pair correlated(std::size_t rows, double rho, std::uint64_t seed) {
-  Random random(seed);
-  Pair out{Table(rows, 1), Table(rows, 1)};
-  for (std::size_t i = 0; i < rows; ++i) {
-    out.x(i, 0) = random.normal();
-    out.y(i, 0) = rho * out.x(i, 0) + std::sqrt(1 - rho * rho) * random.normal();
-  }
-  return out;
-}
-
 TEST(Permutations, DependentAndIndependent) {
-  const Pair dependent = correlated(300, .5, 1);
+  const Pair dependent = correlated(300, 1, .5, 1);
   const Significance found = permutation_significance(dependent.x, dependent.y, {}, ksg, 99, 1);
   EXPECT_DOUBLE_EQ(found.p_value, .01);  // the smallest that 99 permutations can give
   EXPECT_EQ(found.estimate, ksg(dependent.x, dependent.y, {}));
@@ -74,7 +61,7 @@ TEST(Permutations, PValueIsUniformUnderIndependence) {
   int small = 0;
   double mean = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
-    const Pair pair = correlated(50, 0, 100 + seed);
+    const Pair pair = correlated(50, 1, 0, 100 + seed);
     const double p = permutation_significance(pair.x, pair.y, {}, gaussian, 39, seed).p_value;
     small += p <= .1 ? 1 : 0;
     mean += p / 200;
@@ -98,14 +85,14 @@ TEST(Permutations, GivenACommonCause) {
     small += permutation_significance(x, y, z, ksg, 19, seed).p_value <= .05 ? 1 : 0;
   }
   EXPECT_LE(small, 4);
-  const Pair pair = correlated(300, .7, 2);
+  const Pair pair = correlated(300, 1, .7, 2);
   const Table apart(300, 1, Random(3).normals(300));
   EXPECT_DOUBLE_EQ(permutation_significance(pair.x, pair.y, apart, ksg, 49, 1).p_value, .02);
 }
 
 // A condition of few values: rows that tie are exchanged among all of them, not among the few that a search names.
 TEST(Permutations, GivenSymbols) {
-  const Pair pair = correlated(400, .8, 5);
+  const Pair pair = correlated(400, 1, .8, 5);
   Table z(400, 1);
   for (std::size_t i = 0; i < 400; ++i) z(i, 0) = static_cast<double>(i % 3);
   const Significance found = permutation_significance(pair.x, pair.y, z, ksg, 49, 1);
@@ -135,7 +122,7 @@ TEST(HalfSamples, DeviationAsOverFreshData) {
   const int sets = 60;
   std::vector<double> estimates;
   for (std::uint64_t seed = 0; seed < sets; ++seed) {
-    const Pair pair = correlated(400, .6, 500 + seed);
+    const Pair pair = correlated(400, 1, .6, 500 + seed);
     estimates.push_back(ksg(pair.x, pair.y, {}));
     mean += estimates.back() / sets;
     if (seed < 10) claimed += half_sample_interval(pair.x, pair.y, {}, ksg, 30, .95, seed).deviation / 10;
@@ -161,7 +148,7 @@ TEST(HalfSamples, ByHand) {
 }
 
 TEST(HalfSamples, Interval) {
-  const Pair pair = correlated(400, .6, 4);
+  const Pair pair = correlated(400, 1, .6, 4);
   const Interval interval = half_sample_interval(pair.x, pair.y, {}, ksg, 20, .95, 1);
   EXPECT_NEAR(interval.high - interval.low, 2 * 1.959964 * interval.deviation, 1e-6);
   EXPECT_NEAR((interval.high + interval.low) / 2, interval.estimate, 1e-12);

@@ -87,6 +87,7 @@ TEST(Sparsity, LimitsOfTheMaps) {
   // One value for all keys.
   EXPECT_EQ(sparsity_of_exp({5, 0}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({1, 0}), 1);
+  EXPECT_EQ(sparsity_of_relu_squared({0, 0}), 0);
   EXPECT_EQ(sparsity_of_relu_squared({-1, 0}), 0);
   EXPECT_EQ(sparsity_of_identity({-1, 0}), 1);
   EXPECT_EQ(sparsity_of_identity({0, 0}), 0);

@@ -44,6 +44,8 @@ TEST(TotalCorrelation, AlphabetsAndIntervalsByHand) {
   by_width.bins = by_mass.bins = 2;
   EXPECT_NEAR(estimate_correlation(skewed, by_width).total, 2 * kBit - .75 * std::log(3), 1e-14);
   EXPECT_NEAR(estimate_correlation(skewed, by_mass).total, kBit, 1e-14);
+  by_mass.bins = 4;
+  EXPECT_NEAR(estimate_correlation(skewed, by_mass).total, 2 * kBit, 1e-14);
 }
 
 // Three normals with all correlations r: det = (1 - r)^2 (1 + 2 r), pairs 1 - r^2.

@@ -134,6 +134,8 @@ TEST(Binned, IntervalsByHand) {
   EXPECT_NEAR(estimate_information(skewed, skewed, options), 2 * std::log(2) - .75 * std::log(3), 1e-14);
   options.estimator = Estimator::equal_mass;
   EXPECT_NEAR(estimate_information(skewed, skewed, options), std::log(2), 1e-14);
+  options.bins = 4;  // one each
+  EXPECT_NEAR(estimate_information(skewed, skewed, options), std::log(4), 1e-14);
   // 27 values, as many as their rank: three intervals of nine.
   Table ranks(27, 1);
   for (std::size_t i = 0; i < 27; ++i) ranks(i, 0) = static_cast<double>(i);

@@ -149,13 +149,15 @@ void quoted_row(Check& check, const std::vector<double>& temperatures) {
   check.near("entropy there, quoted", most_infinity.entropy, 3.0, 0.05);
 }
 
-// |J sigma|_1 of equal weights for signs that take turns, by central differences of the kernel.
-double alternating_change(std::size_t n) {
+// |J sigma|_1 at these weights for signs that take turns, by central differences of the kernel.
+double alternating_change(const std::vector<double>& weights) {
+  const std::size_t n = weights.size();
   const double h = 1e-5;
   Table scores(2, n), unit(n, n);
   for (std::size_t i = 0; i < n; ++i) {
-    scores(0, i) = i % 2 == 0 ? h : -h;
-    scores(1, i) = -scores(0, i);
+    const double s = weights[i] > 0 ? std::log(weights[i]) : -1000.0, step = i % 2 == 0 ? h : -h;
+    scores(0, i) = s + step;
+    scores(1, i) = s - step;
     unit(i, i) = 1;
   }
   const Table moved = outputs_of(scores, unit);
@@ -185,10 +187,11 @@ void uniform_is_not_the_weakest(Check& check) {
              softmax_euclidean_norm(uniform), 1e-7);
   check.near("the same, quoted", softmax_euclidean_norm(uniform), 0.0156, 5e-5);
   check.near("one-score sensitivity of 64 equal weights, quoted", one_score(uniform), 0.0154, 5e-5);
-  check.near("change of 64 equal weights in l1 under signs in turn: as much as any weights", alternating_change(n), 1,
-             1e-8);
-  check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(std::vector<double>(36, 1.0 / 36)),
-             alternating_change(36), 1e-8);
+  check.near("change of 64 equal weights in l1 under signs in turn: as much as any weights",
+             alternating_change(uniform), 1, 1e-8);
+  check.near("the same of (1/2, 1/2, 0, ...)", alternating_change(halves), 1, 1e-8);
+  const std::vector<double> fewer(36, 1.0 / 36);
+  check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(fewer), alternating_change(fewer), 1e-8);
 
   // Scores N(0, 1) / tau from nearly uniform to nearly one-hot.
   const std::vector<double> temperatures = {100, 3, 1, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};

@@ -29,6 +29,10 @@ void which_ball(Check& check) {
     const std::vector<double> s = check.random().normals(n), x = check.random().normals(n);
     const Attack attack = first_order_attack(s, x, Budget::infinity, 0.1);
     check.at_most(fmt::format("size of 0.1 sign(gradient), n = {}", n), size_in(ball, attack.change), 0.1, 1e-12);
+    const auto length = static_cast<double>(n);
+    check.near(fmt::format("its size in l2, n = {}", n), size_in(Budget::euclidean, attack.change),
+               0.1 * std::sqrt(length), 1e-12);
+    check.near(fmt::format("its size in l1, n = {}", n), size_in(Budget::absolute, attack.change), 0.1 * length, 1e-12);
   }
 }
 
@@ -167,14 +171,17 @@ void optimal_attack(Check& check) {
                5e-3 + 5 * share.least_of_60.deviation());
   }
 
-  std::int64_t missed = 0;
+  std::int64_t missed = 0, other_side = 0;
   for (const double size : {0.1, 1.0, 3.0})
     for (std::int64_t t = 0; t < 60; ++t) {
       const std::vector<double> s = check.random().normals(n), x = check.random().normals(n);
-      const double gain = exact_attack(s, x, Budget::infinity, size).gain;
-      missed += std::abs(gain - best_sign_gain(s, x, size)) > 1e-12;
+      const Attack attack = exact_attack(s, x, Budget::infinity, size);
+      missed += std::abs(attack.gain - best_sign_gain(s, x, size)) > 1e-12;
+      const double attained = output_of(plus(s, attack.change), Table(n, 1, x)).front();
+      for (std::size_t i = 0; i < n; ++i) other_side += attack.change[i] != std::copysign(size, x[i] - attained);
     }
   check.never("rows of 180 where a sign pattern of 2^10 beats the threshold rule", missed);
+  check.never("changes of these 1800 that are not eps sign(x - the value attained)", other_side);
   attack_without_direction(check);
 
   report::PlotCurve share{"eps sign(gradient)", {}, {}};

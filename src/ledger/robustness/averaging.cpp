@@ -1,6 +1,7 @@
 // The output as a ratio of averages, and the law of large numbers that removes the noise from it.
 #include <algorithm>
 #include <cmath>
+#include <numbers>
 
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
@@ -120,32 +121,76 @@ void mean_of_products(Check& check) {
   check.at_most("mean relative error at n = 4096", size.mean(), 0.1);
 }
 
-void large_number_limit(Check& check) {
-  // s ~ N(0, 1), v = s: E[e^s v] / E[e^s] = 1.
-  const NoiseLaw law = NoiseLaw::laplace(check.choose(0.3, 1.5));
+// Noisy outputs of 4096 keys with s ~ N(0, 1) and v = s, for which E[e^s v] / E[e^s] = 1: their mean, and their rms
+// distance from 1. Every pair (s, v) stands for `copies` keys.
+struct LargeNumbers {
+  Estimate output, distance;
+};
+LargeNumbers large_numbers(const Disturbance& noise, std::size_t copies, std::int64_t draws, Random& random) {
   const std::size_t n = 4096;
-  Mean square;
-  for (std::int64_t t = 0; t < check.effort(100, 2000); ++t) {
-    std::vector<double> s = check.random().normals(n);
-    const Table v(n, 1, s);
-    for (double& x : s) x += draw(law, check.random());
+  Mean output, square;
+  for (std::int64_t t = 0; t < draws; ++t) {
+    const std::vector<double> pairs = random.normals(n / copies);
+    Table v(n, 1);
+    std::vector<double> s(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      v(i, 0) = pairs[i / copies];
+      s[i] = (1 + noise.lean) * v(i, 0) + draw(noise.law, random);
+    }
+    output.add(output_of(s, v).front());
     square.add(std::pow(output_of(s, v).front() - 1, 2));
   }
-  check.at_most("rms distance from the limit 1 at n = 4096", std::sqrt(square.mean()), 0.15);
+  const double rms = std::sqrt(square.mean());
+  return {output.estimate(), {rms, square.estimate().error / (2 * rms)}};
+}
+
+void large_number_limit(Check& check) {
+  const NoiseLaw law = NoiseLaw::laplace(0.3);
+  const std::int64_t draws = check.effort(100, 2000);
+  const LargeNumbers found = large_numbers({law}, 1, 4 * draws, check.random());
+  const LargeNumbers heavy = large_numbers({NoiseLaw::laplace(1.5)}, 1, draws, check.random());
+  check.at_most("rms distance from the limit 1 at n = 4096", check.choose(found, heavy).distance.mean, 0.15);
+  // (1 + r) E[e^{2s} (v - 1)^2] / (E e^s)^2 = 2 e (1 + r); the bias is -2 (1 + r) e / n or so.
+  const double expected = std::sqrt(2 * std::numbers::e * (1 + law.variance_ratio()) / 4096);
+  check.near("the same against sqrt(2 e (1 + r) / n)", found.distance, expected, 0.03 * expected);
+  check.near("mean output", found.output, 1, 2 * expected * expected);
+  // Without the other conditions: noise v / 2 + eps moves the limit to E[e^{1.5 s} v] / E[e^{1.5 s}] = 1.5, and sixteen
+  // pairs that stand for all keys stay sixteen.
+  check.near("mean output under noise v / 2 + eps", large_numbers({law, 1, 0.5}, 1, draws, check.random()).output, 1.5,
+             0.02);
+  check.at_least("rms distance where 16 pairs stand for 256 keys each",
+                 large_numbers({law}, 256, draws, check.random()).distance.mean, 0.25);
+}
+
+// Noise N(0, 1) on rows of 1024 keys with scores N(0, sigma^2) and values N(0, 1).
+struct NoisyRows {
+  Mean square, formula, difference, sharing;
+};
+NoisyRows noisy_rows(double sigma, std::int64_t rows, Random& random) {
+  const std::size_t n = 1024;
+  const NoiseLaw law = NoiseLaw::gaussian(1);
+  NoisyRows out;
+  for (std::int64_t t = 0; t < rows; ++t) {
+    const Row row{random.normals(n, sigma), random.normals(n)};
+    const double square = deviation(row, {law}, 20, random).square.mean;
+    const double rms = noise_effect(weights_of(row.scores), row.value_table(), law.variance_ratio()).rms;
+    out.square.add(square), out.formula.add(rms * rms), out.difference.add(square - rms * rms);
+    out.sharing.add(participation(record_of(row.scores)));
+  }
+  return out;
 }
 
 void noise_cancels(Check& check) {
   const std::size_t n = 1024;
   const NoiseLaw law = NoiseLaw::gaussian(1);
-  // Scores N(0, 1/4) leave 800 keys of weight, scores N(0, 9) a few.
-  Mean square, sharing;
-  for (std::int64_t t = 0; t < check.effort(30, 300); ++t) {
-    const Row row{check.random().normals(n, check.choose(0.5, 3.0)), check.random().normals(n)};
-    square.add(deviation(row, {law}, 20, check.random()).square.mean);
-    sharing.add(participation(record_of(row.scores)));
-  }
-  check.at_most("rms change of the output, n = 1024", std::sqrt(square.mean()), 0.1);
-  check.show("keys that share the weight (1 / sum a^2)", sharing.mean());
+  const std::int64_t rows = check.effort(30, 300);
+  const NoisyRows spread = noisy_rows(0.5, rows, check.random()), peaked = noisy_rows(3, rows, check.random());
+  check.at_most("rms change of the output, n = 1024", std::sqrt(check.choose(spread, peaked).square.mean()), 0.1);
+  check.near("(o~ - o)^2 less r sum a^2 |v - o|^2, scores N(0, 1/4)", spread.difference.estimate(), 0,
+             0.02 * spread.formula.mean());
+  // Of n e^{-sigma^2} for n to infinity.
+  check.near("keys that share the weight, scores N(0, 1/4)", spread.sharing.estimate(), 1024 * std::exp(-0.25), 5);
+  check.at_most("keys that share the weight, scores N(0, 9)", peaked.sharing.mean(), 40);
   const Row flat{std::vector<double>(n, 0.0), check.random().normals(n)};
   const double rms = noise_effect(weights_of(flat.scores), flat.value_table(), law.variance_ratio()).rms;
   check.near("rms change for flat weights, n = 1024",

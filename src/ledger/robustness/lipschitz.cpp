@@ -158,14 +158,17 @@ void softmax_constant(Check& check) {
 }
 
 void output_constant(Check& check) {
-  std::int64_t above_printed = 0, above_sharp = 0;
+  std::int64_t above_printed = 0, above_sharp = 0, worse = 0;
   random_trials(check, check.effort(1000, 5000), [&](const Trial& trial, const Table& values) {
     const double change = norm_of(trial.output);
     if (change > largest_value(values) * size_in(Budget::infinity, trial.change) + kRounding) ++above_printed;
-    if (change > output_change_bound(diameter(values), range_of(trial.change)) + kRounding) ++above_sharp;
+    const double sharp = output_change_bound(diameter(values), range_of(trial.change));
+    if (change > sharp + kRounding) ++above_sharp;
+    if (sharp > largest_value(values) * size_in(Budget::infinity, trial.change) + kRounding) ++worse;
   });
   check.never("changes above max|v| |eps|_inf", above_printed);
   check.never("changes above diam(V) tanh(range / 4)", above_sharp);
+  check.never("diam(V) tanh(range / 4) above max|v| |eps|_inf", worse);
   const Table v{{1}, {-1}};
   for (const double e : {2.0, 0.1, 1e-3}) {
     const double change =

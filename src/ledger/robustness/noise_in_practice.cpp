@@ -1,4 +1,5 @@
 // Noise as it occurs: Gumbel noise of stochastic attention, noise shared by neighbours.
+#include <algorithm>
 #include <cmath>
 
 #include "instruments/estimate.hpp"
@@ -31,6 +32,28 @@ void plot_decays(Check& check, const std::vector<std::size_t>& lengths,
               .curves = curves});
 }
 
+// The median over rows of the mean of e^eps over n keys.
+Estimate median_of_means(const NoiseLaw& law, std::size_t n, std::size_t rows, Random& random) {
+  Table scores(rows, n);
+  for (double& s : scores.values) s = draw(law, random);
+  std::vector<double> means;
+  for (const Record& record : records_of(scores))
+    means.push_back(std::exp(log_partition(record)) / static_cast<double>(n));
+  std::sort(means.begin(), means.end());
+  // Ranks half a root of the rows apart from the middle: one standard error.
+  const auto step = static_cast<std::size_t>(std::sqrt(static_cast<double>(rows)) / 2);
+  return {means[rows / 2], (means[rows / 2 + step] - means[rows / 2 - step]) / 2};
+}
+
+// Where E e^eps is infinite means over n keys do not settle: e^g has the tail 1 / x, so they grow like log n.
+void mean_without_end(Check& check) {
+  const auto rows = static_cast<std::size_t>(check.effort(1500, 10'000));
+  const Estimate few = median_of_means(NoiseLaw::gumbel(1), 32, rows, check.random()),
+                 many = median_of_means(NoiseLaw::gumbel(1), 1024, rows, check.random());
+  check.near("median mean of e^eps over 1024 keys less that over 32, tau = 1",
+             Estimate{many.mean - few.mean, std::hypot(many.error, few.error)}, std::log(32.0), 0.1);
+}
+
 void gumbel_noise(Check& check) {
   // The mean of e^eps over many keys is e^L / n.
   const std::size_t n = 1000, rows = static_cast<std::size_t>(check.effort(1000, 10'000));
@@ -43,6 +66,7 @@ void gumbel_noise(Check& check) {
   check.near("E e^eps at tau = 3, quoted from draws", mean.estimate(), 1.3537, 1e-3);
   check.near("Gamma(2/3), quoted", mild.exponential_moment(), 1.3541, 5e-5);
   check.near("1 / E e^eps at tau = 1", 1 / NoiseLaw::gumbel(1).exponential_moment(), 0, 0);
+  mean_without_end(check);
 
   const std::vector<std::size_t> lengths = {64, 512, 4096};
   const std::int64_t draws = check.effort(1000, 3000);

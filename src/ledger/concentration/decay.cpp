@@ -92,6 +92,10 @@ void relative_to_n(Check& check) {
     check.near(fmt::format("entropy at lambda = 1/2, n = {}", n), entropy_of_decay(0.5, n), 2 * std::numbers::ln2,
                1e-10);
   check.near("which is", entropy_of_decay(0.5, 64), 1.3863, 5e-5);
+  // A geometric law: H = -log(1 - lambda) - lambda log(lambda) / (1 - lambda).
+  for (const double lambda : {0.9, 0.99})
+    check.near(fmt::format("entropy at lambda = {}, n = 4096", lambda), entropy_of_decay(lambda, 4096),
+               -std::log1p(-lambda) - lambda * std::log(lambda) / (1 - lambda), 1e-10);
 }
 
 // Two contexts of the same length.

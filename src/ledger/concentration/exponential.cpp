@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <numbers>
 
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
@@ -100,7 +101,8 @@ void exponential(Check& check) {
 }
 
 // At n = 10^4 the formula is right while gamma is below sqrt(log(n) / 2) = 2.15 by some distance, and then S freezes
-// above n^-1/2 = .01. The means at gamma = 2, 3, 6 are known from 200 draws: .175, .061, .019.
+// above n^-1/2 = .01. At 2.15 half of E e^{2s} lies beyond the largest of n scores and is missing from the sum. The
+// means at gamma = 2, 3, 6 are known from 200 draws: .175, .061, .019.
 void finite_n(Check& check) {
   const std::size_t n = 10000;
   const Table scores(static_cast<std::size_t>(check.effort(60, 400)), n,
@@ -116,7 +118,15 @@ void finite_n(Check& check) {
   for (const auto& [gamma, s] : {std::pair{2.0, 0.135}, {3.0, 0.011}, {6.0, 1.5e-8}})
     check.relative("formula at gamma = " + std::to_string(static_cast<int>(gamma)), sparsity_of_exp({0, gamma}), s,
                    0.02);
-  check.near("gamma at which the formula ends", std::sqrt(std::log(1e4) / 2), 2.15, 0.005);
+  const double end = std::sqrt(std::log(1e4) / 2);
+  check.near("gamma at which the formula has ended", end, 2.15, 0.005);
+  const auto above_formula = [&](double gamma) {
+    const Estimate found = measured(gamma);
+    const double formula_there = sparsity_of_exp({0, gamma});
+    return Estimate{found.mean / formula_there, found.error / formula_there};
+  };
+  check.near("S / formula at 0.6 of it", above_formula(0.6 * end), 1, 0.02);
+  check.near("S / formula there", above_formula(end), std::numbers::sqrt2, 0.07);
   const std::pair<double, double> known[] = {{2, 0.175}, {3, 0.061}, {6, 0.019}};
   for (const auto& [gamma, s] : known) {
     const Estimate found = measured(gamma);
@@ -172,7 +182,9 @@ std::vector<Claim> exponential_claims() {
                "n -> inf, isotropic Gaussian keys", reduction),
       computed("004-5", Verdict::holds, "f = exp: S = e^{-gamma^2/2}, whatever beta is", "n -> inf", exponential),
       computed("004-5b", Verdict::holds_if, "Softmax attention gets arbitrarily sparse as gamma grows",
-               "if n grows first: over n keys S >= n^-1/2, and the formula ends near gamma = sqrt(log(n)/2)", finite_n),
+               "if n grows first: over n keys S >= n^-1/2, and the formula ends before gamma = sqrt(log(n)/2), where S "
+               "is about sqrt 2 times as large",
+               finite_n),
       computed("004-5c", Verdict::holds, "Longer queries or keys further apart concentrate attention",
                "for exp; relu^2 and the identity do not notice a longer query: their S depends on beta/gamma alone",
                sharpening)};

@@ -111,13 +111,19 @@ void noise_to_signal(Check& check) {
   }
 }
 
-// S of a query over exponential keys: mean and deviation 1.
-Estimate over_exponential(Check& check, std::span<const double> query, std::size_t n, std::int64_t draws) {
+// S of a query over keys whose features are independent draws.
+template <class Draw>
+Estimate over_keys(std::span<const double> query, std::size_t n, std::int64_t draws, Draw&& draw) {
   return mean_of(draws, [&] {
     Table keys(n, query.size());
-    for (double& x : keys.values) x = check.random().exponential();
+    for (double& x : keys.values) x = draw();
     return measure(query, keys, kProduct).sparsity;
   });
+}
+
+// Exponential features: mean and deviation 1.
+Estimate over_exponential(Check& check, std::span<const double> query, std::size_t n, std::int64_t draws) {
+  return over_keys(query, n, draws, [&] { return check.random().exponential(); });
 }
 
 std::vector<double> one_hot(std::size_t d) {
@@ -137,6 +143,18 @@ void independent(Check& check) {
       check.near(fmt::format("S of {} q, d = {}", name, d), over_exponential(check, query, n, check.effort(20, 400)),
                  sparsity_of_independent_features(query, 1, 1), 0.004);
   }
+  // Other laws and other queries of the same quotient, (deviation/mean) |q|_2/|q|_1 = 1/2.
+  const double same = 1 / std::sqrt(1.25);
+  Random& random = check.random();
+  const std::int64_t draws = check.effort(20, 400);
+  check.near("S of features 0 or 1, of which a fifth 1, equal q, d = 16",
+             over_keys(std::vector<double>(16, 1.0), n, draws, [&] { return random.uniform() < 0.2 ? 1.0 : 0.0; }),
+             same, 0.004);
+  check.near("S of exponential features, equal q, d = 4",
+             over_keys(std::vector<double>(4, 1.0), n, draws, [&] { return random.exponential(); }), same, 0.004);
+  check.near("S of features uniform on [1 - sqrt(3/4), 1 + sqrt(3/4)], one-hot q, d = 4",
+             over_keys(one_hot(4), n, draws, [&] { return random.uniform(1 - std::sqrt(0.75), 1 + std::sqrt(0.75)); }),
+             same, 0.004);
 }
 
 // |q|_2 / |q|_1 of weights q is 1 / sqrt(participation).
@@ -224,6 +242,13 @@ void taylor_kernels(Check& check) {
   const std::size_t n = 2000;
   for (const int degree : {2, 4}) {
     const std::vector<double> query = monomials(0.6, 0.8, degree);
+    check.near(fmt::format("features of two dimensions up to degree {}: C({}, 2)", degree, degree + 2),
+               static_cast<double>(query.size()), (degree + 2) * (degree + 1) / 2.0, 0);
+    double product = 0;
+    const std::vector<double> one_key = monomials(0.5, -1.5, degree);
+    for (std::size_t i = 0; i < query.size(); ++i) product += query[i] * one_key[i];
+    check.near(fmt::format("their inner product at q.k = -0.9, degree {}", degree), product, taylor(degree, -0.9),
+               1e-12);
     const Estimate found = mean_of(check.effort(20, 200), [&] {
       Table keys(n, query.size());
       for (std::size_t r = 0; r < n; ++r) {

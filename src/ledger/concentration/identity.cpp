@@ -68,7 +68,8 @@ void floor(Check& check) {
     return (sparsity_by_quadrature(same, {t, 1}) / kIdentitySparsityFloor - 1) / std::pow(t, 4);
   };
   check.near("(S/S0 - 1)/t^4 as t -> 0", (4 * quartic(0.1) - quartic(0.2)) / 3, 0.0833332, 1e-4);
-  check.near("S at gamma = 0.001", sparsity_by_quadrature(same, {1, 0.001}), 1, 1e-6);
+  check.near("S at beta = 1, gamma = 0.001", sparsity_by_quadrature(same, {1, 0.001}), 1, 1e-6);
+  check.near("S at beta = 1, gamma = 1000", sparsity_by_quadrature(same, {1, 1000}), kIdentitySparsityFloor, 1e-9);
   // Student's t with 2.1 degrees of freedom, by Bailey's polar formula: its fourth moment is infinite, so S is noisy.
   std::vector<double> heavy(n);
   for (double& k : heavy)

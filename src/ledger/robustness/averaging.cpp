@@ -137,8 +137,8 @@ LargeNumbers large_numbers(const Disturbance& noise, std::size_t copies, std::in
       v(i, 0) = pairs[i / copies];
       s[i] = (1 + noise.lean) * v(i, 0) + draw(noise.law, random);
     }
-    output.add(output_of(s, v).front());
-    square.add(std::pow(output_of(s, v).front() - 1, 2));
+    const double found = output_of(s, v).front();
+    output.add(found), square.add(std::pow(found - 1, 2));
   }
   const double rms = std::sqrt(square.mean());
   return {output.estimate(), {rms, square.estimate().error / (2 * rms)}};
@@ -146,7 +146,7 @@ LargeNumbers large_numbers(const Disturbance& noise, std::size_t copies, std::in
 
 void large_number_limit(Check& check) {
   const NoiseLaw law = NoiseLaw::laplace(0.3);
-  const std::int64_t draws = check.effort(100, 2000);
+  const std::int64_t draws = check.effort(60, 2000);
   const LargeNumbers found = large_numbers({law}, 1, 4 * draws, check.random());
   const LargeNumbers heavy = large_numbers({NoiseLaw::laplace(1.5)}, 1, draws, check.random());
   check.at_most("rms distance from the limit 1 at n = 4096", check.choose(found, heavy).distance.mean, 0.15);

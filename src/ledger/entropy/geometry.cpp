@@ -61,6 +61,9 @@ void height_over_simplex(Check& check) {
     worst = std::max({worst, std::abs(h - (log_n - kl_divergence(a, u))), std::abs(h - (log_n - kl_to_uniform(a)))});
   }
   check.near("H - (log n - KL(a || u)), worst", worst, 0, 1e-12);
+  const Vector u(4, 0.25);
+  check.at_least("KL(u || a) less KL(a || u): not symmetric", kl_divergence(u, kWeights) - kl_divergence(kWeights, u),
+                 0.05);
 }
 
 double form_of(const Table& metric, const Vector& x) {
@@ -76,6 +79,12 @@ void metric_of_small_steps(Check& check) {
   const double form = form_of(fisher_metric(kWeights, SimplexCoordinates::plain), step);
   // Cubic terms: of the order of the step.
   check.relative("KL(a || a + d) against d g d / 2", kl_divergence(kWeights, moved), 1e-8 * form / 2, 0.02);
+  // Along a direction whose cubic term, -sum d^3 / (3 a^2), does not vanish.
+  const double along = form_of(fisher_metric(kWeights, SimplexCoordinates::plain), kTangent);
+  const auto rest = [&](double size) {
+    return kl_divergence(kWeights, plus(kWeights, size, kTangent)) - size * size * along / 2;
+  };
+  check.near("what is left at twice the step / at the step", rest(2e-4) / rest(1e-4), 8, 0.1);
 }
 
 // E[d_i log p d_j log p] of a family, by central differences.
@@ -187,6 +196,9 @@ void where_the_gradient_points(Check& check) {
   // Quoted: 0.635, the least of 20 000. Of as many others k are below it with a chance of 2^-k-1.
   check.at_most("weights with a cosine below the quoted least", static_cast<double>(below_quoted), 30);
   check.at_most("least cosine with u - a, not along the line", least, 0.75);
+  const Vector two = {0.8, 0.2};
+  check.near("cosine with u - a, projected, n = 2",
+             cosine(without_mean(euclidean_entropy_gradient(two)), towards_uniform(two)), 1, 1e-12);
   // It climbs towards the centre; along the straight line to it, as printed, would be a cosine of 1.
   check.at_least("least cosine with u - a of random weights, n = 4", least, check.choose(0.0, 1 - 1e-6));
 }

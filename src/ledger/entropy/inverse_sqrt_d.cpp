@@ -1,5 +1,6 @@
 // Section 14: why scores are divided by sqrt d.
 #include <cmath>
+#include <numbers>
 
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
@@ -34,6 +35,15 @@ Estimate mean_square(const std::vector<double>& x, double unit) {
   return out.estimate();
 }
 
+// Coordinates of mean 1 and deviation 1: E s = d and Var s = 3 d, so E[s^2] = d (3 + d).
+void mean_that_is_not_zero(Check& check) {
+  const std::int64_t d = 64;
+  std::vector<double> q = check.random().normals(static_cast<std::size_t>(check.effort(2000, 20'000) * d)), k = q;
+  for (double& x : q) x += 1;
+  for (double& x : k) x = 1 + check.random().normal();
+  check.near("coordinates N(1, 1): E[s^2] / d, d = 64", mean_square(products(q, k, d, Scale::constant(1)), 64), 67);
+}
+
 void variance_of_scores(Check& check) {
   const std::int64_t pairs = check.effort(12000, 40000);
   const double sigma = 1.5;
@@ -52,6 +62,7 @@ void variance_of_scores(Check& check) {
       check.near("E[s^2] / sigma^4 after 1/sqrt d" + where,
                  mean_square(products(q, k, d, Scale::inverse_sqrt_d()), std::pow(sigma, 4)), 1);
     }
+  mean_that_is_not_zero(check);
   // What correlation does: mean 0.6 d, variance 1.36 d.
   const std::int64_t d = 64;
   std::vector<double> q = check.random().normals(static_cast<std::size_t>(pairs * d)), k = q;
@@ -138,7 +149,13 @@ void unscaled_scores(Check& check) {
     unscaled.x.push_back(d), unscaled.y.push_back(h.mean);
     scaled.x.push_back(d), scaled.y.push_back(flat.mean);
   }
-  // log n = d/2 + 2.4 leaves the entropy where it was however large d is.
+  // Along log n = d/2 + 2.4 the tilted scores N(d, d) end at the largest one, in their middle: H = sqrt(2 d / pi) +
+  // O(1).
+  for (const double d : {16.0, 64.0, 256.0, 1024.0})
+    check.near(
+        "exact H at log n = d/2 + 2.4 less sqrt(2 d / pi), d = " + std::to_string(static_cast<int>(d)),
+        expected_row(ScoreLaw::gaussian(), d / 2 + 2.4, std::sqrt(d)).entropy - std::sqrt(2 * d / std::numbers::pi),
+        0.75, 0.2);
   const Estimate many = check_many_keys(check, 16, 15, 4.44, static_cast<std::size_t>(check.effort(150, 400)));
   if (check.thorough()) check_many_keys(check, 20, 18, 4.46, 60);
   check.at_most("H without scale, the larger dimension", check.choose(last, many.mean), 0.2);
@@ -160,7 +177,8 @@ std::vector<Claim> inverse_sqrt_d_claims() {
       computed("001-s14", Verdict::holds_if, "Scores of large variance make e^s numerically unstable",
                "where the maximum is not subtracted; where it is, they saturate the weights", overflow),
       computed("001-67", Verdict::holds_if, "Without a scale the weights become one-hot and H -> 0 as d grows",
-               "at fixed n: d much above 2 log n; with log n growing like d/2 the entropy stays", unscaled_scores),
+               "at fixed n: d much above 2 log n; with log n = d/2 + c the entropy grows, like sqrt(2 d / pi)",
+               unscaled_scores),
   };
 }
 

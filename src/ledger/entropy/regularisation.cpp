@@ -50,6 +50,7 @@ void label_smoothing(Check& check) {
   const double divergence = check.choose(kl_divergence(u, p), kl_divergence(p, u));
   check.near("smoothed loss against (1 - e) loss + e (KL + log n)", smoothed,
              (1 - eps) * plain + eps * (divergence + std::log(10.0)), 1e-12);
+  check.near("log n - H(p) against KL(p || u)", std::log(10.0) - entropy_of(scores), kl_divergence(p, u), 1e-12);
 }
 
 }  // namespace

@@ -100,11 +100,23 @@ void entropy_of_eigenvalues(Check& check) {
   const Table flat = uniform(kSize);
   const double log_n = std::log(64.0);
   Mean rows, eigenvalues;
+  std::int64_t real = 0;
+  double off_trace = 0, off_one = 0;
   for (int t = 0; t < 20; ++t) {
     const Table random = attention_of_random_vectors(kSize, 64, Mask::none(), &check.random());
     rows.add(attention_entropies(random).mean);
     eigenvalues.add(eigenvalue_sum(random));
+    std::complex<double> sum = 0;
+    double trace = 0, largest_imaginary = 0;
+    for (const std::complex<double>& x : attention_spectrum(random).eigenvalues)
+      sum += x, largest_imaginary = std::max(largest_imaginary, std::abs(x.imag()));
+    for (std::size_t i = 0; i < kSize; ++i) trace += random(i, i);
+    real += largest_imaginary < 0.01;
+    off_trace = std::max(off_trace, std::abs(sum - trace)), off_one = std::max(off_one, std::abs(sum - 1.0));
   }
+  check.never("random matrices of 20 whose eigenvalues are all real", real);
+  check.near("sum of the eigenvalues - the trace, worst", off_trace, 0, 1e-10);
+  check.at_least("sum of the eigenvalues - 1, largest", off_one, 0.1);
   // Eigenvalues 1, 0, ..., 0 give 0; the rows have log n.
   check.near("-sum |l| log |l| of uniform attention", eigenvalue_sum(flat),
              check.choose(0.0, attention_entropies(flat).mean), 1e-9);
@@ -159,7 +171,8 @@ std::vector<Claim> spectrum_claims() {
                "are the diagonal",
                other_eigenvalues),
       computed("001-72", Verdict::corrected, "H is -sum lambda log lambda over the eigenvalues",
-               "no such relation: they are complex and do not sum to one. Normalised singular values have an entropy, "
+               "no such relation: they are complex and sum to the trace, not to one. Normalised singular values have "
+               "an entropy, "
                "a different one",
                entropy_of_eigenvalues),
       computed(

@@ -1,6 +1,7 @@
 // Section 11: the entropy while a row learns.
 #include <cmath>
 
+#include "instruments/estimate.hpp"
 #include "ledger/entropy/descent.hpp"
 #include "ledger/entropy/quoted_draws.hpp"
 #include "ledger/entropy/subjects.hpp"
@@ -22,6 +23,13 @@ void entropy_while_learning(Check& check) {
   check.at_most("H after 100 steps", learning.entropy[100], learning.entropy.front() - 1);
   check.at_most("H at the end", learning.entropy.back(), learning.entropy[100]);
   check.at_least("H at the end is not 0", learning.entropy.back(), 1e-6);
+
+  // With 32 keys log n - V / 2 is a little low: by 0.005 at V = 1/4, by 0.05 at V = 1.
+  for (const auto& [variance, low] : {std::pair{0.25, 0.01}, std::pair{1.0, 0.06}})
+    check.near(
+        "mean H of 32 scores against log n - V / 2, V = " + std::to_string(variance).substr(0, 4),
+        mean_of(check.effort(3000, 20'000), [&] { return entropy_of(check.random().normals(n, std::sqrt(variance))); }),
+        std::log(32.0) - variance / 2, low);
 
   report::PlotCurve curve{
       .label = "from " + std::string(check.choose("equal", "N(0, 1)")) + " scores", .x = {}, .y = {}};

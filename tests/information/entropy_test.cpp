@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <boost/math/special_functions/digamma.hpp>
+#include <boost/math/special_functions/trigamma.hpp>
 #include <cmath>
 #include <numbers>
 
@@ -75,6 +77,31 @@ TEST(EntropyFromCounts, NsbLimits) {
   const double undersampled = entropy_from_counts(Counts(20, 1), nsb, 1000);
   EXPECT_GT(undersampled, std::log(100));
   EXPECT_LT(undersampled, std::log(1000));
+}
+
+// 2000 observations in 100000 cells, 150 of them met twice: the posterior written out, where K b is about 13000 and
+// quotients of Gamma functions are near enough to cancel.
+TEST(EntropyFromCounts, NsbOfALargeAlphabetByQuadrature) {
+  const long double cells = 1e5, once = 1700, twice = 150, total = once + 2 * twice;
+  long double mass = 0, sum = 0, top = 0;
+  for (double t = -4; t < 0; t += 1e-3) {  // b = e^t
+    const long double b = std::exp(t), all = total + cells * b;
+    const long double log_likelihood =
+        once * std::log(b) + twice * std::log(b * (b + 1)) + std::lgamma(cells * b) - std::lgamma(all);
+    const auto kb = static_cast<double>(cells * b), one = static_cast<double>(b);
+    const long double prior = b * (cells * boost::math::trigamma(kb + 1) - boost::math::trigamma(one + 1));
+    const auto part = [&](int n, long double times) {
+      return times * (n + b) / all * boost::math::digamma(n + one + 1);
+    };
+    const long double entropy = boost::math::digamma(static_cast<double>(all) + 1) - part(1, once) - part(2, twice) -
+                                part(0, cells - once - twice);
+    if (mass == 0) top = log_likelihood;
+    const long double weight = prior * std::exp(log_likelihood - top);
+    mass += weight, sum += weight * entropy;
+  }
+  Counts counts(1700, 1);
+  counts.insert(counts.end(), 150, 2);
+  EXPECT_NEAR(entropy_from_counts(counts, nsb, 100000), static_cast<double>(sum / mass), 1e-7);
 }
 
 // Each corrected estimator has at most 60% of the bias of plug-in, on average over draws of 20 from 10 cells.

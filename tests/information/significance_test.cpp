@@ -159,7 +159,7 @@ TEST(Significance, Errors) {
   EXPECT_THROW(permutation_significance(x, x, {}, gaussian, 0, 1), Error);
   EXPECT_THROW(permutation_significance(x, Table{{1}}, {}, gaussian, 1, 1), Error);
   EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 1, .95, 1), Error);
-  EXPECT_THROW(half_sample_interval({{0}, {1}, {2}}, {{0}, {1}, {2}}, {}, gaussian, 5, .95, 1), Error);
+  EXPECT_THROW(half_sample_interval({{0}, {1}, {2}}, {{0}, {1}, {2}}, {}, reading({1, 1, 1}), 2, .95, 1), Error);
   EXPECT_THROW(half_sample_interval(x, x, {}, gaussian, 5, 1, 1), Error);
 }
 

@@ -86,6 +86,10 @@ void uniform_density(Check& check) {
     check.near(fmt::format("log E e^{{lambda s}} on [0, 1], lambda = {}", lambda), lambda + std::log(sum),
                uniform_log_mean_exp_edge(lambda, 1, 1), 1e-6);
   }
+  double wide = 0;
+  for (int i = 0; i < 20000; ++i) wide += std::exp(20 * 2.5 * ((i + 0.5) / 20000 - 1)) / 20000;
+  check.near("log E e^{lambda s} on [-1.5, 1], lambda = 20", 20 + std::log(wide), uniform_log_mean_exp_edge(20, 1, 2.5),
+             1e-6);
   check.near("at lambda = 20", uniform_log_mean_exp_edge(20, 1, 1), 17.0043, 5e-5);
   check.near("the form for an interior maximum there", 20 - std::log(2 * std::numbers::pi) / 2 + std::log(20.0) / 2,
              20.58, 0.005);
@@ -94,9 +98,9 @@ void uniform_density(Check& check) {
 void log_partition_of_uniform_scores(Check& check) {
   const std::size_t n = 10000;
   const double lambda = 100, log_n = std::log(n);
-  const Estimate measured =
-      drawn_rows(n, lambda, check.effort(30, 500), [&] { return check.random().uniform(); }).log_mean_exp.estimate();
-  check.near("log Z - log n, uniform scores, lambda = 100", measured,
+  const RowMeans rows = drawn_rows(n, lambda, check.effort(30, 500), [&] { return check.random().uniform(); });
+  check.at_most("log Z - log n, the bound lambda s_max", rows.log_mean_exp.mean(), lambda * rows.maximum.mean());
+  check.near("log Z - log n, uniform scores, lambda = 100", rows.log_mean_exp.estimate(),
              check.choose(uniform_log_mean_exp_edge(lambda, 1, 1), lambda), 0.02);
   check.near("its expectation", expected_row(ScoreLaw::uniform(), log_n, lambda).log_partition - log_n, 95.39, 0.02);
 }

@@ -175,6 +175,12 @@ void scale_that_holds(Check& check) {
   check.relative("lambda that holds H = 20 at log n = 40, d = 4096", scale(log_n), std::sqrt(2 * 20 / 4096.0), 0.02);
   check.near("its local power of log n", std::log(scale(log_n * (1 + h)) / scale(log_n * (1 - h))) / (2 * h),
              gaussian_local_exponent(log_n, 20), 0.02);
+  std::vector<double> logs, held;
+  for (const std::int64_t n : powers_of_two(6, 17)) {
+    logs.push_back(std::log(static_cast<double>(n)));
+    held.push_back(scale_for_entropy(ScoreLaw::cosine(64), logs.back(), 2));
+  }
+  check.near("power of log n that holds H = 2, d = 64, n = 2^6 ... 2^17", power(logs, held), 1, 0.05);
   const ScoreLaw low = ScoreLaw::cosine(4);
   check.near("power of n far out, d = 4", std::log(scale_for_entropy(low, 12, 1.5) / scale_for_entropy(low, 11, 1.5)),
              2.0 / 3, 1e-3);

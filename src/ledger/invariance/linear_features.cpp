@@ -105,6 +105,46 @@ void powers(Check& check) {
   for (const double v : x) weights.push_back(std::pow(v, gamma) / sum);
   check.near("H of x^3 weights less that of softmax(3 log x)", isentropic::entropy(weights) - entropy_of(logs, gamma),
              0, 1e-12);
+  // The gamma that holds H = 1.5.
+  for (const std::size_t n : {64u, 1024u}) {
+    std::vector<double> positive(n), scores;
+    for (double& v : positive) v = check.random().exponential(), scores.push_back(std::log(v));
+    EntropySolver solver(1.5, static_cast<std::int64_t>(n), 1, 1e-10);
+    while (solver.active()) {
+      const Record record = record_of(scores, solver.lambda());
+      solver.update(entropy(record), score_variance(record));
+    }
+    sum = 0, weights.clear();
+    for (const double v : positive) sum += std::pow(v, solver.lambda());
+    for (const double v : positive) weights.push_back(std::pow(v, solver.lambda()) / sum);
+    check.near(fmt::format("H of x^gamma weights at the solved gamma, n = {}", n), isentropic::entropy(weights), 1.5,
+               1e-8);
+  }
+}
+
+// Sums over the keys, kept for each feature: phi(q).(sum_j phi(k_j) v_j) / phi(q).(sum_j phi(k_j)), O(n).
+void one_pass(Check& check) {
+  const std::size_t n = 256;
+  const double tau = feature_sharpening(std::log(n), 1);
+  const Table q = normal_table(check.random(), 5, kFeatures), v = normal_table(check.random(), n, 1);
+  Table keys = normal_table(check.random(), n, kFeatures);
+  for (double& x : keys.values) x *= tau;
+  std::vector<double> mass(kFeatures, 0.0), content(kFeatures, 0.0), output;
+  for (std::size_t j = 0; j < n; ++j)
+    for (std::size_t f = 0; f < kFeatures; ++f) {
+      mass[f] += std::exp(keys(j, f));
+      content[f] += std::exp(keys(j, f)) * v(j, 0);
+    }
+  for (std::size_t i = 0; i < q.rows; ++i) {
+    double above = 0, below = 0;
+    for (std::size_t f = 0; f < kFeatures; ++f)
+      above += std::exp(q(i, f)) * content[f], below += std::exp(q(i, f)) * mass[f];
+    output.push_back(above / below);
+  }
+  const AttentionResult result = attend(
+      q, keys, v, {.query = {}, .key = {}, .scale = Scale::constant(1.0), .map = ScoreMap::linear(Feature::exp)});
+  check.near("sharpened features: output less that of sums kept in one pass",
+             difference(result.output.to_doubles(), output), 0, 1e-12);
 }
 
 }  // namespace
@@ -114,6 +154,7 @@ void linear_attention(Check& check) {
   slope_of_fixed_features(check);
   sharper_features(check);
   powers(check);
+  one_pass(check);
 }
 
 }  // namespace isentropic::ledger::invariance

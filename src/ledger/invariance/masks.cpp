@@ -1,6 +1,7 @@
 // Sections 19 to 22: masks, cross attention, heads, keys in blocks.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <limits>
 
 #include "isentropic/theory/scale_laws.hpp"
@@ -81,6 +82,9 @@ void visible_count(Check& check) {
     worst = std::max(worst, std::abs(entropy(alone) - entropy(causal.records[i])));
   }
   check.near("H of causal rows less H of the same rows alone", worst, 0, 1e-12);
+  check.near("one visible key: lambda", causal.scales.lambda.front(), 0, 0);
+  check.near("one visible key: H", entropy(causal.records.front()), 0, 0);
+  check.near("one visible key: output less its value", difference(table_of(causal.output).row(0), x.row(0)), 0, 1e-14);
 }
 
 void cross_attention(Check& check) {
@@ -148,7 +152,14 @@ void logits_of_heads(Check& check) {
     check.relative(fmt::format("deviation of the logits, {} heads", h), logit.deviation(), spread, 0.03);
     check.relative(fmt::format("deviation of the logits against log n/sqrt(d_h), {} heads", h), logit.deviation(),
                    std::log(n) / norm, 0.02);
-    check.near(fmt::format("largest attainable logit, {} heads", h), lambda * norm * norm, std::log(n), 1e-12);
+    // A key equal to the query.
+    const Table query = directions(check.random(), 1, d_head, norm);
+    Table key = directions(check.random(), n, d_head, norm);
+    std::copy(query.values.begin(), query.values.end(), key.row(5).begin());
+    check.near(
+        fmt::format("largest attainable logit, {} heads", h),
+        attend(query, key, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records.front().m,
+        std::log(n), 1e-10);
   }
   check.relative("deviation of the logits, 8 heads against 1", deviation[1] / deviation[0],
                  check.choose(std::sqrt(8.0), 8.0), 0.05);
@@ -157,7 +168,7 @@ void logits_of_heads(Check& check) {
 }
 
 void keys_in_blocks(Check& check) {
-  const std::int64_t n_q = 33, n_k = 70, d = 16, block = 16;
+  const std::int64_t n_k = 70, block = 16;
   const Table q = normal_table(check.random(), 33, 16, 3), k = normal_table(check.random(), 70, 16, 3),
               v = normal_table(check.random(), 70, 5);
   for (const bool causal : {false, true}) {
@@ -185,8 +196,6 @@ void keys_in_blocks(Check& check) {
     check.near(fmt::format("H in blocks less at once, {}", name),
                difference(online.statistics.entropy.to_doubles(), dense.statistics.entropy.to_doubles()), 0, 1e-12);
   }
-  check.show("queries", static_cast<double>(n_q));
-  check.show("dimension", static_cast<double>(d));
 }
 
 }  // namespace

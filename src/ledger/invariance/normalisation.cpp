@@ -54,6 +54,24 @@ Table shifted_input(Random& random, std::size_t rows, std::size_t d) {
   return x;
 }
 
+double dot(std::span<const double> x, std::span<const double> y) {
+  double sum = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
+  return sum;
+}
+
+// log-partitions at lambda = 1 of single keys are the scores themselves; those of one key side by side.
+std::vector<double> scores(const Table& q, const Table& k) {
+  std::vector<double> out;
+  for (std::size_t j = 0; j < k.rows; ++j) {
+    const Table one(1, k.columns, {k.row(j).begin(), k.row(j).end()});
+    for (const Record& r :
+         attend(q, one, Table(1, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::constant(1.0)}).records)
+      out.push_back(r.m);
+  }
+  return out;
+}
+
 void norms(Check& check) {
   const Table x = shifted_input(check.random(), 50, 64);
   const Table layer = layer_norm(x), rms = rms_norm(x);
@@ -63,11 +81,18 @@ void norms(Check& check) {
   check.near("norm of LayerNorm(x) and RMSNorm(x) less sqrt d", worst, 0, 1e-12);
   check.near("RMSNorm less LayerNorm on centred input", difference(rms_norm(centred(x)).values, layer.values), 0,
              1e-12);
-  // So a raw score is d cos(theta): d for a key equal to the query.
-  const AttentionResult self = attend(rms, rms, rms, {.query = {}, .key = {}, .scale = Scale::constant(1.0)});
+  // So a raw score is d cos(theta), theta the angle of the inputs.
+  const std::vector<double> products = scores(rms, rms);
   double score = 0;
-  for (const Record& record : self.records) score = std::max(score, std::abs(record.m - 64));
-  check.near("largest score less d", score, 0, 1e-10);
+  for (std::size_t j = 0; j < x.rows; ++j)
+    for (std::size_t i = 0; i < x.rows; ++i) {
+      const double cosine = dot(x.row(i), x.row(j)) / (norm(x.row(i)) * norm(x.row(j)));
+      score = std::max(score, std::abs(products[j * x.rows + i] - 64 * cosine));
+    }
+  check.near("scores less d cos(theta), largest", score, 0, 1e-10);
+  std::int64_t finite = 0;
+  for (const double v : layer_norm(Table(1, 64, 2.0)).values) finite += std::isfinite(v);
+  check.never("finite numbers in LayerNorm of equal ones, without epsilon", finite);
 }
 
 double mean_entropy(const Table& q, const Table& k, const AttentionProblem& options) {
@@ -125,18 +150,6 @@ Table added(const Table& x, const Table& y) {
   return out;
 }
 
-// log-partitions at lambda = 1 of single keys are the scores themselves.
-std::vector<double> scores(const Table& q, const Table& k) {
-  std::vector<double> out;
-  for (std::size_t j = 0; j < k.rows; ++j) {
-    const Table one(1, k.columns, {k.row(j).begin(), k.row(j).end()});
-    for (const Record& r :
-         attend(q, one, Table(1, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::constant(1.0)}).records)
-      out.push_back(r.m);
-  }
-  return out;
-}
-
 void absolute_codes(Check& check) {
   Random& random = check.random();
   const Table q = normal_table(random, 5, 16), k = normal_table(random, 6, 16), p = normal_table(random, 5, 16),
@@ -160,12 +173,6 @@ Table sinusoids(std::size_t positions, std::size_t d) {
   return out;
 }
 
-double dot(std::span<const double> x, std::span<const double> y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return sum;
-}
-
 void sinusoidal_codes(Check& check) {
   const Table code = sinusoids(1001, 64);
   const auto product = [&](std::size_t i, std::size_t j) { return dot(code.row(i), code.row(j)); };
@@ -181,6 +188,15 @@ void sinusoidal_codes(Check& check) {
     check.near(fmt::format("product of codes {} apart, d = 64", lag), product(0, static_cast<std::size_t>(lag)), quoted,
                0.06);
   check.near("products at the same lag, elsewhere", product(100, 130) - product(500, 530), 0, 1e-9);
+  // On average: decade by decade.
+  const auto mean_product = [&](std::size_t first, std::size_t last) {
+    Mean out;
+    for (std::size_t lag = first; lag <= last; ++lag) out.add(product(0, lag));
+    return out.mean();
+  };
+  const double near = mean_product(1, 9), middle = mean_product(10, 99), far = mean_product(100, 1000);
+  check.at_least("mean product at lags 1 ... 9 less that at 10 ... 99", near - middle, 5);
+  check.at_least("mean product at lags 10 ... 99 less that at 100 ... 1000", middle - far, 5);
   int rises = 0;
   for (std::size_t lag = 1; lag < 300; ++lag) rises += product(0, lag) > product(0, lag - 1);
   check.near("rises in the first 300 lags", rises, 135, 0);

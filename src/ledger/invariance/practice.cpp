@@ -3,6 +3,7 @@
 
 #include "isentropic/composition.hpp"
 #include "isentropic/theory/random_energy.hpp"
+#include "isentropic/theory/random_scores.hpp"
 #include "isentropic/theory/scale_laws.hpp"
 #include "ledger/invariance/drawn.hpp"
 #include "ledger/invariance/subjects.hpp"
@@ -27,6 +28,7 @@ void the_two_are_close(Check& check) {
   const std::int64_t d = check.choose<std::int64_t>(64, 512);
   check.near(fmt::format("ratio of the two scales at n = 1024, d = {}", d), law_ratio(1024, d), 1, 0.15);
   check.near("ratio at n = 1024, d = 64", law_ratio(1024, 64), 0.866, 6e-4);
+  check.near("ratio at n = 1024, d = 512", law_ratio(1024, 512), 0.31, 0.005);
 }
 
 void common_sizes(Check& check) {
@@ -38,6 +40,25 @@ void common_sizes(Check& check) {
   }
   check.near("ratio at n = 1024, d = 512", law_ratio(1024, 512), 0.31, 0.005);
   check.near("ratio at n = 10^6, d = 16", law_ratio(1000000, 16), 3.45, 0.005);
+}
+
+// Scores of deviation sqrt d have H = log n - (log n)^2/(2 d) at kappa = 1 until log n = 2 d, and O(1) beyond. Scores
+// d cos(theta) end at d, so that they spread at every n: H = log n - d kl(log n/d).
+void when_keys_freeze(Check& check) {
+  const double d = 64;
+  for (const double share : {0.5, 1.0, 1.5}) {
+    const double log_n = share * d;
+    check.relative(fmt::format("H of Gaussian keys at log n = {} d", share),
+                   expected_row(ScoreLaw::gaussian(std::sqrt(d)), log_n, log_n / d).entropy,
+                   log_n - log_n * log_n / (2 * d), 0.03);
+  }
+  for (const double share : {4.0, 8.0})
+    check.at_most(fmt::format("H of Gaussian keys at log n = {} d", share),
+                  expected_row(ScoreLaw::gaussian(std::sqrt(d)), share * d, share).entropy, 3);
+  for (const double share : {1.0, 4.0, 8.0})
+    check.relative(fmt::format("H of keys of one norm at log n = {} d", share),
+                   expected_row(ScoreLaw::cosine(d), share * d, share).entropy,
+                   cosine_saddle_entropy(share * d, d, share), 2e-3);
 }
 
 // Top weight of random keys under log n/d.
@@ -55,6 +76,11 @@ void too_sharp(Check& check) {
   for (const double log_n : {4.0, 8.0, log_million})
     check.at_most(fmt::format("probability of a planted match at log n = {:.3g}", log_n),
                   needle_probability(log_n, 64, log_n / 64), 0.5);
+  const Curve drawn = draw_curve(check, Scale::log_n(), {64, 1024}, 64, check.effort(96, 400));
+  for (std::size_t i = 0; i < 2; ++i)
+    check.at_most(fmt::format("weight of a match planted among drawn keys, n = {}", drawn.lengths[i]),
+                  drawn.needle(i).mean, 0.5, 5 * drawn.needle(i).error);
+  when_keys_freeze(check);
 }
 
 void hybrid(Check& check) {
@@ -158,6 +184,12 @@ void feedback(Check& check) {
                (step(lambda_star * (1 + h)) - step(lambda_star * (1 - h))) / (2 * h * lambda_star),
                1 + there.variance / target, 1e-4);
   }
+  // One step of the solver, inside its bracket; Var_p(s) is that of the plain scores.
+  EntropySolver one(5, 1024, 1.1, 1e-8);
+  const RowState before = state_of(s, 1.1);
+  one.update(before.entropy, before.variance);
+  check.near("lambda^2 after one step, target 5", one.lambda() * one.lambda(),
+             1.1 * 1.1 + 2 * (before.entropy - 5) / (before.variance / (1.1 * 1.1)), 1e-12);
   int most = 0;
   std::int64_t unsolved = 0;
   for (std::int64_t t = 0; t < check.effort(60, 500); ++t) {
@@ -213,7 +245,9 @@ std::vector<Claim> practice_claims() {
       computed("003-59", holds_if, "log n/d is about 1/sqrt d for common sizes", "if n is about e^{sqrt d}",
                common_sizes),
       computed("003-s23b", corrected, "log n/d makes the softmax too sharp when n is large",
-               "random keys at kappa = 1 freeze only when log n > 2 d, and a planted match gets at most 1/2",
+               "at kappa = 1 Gaussian keys freeze only when log n > 2 d, keys of one norm never, and a planted match "
+               "gets at "
+               "most 1/2",
                too_sharp),
       computed("003-60", corrected, "1/sqrt d + beta log n/d keeps the scale in check",
                "it is larger than 1/sqrt d always, and H still grows: slope 0.98 at beta = 0.1, 0.77 at beta = 1",

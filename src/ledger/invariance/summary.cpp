@@ -77,6 +77,10 @@ void fully_masked(Check& check, const char* name, const View& x) {
   check.near(fmt::format("output of a fully masked row, {}", name),
              largest({output.begin() + 3 * 8, output.begin() + 4 * 8}), 0, 0);
   check.near(fmt::format("its visible keys, {}", name), static_cast<double>(masked.records[3].k), 0, 0);
+  double lambda = 0;
+  for (std::size_t i = 0; i < 16; ++i)
+    if (i != 3) lambda = std::max(lambda, std::abs(masked.scales.lambda[i] - std::log(static_cast<double>(i + 1)) / 8));
+  check.near(fmt::format("lambda of causal rows less log i/d, {}", name), lambda, 0, 1e-14);
   std::int64_t bad = 0;
   for (const double v : output) bad += !std::isfinite(v);
   check.never(fmt::format("numbers that are not finite, {}", name), bad);
@@ -134,14 +138,16 @@ void default_weights(Check& check) {
 void division_by_d(Check& check) {
   const std::size_t d = 64;
   const double root = check.choose(0.5, 1.0), sigma = 1.2;
-  Mean s;
+  Mean s, by_d;
   for (std::int64_t t = 0; t < check.effort(6000, 100000); ++t) {
     double sum = 0;
     for (std::size_t i = 0; i < d; ++i) sum += sigma * check.random().normal() * sigma * check.random().normal();
-    s.add(sum / std::pow(static_cast<double>(d), root));
+    s.add(sum / std::pow(static_cast<double>(d), root)), by_d.add(sum / static_cast<double>(d));
   }
   check.relative("variance of the divided score against that at d = 1, sigma^4", s.variance(), std::pow(sigma, 4),
                  check.effort(15, 4) / 100.0);
+  check.relative("variance of the score over d against sigma^4/d", by_d.variance(),
+                 std::pow(sigma, 4) / static_cast<double>(d), check.effort(15, 4) / 100.0);
 }
 
 void one_length(Check& check) {

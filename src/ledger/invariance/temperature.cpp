@@ -50,21 +50,30 @@ void adaptive_temperature(Check& check) {
   check.near("slope of H at a fixed temperature", curves[0].slope(), law_slope(Scale::inverse_sqrt_d(), lengths, 64),
              0.005);
   check.near("slope of H at T = d/log n", curves[1].slope(), law_slope(Scale::log_n(), lengths, 64), 0.005);
+  const auto all = powers_of_two(6, 17);
+  check.near("its expectation, n = 2^6 ... 2^17", law_slope(Scale::log_n(), all, 64), 0.88, 0.005);
+  check.near("that of a fixed temperature", law_slope(Scale::inverse_sqrt_d(), all, 64), 1, 0.005);
 }
 
 void stated_limits(Check& check) {
   const std::size_t n = 2048;
   const double freezing = freezing_spread(std::log(n));
-  std::int64_t both = 0;
+  std::int64_t mean_field = 0, peaked = 0, both = 0;
   for (const double share : {0.05, 0.2, 0.5, 1.0, 2.0, 4.0}) {
     const double lambda = share * freezing;
-    const RowMeans rows = gaussian_rows(check, n, lambda, check.effort(24, 400));
+    const RowMeans rows = gaussian_rows(check, n, lambda, check.effort(120, 800));
     const double gap = rows.log_mean_exp.mean() - lambda * rows.mean.mean();
     const double ratio = rows.mean_score.mean() / rows.maximum.mean();
-    check.show(fmt::format("mean-field gap at lambda = {:.2f}", lambda), gap);
-    check.show("E_p s as a share of max s", ratio);
-    both += gap < 0.1 && ratio > 0.9;
+    const ExpectedRow expected = expected_row(ScoreLaw::gaussian(), std::log(n), lambda);
+    check.near(fmt::format("mean-field gap at lambda = {:.2f}", lambda), {gap, rows.log_mean_exp.estimate().error},
+               expected.log_partition - std::log(n), 5 * lambda * rows.mean.estimate().error);
+    check.near(fmt::format("E_p s as a share of max s at lambda = {:.2f}", lambda),
+               {ratio, rows.mean_score.estimate().error / rows.maximum.mean()},
+               expected.mean_score / mean_of_maximum(n), 5 * rows.maximum.estimate().error / rows.maximum.mean());
+    mean_field += gap<0.1, peaked += ratio> 0.9, both += gap < 0.1 && ratio > 0.9;
   }
+  check.at_least("scales at which the mean field holds, small lambda", static_cast<double>(mean_field), 1);
+  check.at_least("scales at which E_p s is near max s, peaked rows", static_cast<double>(peaked), 2);
   check.never("scales at which both approximations hold", both);
   // Dependence: keys that share a part behave as random keys under a smaller lambda.
   const std::vector<std::int64_t> lengths = {256, 1024};

@@ -108,6 +108,18 @@ void sign_of_co_information(Check& check) {
   const auto bits = [](const Rule& rule) { return to_bits(co_information(joint_of_bits(2, rule), {{0}, {1}, {2}})); };
   check.near("XOR, nothing but synergy: the subtracted term, bits", bits(parity), check.choose(-1., 1.), 1e-12);
   check.near("two copies, nothing but redundancy", bits(copies), 1, 1e-12);
+  // By entropies of all subsets.
+  double error = 0;
+  for (int t = 0; t < 200; ++t) {
+    const Joint joint{{2, 3, 2}, dirichlet(check.random(), 12, .4)};
+    const double difference = mutual_information(joint, {0}, {1}) - mutual_information(joint, {0}, {1}, {2});
+    double sum = 0;
+    for (const auto& [subset, sign] : std::vector<std::pair<Variables, int>>{
+             {{0}, 1}, {{1}, 1}, {{2}, 1}, {{0, 1}, -1}, {{0, 2}, -1}, {{1, 2}, -1}, {{0, 1, 2}, 1}})
+      sum += sign * entropy(joint.marginal(subset).p);
+    error = std::max({error, std::abs(sum - difference), std::abs(co_information(joint, {{0}, {1}, {2}}) - sum)});
+  }
+  check.near("random joints: I(Z1;Z2) - I(Z1;Z2|Y) less the sum of entropies", error, 0, 1e-12);
   const HeadDecomposition two = decompose_heads(joint_of_bits(2, parity));
   check.near("terms beyond the single heads", static_cast<double>(two.terms.size() - two.single.size()), 1, 0);
 }
@@ -153,6 +165,20 @@ void direction_of_redundancy(Check& check) {
                  check.choose(head_redundancy(identical) - head_redundancy(independent),
                               printed_index(identical) - printed_index(independent)),
                  0);
+  std::int64_t outside = 0;
+  for (int t = 0; t < 200; ++t) {
+    std::vector<Table> heads;
+    for (int h = 0; h < 3; ++h) {
+      Table head(kKeys, kKeys);
+      for (std::size_t q = 0; q < kKeys; ++q) {
+        const std::vector<double> row = weights_of(check.random().normals(kKeys, check.random().uniform(.1, 20)));
+        std::copy(row.begin(), row.end(), head.row(q).begin());
+      }
+      heads.push_back(head);
+    }
+    outside += head_redundancy(heads) < 0 || head_redundancy(heads) > 1;
+  }
+  check.never("R of random heads outside [0, 1]", outside);
   check.near("R of four identical heads", head_redundancy(identical), 1, 1e-12);
   check.near("R of three heads that read different bits", head_redundancy(independent), 0, 1e-12);
   check.near("R of three heads that read the same bit", head_redundancy(same_bit), 1, 1e-12);

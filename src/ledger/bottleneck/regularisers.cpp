@@ -1,5 +1,6 @@
 // Mutual information as a regulariser: 10.4.18.
 #include "instruments/estimate.hpp"
+#include "isentropic/information/distribution.hpp"
 #include "ledger/bottleneck/problems.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 #include "ledger/bottleneck/tabular_code.hpp"
@@ -30,7 +31,14 @@ void sign_of_lambda_y(Check& check) {
   // In the loss with the sign +.
   const std::vector<double> lambdas = {-1, -.5, 0, .5, .9, 1, 2}, quoted = {.2644, .2597, .2429, .2022, 0, 0, 0};
   std::vector<double> kept;
-  for (double lambda : lambdas) kept.push_back(regularised(check, .1, lambda).information_y);
+  double error = 0;
+  for (double lambda : lambdas) {
+    const TabularCode code = regularised(check, .1, lambda);
+    kept.push_back(code.information_y);
+    error = std::max(error, std::abs(code.loss - entropy(column_marginal(kRegularisedProblem)) -
+                                     .1 * code.information_x + (1 - lambda) * code.information_y));
+  }
+  check.near("trained loss less H(Y) + lambda_X I(X;Z) - (1 - lambda_Y) I(Z;Y), largest", error, 0, 1e-4);
   check.at_least("gain in I(Z;Y) from a term of weight 1/2", kept[check.choose(1U, 3U)] - kept[2], 0);
   for (std::size_t x = 0; x < lambdas.size(); ++x)
     check.near("I(Z;Y) with " + std::to_string(lambdas[x]).substr(0, 4) + " I(Z;Y) in the loss", kept[x], quoted[x],

@@ -17,4 +17,6 @@ std::vector<Claim> position_claims();           // def10.4.12, 10.4.17
 std::vector<Claim> regulariser_claims();        // 10.4.18
 std::vector<Claim> generalisation_claims();     // 10.4.19 and the closing text
 
+void deep_residuals_need_a_scale(Check& check);  // 10.4.16d
+
 }  // namespace isentropic::ledger::bottleneck

@@ -138,6 +138,7 @@ void critic_class(Check& check) {
   keys(0, 0) = 1;
   check.near("cosine critic, tau = 0.07, N = 65536: no cap below log N", bound_of(one_anchor(Vector{1}, keys, 0.07)),
              std::log(65'536.0), 1e-6);
+  check.near("cosine critic, tau = 0.5, N = 65536: 2 / tau", bound_of(one_anchor(Vector{1}, keys, 0.5)), 4, 1e-3);
 }
 
 // Tokens drawn independently carry nothing about each other, whatever attention does; and attention that was never

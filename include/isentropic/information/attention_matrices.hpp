@@ -7,7 +7,7 @@
 //   effective rank  exp(entropy of sigma_i / sum sigma), sigma the singular values (Roy & Vetterli 2007)   1 ... n
 //
 // The last two are different things: uniform attention over n keys has perplexity n and effective rank 1, the identity
-// has 1 and n. Nor is -sum lambda log lambda of the eigenvalues an entropy: they are complex and do not sum to one.
+// has 1 and n. Nor is -sum lambda log lambda of the eigenvalues an entropy: they are complex and sum to the trace.
 //
 // Rows must be non-negative and sum to one within 1e-5, as those of float32 kernels do; they are rescaled to sum to one
 // in double. Error otherwise.

@@ -179,8 +179,7 @@ std::vector<Claim> residual_claims() {
                "it measures scale: normalise before comparing layers", noisy_readout_sees_scale),
       computed("000-10.4.16d", Verdict::holds_if, "Residual connections make very deep networks carry signals unharmed",
                "with a branch scaled by 1/sqrt(depth), or Lip(F) = 1/depth; unscaled, or with Lip(F) = .9 alone, the "
-               "Jacobian "
-               "explodes",
+               "Jacobian explodes",
                deep_residuals_need_a_scale),
       computed("000-10.4.16e", Verdict::view, "Layer normalisation has a role for information",
                "decidable: it is not injective, mean and scale are lost", layer_norm_forgets_mean_and_scale),

@@ -217,8 +217,7 @@ std::vector<Claim> tradeoff_claims() {
           beta_has_a_ceiling),
       computed("000-10.4.6c", Verdict::holds_if, "The self-consistent iteration finds the best code",
                "when started at the identity code, or at large beta; random starts at beta = .001 hardly ever find it; "
-               "no step "
-               "lowers the objective",
+               "no step lowers the objective",
                iteration_needs_a_good_start),
       computed("000-10.4.7a", Verdict::corrected, "The objective equals E log p(y|z) - beta KL(p(z|x) || p(z))",
                "H(Y) + E_{x,y} E_z log p(y|z) - beta E_x KL(p(z|x) || p(z))", objective_as_expectations),

@@ -244,8 +244,7 @@ void attention_alone_does_not_compress(Check& check) {
   check.at_most("two keys: bits kept by one output", two.first_output, std::log2(640.), kRounding);
   const Kept noisy = information_kept(check.random(), ScoreMap::softmax(), scale);
   const Estimate read = bits_through_noise(noisy.first, .3, check.effort(200, 2000), check.random());
-  check.at_most("softmax, one output read through noise of .3: bits, with five errors", read.mean + 5 * read.error,
-                8);
+  check.at_most("softmax, one output read through noise of .3: bits, with five errors", read.mean + 5 * read.error, 8);
 }
 
 // ---- 10.4.11 ----

@@ -139,11 +139,10 @@ void learnable_information(Check& check) {
 
 std::vector<Claim> floor_claims() {
   return {
-      computed(
-          "001-35", Verdict::corrected, "Gaussian scores: H = log n - C with C = 0.4745 at sigma = 1",
-          "C = sigma^2 / 2, so 0.5 at sigma = 1, while sigma is well below sqrt(2 log n): at n = 10^4 it is 1 % less "
-          "at half of that and a third less at all of it; for n -> inf it holds up to there",
-          gaussian_constant),
+      computed("001-35", Verdict::corrected, "Gaussian scores: H = log n - C with C = 0.4745 at sigma = 1",
+               "C = sigma^2 / 2, so 0.5 at sigma = 1, while sigma is well below sqrt(2 log n): at n = 10^4 it is 1 % "
+               "less at half of that and a third less at all of it; for n -> inf it holds up to there",
+               gaussian_constant),
       computed(
           "001-36", Verdict::corrected, "log n - 0.4745 bounds the entropy of normal scores from below",
           "it bounds that of scores in [-1, 1]; for Gaussian ones log n - sigma^2 / 2 is typical and 0 the infimum",

@@ -233,12 +233,11 @@ void two_modalities(Check& check) {
 
 std::vector<Claim> open_question_claims() {
   return {
-      computed(
-          "001-s25-Q1", Verdict::note, "Can attention be made more robust, by L1 normalisation for instance?",
-          "by noise of r times the scores' deviation s softmax changes by sqrt(e^{r^2 s^2} - 1) while many keys share "
-          "the weight, signed L1 by the same share at any s: L1 gains only where scores are wide (s above 0.9 at r = "
-          "1/2), and normalised sigmoids change less than both there",
-          robust_maps),
+      computed("001-s25-Q1", Verdict::note, "Can attention be made more robust, by L1 normalisation for instance?",
+               "by noise of r times the scores' deviation s softmax changes by sqrt(e^{r^2 s^2} - 1) while many keys "
+               "share the weight, signed L1 by the same share at any s: L1 gains only where scores are wide (s above "
+               "0.9 at r = 1/2), and normalised sigmoids change less than both there",
+               robust_maps),
       computed("001-s25-Q2", Verdict::note, "Which entropy is best for a given task?",
                "to fetch the value of a match: the posterior's, H(match | scores) = log n - I(match; scores), where H "
                "equals the mean surprise of the match; both more and less entropy raise the error",

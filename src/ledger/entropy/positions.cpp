@@ -215,11 +215,10 @@ std::vector<Claim> position_claims() {
   return {
       computed("001-74,75", Verdict::holds, "Absolute codes enter as (q + p).(k + p), relative ones as q.k + b(i - j)",
                "", two_kinds_of_code),
-      computed(
-          "001-s18a", Verdict::corrected, "Random position codes raise the entropy",
-          "they add variance to the scores, so it falls: to about log n - Var / 2 while Var is far below 2 log n, less "
-          "far beyond (0.23 less at Var = 4, 256 keys)",
-          random_codes),
+      computed("001-s18a", Verdict::corrected, "Random position codes raise the entropy",
+               "they add variance to the scores, so it falls: to about log n - Var / 2 while Var is far below 2 log n, "
+               "less far beyond (0.23 less at Var = 4, 256 keys)",
+               random_codes),
       computed("001-s18b", Verdict::holds, "Codes that favour near keys lower the entropy",
                "for contents without structure of their own", local_codes),
       computed("001-s18c", Verdict::holds_if, "A relative bias focuses on near keys and lowers the entropy",

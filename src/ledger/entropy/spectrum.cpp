@@ -172,8 +172,7 @@ std::vector<Claim> spectrum_claims() {
                other_eigenvalues),
       computed("001-72", Verdict::corrected, "H is -sum lambda log lambda over the eigenvalues",
                "no such relation: they are complex and sum to the trace, not to one. Normalised singular values have "
-               "an entropy, "
-               "a different one",
+               "an entropy, a different one",
                entropy_of_eigenvalues),
       computed(
           "001-73", Verdict::corrected, "exp(H) is the effective rank of the matrix",

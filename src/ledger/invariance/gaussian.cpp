@@ -288,8 +288,7 @@ std::vector<Claim> gaussian_claims() {
                entropy_and_its_phases),
       computed("003-s12", corrected, "log n and sqrt(log n) cannot cancel, so H cannot be held",
                "lambda may follow n: for very many keys lambda sigma = b sqrt(2 log n) gives (1 - b^2) log n for b < "
-               "1, a constant "
-               "for b > 1",
+               "1, a constant for b > 1",
                a_scale_that_cancels),
       computed("003-42", holds_if, "H is about C log n with C near 1",
                "if lambda is fixed; lambda = b sqrt(2 log n)/sigma gives C = 1 - b^2", entropy_in_proportion),

@@ -60,7 +60,7 @@ double dot(std::span<const double> x, std::span<const double> y) {
   return sum;
 }
 
-// log-partitions at lambda = 1 of single keys are the scores themselves; those of one key side by side.
+// q.k of every query with every key: over a single key at lambda = 1 the largest logit is the score itself.
 std::vector<double> scores(const Table& q, const Table& k) {
   std::vector<double> out;
   for (std::size_t j = 0; j < k.rows; ++j) {

@@ -259,11 +259,10 @@ std::vector<Claim> open_question_claims() {
           "random keys: the zero of the slope is computed from d and the range of n (5.22, 6.11, 8.02 at d = 64, 128, "
           "256; none at d = 16); for other keys `isentropic lengths` measures it and a solved scale needs none",
           best_kappa),
-      computed(
-          "003-s28-Q2", note, "What if the scores are clustered rather than independent?",
-          "correlated keys act much as random ones at lambda sqrt(1 - r); keys in clusters keep a larger slope under "
-          "the same law; a solved scale meets its target on either",
-          clustered_keys),
+      computed("003-s28-Q2", note, "What if the scores are clustered rather than independent?",
+               "correlated keys act much as random ones at lambda sqrt(1 - r); keys in clusters keep a larger slope "
+               "under the same law; a solved scale meets its target on either",
+               clustered_keys),
       computed("003-s28-Q3", note, "Does the scale combine with dropout and weight decay?",
                "dropout leaves H and the mean output as they are; decay that shrinks q and k by c acts as lambda c^2, "
                "which a solved scale undoes and a fixed law does not",

@@ -246,8 +246,7 @@ std::vector<Claim> practice_claims() {
                common_sizes),
       computed("003-s23b", corrected, "log n/d makes the softmax too sharp when n is large",
                "at kappa = 1 Gaussian keys freeze only when log n > 2 d, keys of one norm never, and a planted match "
-               "gets at "
-               "most 1/2",
+               "gets at most 1/2",
                too_sharp),
       computed("003-60", corrected, "1/sqrt d + beta log n/d keeps the scale in check",
                "it is larger than 1/sqrt d always, and H still grows: slope 0.98 at beta = 0.1, 0.77 at beta = 1",

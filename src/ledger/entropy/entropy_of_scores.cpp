@@ -173,6 +173,10 @@ void vanishing_gradient(Check& check) {
     const std::string where = " where one key leads by " + std::to_string(static_cast<int>(lead));
     check.at_most("norm of d a / d s" + where, jacobian_norm(led, &check.random()), bound, 1e-10);
   }
+  // Of two keys it is 2 a (1 - a): the bound, where a is near 1.
+  check.near("norm over its bound, two keys, one leads by 8",
+             jacobian_norm({8, 0}, &check.random()) / softmax_jacobian_bound(weights_of(std::vector<double>{8, 0})[0]),
+             1, 1e-3);
 }
 
 }  // namespace

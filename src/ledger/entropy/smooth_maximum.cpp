@@ -50,6 +50,10 @@ void near_the_maximum(Check& check) {
                 log_sum_exp_excess_bound(1000, gap));
   check.at_most("|soft - hard|, against (1 - a_max) diameter", distance,
                 hard_attention_distance_bound(peak(record), diameter(values)));
+  Table apart(n, 1, 1.0);  // all others at the far end
+  apart(0, 0) = 0;
+  check.near("|soft - hard| where it is attained", output_of(scores, apart).front(),
+             hard_attention_distance_bound(peak(record), 1), 1e-13);
   for (const auto& [lead, known] : {std::pair{3.0, 0.020}, std::pair{7.0, 0.523}, std::pair{15.0, 0.9997}})
     check.near("largest weight at gap " + std::to_string(static_cast<int>(lead)), peak(record_of(led_by(lead, n))),
                known, 5e-4);

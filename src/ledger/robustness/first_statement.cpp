@@ -78,8 +78,12 @@ void noise_factor_cancels(Check& check) {
   check.near("mean shift of the output at n = 4096", check.choose(plain.bias, leaning.bias), 0, 2e-3);
   check.near("shift under noise 0.5 v + N(0, 1)", leaning.bias,
              value_noise_shift(weights_of(row.scores), row.values, 0.5), 2e-3);
+  const Row uneven = alternating_row(n);  // its output is not 0 without noise
+  check.near("the same on scores and values 0, 1, 0, 1, ...",
+             deviation(uneven, {law, 1, 0.5}, draws, check.random()).bias,
+             value_noise_shift(weights_of(uneven.scores), uneven.values, 0.5), 2e-3);
   // One draw; it varies by sqrt(r (1 - tanh^2) / n).
-  check.near("the same, quoted from one draw", leaning.bias, 0.470,
+  check.near("shift under noise 0.5 v + N(0, 1), quoted from one draw", leaning.bias, 0.470,
              5 * std::sqrt(law.variance_ratio() / static_cast<double>(n)));
   std::vector<double> shifted = check.random().normals(50);
   const Table v(50, 1, check.random().normals(50));

@@ -4,7 +4,6 @@
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
-#include <regex>
 
 #include "program.hpp"
 #include "report/output_file.hpp"
@@ -27,9 +26,10 @@ std::string drawn(const std::string& path) {
   return out;
 }
 
-std::ptrdiff_t count(const std::string& text, const std::string& pattern) {
-  const std::regex regex(pattern);
-  return std::distance(std::sregex_iterator(text.begin(), text.end(), regex), std::sregex_iterator());
+int count(const std::string& text, const std::string& wanted) {
+  int out = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++out;
+  return out;
 }
 
 TEST_F(Program, TheLedgersPageDrawsItself) {
@@ -42,8 +42,8 @@ TEST_F(Program, TheLedgersPageDrawsItself) {
   EXPECT_GE(count(body, "<svg"), 1);
   EXPECT_NE(body.find("7 of 7"), std::string::npos);  // the last thing the script writes
   // "004 sparsity" is no number, the count beside it is.
-  EXPECT_EQ(count(body, "<th class=\"number[^>]*>source"), 0);
-  EXPECT_EQ(count(body, "<th class=\"number[^>]*>claims"), 1);
+  EXPECT_EQ(count(body, "<th class=\"number\">source"), 0);
+  EXPECT_EQ(count(body, "<th class=\"number\">claims"), 1);
 }
 
 TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
@@ -57,6 +57,19 @@ TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
   EXPECT_EQ(count(body, "<tr"), 1 + 13 * 10);
 }
 
+TEST_F(Program, LongTablesOfACardFold) {
+  using namespace isentropic::report;
+  Card card{.title = "c", .numbers = {.columns = {"quantity", ""}}, .facets = {"f"}};
+  for (int r = 0; r < 30; ++r) card.numbers.rows.push_back({"row " + std::to_string(r), r == 25 ? "fails" : ""});
+  write_file("page", path("out.html"), html({.title = "t", .parts = {CardList{.facets = {"facet"}, .cards = {card}}}}));
+  const std::string page = drawn(path("out.html"));
+  if (page.empty()) GTEST_SKIP() << "no chromium here";
+  const std::string body = page.substr(0, page.find("<script"));
+  EXPECT_EQ(count(body, "<tr class=\"folded\""), 30 - 10 - 1);  // what failed stays in sight
+  EXPECT_EQ(count(body, "<tr class=\"fails\""), 1);
+  EXPECT_EQ(count(body, "all 30 rows"), 1);
+}
+
 TEST_F(Program, HeatMapsDrawThemselves) {
   using namespace isentropic::report;
   const HeatMap named{
@@ -66,7 +79,7 @@ TEST_F(Program, HeatMapsDrawThemselves) {
   const std::string page = drawn(path("out.html"));
   if (page.empty()) GTEST_SKIP() << "no chromium here";
   const std::string body = page.substr(0, page.find("<script"));
-  EXPECT_EQ(count(body, "<image[^>]*href=.data:image/png"), 3);
+  EXPECT_EQ(count(body, "data:image/png"), 3);
   EXPECT_EQ(count(body, ">layer 1<"), 2);
   EXPECT_EQ(count(body, ">b<"), 2);
   EXPECT_GE(count(body, ">60<"), 1);  // not every one of 64 is named

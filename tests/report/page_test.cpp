@@ -5,7 +5,6 @@
 
 #include <limits>
 #include <nlohmann/json.hpp>
-#include <regex>
 
 #include "report/embedded.hpp"
 
@@ -35,7 +34,7 @@ TEST(Page, HoldsEverythingItShows) {
   EXPECT_NE(page.find(d3_script()), std::string::npos);
   EXPECT_GT(d3_script().size(), 200000u);
   // Nothing is fetched: no element or style that names an address.
-  EXPECT_FALSE(std::regex_search(std::string(page_style()), std::regex("url\\(|@import")));
+  for (const char* fetch : {"url(", "@import"}) EXPECT_EQ(page_style().find(fetch), std::string_view::npos) << fetch;
   EXPECT_EQ(page.find(" src="), std::string::npos);
   EXPECT_EQ(page.find("<link"), std::string::npos);
   EXPECT_EQ(page_script().find("http"), std::string_view::npos);

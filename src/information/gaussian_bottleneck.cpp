@@ -53,6 +53,8 @@ GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& c
   const Eigen::VectorXd rho = svd.singularValues();
   if (rho(0) >= 1) throw Error("canonical correlation", std::to_string(rho(0)), "less than 1");
   GaussianBottleneck out = gaussian_bottleneck(std::vector<double>(rho.data(), rho.data() + rho.size()), beta);
+  out.projection = Table(out.components, covariance_x.rows);
+  if (out.components == 0) return out;
 
   // Component i is alpha_i u_i' x of whitened x, with 1 + alpha_i^2 = e^{2 I_X of the component}.
   Matrix scaled = svd.matrixU().leftCols(static_cast<Eigen::Index>(out.components)).transpose();
@@ -60,9 +62,7 @@ GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& c
     const double squared = rho(i) * rho(i);
     scaled.row(i) *= std::sqrt(squared * (1 - beta) / (beta * (1 - squared)) - 1);
   }
-  const Matrix projection = lx.transpose().triangularView<Eigen::Upper>().solve(scaled.transpose()).transpose();
-  out.projection = Table(out.components, covariance_x.rows);
-  Eigen::Map<Matrix>(out.projection.values.data(), projection.rows(), projection.cols()) = projection;
+  matrix_of(out.projection) = lx.transpose().triangularView<Eigen::Upper>().solve(scaled.transpose()).transpose();
   return out;
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "instruments/algebra.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/critical_beta.hpp"
@@ -15,20 +16,7 @@
 namespace isentropic {
 namespace {
 
-Table product(const Table& a, const Table& b) {
-  Table out(a.rows, b.columns);
-  for (std::size_t i = 0; i < a.rows; ++i)
-    for (std::size_t k = 0; k < a.columns; ++k)
-      for (std::size_t j = 0; j < b.columns; ++j) out(i, j) += a(i, k) * b(k, j);
-  return out;
-}
-
-Table transposed(const Table& a) {
-  Table out(a.columns, a.rows);
-  for (std::size_t i = 0; i < a.rows; ++i)
-    for (std::size_t j = 0; j < a.columns; ++j) out(j, i) = a(i, j);
-  return out;
-}
+using instruments::product, instruments::transposed;
 
 Table block(const Table& a, std::size_t row, std::size_t column, std::size_t rows, std::size_t columns) {
   Table out(rows, columns);

@@ -6,6 +6,7 @@
 #include <numbers>
 #include <sstream>
 
+#include "information/correlated.hpp"
 #include "information/shared_data.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "random/random.hpp"
@@ -73,21 +74,7 @@ double wiggly(double x) { return x + .4 * std::sin(x) + .2 * std::sin(1.7 * x + 
 
 using Map = double (*)(double);
 
-struct Pairs {
-  Table x, y;
-};
-
-Pairs correlated(std::size_t dimensions, double rho, std::uint64_t seed) {
-  Random random(seed);
-  Pairs out{Table(kSamples, dimensions), Table(kSamples, dimensions)};
-  for (std::size_t i = 0; i < out.x.values.size(); ++i) {
-    out.x.values[i] = random.normal();
-    out.y.values[i] = rho * out.x.values[i] + std::sqrt(1 - rho * rho) * random.normal();
-  }
-  return out;
-}
-
-void expect_both(const Pairs& pairs, double truth) {
+void expect_both(const Pair& pairs, double truth) {
   EXPECT_NEAR(ksg_mutual_information(pairs.x, pairs.y), truth, kTolerance);
   EXPECT_NEAR(ksg_mutual_information(pairs.x, pairs.y, {3, KsgAlgorithm::two, Scaling::standardised}), truth,
               kTolerance);
@@ -100,7 +87,7 @@ TEST(KsgKnownValues, NormalAndItsTransforms) {
   std::uint64_t seed = 10;
   for (Map map : {identity, Map(normal_cdf), Map(half_cube), Map(wiggly)}) {
     SCOPED_TRACE(seed);
-    Pairs pairs = correlated(1, .75, seed++);
+    Pair pairs = correlated(kSamples, 1, .75, seed++);
     for (double& x : pairs.x.values) x = map(x);
     for (double& y : pairs.y.values) y = map(y);
     expect_both(pairs, truth);
@@ -113,7 +100,7 @@ TEST(KsgKnownValues, AdditiveNoise) {
     SCOPED_TRACE(e);
     const double truth = e < .5 ? e - std::log(2 * e) : 1 / (4 * e);
     Random random(20);
-    Pairs pairs{Table(kSamples, 1), Table(kSamples, 1)};
+    Pair pairs{Table(kSamples, 1), Table(kSamples, 1)};
     for (std::size_t i = 0; i < kSamples; ++i) {
       pairs.x(i, 0) = random.uniform();
       pairs.y(i, 0) = pairs.x(i, 0) + random.uniform(-e, e);
@@ -126,7 +113,7 @@ TEST(KsgKnownValues, AdditiveNoise) {
 // have h = log(4 pi), the pair log(2 pi) + (3/2) E log(1 + r^2) = log(2 pi) + 3: together log(8 pi) - 3.
 TEST(KsgKnownValues, Student) {
   Random random(30);
-  Pairs pairs{Table(kSamples, 1), Table(kSamples, 1)};
+  Pair pairs{Table(kSamples, 1), Table(kSamples, 1)};
   for (std::size_t i = 0; i < kSamples; ++i) {
     const double chi = std::abs(random.normal());
     pairs.x(i, 0) = std::asinh(random.normal() / chi);
@@ -140,7 +127,7 @@ TEST(KsgKnownValues, Student) {
 TEST(KsgKnownValues, TwoPairs) {
   const double truth = -std::log(1 - .8 * .8);
   EXPECT_NEAR(truth, 1.021651, 1e-6);
-  expect_both(correlated(2, .8, 40), truth);
+  expect_both(correlated(kSamples, 2, .8, 40), truth);
 }
 
 // The setting of scikit-learn's own test: deviations 1 and 10, correlation .5, N = 1000, k = 3, 5, 7, 10% of the truth.

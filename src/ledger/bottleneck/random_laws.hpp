@@ -5,10 +5,13 @@
 #include <cmath>
 #include <vector>
 
+#include "instruments/algebra.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "random/random.hpp"
 
 namespace isentropic::ledger::bottleneck {
+
+using instruments::product, instruments::transposed;
 
 // Gamma(shape, 1) by rejection (Marsaglia & Tsang 2000).
 inline double gamma_variate(Random& random, double shape) {
@@ -49,21 +52,6 @@ inline Table joint_of(std::span<const double> input, const Table& channel) {
   Table out = channel;
   for (std::size_t x = 0; x < out.rows; ++x)
     for (double& p : out.row(x)) p *= input[x];
-  return out;
-}
-
-inline Table product(const Table& a, const Table& b) {
-  Table out(a.rows, b.columns);
-  for (std::size_t r = 0; r < a.rows; ++r)
-    for (std::size_t k = 0; k < a.columns; ++k)
-      for (std::size_t c = 0; c < b.columns; ++c) out(r, c) += a(r, k) * b(k, c);
-  return out;
-}
-
-inline Table transposed(const Table& a) {
-  Table out(a.columns, a.rows);
-  for (std::size_t r = 0; r < a.rows; ++r)
-    for (std::size_t c = 0; c < a.columns; ++c) out(c, r) = a(r, c);
   return out;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "instruments/algebra.hpp"
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
@@ -13,12 +14,6 @@ namespace isentropic::ledger::concentration {
 namespace {
 
 using isentropic::concentration::measure;
-
-double dot(std::span<const double> x, std::span<const double> y) {
-  double out = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) out += x[i] * y[i];
-  return out;
-}
 
 std::vector<double> scaled(std::vector<double> x, double length) {
   const double factor = length / std::sqrt(dot(x, x));

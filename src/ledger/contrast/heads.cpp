@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <set>
 
+#include "instruments/algebra.hpp"
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
@@ -14,14 +15,6 @@ using Vector = std::vector<double>;
 
 // Positions, model width, heads, and the width of a head.
 constexpr std::size_t kLength = 5, kModel = 12, kHeads = 3, kHead = kModel / kHeads;
-
-Table product(const Table& a, const Table& b) {
-  Table out(a.rows, b.columns);
-  for (std::size_t i = 0; i < a.rows; ++i)
-    for (std::size_t k = 0; k < a.columns; ++k)
-      for (std::size_t j = 0; j < b.columns; ++j) out(i, j) += a(i, k) * b(k, j);
-  return out;
-}
 
 struct MultiHead {
   Table x, query, key, value, output;  // [n, model], projections [model, model]

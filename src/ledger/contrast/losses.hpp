@@ -5,6 +5,7 @@
 #include <span>
 #include <vector>
 
+#include "instruments/algebra.hpp"
 #include "isentropic/information/table.hpp"
 #include "isentropic/softmax_loss.hpp"
 
@@ -53,11 +54,8 @@ std::vector<double> attention_score_gradient(const std::vector<double>& scores, 
 
 // ---- Vectors ----
 
-inline double dot(std::span<const double> x, std::span<const double> y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return sum;
-}
+using instruments::dot;
+
 inline double norm(std::span<const double> x) { return std::sqrt(dot(x, x)); }
 inline double cosine(std::span<const double> x, std::span<const double> y) { return dot(x, y) / (norm(x) * norm(y)); }
 // max_i |x_i - y_i|

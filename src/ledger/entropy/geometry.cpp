@@ -4,6 +4,7 @@
 #include <functional>
 #include <numeric>
 
+#include "instruments/algebra.hpp"
 #include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/simplex.hpp"
@@ -19,7 +20,6 @@ using Family = std::function<Vector(const Vector&)>;
 const Vector kWeights = {0.5, 0.3, 0.15, 0.05};
 
 double sum_of(const Vector& x) { return std::accumulate(x.begin(), x.end(), 0.0); }
-double dot(const Vector& x, const Vector& y) { return std::inner_product(x.begin(), x.end(), y.begin(), 0.0); }
 double cosine(const Vector& x, const Vector& y) { return dot(x, y) / std::sqrt(dot(x, x) * dot(y, y)); }
 
 Vector logarithms(Vector x) {
@@ -153,7 +153,7 @@ void metric_by_parametrisation(Check& check) {
   Vector image;
   for (std::size_t i = 0; i < 4; ++i) {
     const auto row = singular.row(i);
-    image.push_back(std::inner_product(row.begin(), row.end(), kWeights.begin(), 0.0));
+    image.push_back(dot(row, kWeights));
   }
   check.near("homogeneous: g a = 0", std::sqrt(dot(image, image)), 0, 1e-14);
 }

@@ -1,6 +1,7 @@
 // Sections 16 to 18: normalised inputs, scales that follow the length, position codes.
 #include <fmt/format.h>
 
+#include "instruments/algebra.hpp"
 #include "isentropic/theory/scale_laws.hpp"
 #include "ledger/invariance/drawn.hpp"
 #include "ledger/invariance/subjects.hpp"
@@ -52,12 +53,6 @@ Table shifted_input(Random& random, std::size_t rows, std::size_t d) {
   Table x = normal_table(random, rows, d, 3);
   for (double& v : x.values) v += 2;
   return x;
-}
-
-double dot(std::span<const double> x, std::span<const double> y) {
-  double sum = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) sum += x[i] * y[i];
-  return sum;
 }
 
 // q.k of every query with every key: over a single key at lambda = 1 the largest logit is the score itself.

@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "instruments/algebra.hpp"
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
@@ -91,14 +92,6 @@ Table output_jacobian(const std::vector<double>& s, const Table& v) {
   return {v.columns, s.size(), attention_backward(problem, attention(problem), along).key.to_doubles()};
 }
 
-Table product(const Table& x, const Table& y) {
-  Table out(x.rows, y.columns);
-  for (std::size_t i = 0; i < x.rows; ++i)
-    for (std::size_t k = 0; k < x.columns; ++k)
-      for (std::size_t j = 0; j < y.columns; ++j) out(i, j) += x(i, k) * y(k, j);
-  return out;
-}
-
 double trace(const Table& x) {
   double out = 0;
   for (std::size_t i = 0; i < x.rows; ++i) out += x(i, i);
@@ -107,10 +100,7 @@ double trace(const Table& x) {
 
 // The greatest singular value: (J J^T)^(2^30) is the projection onto its direction, or directions where they tie.
 double singular_value(const Table& matrix) {
-  Table transposed(matrix.columns, matrix.rows);
-  for (std::size_t r = 0; r < matrix.rows; ++r)
-    for (std::size_t i = 0; i < matrix.columns; ++i) transposed(i, r) = matrix(r, i);
-  const Table gram = product(matrix, transposed);
+  const Table gram = product(matrix, transposed(matrix));
   if (trace(gram) < 1e-200) return 0;
   Table power = gram;
   for (int squaring = 0; squaring < 30; ++squaring) {

@@ -15,7 +15,8 @@
 //   key_lengths       j < length of the batch entry
 //   documents         query and key lie in the same packed document
 //   segments(n)       documents of n positions each
-//   others            j != p_i: every key but the query's own (contrastive batches; not with prefix)
+//   exclude_self      j != p_i: every key but the query's own (contrastive batches)
+//   exclude_keys      j != keys[i]: every key but one that each query names (a target that is summed apart)
 //   dense             boolean (true: visible) or additive (added to the score; -inf and the type's lowest
 //                     value mean masked)
 #pragma once
@@ -61,8 +62,11 @@ struct ISENTROPIC_API Mask {
   Mask documents(std::vector<std::int64_t> offsets) const;     // self-attention
   Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one for each batch entry
   Mask segments(std::int64_t length) const;
-  Mask others() const;
+  Mask exclude_self() const;
+  Mask exclude_keys(View keys) const;  // int64 [n_q], positions on the whole key axis; negative: none
   Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
+
+  bool excludes_keys() const { return excludes_self || excluded_keys.present(); }
 
   bool is_causal = false;
   Align align = Align::start;
@@ -73,7 +77,8 @@ struct ISENTROPIC_API Mask {
   std::vector<std::int64_t> lengths;
   std::vector<DocumentOffsets> document_offsets;
   std::int64_t segment_length = 0;
-  bool others_only = false;
+  bool excludes_self = false;
+  View excluded_keys;
   View dense_part;
 };
 

@@ -39,7 +39,7 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
     const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
     load(output.view(), row * dims.d_v, dims.d_v, out.data());
     load(upstream, b * upstream.stride[0] + h * upstream.stride[1] + i * upstream.stride[2], dims.d_v, gradient.data());
-    for (std::int64_t c = 0; c < dims.d_v; ++c) products[row] += out[c] * gradient[c];
+    products[row] = contained_dot(gradient.data(), out.data(), dims.d_v);
   }
   return products;
 }
@@ -101,11 +101,12 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
     c.log_partition = keys.empty() ? 0.0 : std::log(keys.sums.z);
     c.mean_score = keys.empty() ? 0.0 : keys.sums.u / keys.sums.z;
     c.gate = problem.sink ? std::exp(log_partition(keys) - total) : 1.0;
-    c.base = c.gate * (gL - products[row]) + gE - gV * score_variance(keys) - 2 * gC * collision(keys);
+    c.base = contained_product(gL - products[row], c.gate) + gE - contained_product(gV, score_variance(keys)) -
+             contained_product(2 * gC, collision(keys));
     c.a1 = gE - gH + 2 * gV;
     c.a2 = gV;
     c.a3 = 2 * gC;
-    if (problem.sink) c.sink = std::exp((*problem.sink)[h] - total) * (gL - products[row]);
+    if (problem.sink) c.sink = contained_product(gL - products[row], std::exp((*problem.sink)[h] - total));
   }
   const bool implicit =
       problem.scale.law() == Scale::Law::wanted_entropy && problem.scale.gradient() == WantedEntropyGradient::implicit;

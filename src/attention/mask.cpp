@@ -73,8 +73,12 @@ Mask Mask::segments(std::int64_t length) const {
   return changed(*this, [&](Mask& mask) { mask.segment_length = at_most_far(length); });
 }
 
-Mask Mask::others() const {
-  return changed(*this, [](Mask& mask) { mask.others_only = true; });
+Mask Mask::exclude_self() const {
+  return changed(*this, [](Mask& mask) { mask.excludes_self = true; });
+}
+
+Mask Mask::exclude_keys(View keys) const {
+  return changed(*this, [&](Mask& mask) { mask.excluded_keys = std::move(keys); });
 }
 
 Mask Mask::dense(View mask_values) const {

@@ -107,7 +107,12 @@ void validate_mask(const AttentionProblem& problem, const Dims& dims) {
         throw Error("mask key length", to_string(length), "from 0 to n_k = " + to_string(n_k));
   }
   validate_documents(mask, dims.batch, n_q, n_k);
-  if (mask.others_only && mask.prefix_keys > 0) throw Error("mask", "others with prefix", "one of the two");
+  if (mask.excluded_keys.present()) {
+    const View& keys = mask.excluded_keys;
+    if (keys.shape != Shape{dims.n_q} || keys.stride.size() != 1 || keys.type != DType::int64)
+      throw Error("mask excluded keys", to_string(keys.shape) + " of " + name(keys.type),
+                  to_string(Shape{dims.n_q}) + " of int64, one for each query");
+  }
   if (mask.dense_part.present()) {
     require_shape("dense mask", mask.dense_part, {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
     if (mask.dense_part.type == DType::int64) throw Error("dense mask type", "int64", "boolean or a floating type");
@@ -203,7 +208,8 @@ void validate_shard(const AttentionProblem& problem, const Dims& dims) {
 void validate_recurrent(const AttentionProblem& problem) {
   const Mask& mask = problem.mask;
   const bool plain = !mask.window_part && mask.prefix_keys == 0 && !mask.strided_part && !mask.block_sparse_part &&
-                     mask.document_offsets.empty() && mask.segment_length == 0 && !mask.others_only && !mask.dense_part.present();
+                     mask.document_offsets.empty() && mask.segment_length == 0 && !mask.excludes_keys() &&
+                     !mask.dense_part.present();
   if (!plain) throw Error("mask", "more than causal", "none, causal or key lengths for a recurrent form");
   if (problem.dropout) throw Error("dropout", "given", "none for a recurrent form");
   const Normaliser normaliser = problem.map.normaliser();

@@ -1,7 +1,5 @@
 #include "attention/visibility.hpp"
 
-#include <limits>
-
 #include "tensor/element.hpp"
 
 namespace isentropic {
@@ -17,31 +15,10 @@ Span local(Span whole, std::int64_t offset, std::int64_t n) {
   return {std::clamp<std::int64_t>(whole.begin - offset, 0, n), std::clamp<std::int64_t>(whole.end - offset, 0, n)};
 }
 
-// Of an additive mask or bias: -inf, or the type's lowest.
-template <class E>
-bool means_masked(E value) {
-  if constexpr (std::is_same_v<E, float16>)
-    return value.bits == 0xFBFF || value.bits == 0xFC00;
-  else if constexpr (std::is_same_v<E, bfloat16>)
-    return value.bits == 0xFF7F || value.bits == 0xFF80;
-  else if constexpr (std::is_floating_point_v<E>)
-    return value <= std::numeric_limits<E>::lowest();
-  else
-    return false;
-}
-
 bool covers(const Span& span, std::int64_t begin, std::int64_t end) { return span.begin <= begin && end <= span.end; }
 
 bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
   return span.size() > 0 && span.begin < end && begin < span.end;
-}
-
-// A band without its key `middle`.
-RowSpans around(const Span& band, std::int64_t middle) {
-  RowSpans out{{band.begin, std::min(band.end, middle)}, {std::max(band.begin, middle + 1), band.end}};
-  if (out.prefix.size() == 0) out.prefix = {out.band.begin, out.band.begin};
-  if (out.band.size() == 0) out.band = {out.prefix.end, out.prefix.end};
-  return out;
 }
 
 }  // namespace
@@ -85,7 +62,6 @@ RowSpans Visibility::whole_spans(std::int64_t b, std::int64_t i) const {
     band.begin = std::max(band.begin, row.position - mask.window_part->left + 1);
     band.end = std::min(band.end, row.position + mask.window_part->right + 1);
   }
-  if (mask.others_only) return around(band, row.position);
   Span prefix{row.document.begin, std::min(row.document.begin + mask.prefix_keys, row.document.end)};
   band.begin = std::max(band.begin, prefix.end);
   if (prefix.size() == 0) prefix = {band.begin, band.begin};
@@ -100,11 +76,10 @@ RowSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
 }
 
 // Within one document the ends of a band never fall from row to row: if the first and the last row have one, they speak
-// for those between; but not for keys that each row leaves out.
+// for those between.
 bool Visibility::ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
   const Mask& mask = problem_.mask;
-  return mask.document_offsets.empty() && mask.segment_length == 0 && !mask.others_only && i0 < i1 &&
-         spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
+  return mask.document_offsets.empty() && mask.segment_length == 0 && i0 < i1 && spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
 }
 
 Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
@@ -132,6 +107,8 @@ TileVisibility Visibility::tile(std::int64_t b, std::int64_t h, std::int64_t i0,
     all = all && (covers(row.prefix, j0, j1) || covers(row.band, j0, j1) ||
                   (touching && covers({row.prefix.begin, row.band.end}, j0, j1)));
   }
+  for (std::int64_t i = i0; all && problem_.mask.excludes_keys() && i < i1; ++i)
+    for_each_excluded(b, i, [&](std::int64_t j) { all = all && (j < j0 || j >= j1); });
   if (!meets(reached, j0, j1) || layout_hides_tile(b, h, i0, i1, j0, j1)) return TileVisibility::none;
   return all ? TileVisibility::all : TileVisibility::some;
 }
@@ -181,7 +158,7 @@ void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::
         if constexpr (std::is_same_v<E, bool>)
           passed[j] &= values[j];
         else
-          passed[j] &= !means_masked(values[j]);
+          passed[j] &= !is_masking(values[j]);
       }
     });
   };
@@ -189,17 +166,33 @@ void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::
   if (problem_.bias.kind() == Bias::Kind::dense) test_dense(problem_.bias.values());
 }
 
+bool Visibility::passes(std::int64_t b, std::int64_t h, std::int64_t i, const RowSpans& row, std::int64_t j) const {
+  const auto holds = [&](const Span& span) { return span.begin <= j && j < span.end; };
+  if (!holds(row.prefix) && !holds(row.band)) return false;
+  std::uint8_t passed = 1;
+  if (tests_keys_) test_keys(b, h, i, j, 1, &passed);
+  return passed != 0;
+}
+
 bool Visibility::sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
-  const RowSpans row = spans(b, i);
-  bool any = false;
+  return count_within(b, h, i, spans(b, i), {j0, j1}) > 0;
+}
+
+// Of the local keys of `range`.
+std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64_t i, const RowSpans& row,
+                                      Span range) const {
+  std::int64_t seen = 0;
   for (const Span& span : {row.prefix, row.band}) {
-    const Span part{std::max(span.begin, j0), std::min(span.end, j1)};
-    any = any || (!tests_keys_ && part.size() > 0);
+    const Span part{std::max(span.begin, range.begin), std::min(span.end, range.end)};
+    if (!tests_keys_) seen += part.size();
     for_each_passed(b, h, i, part, [&](std::int64_t, std::int64_t n, const std::uint8_t* passed) {
-      any = any || std::find(passed, passed + n, 1) != passed + n;
+      seen += std::count(passed, passed + n, 1);
     });
   }
-  return any;
+  for_each_excluded(b, i, [&](std::int64_t j) {
+    if (range.begin <= j && j < range.end) seen -= passes(b, h, i, row, j);
+  });
+  return seen;
 }
 
 std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) const {
@@ -207,19 +200,12 @@ std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) c
     const View& given = problem_.shard.visible;
     return static_cast<const std::int64_t*>(given.data)[broadcast_offset(given, b, h, i)];
   }
-  const RowSpans whole = whole_spans(b, i);
-  if (!tests_keys_) return whole.prefix.size() + whole.band.size();
   // Dense parts know the local keys only; the other parts know them all.
-  const std::int64_t offset = problem_.shard.key_offset;
-  const Span known = tests_dense_ ? Span{0, dims_.n_k} : Span{-offset, total_keys_ - offset};
-  std::int64_t seen = 0;
-  for (const Span& span : {whole.prefix, whole.band}) {
-    const Span part{std::max(span.begin - offset, known.begin), std::min(span.end - offset, known.end)};
-    for_each_passed(b, h, i, part, [&](std::int64_t, std::int64_t n, const std::uint8_t* passed) {
-      seen += std::count(passed, passed + n, 1);
-    });
-  }
-  return seen;
+  const std::int64_t offset = key_offset();
+  const auto as_local = [&](Span span) { return Span{span.begin - offset, span.end - offset}; };
+  const RowSpans whole = whole_spans(b, i);
+  return count_within(b, h, i, {as_local(whole.prefix), as_local(whole.band)},
+                      tests_dense_ ? Span{0, dims_.n_k} : as_local({0, total_keys_}));
 }
 
 }  // namespace isentropic

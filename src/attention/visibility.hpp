@@ -1,7 +1,8 @@
 // A mask made ready for kernels: for each row at most two spans of keys, plus a test for what is not a span.
 //
-// Causal, window, prefix, key lengths, documents, segments and others are spans. Strided, block-sparse and dense parts
-// (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans.
+// Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts (boolean,
+// additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two in a row, are
+// taken out last.
 #pragma once
 
 #include <algorithm>
@@ -63,6 +64,11 @@ class Visibility {
       from = std::max(from, part.end);
     }
     std::fill(scores + (from - j0), scores + (j1 - j0), kHidden);
+    for_each_excluded(b, i, [&](std::int64_t j) {
+      if (j < j0 || j >= j1) return;
+      seen -= passes(b, h, i, row, j);
+      scores[j - j0] = kHidden;
+    });
     return seen;
   }
 
@@ -76,6 +82,7 @@ class Visibility {
 
  private:
   RowSpans whole_spans(std::int64_t b, std::int64_t i) const;
+  std::int64_t count_within(std::int64_t b, std::int64_t h, std::int64_t i, const RowSpans& row, Span range) const;
   bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
   // The key-by-key parts for local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
   void test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
@@ -91,6 +98,19 @@ class Visibility {
       f(first, n, passed);
     }
   }
+  // f(j) for each key that the row leaves out, in local keys; j may lie outside of [0, n_k).
+  template <class F>
+  void for_each_excluded(std::int64_t b, std::int64_t i, F f) const {
+    const Mask& mask = problem_.mask;
+    const std::int64_t own = mask.excludes_self ? place(b, i).position : -1;
+    if (own >= 0) f(own - key_offset());
+    if (!mask.excluded_keys.present()) return;
+    const std::int64_t named =
+        static_cast<const std::int64_t*>(mask.excluded_keys.data)[i * mask.excluded_keys.stride[0]];
+    if (named >= 0 && named != own) f(named - key_offset());
+  }
+  // Whether the row sees local key j but for what it leaves out.
+  bool passes(std::int64_t b, std::int64_t h, std::int64_t i, const RowSpans& row, std::int64_t j) const;
   bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
   bool layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                          std::int64_t j1) const;

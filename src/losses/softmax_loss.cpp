@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "attention/cpu/blocks.hpp"
 #include "isentropic/attention.hpp"
@@ -47,7 +48,8 @@ AttentionProblem shard_of(const SoftmaxLossProblem& x, Block queries, Block keys
   shard.scale = Scale::constant(x.scale);
   shard.soft_cap = x.soft_cap;
   if (x.bias.present()) shard.bias = Bias::dense(as_row(x.bias, 4).slice(3, keys.begin, keys.end));
-  if (x.others) shard.mask = Mask::none().others();
+  shard.mask = Mask::none().exclude_keys(x.target.slice(0, queries.begin, queries.end));
+  if (x.exclude_self) shard.mask = shard.mask.exclude_self();
   shard.statistics = Statistics::of({Statistic::entropy});
   shard.shard = {.query_offset = queries.begin,
                  .key_offset = keys.begin,
@@ -66,10 +68,15 @@ void for_each_shard(const SoftmaxLossProblem& x, std::int64_t query_step, Work w
       work(Block{i, std::min(i + query_step, rows)}, Block{j, std::min(j + key_step, keys)});
 }
 
+DType sums_type(const SoftmaxLossProblem& x) {
+  return x.query.type == DType::float64 ? DType::float64 : DType::float32;
+}
+
 // The target's score in parts: raw = q.k, s after scale, cap and bias, and ds/dx at x = lambda raw.
 struct TargetScore {
   std::int64_t key = -1;
   double raw = 0, score = 0, slope = 1;
+  bool seen = false;  // by its own row
 };
 
 TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<double>& q, std::vector<double>& k) {
@@ -81,12 +88,18 @@ TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<d
   load(x.key, out.key * x.key.stride[0], d, k.data());
   for (std::int64_t c = 0; c < d; ++c) out.raw += q[c] * k[c];
   out.score = x.scale * out.raw;
+  // What overflows among the other keys overflows here.
+  if (sums_type(x) == DType::float32) out.score = static_cast<float>(out.score);
   if (x.soft_cap) {
     const double t = std::tanh(out.score / *x.soft_cap);
     out.score = *x.soft_cap * t;
     out.slope = 1 - t * t;
   }
-  if (x.bias.present()) out.score += element(x.bias, out.key * x.bias.stride[0]);
+  out.seen = !(x.exclude_self && out.key == i);
+  if (x.bias.present()) {
+    out.seen = out.seen && !is_masking(x.bias, out.key * x.bias.stride[0]);
+    out.score += element(x.bias, out.key * x.bias.stride[0]);
+  }
   return out;
 }
 
@@ -100,8 +113,15 @@ void for_each_target(const SoftmaxLossProblem& x, F f) {
   }
 }
 
-DType sums_type(const SoftmaxLossProblem& x) {
-  return x.query.type == DType::float64 ? DType::float64 : DType::float32;
+// log(1 + e^x).
+double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
+
+// From the log-partition of the keys without the target.
+double loss_of(const TargetScore& target, double others) {
+  if (!target.seen) return others - target.score;
+  if (target.score == std::numeric_limits<double>::infinity()) return std::numeric_limits<double>::quiet_NaN();
+  const double x = others - target.score;
+  return x == -std::numeric_limits<double>::infinity() ? 0.0 : softplus(x);
 }
 
 // to[from + c] += values[c], for gradients in the type of sums.
@@ -128,15 +148,44 @@ Tensor converted(Tensor&& tensor, DType type) {
   return out;
 }
 
-// Gradients of L and H, as attention takes them.
-AttentionUpstream attention_upstream(const SoftmaxLossUpstream& upstream) {
-  AttentionUpstream out;
-  if (upstream.log_partition.present()) out.log_partition = as_row(upstream.log_partition, 3);
-  if (upstream.entropy.present()) out.entropy = as_row(upstream.entropy, 3);
-  return out;
-}
+// Upstream gradients in double, absent ones 0.
+struct UpstreamRows {
+  std::vector<double> loss, log_partition, entropy;
 
-View rows_of(const View& view, Block rows) { return view.present() ? view.slice(2, rows.begin, rows.end) : view; }
+  UpstreamRows(const SoftmaxLossUpstream& given, std::int64_t rows)
+      : loss(read(given.loss, rows)),
+        log_partition(read(given.log_partition, rows)),
+        entropy(read(given.entropy, rows)) {}
+
+ private:
+  static std::vector<double> read(const View& view, std::int64_t rows) {
+    std::vector<double> out(rows, 0.0);
+    for (std::int64_t i = 0; view.present() && i < rows; ++i) out[i] = element(view, i * view.stride[0]);
+    return out;
+  }
+};
+
+// Gradients of L and H for a block of rows, as attention takes them. To every key but the target a loss is a
+// log-partition.
+struct ShardUpstream {
+  std::vector<double> log_partition, entropy;
+
+  ShardUpstream(const SoftmaxLossProblem& x, const UpstreamRows& upstream, Block rows) {
+    for (std::int64_t i = rows.begin; i < rows.end; ++i) {
+      const bool has_target = element(x.target, i * x.target.stride[0]) >= 0;
+      log_partition.push_back(upstream.log_partition[i] + (has_target ? upstream.loss[i] : 0));
+      entropy.push_back(upstream.entropy[i]);
+    }
+  }
+
+  AttentionUpstream views() const {
+    const Shape shape{1, 1, std::ssize(entropy)};
+    AttentionUpstream out;
+    out.log_partition = View(log_partition.data(), shape);
+    out.entropy = View(entropy.data(), shape);
+    return out;
+  }
+};
 
 // A block of rows in float32. E_p[k] and the target's key nearly cancel where a row is sure of itself: gradients that
 // are rounded to 16 bits before that are noise.
@@ -147,8 +196,8 @@ Tensor widened(const View& x, Block rows) {
   return out;
 }
 
-// What the keys give to the gradients through L and H.
-void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const AttentionUpstream& upstream,
+// What all keys but the targets give to the gradients.
+void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const UpstreamRows& upstream,
               SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
   const BiasGradient bias = x.bias.present() ? BiasGradient::compute : BiasGradient::skip;
@@ -163,11 +212,9 @@ void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, con
     whole_rows.records.assign(forward.records.begin() + queries.begin, forward.records.begin() + queries.end);
     whole_rows.scales.lambda.assign(queries.end - queries.begin, x.scale);
     whole_rows.moments = MomentSet::entropy;
-    AttentionUpstream part;
-    part.log_partition = rows_of(upstream.log_partition, queries);
-    part.entropy = rows_of(upstream.entropy, queries);
-    const std::vector<RowConstants> constants = attention_row_constants(shard, whole_rows, part);
-    const AttentionGradients found = attention_backward(shard, whole_rows.scales, constants, part, bias);
+    const ShardUpstream part(x, upstream, queries);
+    const std::vector<RowConstants> constants = attention_row_constants(shard, whole_rows, part.views());
+    const AttentionGradients found = attention_backward(shard, whole_rows.scales, constants, part.views(), bias);
     add(out.query, queries.begin * d, found.query);
     add(out.key, keys.begin * d, found.key);
     if (x.bias.present()) add(out.bias, keys.begin, found.bias);
@@ -175,11 +222,28 @@ void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, con
   });
 }
 
-// What the targets' scores give to them.
-void add_targets(const SoftmaxLossProblem& x, const View& upstream, SoftmaxLossGradients& out) {
+// d / d s_t of the row's loss, log-partition and entropy, each times its upstream gradient; one of 0 counts for
+// nothing.
+double target_gradient(const TargetScore& target, const SoftmaxRecord<double>& row, double loss, double g_loss,
+                       double g_log_partition, double g_entropy) {
+  if (!target.seen) return -g_loss;
+  const double p = std::exp(-loss);
+  double g = 0;
+  if (g_loss != 0) g += g_loss * std::expm1(-loss);
+  if (g_log_partition != 0) g += g_log_partition * p;
+  if (g_entropy != 0 && p != 0) g -= g_entropy * p * ((target.score - row.m) - row.sums.u / row.sums.z);
+  return g;
+}
+
+// What the targets give to them.
+void add_targets(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const UpstreamRows& upstream,
+                 SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
   for_each_target(x, [&](std::int64_t i, const TargetScore& target, const auto& q, const auto& k) {
-    const double g = element(upstream, i * upstream.stride[0]), through_cap = g * target.slope;
+    const double g = target_gradient(target, forward.records[i], forward.loss[i], upstream.loss[i],
+                                     upstream.log_partition[i], upstream.entropy[i]);
+    if (g == 0) return;
+    const double through_cap = g * target.slope;
     add(out.query, i * d, k, through_cap * x.scale);
     add(out.key, target.key * d, q, through_cap * x.scale);
     if (x.bias.present()) add(out.bias, target.key, {1.0}, g);
@@ -194,7 +258,7 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
   validate_targets(problem);
   SoftmaxLossResult out;
   out.records.resize(problem.query.shape[0]);
-  out.target_score.assign(problem.query.shape[0], 0.0);
+  out.loss.assign(problem.query.shape[0], 0.0);
   // Forward no rows are held but those a thread works on: all of them can pass at once.
   const std::int64_t all_rows = std::max<std::int64_t>(1, problem.query.shape[0]);
   for_each_shard(problem, all_rows, [&](Block queries, Block keys) {
@@ -203,7 +267,8 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
       out.records[i] = merge(out.records[i], found.records[i - queries.begin]);
   });
   for_each_target(problem, [&](std::int64_t i, const TargetScore& target, const auto&, const auto&) {
-    out.target_score[i] = target.score;
+    out.loss[i] = loss_of(target, log_partition(out.records[i]));
+    if (target.seen) out.records[i] = merge(out.records[i], single_key(target.score, target.key));
   });
   return out;
 }
@@ -213,17 +278,17 @@ SoftmaxLossGradients softmax_loss_backward(const SoftmaxLossProblem& problem, co
   validate_shapes(problem);
   validate_targets(problem);
   const std::int64_t rows = problem.query.shape[0];
-  if (static_cast<std::int64_t>(forward.records.size()) != rows)
-    throw Error("forward result rows", std::to_string(forward.records.size()),
-                std::to_string(rows) + ", as the problem");
+  for (const std::size_t met : {forward.records.size(), forward.loss.size()})
+    if (static_cast<std::int64_t>(met) != rows)
+      throw Error("forward result rows", std::to_string(met), std::to_string(rows) + ", as the problem");
   SoftmaxLossGradients out;
   // Sums of many parts are kept in the type of sums and rounded once.
   out.query = Tensor(sums_type(problem), problem.query.shape);
   out.key = Tensor(sums_type(problem), problem.key.shape);
   if (problem.bias.present()) out.bias = Tensor(sums_type(problem), problem.bias.shape);
-  if (upstream.log_partition.present() || upstream.entropy.present())
-    add_rows(problem, forward, attention_upstream(upstream), out);
-  if (upstream.target_score.present()) add_targets(problem, upstream.target_score, out);
+  const UpstreamRows upstream_rows(upstream, rows);
+  add_rows(problem, forward, upstream_rows, out);
+  add_targets(problem, forward, upstream_rows, out);
   out.query = converted(std::move(out.query), problem.query.type);
   out.key = converted(std::move(out.key), problem.key.type);
   return out;

@@ -34,8 +34,8 @@ void validate_shapes(const SoftmaxLossProblem& x) {
   require(std::isfinite(x.scale), "scale", to_string(x.scale), "a finite number");
   if (x.soft_cap)
     require(std::isfinite(*x.soft_cap) && *x.soft_cap > 0, "soft cap", to_string(*x.soft_cap), "a positive number");
-  require(!x.others || rows == keys, "key count", to_string(keys),
-          to_string(rows) + ": others needs the queries as keys");
+  require(!x.exclude_self || rows == keys, "key count", to_string(keys),
+          to_string(rows) + ": exclude_self needs the queries as keys");
 }
 
 void validate_targets(const SoftmaxLossProblem& x) {

@@ -55,7 +55,7 @@ at::Tensor ChunkedScores::visible(std::int64_t begin, std::int64_t end) const {
   if (mask.window_part) band = band & lag.lt(mask.window_part->left) & lag.ge(-mask.window_part->right);
   if (mask.prefix_keys > 0) band = band | (keys_ - first).lt(mask.prefix_keys);
   at::Tensor seen = band & keys_.ge(first) & keys_.lt(document_end_.slice(2, begin, end));
-  if (mask.others_only) seen = seen & lag.ne(0);
+  if (mask.excludes_self) seen = seen & lag.ne(0);
   if (mask.strided_part)
     seen = seen & (lag.abs().lt(mask.strided_part->local) | lag.remainder(mask.strided_part->stride).eq(0));
   if (const at::Tensor* layout = description_.terms.find("layout")) {

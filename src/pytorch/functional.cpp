@@ -46,7 +46,7 @@ struct Call {
       throw Error("mask", "given with a dense or block-sparse part", "the tensor `visible` instead");
     json["causal"] = mask.is_causal;
     json["align"] = mask.align == Align::end ? "end" : "start";
-    json["others"] = mask.others_only;
+    json["others"] = mask.excludes_self;
     if (mask.window_part) json["window"] = {mask.window_part->left, mask.window_part->right};
     if (mask.prefix_keys > 0) json["prefix"] = mask.prefix_keys;
     if (mask.strided_part) json["strided"] = {mask.strided_part->stride, mask.strided_part->local};

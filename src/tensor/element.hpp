@@ -3,6 +3,7 @@
 
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <utility>
 
 #include "isentropic/tensor.hpp"
@@ -60,6 +61,23 @@ inline E to_element(T x) {
 inline double element(const View& view, std::int64_t offset) {
   return with_element_type(view.type,
                            [&]<class E>() { return from_element<double>(static_cast<const E*>(view.data)[offset]); });
+}
+
+// Of an additive mask or a bias: -inf, or the type's lowest value, means a masked key.
+template <class E>
+inline bool is_masking(E value) {
+  if constexpr (std::is_same_v<E, float16>)
+    return value.bits == 0xFBFF || value.bits == 0xFC00;
+  else if constexpr (std::is_same_v<E, bfloat16>)
+    return value.bits == 0xFF7F || value.bits == 0xFF80;
+  else if constexpr (std::is_floating_point_v<E>)
+    return value <= std::numeric_limits<E>::lowest();
+  else
+    return false;
+}
+
+inline bool is_masking(const View& view, std::int64_t offset) {
+  return with_element_type(view.type, [&]<class E>() { return is_masking(static_cast<const E*>(view.data)[offset]); });
 }
 
 // Where (i0, i1, i2, ...) lies; an axis of length 1 is repeated.

@@ -48,7 +48,9 @@ TEST(Errors, Masks) {
   expect_error([] { Mask::none().block_sparse(View(kFlags, {1, 1, 1, 1}), 0, 4); }, {"block", "0"});
   expect_error([] { Mask::none().block_sparse(View(kFlags, {1, 1, 1, 1}), 4, -4); }, {"block", "-4"});
   expect_error([] { Mask::none().segments(0); }, {"segment", "0"});
-  refused([](auto& p) { p.mask = Mask::none().others().prefix(1); }, {"others", "prefix"});
+  const std::int64_t excluded[2] = {};
+  refused([&](auto& p) { p.mask = Mask::none().exclude_keys(View(excluded, {1})); }, {"excluded keys", "[1]"});
+  refused([](auto& p) { p.mask = Mask::none().exclude_keys(p.query); }, {"excluded keys", "int64"});
   refused([](auto& p) { p.mask = Mask::none().key_lengths({3}); }, {"length", "1", "2"});
   refused([](auto& p) { p.mask = Mask::none().key_lengths({3, 6}); }, {"length", "6", "5"});
   refused([](auto& p) { p.mask = Mask::none().key_lengths({-1, 3}); }, {"length", "-1"});

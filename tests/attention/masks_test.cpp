@@ -27,7 +27,7 @@ TEST(Masks, EveryLength) {
       {support::unmasked()},         {support::causal()},
       {support::causal(Align::end)}, {support::causal(), support::window(5), support::prefix(2)},
       {support::window(9, 4)},       {support::dense_boolean()},
-      {support::others()}};
+      {support::exclude_self()},     {support::exclude_keys(), support::exclude_self()}};
   std::uint64_t seed = 200;
   for (std::int64_t n_q : kLengths) {
     for (std::int64_t n_k : kLengths) {
@@ -49,8 +49,10 @@ TEST(Masks, ManyBlocks) {
       {support::causal(Align::end), support::strided(37, 5)},
       {support::causal(), support::documents({0, 10, 150, 151, 300}, {0, 130, 131, 270, 420})},
       {support::segments(128)},
-      {support::others()},
-      {support::others(), support::window(90, 90)},
+      {support::exclude_self()},
+      {support::exclude_self(), support::window(90, 90)},
+      {support::exclude_keys()},
+      {support::exclude_keys(), support::exclude_self(), support::causal()},
       {support::causal(), support::key_lengths({257})}};
   std::uint64_t seed = 300;
   for (const auto& mask : masks) {

@@ -42,7 +42,8 @@ TEST(ReferenceMask, Pictures) {
   EXPECT_EQ(masked(4, 4, {.causal = true, .has_window = true, .left = 2, .prefix = 1}),
             (Picture{"x...", "xx..", "xxx.", "x.xx"}));
   EXPECT_EQ(masked(3, 4, {.causal = true, .prefix = 2}), (Picture{"xx..", "xx..", "xxx."}));
-  EXPECT_EQ(masked(3, 3, {.others = true}), (Picture{".xx", "x.x", "xx."}));
+  EXPECT_EQ(masked(3, 3, {.exclude_self = true}), (Picture{".xx", "x.x", "xx."}));
+  EXPECT_EQ(masked(3, 3, {.excluded_keys = {2, -1, 0}}), (Picture{"xx.", "xxx", ".xx"}));
   EXPECT_EQ(masked(5, 5, {.stride = 3, .local = 1}), (Picture{"x..x.", ".x..x", "..x..", "x..x.", ".x..x"}));
   EXPECT_EQ(masked(2, 4, {.causal = true, .align = kEnd, .key_lengths = {4, 3}}, 2), (Picture{"xx..", "xxx."}));
   EXPECT_EQ(masked(3, 4, {.blocks = {1, 0, 0, 1}, .block_q = 2, .block_k = 2}), (Picture{"xx..", "xx..", "..xx"}));

@@ -1,5 +1,6 @@
 #include "reference/mask.hpp"
 
+#include <algorithm>
 #include <cstdlib>
 
 namespace reference {
@@ -43,7 +44,8 @@ Place query_place(const Problem& problem, Index b, Index i) {
     const Index t = containing(documents.query, i);
     if (t == kNowhere) return {kNowhere, 0};
     const Index queries = documents.query[t + 1] - documents.query[t];
-    const Index keys = documents.key[t + 1] - documents.key[t];
+    // Keys of the document that the key length leaves.
+    const Index keys = std::max<Index>(0, std::min(documents.key[t + 1], keys_of(problem, b)) - documents.key[t]);
     return {t, i - documents.query[t] + (to_the_end ? keys - queries : 0)};
   }
   const Index position = i + (to_the_end ? keys_of(problem, b) - problem.n_q : 0);
@@ -78,7 +80,8 @@ bool visible(const Problem& problem, Index b, Index h, Index i, Index j) {
   const bool in_prefix = x < mask.prefix;
   if (mask.causal && !in_prefix && !(x <= p)) return false;
   if (mask.has_window && !in_prefix && !(p - mask.left < x && x <= p + mask.right)) return false;
-  if (mask.others && x == p) return false;
+  if (mask.exclude_self && x == p) return false;
+  if (!mask.excluded_keys.empty() && mask.excluded_keys[i] == j) return false;
   if (mask.stride > 0 && !(std::llabs(p - x) < mask.local || (p - x) % mask.stride == 0)) return false;
   if (!mask.blocks.empty()) {
     const Index rows = (problem.n_q + mask.block_q - 1) / mask.block_q;

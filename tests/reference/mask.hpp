@@ -5,7 +5,8 @@
 //   causal          j <= p_i
 //   window(l, r)    p_i - l < j <= p_i + r
 //   prefix(g)       keys j < g pass causal and window
-//   others          j != p_i
+//   exclude_self    j != p_i
+//   excluded_keys   j != excluded_keys[i]
 //   strided(s, l)   |p_i - j| < l, or s divides p_i - j
 #pragma once
 

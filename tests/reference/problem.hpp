@@ -27,7 +27,8 @@ struct Mask {
   bool has_window = false;
   Index left = 0, right = 0;
   Index prefix = 0;
-  bool others = false;
+  bool exclude_self = false;
+  std::vector<Index> excluded_keys = {};  // [n_q]
   Index stride = 0, local = 0;    // stride 0: no such part
   std::vector<char> blocks = {};  // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: no such part
   Index block_q = 0, block_k = 0;

@@ -76,10 +76,18 @@ Part prefix(std::int64_t keys) {
           }};
 }
 
-Part others() {
-  return {"others", [](Instance& x) {
-            x.problem.mask = x.problem.mask.others();
-            x.oracle.mask.others = true;
+Part exclude_self() {
+  return {"exclude_self", [](Instance& x) {
+            x.problem.mask = x.problem.mask.exclude_self();
+            x.oracle.mask.exclude_self = true;
+          }};
+}
+
+Part exclude_keys() {
+  return {"exclude_keys", [](Instance& x) {
+            std::vector<std::int64_t>& keys = x.oracle.mask.excluded_keys;
+            for (std::int64_t i = 0; i < x.sizes.n_q; ++i) keys.push_back(x.random.integer(-1, x.sizes.n_k));
+            x.problem.mask = x.problem.mask.exclude_keys(x.store_integers(keys, {x.sizes.n_q}));
           }};
 }
 
@@ -183,12 +191,16 @@ std::vector<std::vector<Part>> mask_combinations() {
           {causal(), window(4)},
           {causal(Align::end), window(3)},
           {aligned_to_the_end(), window(2, 3)},
-          {others()},
-          {others(), key_lengths()},
-          {causal(), others(), window(3)},
-          {window(2, 2), others(), segments(4)},
-          {causal(Align::end), others(), documents()},
-          {others(), aligned_to_the_end(), strided(2, 2), dense_boolean()},
+          {exclude_self()},
+          {exclude_self(), key_lengths()},
+          {causal(), exclude_self(), window(3)},
+          {window(2, 2), exclude_self(), segments(4)},
+          {causal(Align::end), exclude_self(), documents()},
+          {exclude_self(), aligned_to_the_end(), strided(2, 2), dense_boolean()},
+          {exclude_self(), causal(), prefix(3)},
+          {exclude_keys()},
+          {exclude_keys(), exclude_self(), causal(Align::end), prefix(2)},
+          {exclude_keys(), window(3, 2), documents(), dense_boolean()},
           {causal(), prefix(3)},
           {causal(), window(2), prefix(2)},
           {causal(Align::end), window(2), prefix(100)},
@@ -209,6 +221,7 @@ std::vector<std::vector<Part>> mask_combinations() {
           {causal(Align::end), window(3), prefix(1), documents()},
           {strided(2, 1), documents()},
           {causal(), documents(), key_lengths()},
+          {causal(Align::end), documents(), key_lengths()},
           {segments(4)},
           {causal(), segments(5)},
           {causal(Align::end), prefix(1), segments(3)},

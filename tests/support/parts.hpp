@@ -20,7 +20,8 @@ Part causal(isentropic::Align align = isentropic::Align::start);
 Part aligned_to_the_end();
 Part window(std::int64_t left, std::int64_t right = 0);
 Part prefix(std::int64_t keys);
-Part others();
+Part exclude_self();
+Part exclude_keys();  // random ones
 Part strided(std::int64_t stride, std::int64_t local);
 Part block_sparse(std::int64_t block_q, std::int64_t block_k, Repeat repeat = Repeat::none);
 Part key_lengths();  // random ones

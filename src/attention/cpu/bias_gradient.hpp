@@ -91,7 +91,7 @@ void sweep_bias(const GradientContext& context, const KeyBlocks<T>& key_blocks, 
     GradientTile<T> tile(context);
     tile.keep_bias_gradient();
     const GradientRows<T> rows(context, b, h, i0, i1);
-    tile.use_queries(b, h, rows.queries, rows.upstream);
+    tile.use_rows(b, h, rows);
     key_blocks.for_each(b, dims.kv_head(h), {0, dims.n_k}, [&](const KeyBlock<T>& block) {
       tile.load_keys(block);
       if (!tile.compute()) return;

@@ -3,6 +3,7 @@
 
 #include <vector>
 
+#include "attention/backward.hpp"
 #include "attention/cpu/dropout.hpp"
 #include "attention/cpu/gradient_row.hpp"
 #include "attention/cpu/score_tile.hpp"
@@ -20,10 +21,14 @@ struct GradientContext {
 template <class T>
 struct GradientRows {
   RowBlock<T> queries, upstream;
+  std::vector<bool> silent;  // no upstream gradient at all: the row gives nothing, whatever it holds
 
   GradientRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
     queries.load(context.scores.problem.query, b, h, i0, i1, context.scores.planes);
-    if (context.upstream.output.present()) upstream.load(context.upstream.output, b, h, i0, i1, context.scores.planes);
+    const View& output = context.upstream.output;
+    if (output.present()) upstream.load(output, b, h, i0, i1, context.scores.planes);
+    for (std::int64_t i = i0; i < i1; ++i)
+      silent.push_back(is_zero(context.constants[context.scores.dims.row(b, h, i)]) && is_zero(output, b, h, i));
   }
 };
 
@@ -33,9 +38,9 @@ class GradientTile {
   explicit GradientTile(const GradientContext& context) : tile(context.scores), context_(context) {}
 
   // Rows and their upstream gradients, which the caller has loaded and keeps.
-  void use_queries(std::int64_t b, std::int64_t h, const RowBlock<T>& queries, const RowBlock<T>& upstream) {
-    b_ = b, h_ = h, upstream_ = &upstream;
-    tile.use_queries(b, h, queries);
+  void use_rows(std::int64_t b, std::int64_t h, const GradientRows<T>& rows) {
+    b_ = b, h_ = h, rows_ = &rows;
+    tile.use_queries(b, h, rows.queries);
   }
 
   void load_keys(const KeyBlock<T>& block) { tile.load_keys(block); }
@@ -46,7 +51,7 @@ class GradientTile {
     const std::int64_t rows = tile.queries().rows(), stride = tile.stride();
     gradient_.assign(rows * stride, T(0));
     if (context_.upstream.output.present())
-      multiply_columns(*upstream_, 0, rows, tile.keys.transposed_values, tile.keys.rows(), gradient_.data());
+      multiply_columns(rows_->upstream, 0, rows, tile.keys.transposed_values, tile.keys.rows(), gradient_.data());
     for (std::int64_t r = 0; r < rows; ++r) compute_row(r);
     return true;
   }
@@ -68,17 +73,25 @@ class GradientTile {
     const std::int64_t i = tile.queries().begin + r, n = tile.keys.rows(), stride = tile.stride();
     const RowConstants& constants = context_.constants[context_.scores.dims.row(b_, h_, i)];
     T *p = tile.row(r), *gradient = scaled_gradient(r);
+    if (rows_->silent[r]) {
+      std::fill_n(p, stride, T(0));
+      std::fill_n(gradient, stride, T(0));
+      if (keep_bias_) keep_bias_row(r);
+      return;
+    }
     apply_dropout(problem, b_, h_, i, tile.keys.begin, n, gradient);
     softmax_gradient_row(constants, stride, p, gradient);
     make_weights(i, constants, p);
     const T outer = tile.outer_derivative();
     for (std::int64_t j = 0; j < stride; ++j) gradient[j] *= outer;
-    if (keep_bias_) {
-      bias_gradient_.resize(gradient_.size());
-      std::copy_n(gradient, stride, bias_gradient_.data() + r * stride);
-    }
+    if (keep_bias_) keep_bias_row(r);
     if (const T* cap = tile.cap_derivative(r))
       for (std::int64_t j = 0; j < n; ++j) gradient[j] = gradient[j] == T(0) ? T(0) : gradient[j] * cap[j];
+  }
+
+  void keep_bias_row(std::int64_t r) {
+    bias_gradient_.resize(gradient_.size());
+    std::copy_n(scaled_gradient(r), tile.stride(), bias_gradient_.data() + r * tile.stride());
   }
 
   void make_weights(std::int64_t i, const RowConstants& constants, T* p) const {
@@ -95,7 +108,7 @@ class GradientTile {
 
   const GradientContext& context_;
   std::int64_t b_ = 0, h_ = 0;
-  const RowBlock<T>* upstream_ = nullptr;
+  const GradientRows<T>* rows_ = nullptr;
   bool keep_bias_ = false;
   Buffer<T> gradient_, bias_gradient_;
 };

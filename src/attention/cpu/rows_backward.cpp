@@ -73,6 +73,11 @@ class RowsBackward {
     const std::span<T> scores = rows_.row(r), weights(weights_.data() + r * dims_.n_k, scores.size());
     const std::span<T> gradient(gradient_.data() + r * dims_.n_k, scores.size());
     const std::int64_t row = dims_.row(b, h, i);
+    if (is_zero(upstream_.output, b, h, i) && (constants_.empty() || is_zero(constants_[row]))) {
+      std::fill(weights.begin(), weights.end(), T(0));
+      std::fill(gradient.begin(), gradient.end(), T(0));
+      return;
+    }
     apply_dropout(problem, b, h, i, 0, dims_.n_k, gradient.data());
     if (problem.map.kind() == ScoreMap::Kind::top_k) {
       const std::int64_t keys = forward_.selected.shape().back();
@@ -134,12 +139,11 @@ class RowsBackward {
     for (std::int64_t r = 0; r < i1 - i0; ++r) {
       const std::int64_t row = dims_.row(b, h, i0 + r);
       T* g = gathered.data() + r * padded(dims_.d);
-      double lambda_gradient = 0;
-      for (std::int64_t c = 0; c < dims_.d; ++c)
-        lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(rows_.tile.queries().row(r)[c]);
+      const double lambda_gradient = contained_dot(g, rows_.tile.queries().row(r), dims_.d);
       store(out_.lambda, row, 1, &lambda_gradient);
       const T lambda = static_cast<T>(context_.lambda[row]);
-      for (std::int64_t c = 0; c < dims_.d; ++c) g[c] *= lambda * feature_derivative(feature, raw.row(r)[c]);
+      for (std::int64_t c = 0; c < dims_.d; ++c)
+        g[c] = contained_product(g[c], lambda * feature_derivative(feature, raw.row(r)[c]));
       store(out_.query, row * dims_.d, dims_.d, g);
     }
   }
@@ -152,7 +156,7 @@ class RowsBackward {
       T* key = sums.key.data() + j * padded(dims_.d);
       raw.load(context_.problem.key, b, kv_head, j, j + 1);
       for (std::int64_t c = 0; c < dims_.d && feature != Feature::identity; ++c)
-        key[c] *= feature_derivative(feature, raw.row(0)[c]);
+        key[c] = contained_product(key[c], feature_derivative(feature, raw.row(0)[c]));
       store(out_.key, row * dims_.d, dims_.d, key);
       if (dims_.d_v > 0) store(out_.value, row * dims_.d_v, dims_.d_v, sums.value.data() + j * padded(dims_.d_v));
     }

@@ -115,7 +115,7 @@ class Sweep {
   void add_head(std::int64_t b, std::int64_t h, const KeyBlock<T>& block, T* gathered) {
     load_head(b, h);
     for (const HeadRows<T>& head : rows_) {
-      tile_.use_queries(b, h, head.rows.queries, head.rows.upstream);
+      tile_.use_rows(b, h, head.rows);
       tile_.load_keys(block);
       if (!tile_.compute()) continue;
       gather(block, gathered + head.rows.queries.begin * key_stride());
@@ -222,12 +222,10 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h, 
       for (std::int64_t c = 0; c < dims.d; ++c) g[c] += shares[share][(head + i) * stride + c];
     const std::int64_t row = dims.row(b, h, i);
     load(queries, b * queries.stride[0] + h * queries.stride[1] + i * queries.stride[2], dims.d, query.data());
-    double lambda_gradient = 0;
-    for (std::int64_t c = 0; c < dims.d; ++c)
-      lambda_gradient += static_cast<double>(g[c]) * static_cast<double>(query[c]);
+    const double lambda_gradient = contained_dot(g.data(), query.data(), dims.d);
     store(out.lambda, row, 1, &lambda_gradient);
     const T lambda = static_cast<T>(scores.lambda[row]);
-    for (T& x : g) x *= lambda;
+    for (T& x : g) x = contained_product(x, lambda);
     store(out.query, row * dims.d, dims.d, g.data());
   }
 }

@@ -17,28 +17,19 @@ View vector(const std::vector<T>& values) {
   return values.empty() ? View() : View(values.data(), {static_cast<std::int64_t>(values.size())});
 }
 
-// log-partition less the target's score, for each row.
-std::vector<double> losses_of(const SoftmaxLossProblem& problem) {
-  const SoftmaxLossResult result = softmax_loss(problem);
-  std::vector<double> out;
-  for (std::size_t i = 0; i < result.records.size(); ++i)
-    out.push_back(log_partition(result.records[i]) - result.target_score[i]);
-  return out;
-}
-
 SoftmaxLossProblem problem_of(const Contrast& contrast, Self self) {
   return {.query = matrix(contrast.query),
           .key = matrix(contrast.key),
           .target = vector(contrast.target),
           .scale = 1 / contrast.temperature,
           .bias = vector(contrast.bias),
-          .others = self == Self::excluded,
+          .exclude_self = self == Self::excluded,
           .executor = &serial_executor()};
 }
 
 }  // namespace
 
-std::vector<double> losses_of(const Contrast& contrast, Self self) { return losses_of(problem_of(contrast, self)); }
+std::vector<double> losses_of(const Contrast& contrast, Self self) { return softmax_loss(problem_of(contrast, self)).loss; }
 
 std::vector<double> single_precision_losses_of(const Contrast& contrast) {
   const auto rounded = [](const std::vector<double>& values) {
@@ -51,7 +42,7 @@ std::vector<double> single_precision_losses_of(const Contrast& contrast) {
   problem.query = View(query.data(), {static_cast<std::int64_t>(contrast.query.rows), d});
   problem.key = View(key.data(), {static_cast<std::int64_t>(contrast.key.rows), d});
   problem.bias = vector(bias);
-  return losses_of(problem);
+  return softmax_loss(problem).loss;
 }
 
 double mean_loss(const Contrast& contrast) {
@@ -68,9 +59,8 @@ LossGradients gradients_of(const Contrast& contrast, std::span<const double> wei
   const SoftmaxLossProblem problem = problem_of(contrast, Self::seen);
   std::vector<double> up(contrast.query.rows, 1.0);
   if (!weights.empty()) up.assign(weights.begin(), weights.end());
-  const std::vector<double> down = times(-1, up);
-  const SoftmaxLossGradients gradients = softmax_loss_backward(
-      problem, softmax_loss(problem), {.log_partition = vector(up), .entropy = {}, .target_score = vector(down)});
+  const SoftmaxLossGradients gradients =
+      softmax_loss_backward(problem, softmax_loss(problem), {.loss = vector(up)});
   return {Table(contrast.query.rows, contrast.query.columns, gradients.query.to_doubles()),
           Table(contrast.key.rows, contrast.key.columns, gradients.key.to_doubles())};
 }

@@ -180,8 +180,7 @@ void adaptive_temperature(Check& check) {
   Table keys(n, n);
   for (std::size_t j = 0; j < n; ++j) keys(j, j) = 1;
   const auto rows = static_cast<std::int64_t>(task.match.size());
-  const std::vector<double> up(task.match.size(), 1 / static_cast<double>(rows)),
-      down(task.match.size(), -1 / static_cast<double>(rows));
+  const std::vector<double> up(task.match.size(), 1 / static_cast<double>(rows));
   double lambda = task.best / 4;
   for (int t = 0; t < 25; ++t) {
     const SoftmaxLossProblem problem{.query = View(task.scores.values.data(), {rows, 64}),
@@ -190,8 +189,7 @@ void adaptive_temperature(Check& check) {
                                      .scale = lambda,
                                      .executor = &serial_executor()};
     const SoftmaxLossGradients gradients =
-        softmax_loss_backward(problem, softmax_loss(problem),
-                              {.log_partition = View(up.data(), {rows}), .target_score = View(down.data(), {rows})});
+        softmax_loss_backward(problem, softmax_loss(problem), {.loss = View(up.data(), {rows})});
     lambda *= std::exp(-0.7 * lambda * gradients.scale);
   }
   check.relative("lambda that descent on the loss learns, from a quarter of the best", lambda, task.best, 0.15);

@@ -43,9 +43,8 @@ void label_smoothing(Check& check) {
                                                  .executor = &serial_executor()});
   double mean = 0;
   for (double s : scores) mean += s / static_cast<double>(n);
-  const double log_z = log_partition(result.records[0]);
-  const double smoothed = log_z - (1 - eps) * result.target_score[0] - eps * mean;
-  const double plain = log_z - result.target_score[0];
+  const double plain = result.loss[0];
+  const double smoothed = (1 - eps) * plain + eps * (log_partition(result.records[0]) - mean);
   const std::vector<double> p = weights_of(scores), u(n, 0.1);
   const double divergence = check.choose(kl_divergence(u, p), kl_divergence(p, u));
   check.near("smoothed loss against (1 - e) loss + e (KL + log n)", smoothed,

@@ -5,7 +5,8 @@
 //
 //   lambda^2 <- lambda^2 (1 + 2 (H - target) / V),      V = Var_p(s) = lambda^2 Var_p(r),
 //
-// kept inside a bracket that each evaluation shrinks. One evaluation is one statistics-only pass.
+// kept inside a bracket that each evaluation shrinks. One evaluation is one statistics-only pass. Scores so small that
+// V underflows still show how far their mean lies below the maximum: lambda then brings that distance to 1.
 //
 // Reach: log(ties of the maximum) < target < log k. Outside it the row saturates and says so:
 // above, lambda = 0 (H = log k is the most there is); below, lambda is the largest one tried.
@@ -42,14 +43,19 @@ class EntropySolver {
   int iterations() const { return iterations_; }
   WantedEntropyStatus status() const { return status_; }
 
-  // H and V of the row at lambda().
-  void update(double entropy, double variance) {
+  // H, V and max - E of the row at lambda(); the last matters only where V underflows.
+  void update(double entropy, double variance, double mean_gap = 0) {
     ++iterations_;
     const double excess = entropy - target_;
     if (!(std::isfinite(entropy) && std::isfinite(variance)))
       return finish(WantedEntropyStatus::not_converged, lambda_);
     if (std::abs(excess) <= tolerance_) return finish(WantedEntropyStatus::solved, lambda_);
     const bool frozen = variance <= std::numeric_limits<double>::min();
+    if (excess > 0 && frozen && mean_gap > 0 && lambda_ / mean_gap < std::numeric_limits<float>::max()) {
+      low_ = lambda_;
+      lambda_ /= mean_gap;
+      return;
+    }
     if (excess > 0 && frozen) return finish(WantedEntropyStatus::below_reach, lambda_);
     if (iterations_ >= kMaxIterations) return finish(WantedEntropyStatus::not_converged, lambda_);
     (excess > 0 ? low_ : high_) = lambda_;

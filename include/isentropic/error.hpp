@@ -4,10 +4,17 @@
 // expected. Data never throws: an empty row, a NaN or a wanted entropy out of reach has a defined result.
 #pragma once
 
+#include <charconv>
 #include <stdexcept>
 #include <string>
 
 namespace isentropic {
+
+// The shortest text that reads back as the same number: 0.07, 1e+39, inf.
+inline std::string to_text(double number) {
+  char text[32];
+  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+}
 
 class Error : public std::runtime_error {
  public:
@@ -15,6 +22,8 @@ class Error : public std::runtime_error {
   // "<argument> is <met>; expected <expected>"
   Error(const std::string& argument, const std::string& met, const std::string& expected)
       : std::runtime_error(argument + " is " + met + "; expected " + expected) {}
+  Error(const std::string& argument, double met, const std::string& expected)
+      : Error(argument, to_text(met), expected) {}
 };
 
 }  // namespace isentropic

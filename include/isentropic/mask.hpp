@@ -1,4 +1,4 @@
-// Which keys a query sees. Parts are combined by calling them in a row, and a key must pass all of them:
+// Which keys a query sees. Parts are combined by calling them in a row, each once, and a key must pass all of them:
 //
 //   Mask::causal().window(4096).key_lengths({100, 80})
 //
@@ -13,7 +13,7 @@
 //   strided(s, l)     |p_i - j| < l, or s divides p_i - j
 //   block_sparse      layout[i / block_q, j / block_k]
 //   key_lengths       j < length of the batch entry
-//   documents         query and key lie in the same packed document
+//   documents         query and key lie in the same packed document; what lies in none (padding) sees nothing
 //   segments(n)       documents of n positions each
 //   exclude_self      j != p_i: every key but the query's own (contrastive batches)
 //   exclude_keys      j != keys[i]: every key but one that each query names (a target that is summed apart)
@@ -64,7 +64,7 @@ struct ISENTROPIC_API Mask {
   Mask segments(std::int64_t length) const;
   Mask exclude_self() const;
   Mask exclude_keys(View keys) const;  // int64 [n_q], positions on the whole key axis; negative: none
-  Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
+  Mask dense(View mask) const;         // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
 
   bool excludes_keys() const { return excludes_self || excluded_keys.present(); }
 

@@ -11,7 +11,7 @@ namespace {
 void require_finite(const std::string& argument, const PerHead& values) {
   if (values.values().empty()) throw Error(argument, "an empty list", "one value, or one for each head");
   for (double value : values.values())
-    if (!std::isfinite(value)) throw Error(argument, std::to_string(value), "a finite number");
+    if (!std::isfinite(value)) throw Error(argument, value, "a finite number");
 }
 
 void require_length(const std::string& argument, std::int64_t value, std::int64_t least) {
@@ -67,7 +67,7 @@ Scale Scale::ssmax(PerHead s) {
 
 Scale Scale::yarn(double factor, double mscale) {
   require_finite("mscale", mscale);
-  if (!(std::isfinite(factor) && factor >= 1)) throw Error("factor", std::to_string(factor), "a finite number >= 1");
+  if (!(std::isfinite(factor) && factor >= 1)) throw Error("factor", factor, "a finite number >= 1");
   return Scale(Law::yarn, {factor, mscale});
 }
 
@@ -88,7 +88,7 @@ Scale Scale::temperature(PerHead tau) {
   require_finite("temperature", tau);
   std::vector<double> lambda;
   for (double value : tau.values()) {
-    if (!(value > 0)) throw Error("temperature", std::to_string(value), "a positive number");
+    if (!(value > 0)) throw Error("temperature", value, "a positive number");
     lambda.push_back(1 / value);
   }
   return Scale(Law::constant, {PerHead(std::move(lambda))});
@@ -103,7 +103,7 @@ Scale Scale::per_row(View lambda) {
 Scale Scale::wanted_entropy(PerHead target, WantedEntropyGradient gradient) {
   require_finite("wanted entropy", target);
   for (double value : target.values())
-    if (value < 0) throw Error("wanted entropy", std::to_string(value), "a number >= 0, in nats");
+    if (value < 0) throw Error("wanted entropy", value, "a number >= 0, in nats");
   Scale scale(Law::wanted_entropy, {std::move(target)});
   scale.gradient_ = gradient;
   return scale;

@@ -10,7 +10,7 @@ namespace {
 
 void require_decay(const PerHead& gamma) {
   for (double value : gamma.values())
-    if (!(value > 0 && value <= 1)) throw Error("gamma", std::to_string(value), "a decay in (0, 1]");
+    if (!(value > 0 && value <= 1)) throw Error("gamma", value, "a decay in (0, 1]");
 }
 
 }  // namespace
@@ -23,7 +23,7 @@ ScoreMap ScoreMap::top_k(std::int64_t keys) {
 }
 
 ScoreMap ScoreMap::gumbel(double tau, std::uint64_t seed, GumbelSample sample) {
-  if (!(std::isfinite(tau) && tau > 0)) throw Error("Gumbel temperature", std::to_string(tau), "a positive number");
+  if (!(std::isfinite(tau) && tau > 0)) throw Error("Gumbel temperature", tau, "a positive number");
   ScoreMap map(Kind::gumbel);
   map.number_ = tau;
   map.seed_ = seed;
@@ -32,7 +32,7 @@ ScoreMap ScoreMap::gumbel(double tau, std::uint64_t seed, GumbelSample sample) {
 }
 
 ScoreMap ScoreMap::sigmoid(double offset, Normaliser normaliser) {
-  if (!std::isfinite(offset)) throw Error("sigmoid offset", std::to_string(offset), "a finite number");
+  if (!std::isfinite(offset)) throw Error("sigmoid offset", offset, "a finite number");
   ScoreMap map(Kind::sigmoid);
   map.number_ = offset;
   map.normaliser_ = normaliser;
@@ -110,7 +110,7 @@ Bias Bias::dense(View values) {
 
 Bias Bias::alibi(PerHead slopes) {
   for (double slope : slopes.values())
-    if (!std::isfinite(slope)) throw Error("ALiBi slope", std::to_string(slope), "a finite number");
+    if (!std::isfinite(slope)) throw Error("ALiBi slope", slope, "a finite number");
   Bias bias;
   bias.kind_ = Kind::alibi;
   bias.slopes_ = std::move(slopes);

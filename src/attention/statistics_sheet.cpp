@@ -29,8 +29,8 @@ MomentSet moments_for(const Statistics& statistics) {
   if (wants_any(statistics,
                 {Statistic::score_variance, Statistic::collision, Statistic::sparsity, Statistic::participation}))
     return MomentSet::all;
-  if (wants_any(statistics,
-                {Statistic::entropy, Statistic::normalised_entropy, Statistic::effective_keys, Statistic::mean_score}))
+  if (wants_any(statistics, {Statistic::entropy, Statistic::normalised_entropy, Statistic::effective_keys,
+                             Statistic::mean_score, Statistic::entropy_without_first}))
     return MomentSet::entropy;
   return MomentSet::partition;
 }

@@ -18,8 +18,27 @@ void require_layout(const char* argument, const View& view, std::size_t rank) {
     throw Error(std::string(argument) + " strides", to_string(view.stride), to_string(rank) + " of them");
   if (view.shape.back() > 1 && view.stride.back() != 1)
     throw Error(std::string(argument) + " last stride", to_string(view.stride.back()), "1 (a contiguous last axis)");
-  for (std::int64_t length : view.shape)
+  bool empty = false;
+  for (std::int64_t length : view.shape) {
     if (length < 0) throw Error(std::string(argument) + " shape", to_string(view.shape), "no negative length");
+    empty = empty || length == 0;
+  }
+  if (view.data == nullptr && !empty)
+    throw Error(std::string(argument) + " data", "null", "the elements of a tensor " + to_string(view.shape));
+}
+
+// Finite in the type the problem computes in, and positive there when it must be.
+enum class Sign : std::uint8_t { any, positive };
+void require_number(const char* argument, double value, const AttentionProblem& problem, Sign sign) {
+  const bool wide = problem.query.type == DType::float64;
+  const double held = wide ? value : static_cast<double>(static_cast<float>(value));
+  if (std::isfinite(held) && (sign == Sign::any || held > 0)) return;
+  const std::string kind = sign == Sign::positive ? "a positive number" : "a finite number";
+  throw Error(argument, value, kind + (wide ? "" : " of float32"));
+}
+
+void require_numbers(const char* argument, const PerHead& values, const AttentionProblem& problem, Sign sign) {
+  for (double value : values.values()) require_number(argument, value, problem, sign);
 }
 
 // Each axis has the expected length, or 1 where `broadcast` allows it.
@@ -134,6 +153,7 @@ void validate_terms(const AttentionProblem& problem, const Dims& dims) {
     require_shape("bias", bias.values(), {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
   } else if (bias.kind() == Bias::Kind::alibi) {
     require_per_head("ALiBi slope", bias.slopes(), dims.heads);
+    require_numbers("ALiBi slope", bias.slopes(), problem, Sign::any);
   } else if (bias.kind() == Bias::Kind::relative) {
     require_floating("relative bias table", bias.values());
     require_layout("relative bias table", bias.values(), 2);
@@ -142,16 +162,16 @@ void validate_terms(const AttentionProblem& problem, const Dims& dims) {
       throw Error("relative bias table shape", to_string(bias.values().shape),
                   "[1 or " + to_string(dims.heads) + ", an odd number 2 r + 1]");
   }
-  if (problem.soft_cap && !(std::isfinite(*problem.soft_cap) && *problem.soft_cap > 0))
-    throw Error("soft cap", to_string(*problem.soft_cap), "a positive number");
+  if (problem.soft_cap) require_number("soft cap", *problem.soft_cap, problem, Sign::positive);
+  if (problem.map.kind() == ScoreMap::Kind::gumbel) require_number("tau", problem.map.tau(), problem, Sign::positive);
+  if (problem.map.kind() == ScoreMap::Kind::sigmoid) require_number("offset", problem.map.offset(), problem, Sign::any);
   if (problem.sink) {
     require_per_head("sink", *problem.sink, dims.heads);
-    for (double logit : problem.sink->values())
-      if (!std::isfinite(logit)) throw Error("sink", to_string(logit), "a finite number");
+    require_numbers("sink", *problem.sink, problem, Sign::any);
     if (!problem.map.streams()) throw Error("sink", "given with the map " + problem.map.name(), "softmax or gumbel");
   }
   if (problem.dropout && !(problem.dropout->probability >= 0 && problem.dropout->probability < 1))
-    throw Error("dropout", to_string(problem.dropout->probability), "a probability in [0, 1)");
+    throw Error("dropout", problem.dropout->probability, "a probability in [0, 1)");
   const bool straight_through = problem.map.sample() == GumbelSample::straight_through;
   if (straight_through && (problem.dropout || problem.sink))
     throw Error("straight-through sample", "given with dropout or a sink", "neither: it chooses one key");
@@ -175,6 +195,7 @@ void validate_scale(const AttentionProblem& problem, const Dims& dims) {
   const Scale& scale = problem.scale;
   for (const PerHead& parameter : scale.parameters())
     if (scale.law() != Scale::Law::yarn) require_per_head("scale parameter", parameter, dims.heads);
+  for (const PerHead& parameter : scale.parameters()) require_numbers("scale parameter", parameter, problem, Sign::any);
   if (scale.law() == Scale::Law::per_row) {
     require_floating("scale rows", scale.rows());
     require_shape("scale rows", scale.rows(), {dims.batch, dims.heads, dims.n_q}, Broadcast::all_but_last);

@@ -79,7 +79,8 @@ RowSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
 // for those between.
 bool Visibility::ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
   const Mask& mask = problem_.mask;
-  return mask.document_offsets.empty() && mask.segment_length == 0 && i0 < i1 && spans(b, i0).band.size() > 0 && spans(b, i1 - 1).band.size() > 0;
+  return mask.document_offsets.empty() && mask.segment_length == 0 && i0 < i1 && spans(b, i0).band.size() > 0 &&
+         spans(b, i1 - 1).band.size() > 0;
 }
 
 Span Visibility::reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const {

@@ -21,6 +21,7 @@ void validate_shapes(const SoftmaxLossProblem& x) {
   for (const auto& [argument, view] : {std::pair("query", &x.query), std::pair("key", &x.key)}) {
     require(view->rank() == 2, argument, to_string(view->shape), "two axes");
     require(is_floating(view->type), argument, name(view->type), "a floating type");
+    require(view->data != nullptr || view->shape[0] == 0, argument, "null", "the elements of a tensor");
   }
   require(x.key.type == x.query.type, "key type", name(x.key.type), std::string(name(x.query.type)) + ", as the query");
   require(x.key.shape[1] == x.query.shape[1], "key d", to_string(x.key.shape[1]),
@@ -31,9 +32,9 @@ void validate_shapes(const SoftmaxLossProblem& x) {
   if (x.bias.present())
     require(x.bias.rank() == 1 && x.bias.shape[0] == keys && is_floating(x.bias.type), "bias", to_string(x.bias.shape),
             to_string(Shape{keys}) + " of a floating type");
-  require(std::isfinite(x.scale), "scale", to_string(x.scale), "a finite number");
+  require(std::isfinite(x.scale), "scale", to_text(x.scale), "a finite number");
   if (x.soft_cap)
-    require(std::isfinite(*x.soft_cap) && *x.soft_cap > 0, "soft cap", to_string(*x.soft_cap), "a positive number");
+    require(std::isfinite(*x.soft_cap) && *x.soft_cap > 0, "soft cap", to_text(*x.soft_cap), "a positive number");
   require(!x.exclude_self || rows == keys, "key count", to_string(keys),
           to_string(rows) + ": exclude_self needs the queries as keys");
 }

@@ -28,9 +28,9 @@ Forward attention_autocast(c10::string_view problem, const at::Tensor& query, co
 template <c10::DeviceType device>
 LossForward loss_autocast(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                           const at::Tensor& scale, const std::optional<at::Tensor>& bias,
-                          std::optional<double> soft_cap, bool others) {
+                          std::optional<double> soft_cap, bool exclude_self) {
   const Region<device> region;
-  return softmax_loss_forward(region.cast(query), region.cast(key), target, scale, bias, soft_cap, others);
+  return softmax_loss_forward(region.cast(query), region.cast(key), target, scale, bias, soft_cap, exclude_self);
 }
 
 template <c10::DeviceType device>

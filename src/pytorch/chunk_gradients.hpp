@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <c10/core/GradMode.h>
 #include <c10/core/impl/LocalDispatchKeySet.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -17,7 +18,7 @@ class RecordGradients {
   c10::impl::LocalDispatchKeySet set_ = c10::impl::tls_local_dispatch_key_set();
   c10::impl::ForceDispatchKeyGuard keys_{set_.included_,
                                          set_.excluded_ - c10::autograd_dispatch_keyset_with_ADInplaceOrView};
-  at::AutoGradMode mode_{true};
+  c10::AutoGradMode mode_{true};
 };
 
 // Sums, over chunks, of the gradients of some leaves.

@@ -2,6 +2,9 @@
 
 #include <torch/library.h>
 
+#include <cmath>
+#include <limits>
+
 #include "attention/backward.hpp"
 #include "attention/row_scales.hpp"
 #include "attention/statistics_sheet.hpp"
@@ -28,6 +31,19 @@ std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
   return out;
 }
 
+// weights v, where a weight of 0 passes NaN and Inf by.
+at::Tensor contained_product(const at::Tensor& weights, const at::Tensor& v) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const at::Tensor used = weights.detach().ne(0).to(v.scalar_type());
+  const auto meets = [&](const at::Tensor& where) { return used.matmul(where.to(v.scalar_type())).gt(0); };
+  const at::Tensor up = meets(v.eq(kInfinity)), down = meets(v.eq(-kInfinity));
+  const at::Tensor nan = meets(v.isnan()).logical_or(up.logical_and(down));
+  at::Tensor met = at::zeros_like(up, v.options());
+  met.masked_fill_(up, kInfinity).masked_fill_(down, -kInfinity).masked_fill_(nan, std::nan(""));
+  const at::Tensor finite = weights.matmul(finite_part(v));
+  return at::where(met.eq(0), finite, finite + weights.sum(-1, true) * met);
+}
+
 // The sums of softmax_record.hpp over the keys of a row, and the output, normalised; empty rows give 0.
 struct Folded {
   at::Tensor m, z, u, w, c, k, a, output;
@@ -48,9 +64,10 @@ struct Folded {
     if (!leaves.value.defined()) return;
     const at::Tensor& v = leaves.value;
     const std::int64_t batch = s.size(0), heads = s.size(1), rows = s.size(2), kv_heads = v.size(1);
-    const at::Tensor weights = e / z_safe.unsqueeze(-1) * gate(leaves).unsqueeze(-1);
-    output =
-        weights.reshape({batch, kv_heads, heads / kv_heads * rows, -1}).matmul(v).reshape({batch, heads, rows, -1});
+    at::Tensor weights = e / z_safe.unsqueeze(-1) * gate(leaves).unsqueeze(-1);
+    if (!leaves.finite) weights = weights.masked_fill(seen.logical_not(), 0);
+    weights = weights.reshape({batch, kv_heads, heads / kv_heads * rows, -1});
+    output = (leaves.finite ? weights.matmul(v) : contained_product(weights, v)).reshape({batch, heads, rows, -1});
   }
 
   at::Tensor log_partition() const {
@@ -85,6 +102,7 @@ class Chunked {
     if (const at::Tensor* bias = description.terms.find("bias"))
       leaves.bias = (description.alibi ? by_head(*bias) : *bias).detach().to(real);
     if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = by_head(*sink).detach().to(real);
+    leaves.finite = is_finite(leaves.query) && is_finite(leaves.key) && is_finite(leaves.value);
     set_scales();
   }
 
@@ -105,6 +123,8 @@ class Chunked {
   RowScales scales;
 
  private:
+  static bool is_finite(const at::Tensor& x) { return !x.defined() || x.isfinite().all().item<bool>(); }
+
   // Laws are evaluated on the host; what they look at is counted where the masks are.
   void set_scales() {
     AttentionProblem& problem = description.problem;

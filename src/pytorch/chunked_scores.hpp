@@ -12,7 +12,11 @@ struct Leaves {
   at::Tensor query, key, value;  // value may be undefined
   at::Tensor lambda;             // [batch, heads, n_q]
   at::Tensor bias, sink;         // may be undefined
+  bool finite = true;            // query, key and value: else products must not let what is hidden through
 };
+
+// NaN and Inf become 0.
+at::Tensor finite_part(const at::Tensor& x);
 
 class ChunkedScores {
  public:

@@ -13,14 +13,14 @@ namespace isentropic::pytorch {
 
 struct LossCall {
   LossCall(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-           const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool others) {
+           const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool exclude_self) {
     problem.query = kept(query, "query");
     problem.key = kept(key, "key");
     problem.target = kept(target, "target");
     problem.scale = scale.item<double>();
     if (bias) problem.bias = kept(*bias, "bias");
     problem.soft_cap = soft_cap;
-    problem.others = others;
+    problem.exclude_self = exclude_self;
     problem.executor = &threads;
   }
   LossCall(const LossCall&) = delete;

@@ -26,30 +26,30 @@ at::Tensor rows_of(const SoftmaxLossResult& result, at::ScalarType type,
 }
 
 Forward forward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-                    const OptionalTensor& bias, std::optional<double> soft_cap, bool others) {
+                    const OptionalTensor& bias, std::optional<double> soft_cap, bool exclude_self) {
   return with_python_errors([&] {
-    const LossCall call(query, key, target, scale, bias, soft_cap, others);
+    const LossCall call(query, key, target, scale, bias, soft_cap, exclude_self);
     const SoftmaxLossResult result = softmax_loss(call.problem);
     const at::ScalarType type = statistics_type(query);
-    return Forward(rows_of(result, type, log_partition<double>), rows_of(result, type, entropy<double>),
-                   at::tensor(result.target_score, at::kDouble).to(type), pack_records(result.records));
+    return Forward(at::tensor(result.loss, at::kDouble).to(type), rows_of(result, type, log_partition<double>),
+                   rows_of(result, type, entropy<double>), pack_records(result.records));
   });
 }
 
 Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
-                      const OptionalTensor& bias, std::optional<double> soft_cap, bool others,
-                      const at::Tensor& records, const OptionalTensor& log_partition_gradient,
-                      const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
+                      const OptionalTensor& bias, std::optional<double> soft_cap, bool exclude_self,
+                      const at::Tensor& loss, const at::Tensor& records, const OptionalTensor& loss_gradient,
+                      const OptionalTensor& log_partition_gradient, const OptionalTensor& entropy_gradient) {
   return with_python_errors([&] {
-    const LossCall call(query, key, target, scale, bias, soft_cap, others);
+    const LossCall call(query, key, target, scale, bias, soft_cap, exclude_self);
     SoftmaxLossResult result;
     result.records = unpack_records(records);
+    const at::Tensor losses = loss.to(at::kDouble).contiguous();
+    result.loss.assign(losses.const_data_ptr<double>(), losses.const_data_ptr<double>() + losses.numel());
     Kept kept;
-    const auto view = [&](const OptionalTensor& gradient) {
-      return gradient ? kept(*gradient, "gradient") : View();
-    };
+    const auto view = [&](const OptionalTensor& gradient) { return gradient ? kept(*gradient, "gradient") : View(); };
     SoftmaxLossGradients found = isentropic::softmax_loss_backward(
-        call.problem, result, {view(log_partition_gradient), view(entropy_gradient), view(score_gradient)});
+        call.problem, result, {view(loss_gradient), view(log_partition_gradient), view(entropy_gradient)});
     return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)),
                     at::scalar_tensor(found.scale, at::TensorOptions().dtype(at::kDouble)),
                     to_torch(std::move(found.bias)));
@@ -65,7 +65,7 @@ Forward forward_meta(const at::Tensor& query, const at::Tensor&, const at::Tenso
 }
 
 Backward backward_meta(const at::Tensor& query, const at::Tensor& key, const at::Tensor&, const at::Tensor&,
-                       const OptionalTensor& bias, std::optional<double>, bool, const at::Tensor&,
+                       const OptionalTensor& bias, std::optional<double>, bool, const at::Tensor&, const at::Tensor&,
                        const OptionalTensor&, const OptionalTensor&, const OptionalTensor&) {
   const auto like = [&](const at::Tensor& x, at::ScalarType type) {
     return at::empty_symint(x.sym_sizes(), query.options().dtype(type));
@@ -82,16 +82,16 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
 
   static List forward(Context* context, const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                       const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
-                      bool others) {
+                      bool exclude_self) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [log_partition, entropy, score, records] =
-        softmax_loss_forward(query, key, target, scale, bias, soft_cap, others);
-    context->save_for_backward({query, key, target, scale, bias.value_or(at::Tensor()), records});
+    auto [loss, log_partition, entropy, records] =
+        softmax_loss_forward(query, key, target, scale, bias, soft_cap, exclude_self);
+    context->save_for_backward({query, key, target, scale, bias.value_or(at::Tensor()), loss, records});
     context->saved_data["soft_cap"] = soft_cap;
-    context->saved_data["others"] = others;
+    context->saved_data["exclude_self"] = exclude_self;
     context->mark_non_differentiable({records});
     context->set_materialize_grads(false);
-    return {log_partition, entropy, score, records};
+    return {loss, log_partition, entropy, records};
   }
 
   static List backward(Context* context, const List& gradients) {
@@ -102,7 +102,7 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
     if (!gradients[0].defined() && !gradients[1].defined() && !gradients[2].defined()) return out;
     const auto [d_query, d_key, d_scale, d_bias] = softmax_loss_backward(
         saved[0], saved[1], saved[2], scale, given(bias), context->saved_data["soft_cap"].toOptional<double>(),
-        context->saved_data["others"].toBool(), saved[5], given(gradients[0]), given(gradients[1]),
+        context->saved_data["exclude_self"].toBool(), saved[5], saved[6], given(gradients[0]), given(gradients[1]),
         given(gradients[2]));
     out[0] = d_query;
     out[1] = d_key;
@@ -114,54 +114,55 @@ class SoftmaxLoss : public torch::autograd::Function<SoftmaxLoss> {
 
 Forward forward_autograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                          const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
-                         bool others) {
-  const auto out = SoftmaxLoss::apply(query, key, target, scale, bias, soft_cap, others);
+                         bool exclude_self) {
+  const auto out = SoftmaxLoss::apply(query, key, target, scale, bias, soft_cap, exclude_self);
   return {out[0], out[1], out[2], out[3]};
 }
 
 Backward backward_autograd(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                            const at::Tensor& scale, const OptionalTensor& bias, std::optional<double> soft_cap,
-                           bool others, const at::Tensor& records, const OptionalTensor& log_partition_gradient,
-                           const OptionalTensor& entropy_gradient, const OptionalTensor& score_gradient) {
-  refuse_second_derivative({query, key, scale, bias.value_or(at::Tensor()),
-                            log_partition_gradient.value_or(at::Tensor()), entropy_gradient.value_or(at::Tensor()),
-                            score_gradient.value_or(at::Tensor())});
+                           bool exclude_self, const at::Tensor& loss, const at::Tensor& records,
+                           const OptionalTensor& loss_gradient, const OptionalTensor& log_partition_gradient,
+                           const OptionalTensor& entropy_gradient) {
+  refuse_second_derivative({query, key, scale, bias.value_or(at::Tensor()), loss_gradient.value_or(at::Tensor()),
+                            log_partition_gradient.value_or(at::Tensor()), entropy_gradient.value_or(at::Tensor())});
   const at::AutoDispatchBelowADInplaceOrView below;
-  return softmax_loss_backward(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
-                               entropy_gradient, score_gradient);
+  return softmax_loss_backward(query, key, target, scale, bias, soft_cap, exclude_self, loss, records, loss_gradient,
+                               log_partition_gradient, entropy_gradient);
 }
 
 }  // namespace
 
 LossForward softmax_loss_forward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                  const at::Tensor& scale, const std::optional<at::Tensor>& bias,
-                                 std::optional<double> soft_cap, bool others) {
+                                 std::optional<double> soft_cap, bool exclude_self) {
   static const auto operation = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("isentropic::softmax_loss", "")
                                     .typed<decltype(softmax_loss_forward)>();
-  return operation.call(query, key, target, scale, bias, soft_cap, others);
+  return operation.call(query, key, target, scale, bias, soft_cap, exclude_self);
 }
 
 LossBackward softmax_loss_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                    const at::Tensor& scale, const std::optional<at::Tensor>& bias,
-                                   std::optional<double> soft_cap, bool others, const at::Tensor& records,
+                                   std::optional<double> soft_cap, bool exclude_self, const at::Tensor& loss,
+                                   const at::Tensor& records, const std::optional<at::Tensor>& loss_gradient,
                                    const std::optional<at::Tensor>& log_partition_gradient,
-                                   const std::optional<at::Tensor>& entropy_gradient,
-                                   const std::optional<at::Tensor>& score_gradient) {
+                                   const std::optional<at::Tensor>& entropy_gradient) {
   static const auto operation = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("isentropic::softmax_loss_backward", "")
                                     .typed<decltype(softmax_loss_backward)>();
-  return operation.call(query, key, target, scale, bias, soft_cap, others, records, log_partition_gradient,
-                        entropy_gradient, score_gradient);
+  return operation.call(query, key, target, scale, bias, soft_cap, exclude_self, loss, records, loss_gradient,
+                        log_partition_gradient, entropy_gradient);
 }
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
   library.def(
-      "softmax_loss(Tensor query, Tensor key, Tensor target, Tensor scale, Tensor? bias, float? soft_cap, bool others)"
-      " -> (Tensor log_partition, Tensor entropy, Tensor target_score, Tensor records)");
+      "softmax_loss(Tensor query, Tensor key, Tensor target, Tensor scale, Tensor? bias, float? soft_cap,"
+      " bool exclude_self) -> (Tensor loss, Tensor log_partition, Tensor entropy, Tensor records)");
   library.def(
       "softmax_loss_backward(Tensor query, Tensor key, Tensor target, Tensor scale, Tensor? bias, float? soft_cap,"
-      " bool others, Tensor records, Tensor? log_partition_gradient, Tensor? entropy_gradient, Tensor? score_gradient)"
+      " bool exclude_self, Tensor loss, Tensor records, Tensor? loss_gradient, Tensor? log_partition_gradient,"
+      " Tensor? entropy_gradient)"
       " -> (Tensor query, Tensor key, Tensor scale, Tensor bias)");
 }
 

@@ -12,19 +12,19 @@
 
 namespace isentropic::pytorch {
 
-using LossForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;   // L, H, score [N]; records
+using LossForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;   // loss, L, H [N]; records
 using LossBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  // query, key, scale [], bias
 
 using LossForwardOperator = LossForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                         const at::Tensor& scale, const std::optional<at::Tensor>& bias,
-                                        std::optional<double> soft_cap, bool others);
+                                        std::optional<double> soft_cap, bool exclude_self);
 
 using LossBackwardOperator = LossBackward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                           const at::Tensor& scale, const std::optional<at::Tensor>& bias,
-                                          std::optional<double> soft_cap, bool others, const at::Tensor& records,
+                                          std::optional<double> soft_cap, bool exclude_self, const at::Tensor& loss,
+                                          const at::Tensor& records, const std::optional<at::Tensor>& loss_gradient,
                                           const std::optional<at::Tensor>& log_partition_gradient,
-                                          const std::optional<at::Tensor>& entropy_gradient,
-                                          const std::optional<at::Tensor>& score_gradient);
+                                          const std::optional<at::Tensor>& entropy_gradient);
 
 // The operators, whatever the device.
 ISENTROPIC_API LossForwardOperator softmax_loss_forward;

@@ -9,7 +9,7 @@ namespace isentropic {
 
 // The negated comparisons also catch NaN.
 inline void require(bool fine, const std::string& name, double value, const std::string& expected) {
-  if (!fine) throw Error(name, std::to_string(value), expected);
+  if (!fine) throw Error(name, value, expected);
 }
 inline void require_above(const std::string& name, double value, double low) {
   require(value > low, name, value, "a number above " + std::to_string(low));

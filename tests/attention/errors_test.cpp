@@ -39,6 +39,49 @@ TEST(Errors, ShapesAndTypes) {
       {"value", "absent"});
 }
 
+TEST(Errors, NullViews) {
+  const double* nothing = nullptr;
+  refused([&](auto& p) { p.query = View(nothing, {2, 4, 6, 3}); }, {"query", "null"});
+  refused([&](auto& p) { p.key = View(nothing, {2, 2, 5, 3}); }, {"key", "null"});
+  refused([&](auto& p) { p.value = View(nothing, {2, 2, 5, 7}); }, {"value", "null"});
+  refused([&](auto& p) { p.mask = Mask::none().dense(View(nothing, {2, 4, 6, 5})); }, {"mask", "null"});
+}
+
+// Numbers that float64 problems take and others cannot hold.
+TEST(Errors, NumbersPastTheComputeType) {
+  const auto single = [](auto change) {
+    const auto in_floats = [&](auto& p) {
+      p.query = View(kFloats, {2, 4, 6, 3}), p.key = View(kFloats, {2, 2, 5, 3}), p.value = View(kFloats, {2, 2, 5, 7});
+      change(p);
+    };
+    AttentionProblem wide = good();
+    change(wide);
+    EXPECT_NO_THROW(attention(wide));
+    return in_floats;
+  };
+  refused(single([](auto& p) { p.soft_cap = 1e39; }), {"soft cap", "1e+39", "float32"});
+  refused(single([](auto& p) { p.soft_cap = 1e-50; }), {"soft cap", "1e-50"});
+  refused(single([](auto& p) { p.sink = -1e39; }), {"sink", "-1e+39"});
+  refused(single([](auto& p) { p.bias = Bias::alibi(1e39); }), {"slope", "1e+39"});
+  refused(single([](auto& p) { p.scale = Scale::constant(1e39); }), {"scale parameter", "1e+39"});
+  refused(single([](auto& p) { p.map = ScoreMap::gumbel(1e-50, 1); }), {"tau", "1e-50"});
+  refused(single([](auto& p) { p.map = ScoreMap::sigmoid(1e39); }), {"offset", "1e+39"});
+}
+
+TEST(Errors, PartsOfAMaskGivenTwice) {
+  expect_error([] { Mask::causal().window(3).window(4); }, {"window", "twice"});
+  expect_error([] { Mask::none().prefix(3).prefix(4); }, {"prefix", "twice"});
+  expect_error([] { Mask::none().strided(3, 1).strided(4, 1); }, {"strided", "twice"});
+  expect_error([] { Mask::none().segments(3).segments(4); }, {"segments", "twice"});
+  expect_error([] { Mask::none().key_lengths({1, 2}).key_lengths({1, 1}); }, {"key_lengths", "twice"});
+  expect_error([] { Mask::none().documents({0, 1, 2}).documents({0, 2}); }, {"documents", "twice"});
+  expect_error(
+      [] {
+        Mask::none().dense(View(kFlags, {1, 1, 1, 1})).dense(View(kFlags, {1, 1, 1, 1}));
+      },
+      {"dense", "twice"});
+}
+
 TEST(Errors, Masks) {
   expect_error([] { Mask::none().window(0); }, {"window", "0"});
   expect_error([] { Mask::none().window(3, -1); }, {"window", "-1"});

@@ -104,6 +104,20 @@ void check_recurrent(const Case& description) {
 #undef ISENTROPIC_CHECK
 }
 
+// Features whose products lie below what a float holds, and whose normalised weights are plain numbers.
+TEST(RecurrentForm, SmallFeatures) {
+  const float q[] = {1e-20f}, k[] = {1e-20f, 3e-20f}, v[] = {1, 5};
+  isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),
+                                       .key = isentropic::View(k, {1, 1, 2, 1}),
+                                       .value = isentropic::View(v, {1, 1, 2, 1})};
+  problem.map = isentropic::ScoreMap::linear(Feature::relu, Normaliser::l1, 1.0, LinearForm::recurrent);
+  problem.statistics = isentropic::Statistics::all();
+  const isentropic::AttentionResult result = attention(problem);
+  EXPECT_NEAR(result.output.at({0, 0, 0, 0}), 4, 1e-6);                         // weights 1/4 and 3/4
+  EXPECT_NEAR(result.statistics.participation.at({0, 0, 0}), 1.6, 1e-6);        // 1 / (1/16 + 9/16)
+  EXPECT_NEAR(result.statistics.sparsity.at({0, 0, 0}), std::sqrt(0.8), 1e-6);  // participation = k S^2
+}
+
 TEST(RecurrentForm, EqualsTheQuadraticForm) {
   std::uint64_t seed = 1600;
   const std::vector<std::vector<Part>> plain = {{support::unmasked()},

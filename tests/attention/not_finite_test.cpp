@@ -92,6 +92,41 @@ TEST(NotFinite, InAKeyReachesOnlyTheRowsThatSeeIt) {
   }
 }
 
+// A row that sees nothing, or whose upstream gradients are all 0, gives nothing to any gradient: neither to the scale.
+TEST(NotFinite, InARowWithoutGradientReachesNobody) {
+  const Sizes sizes{.heads = 2, .kv_heads = 1, .n_q = 6, .n_k = 8, .d = 2, .d_v = 2};
+  std::vector<char> sees(6 * 8, 1);
+  std::fill_n(sees.begin() + 2 * 8, 8, 0);
+  const Part hides_row_two{"row 2 sees nothing", [&](Instance& x) {
+                             x.problem.mask = Mask::none().dense(x.store_flags(sees, {1, 1, 6, 8}));
+                           }};
+  for (const Part& hides : {hides_row_two, support::unmasked()}) {
+    for (const Part& map : support::score_maps()) {
+      for (DType type : {DType::float64, DType::float32, DType::bfloat16}) {
+        for (double poison : {kNaN, kInfinity}) {
+          Case description{.sizes = sizes, .parts = {hides, support::log_n(), map}, .type = type, .seed = 47};
+          SCOPED_TRACE(testing::Message() << description.describe() << ", poison " << poison);
+          Poisoned x(description, poison, &reference::Problem::query, 2 * 2 + 1, &isentropic::AttentionProblem::query);
+          x.clean.problem.statistics = x.dirty.problem.statistics = Statistics::all();
+          Numbers upstream = x.clean.random.normals(2 * 6 * 2);
+          for (std::int64_t c : {0, 1}) upstream[2 * 2 + c] = 0;
+          const isentropic::AttentionUpstream views{.output = x.clean.store(&upstream, {1, 2, 6, 2})};
+          const auto clean = attention_backward(x.clean.problem, attention(x.clean.problem), views);
+          const auto dirty = attention_backward(x.dirty.problem, attention(x.dirty.problem), views);
+          // Rows beside one that is not finite are multiplied in another order: a unit in the last place or two.
+          const double ulps = type == DType::float64 ? 1e-15 : type == DType::float32 ? 5e-7 : 2e-2;
+          for (Tensor isentropic::AttentionGradients::*part :
+               {&isentropic::AttentionGradients::query, &isentropic::AttentionGradients::key,
+                &isentropic::AttentionGradients::value, &isentropic::AttentionGradients::lambda})
+            EXPECT_TRUE(support::close((dirty.*part).to_doubles(), (clean.*part).to_doubles(), ulps));
+          ASSERT_EQ(dirty.scale_parameters.size(), 1u);
+          EXPECT_TRUE(std::isfinite(dirty.scale_parameters[0].at({0})));
+        }
+      }
+    }
+  }
+}
+
 // Every way to hide a key hides what is in it.
 TEST(NotFinite, InAMaskedKeyOrValueReachesNobody) {
   std::vector<std::vector<Part>> masks;

@@ -145,6 +145,15 @@ TEST(WantedEntropy, OneTargetForEachHead) {
   }
 }
 
+// Scores of 1e-30: their squares are 0 in float32, but a scale of 1e30 spreads them as any others.
+TEST(WantedEntropy, SmallScores) {
+  for (const double amplitude : {1e-15, 1e-12, 1e-6}) {
+    check_wanted(
+        {.sizes = {.n_q = 5, .n_k = 64, .d = 8, .d_v = 2}, .type = DType::float32, .amplitude = amplitude, .seed = 11},
+        2.0, 16 * 1.2e-7 * (1 + std::log(64.0)));
+  }
+}
+
 TEST(WantedEntropy, EqualScoresAreOutOfReach) {
   Instance x = build({.sizes = {.n_q = 2, .n_k = 6, .d = 3, .d_v = 2}, .amplitude = 0, .seed = 10});
   x.problem.scale = Scale::wanted_entropy(0.5);

@@ -28,6 +28,8 @@ AttentionProblem piece(Instance& x, Range queries, Range keys) {
   out.key = x.problem.key.slice(2, keys.begin, keys.end);
   out.value = x.problem.value.slice(2, keys.begin, keys.end);
   out.shard = {queries.begin, keys.begin, x.sizes.n_q, x.sizes.n_k, {}};
+  if (out.mask.excluded_keys.present())
+    out.mask.excluded_keys = out.mask.excluded_keys.slice(0, queries.begin, queries.end);
   const bool dense_mask = out.mask.dense_part.present();
   const bool dense_bias = out.bias.kind() == isentropic::Bias::Kind::dense;
   if (dense_mask) {

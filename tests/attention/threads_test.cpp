@@ -69,6 +69,24 @@ TEST(Threads, NeverShowInResultsOrGradients) {
   }
 }
 
+// Several blocks of keys: the backward deals them out in shares and adds up what each gives to dQ.
+TEST(Threads, NeverShowInABackwardOfManyBlocks) {
+  const Sizes sizes{.heads = 2, .kv_heads = 1, .n_q = 200, .n_k = 2100, .d = 8, .d_v = 5};
+  for (DType type : {DType::float32, DType::float64, DType::bfloat16}) {
+    Instance x = build({.sizes = sizes, .parts = {support::causal(Align::end), support::log_n()}, .type = type});
+    const support::RandomUpstream upstream(x, support::UpstreamParts::output);
+    FixedThreads one(1), two(2), three(3);
+    Backwards backwards;
+    x.problem.executor = &one;
+    const auto forward = attention(x.problem);
+    const auto expected = attention_backward(x.problem, forward, upstream.views);
+    for (Executor* executor : std::initializer_list<Executor*>{&two, &three, &backwards}) {
+      x.problem.executor = executor;
+      support::expect_identical(attention_backward(x.problem, forward, upstream.views), expected);
+    }
+  }
+}
+
 // One query: the threads share its keys.
 TEST(Threads, NeverShowInALongRow) {
   for (DType type : {DType::float32, DType::float64}) {

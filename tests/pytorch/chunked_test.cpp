@@ -4,6 +4,9 @@
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
+#include <cmath>
+#include <functional>
+#include <limits>
 #include <string>
 #include <vector>
 
@@ -56,15 +59,20 @@ void expect_close(const at::Tensor& found, const at::Tensor& wanted, const std::
   ASSERT_EQ(found.sizes(), wanted.sizes()) << what;
   ASSERT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
   if (wanted.numel() == 0) return;
-  EXPECT_TRUE(at::allclose(found, wanted, tolerance, tolerance)) << what << "\n" << found << "\n" << wanted;
+  EXPECT_TRUE(at::allclose(found, wanted, tolerance, tolerance, /*equal_nan=*/true)) << what << "\n"
+                                                                                     << found << "\n"
+                                                                                     << wanted;
 }
 
-void compare(const Case& x, at::ScalarType type, double tolerance, bool with_value) {
+// What is put into inputs before the comparison.
+using Spoil = std::function<void(at::Tensor& query, at::Tensor& key, at::Tensor& value)>;
+
+void compare(const Case& x, at::ScalarType type, double tolerance, bool with_value, const Spoil& spoil = nullptr) {
   SCOPED_TRACE(x.problem);
-  const at::Tensor q = numbers({kBatch, kHeads, kQueries, 5}).to(type),
-                   k = numbers({kBatch, kKvHeads, kKeys, 5}).to(type);
-  const std::optional<at::Tensor> v =
-      with_value ? std::optional(numbers({kBatch, kKvHeads, kKeys, 3}).to(type)) : std::nullopt;
+  at::Tensor q = numbers({kBatch, kHeads, kQueries, 5}).to(type), k = numbers({kBatch, kKvHeads, kKeys, 5}).to(type),
+             values = numbers({kBatch, kKvHeads, kKeys, 3}).to(type);
+  if (spoil) spoil(q, k, values);
+  const std::optional<at::Tensor> v = with_value ? std::optional(values) : std::nullopt;
   std::vector<at::Tensor> terms;
   for (const at::Tensor& term : x.terms)
     terms.push_back(term.is_floating_point() ? term.to(type == at::kDouble ? at::kDouble : at::kFloat) : term);
@@ -102,6 +110,34 @@ TEST(Chunked, StatisticsAlone) {
   torch::manual_seed(2);
   for (const Case& x : cases())
     if (x.problem.find("dropout") == std::string::npos) compare(x, at::kDouble, 1e-11, false);
+}
+
+// NaN and Inf stay with the rows that see them, forward and backward.
+TEST(Chunked, ContainsNotFiniteNumbers) {
+  const std::vector<Case> masks = {
+      {R"({"causal": true, "statistics": "all"})", {}},
+      {R"({"causal": true, "window": [3, 0], "statistics": "all"})", {}},
+      {R"({"statistics": "all", "scale": {"law": "log_n", "parameters": ["tensor"]}, "terms": ["key_lengths", "scale"]})",
+       {torch::tensor({4, 0}), torch::ones({kHeads}, torch::kDouble)}},
+      {R"({"statistics": "all", "terms": ["sink", "key_lengths"]})",
+       {torch::zeros({kHeads}, torch::kDouble), torch::tensor({6, 7})}}};
+  torch::manual_seed(4);
+  for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()})
+    for (const Case& x : masks) {
+      compare(x, at::kDouble, 1e-11, true, [&](at::Tensor&, at::Tensor& key, at::Tensor&) {
+        key.select(2, kKeys - 1).fill_(poison);  // seen by no row, but by the last ones without a length
+      });
+      compare(x, at::kDouble, 1e-11, true,
+              [&](at::Tensor&, at::Tensor&, at::Tensor& value) { value.select(2, kKeys - 1).fill_(poison); });
+      compare(x, at::kDouble, 1e-11, true,
+              [&](at::Tensor&, at::Tensor&, at::Tensor& value) { value.select(2, 5).select(2, 1).fill_(poison); });
+    }
+  for (const Case& x : masks) {
+    compare(x, at::kDouble, 1e-11, true,
+            [&](at::Tensor&, at::Tensor& key, at::Tensor&) { key.select(2, 4).fill_(std::nan("")); });
+    compare(x, at::kDouble, 1e-11, true,
+            [&](at::Tensor& query, at::Tensor&, at::Tensor&) { query.select(2, 2).fill_(std::nan("")); });
+  }
 }
 
 // More scores than are held at a time.

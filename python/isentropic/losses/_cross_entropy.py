@@ -10,7 +10,7 @@ from torch import Tensor
 from .._checks import require, require_tensor
 from .._problem import Problem
 from ..maps import ScoreMap
-from ._rows import Loss, as_tensor, check_rows, may_look_inside, reduce, softmax_rows, statistics_type
+from ._rows import Loss, as_tensor, check_rows, check_same_kind, may_look_inside, reduce, softmax_rows, statistics_type
 
 
 def linear_cross_entropy(
@@ -48,7 +48,12 @@ def linear_cross_entropy(
     """
     for name, tensor in (("input", input), ("weight", weight), ("target", target)):
         require_tensor(name, tensor)
-    require(input.dim() >= 1 and weight.dim() == 2, lambda: f"weight has shape {list(weight.shape)}; expected [V, d]")
+    require(input.dim() >= 1, lambda: "input has shape []; expected [..., d]")
+    require(
+        weight.dim() == 2 and len(weight) > 0,
+        lambda: f"weight has shape {list(weight.shape)}; expected [V, d] with at least one class",
+    )
+    check_same_kind("weight", weight, "input", input)
     require(
         input.shape[-1] == weight.shape[1],
         lambda: f"weight has shape {list(weight.shape)}; expected rows of {input.shape[-1]} numbers, as the input",
@@ -59,6 +64,12 @@ def linear_cross_entropy(
     )
     if target.is_floating_point() or target.dtype == torch.bool:
         raise TypeError(f"target has type {target.dtype}; expected integers")
+    if bias is not None:
+        check_rows("bias", bias, (len(weight),))
+    require(
+        soft_cap is None or 0.0 < soft_cap < torch.finfo(statistics_type(input)).max,
+        lambda: f"soft_cap is {soft_cap}; expected a positive number",
+    )
     require(z_loss >= 0.0, lambda: f"z_loss is {z_loss}; expected a number >= 0")
     if example_weight is not None:
         check_rows("example_weight", example_weight, tuple(target.shape))
@@ -72,27 +83,28 @@ def linear_cross_entropy(
             lambda: f"target is {int(wrong[0])}; expected [0, {len(weight)}) or ignore_index {ignore_index}",
         )
     wanted = torch.where(counted, torch.where(targets < 0, -2, targets), -1)
-    log_partition, entropy, logit = softmax_rows(
+    weights = counted.to(statistics_type(rows))
+    if example_weight is not None:
+        weights = weights * example_weight.reshape(-1)
+    cross_entropy, log_partition, entropy = softmax_rows(
         rows, weight, as_tensor(1.0, rows), wanted, bias=bias, soft_cap=soft_cap
     )
-    cross_entropy = log_partition - logit
-    losses = cross_entropy
+    # A row that does not count may hold anything: nothing of it may meet a product, forward or backward.
+    alive = weights != 0
+    losses = cross_entropy = torch.where(alive, cross_entropy, 0.0)
+    log_partition = torch.where(alive, log_partition, 0.0)
     if label_smoothing > 0:
-        uniform = log_partition - _mean_logits(rows, weight, bias, soft_cap)
+        kept = torch.where(alive.unsqueeze(1), rows, 0.0)
+        uniform = log_partition - _mean_logits(kept, weight, bias, soft_cap)
         losses = (1 - label_smoothing) * losses + label_smoothing * uniform
     if z_loss > 0:
         losses = losses + z_loss * log_partition.square()
-    weights = counted.to(losses.dtype)
-    if example_weight is not None:
-        weights = weights * example_weight.reshape(-1)
-    # 0 times the weight would let an infinite logit of an ignored row through.
-    losses = torch.where(counted, losses, torch.zeros_like(losses))
     reduced = reduce(losses, weights, reduction)
     if source_entropy is None:
-        ceiling = _source_entropy(torch.where(counted, targets, 0), counted.to(losses.dtype), len(weight))
+        ceiling = _source_entropy(torch.where(alive, targets, 0), alive.to(losses.dtype), len(weight))
     else:
         ceiling = torch.tensor(source_entropy, dtype=losses.dtype, device=losses.device)
-    bound = ceiling - reduce(torch.where(counted, cross_entropy.detach(), 0.0), counted.to(losses.dtype), "mean")
+    bound = ceiling - reduce(cross_entropy.detach(), alive.to(losses.dtype), "mean")
     shape = target.shape
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
 

@@ -22,6 +22,7 @@ from ._rows import (
     reduce,
     scores,
     softmax_rows,
+    softplus,
     statistics_type,
 )
 
@@ -37,7 +38,7 @@ def info_nce(
     key_labels: Optional[Tensor] = None,
     exclude_self: bool = False,
     symmetric: bool = False,
-    normalise: bool = False,
+    normalise: bool = True,
     reduction: str = "mean",
 ) -> Loss:
     """InfoNCE: cross-entropy of finding the positive among the candidates by ``softmax(q.k / temperature)``.
@@ -54,7 +55,8 @@ def info_nce(
         exclude_self: queries are the keys themselves, and a row does not see its own key. Leave it in, and the loss
             of unit vectors cannot fall below log 2.
         symmetric: two towers: the mean of this loss and of the one with query and key exchanged.
-        normalise: divide rows by their norms first (cosine scores).
+        normalise: divide rows by their norms first, so that scores are cosines; the default temperature is for these.
+            False takes the vectors as they are.
         reduction: "mean", "sum" or "none".
 
     Returns:
@@ -63,8 +65,8 @@ def info_nce(
     """
     check_pair(query, key)
     if normalise:
-        query, key = (torch.nn.functional.normalize(x, dim=-1) for x in (query, key))
-        negatives = None if negatives is None else torch.nn.functional.normalize(negatives, dim=-1)
+        query, key = _normalised(query), _normalised(key)
+        negatives = None if negatives is None else _normalised(negatives)
     scale = inverse(temperature, query)
     given = [
         name for name, x in (("negatives", negatives), ("positives", positives), ("labels", labels)) if x is not None
@@ -85,7 +87,7 @@ def info_nce(
     if labels is not None:
         check_rows("labels", labels, (len(query),))
         check_rows("key_labels", labels if key_labels is None else key_labels, (len(key),))
-        log_partition, entropy, _ = softmax_rows(query, key, scale, others=exclude_self)
+        _, log_partition, entropy = softmax_rows(query, key, scale, exclude_self=exclude_self)
         means, counts = _class_means(key, labels, labels if key_labels is None else key_labels, exclude_self)
         losses = torch.where(counts > 0, log_partition - scores(query, means, scale), 0.0)
         return Loss(reduce(losses, (counts > 0).to(losses.dtype), reduction), entropy, None, None)
@@ -97,10 +99,17 @@ def info_nce(
         )
         positives = torch.arange(len(query), device=query.device)
     check_rows("positives", positives, (len(query),))
+    if positives.is_floating_point() or positives.dtype == torch.bool:
+        raise TypeError(f"positives has type {positives.dtype}; expected integers, the positive's row among the keys")
     _check_positives(positives, len(key), exclude_self)
     positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
-    log_partition, entropy, positive = softmax_rows(query, key, scale, positives, others=exclude_self)
-    return _with_bound(log_partition - positive, entropy, key.shape[0] - int(exclude_self), reduction)
+    losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)
+    return _with_bound(losses, entropy, key.shape[0] - int(exclude_self), reduction)
+
+
+def _normalised(x: Tensor) -> Tensor:
+    """Rows over their norms; a row of zeros stays. In the type of sums: 16 bits have no small enough epsilon."""
+    return torch.nn.functional.normalize(x.to(statistics_type(x)), dim=-1).to(x.dtype)
 
 
 def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:
@@ -136,9 +145,9 @@ def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
     check_same_shape(query, key)
     pairs = torch.arange(len(query), device=query.device)
-    rows, row_entropy, positive = softmax_rows(query, key, scale, pairs)
-    columns, column_entropy, _ = softmax_rows(key, query, scale)
-    return _with_bound((rows + columns) / 2 - positive, (row_entropy + column_entropy) / 2, len(key), reduction)
+    rows, _, row_entropy = softmax_rows(query, key, scale, pairs)
+    columns, _, column_entropy = softmax_rows(key, query, scale, pairs)
+    return _with_bound((rows + columns) / 2, (row_entropy + column_entropy) / 2, len(key), reduction)
 
 
 def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
@@ -146,7 +155,7 @@ def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor
     check_same_shape(query, key)
     positive = scores(query, key, scale)
     if shared:
-        others, entropy, _ = softmax_rows(query, negatives, scale)
+        _, others, entropy = softmax_rows(query, negatives, scale)
     else:  # every query is a batch entry with keys of its own
         problem = Problem(
             query[:, None, None],
@@ -157,9 +166,9 @@ def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor
         )
         aux = problem.run()[1]
         others, entropy = aux.log_partition.flatten(), aux.entropy.flatten()
-    total = torch.logaddexp(others, positive)
+    losses = softplus(others - positive)
     # The chain rule of entropy: first positive or not, then which negative.
-    log_positive, log_negative = positive - total, others - total
+    log_positive, log_negative = -losses, -softplus(positive - others)
     of_negatives = torch.where(log_negative.isneginf(), 0.0, log_negative.exp() * (log_negative - entropy))
     entropy = -(log_positive.exp() * log_positive + of_negatives)
-    return _with_bound(total - positive, entropy, negatives.shape[-2] + 1, reduction)
+    return _with_bound(losses, entropy, negatives.shape[-2] + 1, reduction)

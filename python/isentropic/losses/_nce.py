@@ -19,6 +19,7 @@ from ._rows import (
     inverse,
     reduce,
     scores,
+    softplus,
     statistics_type,
 )
 
@@ -65,7 +66,7 @@ def nce(
         x.to(wide) for x in (query, key, noise, key_log_noise, noise_log_noise)
     )
     k = float(samples if noise_ratio is None else noise_ratio)
-    require(k > 0, lambda: f"noise_ratio is {k}; expected a positive number")
+    require(0.0 < k < math.inf, lambda: f"noise_ratio is {k}; expected a positive number")
     scale = inverse(temperature, query).to(wide)
     log_z = as_tensor(log_z, query).to(wide)
     require(
@@ -74,19 +75,25 @@ def nce(
     log_z = log_z.reshape(-1).expand(len(query))
     data_odds = scores(query, key, scale) - log_z - (math.log(k) + key_log_noise)
     offset = -(math.log(k) + noise_log_noise)
-    noise_terms = _SoftplusSum.apply(query * scale, noise, offset, -log_z)
-    losses = torch.nn.functional.softplus(-data_odds) + k / samples * noise_terms
-    decision = torch.sigmoid(data_odds)
-    entropy = torch.nn.functional.softplus(data_odds) - decision * data_odds
-    ceiling = torch.tensor(math.log(1 + k) - k / (1 + k) * math.log(k), dtype=losses.dtype, device=losses.device)
+    losses = softplus(-data_odds) + _SoftplusSum.apply(query * scale, noise, offset, -log_z, math.log(k / samples))
+    # Seen from the likelier side, where nothing cancels.
+    certain = data_odds.abs()
+    entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
+    ceiling = torch.tensor(math.log1p(1 / k) + math.log(k) / (1 + k), dtype=losses.dtype, device=losses.device)
     bound = ceiling - reduce(losses.detach(), None, "mean") / (1 + k)
     return Loss(reduce(losses, None, reduction), entropy, bound, ceiling)
 
 
-class _SoftplusSum(torch.autograd.Function):
-    """sum_j softplus(q_i.x_j + column_j + row_i), a block of queries at a time: the scores are never held together.
+def _log_softplus(x: Tensor) -> Tensor:
+    """log log(1 + e^x), which is x where e^x is below the rounding of 1."""
+    return torch.where(x < -40.0, x, softplus(x.clamp(min=-40.0)).log())
 
-    The gradient needs sigmoid of the same scores, which is formed again.
+
+class _SoftplusSum(torch.autograd.Function):
+    """factor sum_j softplus(q_i.x_j + column_j + row_i), a block of queries at a time: the scores are never held together.
+
+    A large noise ratio makes the factor large and the terms small, each past what a float holds: they meet as
+    logarithms. The gradient needs sigmoid of the same scores, which is formed again.
     """
 
     SCORES = 1 << 22  # held at a time
@@ -105,11 +112,11 @@ class _SoftplusSum(torch.autograd.Function):
         return products + (column if column.dim() == 1 else column[block]) + row[block, None]
 
     @staticmethod
-    def forward(ctx, query, noise, column, row):
+    def forward(ctx, query, noise, column, row, log_factor):
         ctx.save_for_backward(query, noise, column, row)
-        softplus = torch.nn.functional.softplus
+        ctx.log_factor = log_factor
         parts = [
-            softplus(_SoftplusSum._scores(query, noise, column, row, block)).sum(-1)
+            (_log_softplus(_SoftplusSum._scores(query, noise, column, row, block)) + log_factor).exp().sum(-1)
             for block in _SoftplusSum._blocks(query, noise)
         ]
         return torch.cat(parts) if parts else query.new_zeros(0)
@@ -121,7 +128,8 @@ class _SoftplusSum(torch.autograd.Function):
         d_query, d_noise, d_column = (torch.zeros_like(x) for x in (query, noise, column))
         d_row = torch.zeros_like(row)
         for block in _SoftplusSum._blocks(query, noise):
-            part = torch.sigmoid(_SoftplusSum._scores(query, noise, column, row, block)) * gradient[block, None]
+            odds = _SoftplusSum._scores(query, noise, column, row, block)
+            part = (torch.nn.functional.logsigmoid(odds) + ctx.log_factor).exp() * gradient[block, None]
             if noise.dim() == 2:
                 d_query[block] = part @ noise
                 d_noise += part.T @ query[block]
@@ -133,4 +141,4 @@ class _SoftplusSum(torch.autograd.Function):
             else:
                 d_column[block] = part
             d_row[block] = part.sum(-1)
-        return d_query, d_noise, d_column, d_row
+        return d_query, d_noise, d_column, d_row, None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import NamedTuple, Optional, Union
 
 import torch
@@ -39,12 +40,18 @@ def softmax_rows(
     *,
     bias: Optional[Tensor] = None,
     soft_cap: Optional[float] = None,
-    others: bool = False,
+    exclude_self: bool = False,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """Log-partition, entropy and the target's score of the rows of softmax(scale query key^T), each ``[N]``."""
+    """Loss (log-partition minus the target's score), log-partition and entropy of the rows of
+    softmax(scale query key^T), each ``[N]``. The loss is 0 where there is no target, -1."""
     if target is None:
         target = torch.full((len(query),), -1, device=query.device)
-    return torch.ops.isentropic.softmax_loss(query, key, target, scale, bias, soft_cap, others)[:3]
+    return torch.ops.isentropic.softmax_loss(query, key, target, scale, bias, soft_cap, exclude_self)[:3]
+
+
+def softplus(x: Tensor) -> Tensor:
+    """log(1 + e^x), to the last digits on both sides: torch's own is x from 20 on."""
+    return torch.logaddexp(x, torch.zeros_like(x))
 
 
 def scores(query: Tensor, positive: Tensor, scale: Tensor) -> Tensor:
@@ -65,7 +72,8 @@ def reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
     require(
         reduction in ("none", "mean", "sum"), lambda: f"reduction is '{reduction}'; expected 'none', 'mean' or 'sum'"
     )
-    weighted = losses if weights is None else losses * weights
+    # A weight of 0 leaves the row out, whatever its loss is.
+    weighted = losses if weights is None else torch.where(weights == 0, 0.0, losses) * weights
     if reduction == "none":
         return weighted
     total = weighted.sum()
@@ -79,10 +87,26 @@ def check_pair(query: Tensor, key: Tensor) -> None:
     for name, tensor in (("query", query), ("key", key)):
         require_tensor(name, tensor)
         require(tensor.dim() == 2, lambda: f"{name} has shape {list(tensor.shape)}; expected [N, d]")
+    check_same_kind("key", key, "query", query)
     require(
         query.shape[1] == key.shape[1],
         lambda: f"key has shape {list(key.shape)}; expected rows of {query.shape[1]} numbers, as the query",
     )
+    require(query.shape[1] > 0, lambda: f"query has shape {list(query.shape)}; expected rows of at least one number")
+    require(len(key) > 0 or len(query) == 0, lambda: f"key has shape {list(key.shape)}; expected at least one key")
+
+
+def check_same_kind(name: str, tensor: Tensor, like_name: str, like: Tensor) -> None:
+    """One floating type and one device; autocast brings types together itself."""
+    for which, x in ((name, tensor), (like_name, like)):
+        if not x.is_floating_point():
+            raise TypeError(f"{which} has type {x.dtype}; expected a floating type")
+    require(
+        tensor.device == like.device,
+        lambda: f"{name} is on {tensor.device}; expected {like.device}, as the {like_name}",
+    )
+    if tensor.dtype != like.dtype and not torch.is_autocast_enabled(tensor.device.type):
+        raise TypeError(f"{name} has type {tensor.dtype}; expected {like.dtype}, as the {like_name}")
 
 
 def check_same_shape(query: Tensor, key: Tensor) -> None:
@@ -96,15 +120,23 @@ def check_candidates(name: str, tensor: Tensor, query: Tensor) -> bool:
     n, d = query.shape
     shared = tensor.dim() == 2
     fits = tensor.shape[-1] == d and (shared or (tensor.dim() == 3 and len(tensor) == n))
+    check_same_kind(name, tensor, "query", query)
     require(fits, lambda: f"{name} has shape {list(tensor.shape)}; expected [M, {d}] or [{n}, M, {d}]")
     return shared
 
 
 def inverse(temperature: Union[float, Tensor], like: Tensor) -> Tensor:
     """1 / temperature, ``[]``."""
-    scale = 1.0 / as_tensor(temperature, like)
-    require(scale.numel() == 1, lambda: f"temperature has shape {list(scale.shape)}; expected one number")
-    return scale.reshape(())
+    if isinstance(temperature, Tensor):
+        shape = list(temperature.shape)
+        require(temperature.numel() == 1, lambda: f"temperature has shape {shape}; expected one number")
+    if not isinstance(temperature, Tensor) or may_look_inside(temperature):
+        value = float(temperature)
+        require(
+            0.0 < value < math.inf and math.isfinite(1.0 / value),
+            lambda: f"temperature is {value}; expected a positive number",
+        )
+    return (1.0 / as_tensor(temperature, like)).reshape(())
 
 
 def check_rows(name: str, tensor: Tensor, *shapes: tuple[int, ...]) -> None:

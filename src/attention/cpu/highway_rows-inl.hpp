@@ -102,6 +102,25 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
   return n;
 }
 
+float IndexSum(const float* s, std::int64_t n, float first) {
+  const Tag tag;
+  const std::int64_t step = lanes();
+  Vector index = hn::Add(hn::Iota(tag, 0.0f), hn::Set(tag, first));
+  const Vector stride = hn::Set(tag, static_cast<float>(step));
+  Vector sums[2] = {hn::Zero(tag), hn::Zero(tag)};
+  std::int64_t j = 0;
+  for (; j + 2 * step <= n; j += 2 * step)
+    for (Vector& part : sums) {
+      part = hn::MulAdd(hn::LoadU(tag, s + j + (&part - sums) * step), index, part);
+      index = hn::Add(index, stride);
+    }
+  for (; j < n; j += step) {
+    sums[0] = hn::MulAdd(hn::LoadU(tag, s + j), index, sums[0]);
+    index = hn::Add(index, stride);
+  }
+  return hn::GetLane(hn::SumOfLanes(tag, hn::Add(sums[0], sums[1])));
+}
+
 // Called where the CPU has the instruction; Highway 1.0.3 has no target for it.
 HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
 #if HWY_TARGET == HWY_AVX3

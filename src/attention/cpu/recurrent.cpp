@@ -21,17 +21,18 @@ template <class T>
 class State {
  public:
   State(std::int64_t d, std::int64_t d_v, bool squares)
-      : d_(d), d_v_(d_v), outer_(d * d_v, T(0)), sum_(d, T(0)), squares_(squares ? d * d : 0, T(0)) {}
+      : d_(d), d_v_(d_v), outer_(d * d_v, T(0)), sum_(d, T(0)), squares_(squares ? d * d : 0, 0.0) {}
 
   void absorb(T gamma, const T* key, const T* value) {
     for (T& x : outer_) x *= gamma;
     for (T& x : sum_) x *= gamma;
-    for (T& x : squares_) x *= gamma * gamma;
+    for (double& x : squares_) x *= static_cast<double>(gamma) * static_cast<double>(gamma);
     for (std::int64_t c = 0; c < d_; ++c) {
       if (key[c] == T(0)) continue;  // a weight of 0 does not touch its value
       sum_[c] += key[c];
       for (std::int64_t v = 0; v < d_v_; ++v) outer_[c * d_v_ + v] += key[c] * value[v];
-      for (std::int64_t e = 0; e < d_ && !squares_.empty(); ++e) squares_[c * d_ + e] += key[c] * key[e];
+      for (std::int64_t e = 0; e < d_ && !squares_.empty(); ++e)
+        squares_[c * d_ + e] += static_cast<double>(key[c]) * static_cast<double>(key[e]);
     }
   }
 
@@ -40,13 +41,17 @@ class State {
     const T factor = static_cast<T>(std::pow(static_cast<double>(gamma), static_cast<double>(steps)));
     for (T& x : outer_) x *= factor;
     for (T& x : sum_) x *= factor;
-    for (T& x : squares_) x *= factor * factor;
+    for (double& x : squares_) x *= static_cast<double>(factor) * static_cast<double>(factor);
   }
 
-  void read(const T* query, T* out) const {
+  // The factor goes to the query, before the sum: small features make it large and the sum small, each past what T
+  // holds.
+  void read(const T* query, double factor, T* out) const {
     std::fill_n(out, d_v_, T(0));
-    for (std::int64_t c = 0; c < d_; ++c)
-      for (std::int64_t v = 0; v < d_v_; ++v) out[v] += query[c] * outer_[c * d_v_ + v];
+    for (std::int64_t c = 0; c < d_; ++c) {
+      const T weight = static_cast<T>(factor * static_cast<double>(query[c]));
+      for (std::int64_t v = 0; v < d_v_; ++v) out[v] += weight * outer_[c * d_v_ + v];
+    }
   }
   double total(const T* query) const {
     double sum = 0;
@@ -57,14 +62,14 @@ class State {
     double sum = 0;
     for (std::int64_t c = 0; c < d_ && !squares_.empty(); ++c)
       for (std::int64_t e = 0; e < d_; ++e)
-        sum +=
-            static_cast<double>(query[c]) * static_cast<double>(squares_[c * d_ + e]) * static_cast<double>(query[e]);
+        sum += static_cast<double>(query[c]) * squares_[c * d_ + e] * static_cast<double>(query[e]);
     return sum;
   }
 
  private:
   std::int64_t d_, d_v_;
-  std::vector<T> outer_, sum_, squares_;
+  std::vector<T> outer_, sum_;
+  std::vector<double> squares_;  // of small features they would underflow in a float
 };
 
 // Rows of features: the tensor's, or a single 1 for decay alone.
@@ -122,8 +127,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
     record.sum_squares = factor * factor * state.total_squares(query.row(0));
     sheet.write(row, record);
     if (!values) continue;
-    state.read(query.row(0), out.data());
-    for (std::int64_t c = 0; c < dims.d_v; ++c) out[c] *= static_cast<T>(factor);
+    state.read(query.row(0), factor, out.data());
     store(result.output, row * dims.d_v, dims.d_v, out.data());
   }
 }

@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "attention/cpu/dropout.hpp"
+#include "attention/cpu/key_runs.hpp"
 #include "attention/cpu/softmax_forward.hpp"
-#include "attention/cpu/softmax_row.hpp"
 
 namespace isentropic {
 
@@ -68,33 +68,43 @@ class RowGroup final : public Beside {
   // Weights go to the values in 16 bits.
   bool rounds() const { return pass_.values && values_.narrow; }
   // And nobody needs them in 32.
-  bool rounds_at_once() const { return rounds() && context_.planes == 1 && !context_.problem.dropout; }
+  bool rounds_at_once() const { return rounds() && context_.planes == 1 && !context_.problem.dropout && !pass_.groups; }
 
   // Up to `count` scores of the row whose turn it is.
   void fold(std::int64_t count) {
     if (rows_left_ == 0) return;
     const std::int64_t r = tile_.rows() - rows_left_;
     if (!row_begun_) begin_row(r);
+    if (pass_.groups) {
+      end_row(r, fold_row_by_groups(r));
+      --rows_left_;
+      return;
+    }
     row_begun_ = row_.add(pass_.moments, count, rounds_at_once() ? narrow_.row(0, r) : nullptr);
     if (row_begun_) return;
-    end_row(r);
+    end_row(r, row_.end());
     --rows_left_;
   }
 
-  void begin_row(std::int64_t r) {
-    const Statistics& asked = context_.problem.statistics;
-    const Visibility& visibility = context_.visibility;
+  T fold_row_by_groups(std::int64_t r) {
     const std::int64_t row = first_ + r;
-    if (pass_.groups)
-      fold_groups(rows_.groups[row], tile_.row(r), tile_.keys.rows(), tile_.keys.begin, visibility.key_offset(),
-                  visibility.place(rows_.b, rows_.query(row)), asked.first_keys(), asked.recent_keys());
-    row_.begin(rows_.records[row], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
-               tile_.keys.begin + visibility.key_offset(), tile_.visible(r));
+    const RowPlace place = context_.visibility.place(rows_.b, rows_.query(row));
+    const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), place,
+                       context_.problem.statistics);
+    return row_.end_with([&](T* s, std::int64_t padded_n, T m) {
+      return fold_groups(pass_.moments, s, tile_.visible(r), padded_n, m, runs, rows_.groups[row]);
+    });
   }
 
-  void end_row(std::int64_t r) {
+  void begin_row(std::int64_t r) {
+    row_.begin(rows_.records[first_ + r], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
+               tile_.keys.begin + context_.visibility.key_offset(), tile_.visible(r));
+  }
+
+  // shrink: of what is in the output so far.
+  void end_row(std::int64_t r, T shrink) {
     const std::int64_t row = first_ + r;
-    shrink_[r] = row_.end();
+    shrink_[r] = shrink;
     if (!pass_.values) return;
     apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
                   tile_.row(r));

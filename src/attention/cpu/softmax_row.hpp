@@ -6,8 +6,6 @@
 
 #include "attention/cpu/exp.hpp"
 #include "attention/cpu/kernels.hpp"
-#include "attention/visibility.hpp"
-#include "isentropic/key_groups.hpp"
 
 namespace isentropic {
 
@@ -49,6 +47,17 @@ inline std::int64_t portable_find_scaled(const T* s, std::int64_t n, T factor, T
   return std::find_if(s, s + n, [&](T x) { return factor * x == value; }) - s;
 }
 
+// sum_j (first + j) s_j
+template <class T>
+inline T portable_index_sum(const T* s, std::int64_t n, T first) {
+  T lanes[kLanes] = {};
+  for (std::int64_t j = 0; j < n; j += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += s[j + l] * (first + static_cast<T>(j + l));
+  T total = 0;
+  for (const T& lane : lanes) total += lane;
+  return total;
+}
+
 // s becomes e^{factor s - m} and is added to the sums.
 template <MomentSet set, class T>
 inline void portable_exponentiate(T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
@@ -85,6 +94,14 @@ inline std::int64_t find_scaled(const T* s, std::int64_t n, T factor, T value) {
     return active_kernels().find_scaled(s, n, factor, value);
   else
     return portable_find_scaled(s, n, factor, value);
+}
+
+template <class T>
+inline T index_sum(const T* s, std::int64_t n, T first) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().index_sum(s, n, first);
+  else
+    return portable_index_sum(s, n, first);
 }
 
 // Calls f.operator()<set>() with the set as a constant.
@@ -152,18 +169,28 @@ class RowFold {
     return at_ < n_;
   }
 
+  // The same for all scores at once, by a function that is given them and the maximum, and returns their sums.
+  template <class Fold>
+  T end_with(Fold fold) {
+    if (empty_) std::fill_n(s_, n_, T(0));
+    return empty_ ? T(1) : end(fold(s_, n_, static_cast<T>(max_)));
+  }
+
   // The factor by which what was summed before shrinks.
   T end() {
     if (empty_) return T(1);
     const SoftmaxMoments<T> block = sum(sums_);
-    const SoftmaxMoments<double> sums{block.z, block.u, block.w, block.c};
-    const bool was_empty = record_->empty();
-    record_->sums = was_empty ? sums : isentropic::add(max_ > before_ ? rebase(*record_, max_) : record_->sums, sums);
-    record_->m = block.z == block.z ? max_ : std::numeric_limits<double>::quiet_NaN();
-    return was_empty || max_ == before_ ? T(1) : static_cast<T>(std::exp(before_ - max_));
+    return end({block.z, block.u, block.w, block.c});
   }
 
  private:
+  T end(const SoftmaxMoments<double>& sums) {
+    const bool was_empty = record_->empty();
+    record_->sums = was_empty ? sums : isentropic::add(max_ > before_ ? rebase(*record_, max_) : record_->sums, sums);
+    record_->m = sums.z == sums.z ? max_ : std::numeric_limits<double>::quiet_NaN();
+    return was_empty || max_ == before_ ? T(1) : static_cast<T>(std::exp(before_ - max_));
+  }
+
   SoftmaxRecord<double>* record_ = nullptr;
   T* s_ = nullptr;
   std::int64_t n_ = 0, at_ = 0;
@@ -172,44 +199,5 @@ class RowFold {
   bool empty_ = true;
   MomentLanes<T> sums_;
 };
-
-// The record of scores [begin, end) of a block that starts at key j0, with the keys' positions.
-template <class T>
-inline LocatedRecord located_record(const T* s, std::int64_t begin, std::int64_t end, std::int64_t j0,
-                                    std::int64_t first_position) {
-  LocatedRecord out;
-  double m = -std::numeric_limits<double>::infinity();
-  for (std::int64_t j = begin; j < end; ++j) m = std::max(m, static_cast<double>(s[j]));
-  for (std::int64_t j = begin; j < end; ++j) {
-    if (s[j] == -std::numeric_limits<T>::infinity()) continue;
-    const double t = static_cast<double>(s[j]) - m, e = std::exp(t);
-    SoftmaxMoments<double>& sums = out.record.sums;
-    sums = {sums.z + e, sums.u + t * e, sums.w + t * t * e, sums.c + e * e};
-    out.location += e * static_cast<double>(first_position + j);
-    ++out.record.k;
-    if (out.record.a < 0 && t == 0) out.record.a = j0 + j;
-  }
-  out.record.m = m;
-  return out;
-}
-
-// Folds a block of n scores into the groups of a row; positions are those of the whole key axis.
-template <class T>
-inline void fold_groups(KeyGroupsRecord& groups, const T* s, std::int64_t n, std::int64_t j0, std::int64_t key_offset,
-                        const RowPlace& row, std::int64_t first_keys, std::int64_t recent_keys) {
-  const std::int64_t first_position = j0 + key_offset;
-  const auto local = [&](std::int64_t position) { return std::clamp<std::int64_t>(position - first_position, 0, n); };
-  const std::int64_t first_end = local(row.document.begin + first_keys);
-  const std::int64_t recent_begin = std::max(first_end, local(row.position - recent_keys + 1));
-  const std::int64_t recent_end = std::max(recent_begin, local(row.position + 1));
-  const auto fold = [&](KeyGroup group, std::int64_t begin, std::int64_t end) {
-    if (begin < end)
-      groups.group[group] = merge(groups.group[group], located_record(s, begin, end, j0, first_position));
-  };
-  fold(kFirstKeys, 0, first_end);
-  fold(kOtherKeys, first_end, recent_begin);
-  fold(kRecentKeys, recent_begin, recent_end);
-  fold(kOtherKeys, recent_end, n);
-}
 
 }  // namespace isentropic

@@ -37,7 +37,7 @@ void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, Row
     for (std::int64_t r = first; r < last; ++r) {
       if (!solvers[r].active()) continue;
       const SoftmaxRecord<double>& record = rows.records[r - first];
-      solvers[r].update(entropy(record), score_variance(record));
+      solvers[r].update(entropy(record), score_variance(record), -record.sums.u / record.sums.z);
       scales.lambda[base + i0 + r] = solvers[r].lambda();
     }
   }

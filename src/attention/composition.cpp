@@ -99,7 +99,7 @@ class Levels {
       const std::int64_t i = row % dims_.n_q, h = row / dims_.n_q % dims_.heads, b = row / dims_.n_q / dims_.heads;
       std::int64_t seen = 0;
       for (std::int64_t block = 0; block < blocks(); ++block)
-        seen += visibility_.sees(b, h, i, keys(block).begin, keys(block).end);
+        seen += visibility_.count(b, h, i, keys(block).begin, keys(block).end) > 0;
       const RowPlace place = visibility_.place(b, i);
       lambda[row] = problem_.block_scale.lambda({seen, dims_.d, place.position - place.document.begin, h});
     }

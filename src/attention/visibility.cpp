@@ -175,10 +175,6 @@ bool Visibility::passes(std::int64_t b, std::int64_t h, std::int64_t i, const Ro
   return passed != 0;
 }
 
-bool Visibility::sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
-  return count_within(b, h, i, spans(b, i), {j0, j1}) > 0;
-}
-
 // Of the local keys of `range`.
 std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64_t i, const RowSpans& row,
                                       Span range) const {

@@ -1,8 +1,8 @@
 // A mask made ready for kernels: for each row at most two spans of keys, plus a test for what is not a span.
 //
-// Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts (boolean,
-// additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two in a row, are
-// taken out last.
+// Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts
+// (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two in a
+// row, are taken out last.
 #pragma once
 
 #include <algorithm>
@@ -72,8 +72,10 @@ class Visibility {
     return seen;
   }
 
-  // Whether the row sees any of the local keys [j0, j1).
-  bool sees(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const;
+  // How many of the local keys [j0, j1) the row sees.
+  std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
+    return count_within(b, h, i, spans(b, i), {j0, j1});
+  }
 
   // Keys of the whole problem that the row sees: the n of the scale laws.
   std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i) const;

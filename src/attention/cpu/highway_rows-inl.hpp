@@ -105,20 +105,22 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
 float IndexSum(const float* s, std::int64_t n, float first) {
   const Tag tag;
   const std::int64_t step = lanes();
-  Vector index = hn::Add(hn::Iota(tag, 0.0f), hn::Set(tag, first));
-  const Vector stride = hn::Set(tag, static_cast<float>(step));
-  Vector sums[2] = {hn::Zero(tag), hn::Zero(tag)};
-  std::int64_t j = 0;
-  for (; j + 2 * step <= n; j += 2 * step)
-    for (Vector& part : sums) {
-      part = hn::MulAdd(hn::LoadU(tag, s + j + (&part - sums) * step), index, part);
-      index = hn::Add(index, stride);
-    }
-  for (; j < n; j += step) {
-    sums[0] = hn::MulAdd(hn::LoadU(tag, s + j), index, sums[0]);
-    index = hn::Add(index, stride);
+  constexpr int kChains = 4;  // hide the latency
+  Vector index[kChains], sums[kChains];
+  for (int part = 0; part < kChains; ++part) {
+    index[part] = hn::Add(hn::Iota(tag, 0.0f), hn::Set(tag, first + static_cast<float>(part * step)));
+    sums[part] = hn::Zero(tag);
   }
-  return hn::GetLane(hn::SumOfLanes(tag, hn::Add(sums[0], sums[1])));
+  const Vector stride = hn::Set(tag, static_cast<float>(kChains * step));
+  std::int64_t j = 0;
+  for (; j + kChains * step <= n; j += kChains * step)
+    for (int part = 0; part < kChains; ++part) {
+      sums[part] = hn::MulAdd(hn::LoadU(tag, s + j + part * step), index[part], sums[part]);
+      index[part] = hn::Add(index[part], stride);
+    }
+  for (int part = 0; j < n; j += step, ++part)
+    sums[part] = hn::MulAdd(hn::LoadU(tag, s + j), index[part], sums[part]);
+  return hn::GetLane(hn::SumOfLanes(tag, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
 }
 
 // Called where the CPU has the instruction; Highway 1.0.3 has no target for it.

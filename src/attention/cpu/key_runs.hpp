@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <cstdint>
 #include <limits>
 #include <vector>
@@ -63,15 +64,6 @@ inline void for_each_piece(T* s, const KeyRun& run, F f) {
   if (whole_end < run.end && whole_end >= whole_begin) shared(whole_end);
 }
 
-template <class T>
-inline T run_maximum(T* s, const KeyRun& run) {
-  T highest = -std::numeric_limits<T>::infinity();
-  for_each_piece(s, run, [&](const T* piece, std::int64_t n, std::int64_t) {
-    highest = std::max(highest, row_maximum(piece, n));
-  });
-  return highest;
-}
-
 // Scores of the run become weights relative to m; the record they give, seen from there.
 template <class T>
 inline LocatedRecord fold_run(MomentSet set, T* s, const KeyRun& run, std::int64_t first_position, T m) {
@@ -89,34 +81,51 @@ inline LocatedRecord fold_run(MomentSet set, T* s, const KeyRun& run, std::int64
   return out;
 }
 
-// A row of scores (n of them and padding, hidden ones -inf) becomes weights relative to its maximum m; every run is
-// folded into its group. Returns the sums of all.
+// A group as little as this below the row's maximum keeps its digits: u loses log2(16) bits, and no weight underflows.
+inline constexpr int kNear = 16;
+
+// Those of the run alone, from its first vector on; others' are hidden.
 template <class T>
-inline SoftmaxMoments<double> fold_groups(MomentSet set, T* s, std::int64_t visible, std::int64_t padded_n, T m,
-                                          const KeyRuns& runs, KeyGroupsRecord& groups) {
-  constexpr T kHidden = -std::numeric_limits<T>::infinity();
-  constexpr T kNear = 16;  // from m: u loses log2(16) bits, and no weight underflows
+inline void copy_run(const T* s, const KeyRun& run, std::vector<T>& out) {
+  const std::int64_t begin = run.begin / kLanes * kLanes, end = (run.end + kLanes - 1) / kLanes * kLanes;
+  out.assign(end - begin, -std::numeric_limits<T>::infinity());
+  std::copy(s + run.begin, s + run.end, out.begin() + (run.begin - begin));
+}
+
+// The record of a run whose scores stand in `scores`, seen from its own maximum.
+template <class T>
+inline LocatedRecord fold_alone(std::vector<T>& scores, const KeyRun& run, std::int64_t first_position) {
+  const std::int64_t begin = run.begin / kLanes * kLanes;
+  const T highest = row_maximum(scores.data(), std::ssize(scores));
+  if (highest == -std::numeric_limits<T>::infinity()) return {};
+  const KeyRun moved{run.group, run.begin - begin, run.end - begin};
+  return fold_run(MomentSet::entropy, scores.data(), moved, first_position + begin, highest);
+}
+
+// A row of scores (hidden ones -inf, padding behind the last run, the largest `highest`) becomes weights relative to m;
+// every run is folded into its group. count(run) says how many of its keys the row sees. Returns the sums of all.
+template <class T, class Count>
+inline SoftmaxMoments<double> fold_groups(MomentSet set, T* s, std::int64_t padded_n, T highest, T m,
+                                          const KeyRuns& runs, Count count, KeyGroupsRecord& groups) {
+  thread_local std::vector<T> scores;  // of a run that may turn out to lie far below m
+  const bool near = runs.end() - runs.begin() == 1 && m - highest <= kNear;
   SoftmaxMoments<double> all{};
-  std::int64_t n = 0;
-  for (const KeyRun& run : runs) n = std::max(n, run.end);
-  std::fill(s + n, s + padded_n, T(0));
+  std::int64_t done = 0;
   for (const KeyRun& run : runs) {
-    std::int64_t k = run.end - run.begin;
-    if (visible < n) k = std::count_if(s + run.begin, s + run.end, [](T x) { return x != kHidden; });
-    LocatedRecord apart;
-    const T highest = run_maximum(s, run);
-    const bool near = !(m - highest > kNear);  // a NaN is told by the sums
-    if (!near && highest != kHidden) {
-      std::vector<T> copy(s, s + n);
-      copy.resize(padded_n, kHidden);
-      apart = fold_run(MomentSet::entropy, copy.data(), run, runs.first_position(), highest);
+    done = run.end;
+    const std::int64_t visible = count(run);
+    if (visible == 0) {
+      std::fill(s + run.begin, s + run.end, T(0));
+      continue;
     }
+    if (!near) copy_run(s, run, scores);
     LocatedRecord part = fold_run(set, s, run, runs.first_position(), m);
     all = add(all, part.record.sums);
-    if (!near) part = apart;
-    part.record.k = k;
+    if (!near && part.record.sums.z < std::exp(-kNear)) part = fold_alone(scores, run, runs.first_position());
+    part.record.k = visible;
     groups.group[run.group] = merge(groups.group[run.group], part);
   }
+  std::fill(s + done, s + padded_n, T(0));
   // A NaN score makes the row NaN from here on: no further block is folded, so no group of it may look whole.
   if (all.z != all.z)
     for (LocatedRecord& group : groups.group) group.record.sums.z = all.z;

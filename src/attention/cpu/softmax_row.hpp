@@ -145,12 +145,12 @@ class RowFold {
     record.k += visible;
     before_ = record.m, max_ = before_;
     const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
-    const T highest = factor * row_maximum(s, n);
+    highest_ = factor * row_maximum(s, n);
     empty_ = poisoned ||
-             (highest == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }));
+             (highest_ == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }));
     if (empty_) return;
-    max_ = std::max(before_, static_cast<double>(highest));
-    if (max_ > before_) record.a = j0 + find_scaled(s, n, factor, highest);
+    max_ = std::max(before_, static_cast<double>(highest_));
+    if (max_ > before_) record.a = j0 + find_scaled(s, n, factor, highest_);
     sums_.started = false;
   }
 
@@ -169,11 +169,12 @@ class RowFold {
     return at_ < n_;
   }
 
-  // The same for all scores at once, by a function that is given them and the maximum, and returns their sums.
+  // The same for all scores at once, by a function that is given them, their maximum and the row's, and returns their
+  // sums.
   template <class Fold>
   T end_with(Fold fold) {
     if (empty_) std::fill_n(s_, n_, T(0));
-    return empty_ ? T(1) : end(fold(s_, n_, static_cast<T>(max_)));
+    return empty_ ? T(1) : end(fold(s_, n_, highest_, static_cast<T>(max_)));
   }
 
   // The factor by which what was summed before shrinks.
@@ -194,7 +195,7 @@ class RowFold {
   SoftmaxRecord<double>* record_ = nullptr;
   T* s_ = nullptr;
   std::int64_t n_ = 0, at_ = 0;
-  T factor_ = 1;
+  T factor_ = 1, highest_ = 0;
   double before_ = 0, max_ = 0;
   bool empty_ = true;
   MomentLanes<T> sums_;

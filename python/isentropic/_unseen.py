@@ -62,6 +62,8 @@ def _reason(model: nn.Module, name: str) -> str:
     if implementation is None:
         if isinstance(around[0], nn.MultiheadAttention):
             return f"{kind} is seen inside isentropic.replace_sdpa(), when it is called with need_weights=False"
+        if type(around[0]).__module__.startswith("isentropic."):
+            return f"attention in two levels does not report; {kind} returns its entropies itself, in aux"
         return (
             f"{kind} does not call isentropic.attention; if it calls PyTorch's scaled_dot_product_attention, "
             "run it inside isentropic.replace_sdpa()"

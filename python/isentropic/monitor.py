@@ -143,7 +143,7 @@ class Monitor:
     def report(self, aux: Aux) -> None:
         """Called by :func:`isentropic.attention`."""
         layer = self._layer.next_call()
-        if layer is not None:
+        if layer is not None and aux.visible.numel() > 0:
             tally = _tallies.tally(aux.as_dict(), self._fewest_keys)
             so_far = self._tallies.get(layer)
             self._tallies[layer] = tally if so_far is None else _tallies.merge(so_far, tally)

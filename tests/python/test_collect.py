@@ -202,6 +202,12 @@ def test_attention_of_pytorch_is_pointed_out_once(watch):
 
 
 @both
+def test_two_levels_say_where_their_entropies_are(watch):
+    (message,) = told(watch, *running(isentropic.nn.HierarchicalAttention(WIDTH, HEADS, block=4)))
+    assert "attention in two levels does not report; HierarchicalAttention returns its entropies itself" in message
+
+
+@both
 def test_a_model_without_a_module_to_name_is_named_itself(watch):
     class Mixer(nn.Module):
         def forward(self, x):

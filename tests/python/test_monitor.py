@@ -60,6 +60,15 @@ def test_rows_without_keys_do_not_count():
     assert all(map(math.isfinite, monitor.last["layers.0"]["max_score"]))
 
 
+def test_an_empty_batch_adds_nothing():
+    model = Model(Attention())
+    with isentropic.Monitor(model) as monitor:
+        for x in (inputs()[:0], inputs(), inputs()[:, :0]):
+            model(x)
+    rows = rows_of(model.layers[0], inputs())
+    assert monitor.last["layers.0"]["entropy"] == pytest.approx(means(rows.entropy), rel=1e-6)
+
+
 def test_layers_calls_and_the_model_itself_have_names():
     model = Model(Attention(), nn.Sequential(Attention(calls=2)))
     with isentropic.Monitor(model) as monitor:
@@ -190,7 +199,8 @@ def test_stopping_leaves_the_model_as_it_was():
     monitor = isentropic.Monitor(model, optimizer=optimizer).start()
     with pytest.raises(RuntimeError, match="watching already"):
         monitor.start()
-    monitor.stop()
+    with pytest.warns(UserWarning, match="no forward pass of it was seen"):
+        monitor.stop()
     monitor.stop()
     model(inputs()).sum().backward()
     optimizer.step()

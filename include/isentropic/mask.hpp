@@ -62,7 +62,7 @@ struct ISENTROPIC_API Mask {
   Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one for each batch entry
   Mask segments(std::int64_t length) const;
   Mask others() const;
-  Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
+  Mask dense(View mask) const;  // [batch or 1, heads or 1, n_q or 1, n_k or 1], boolean or floating
 
   bool is_causal = false;
   Align align = Align::start;

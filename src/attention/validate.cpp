@@ -23,14 +23,17 @@ void require_layout(const char* argument, const View& view, std::size_t rank) {
 }
 
 // Each axis has the expected length, or 1 where `broadcast` allows it.
-enum class Broadcast : std::uint8_t { no, all_but_last };
+enum class Broadcast : std::uint8_t { no, all_but_last, all };
 void require_shape(const char* argument, const View& view, const Shape& expected, Broadcast broadcast) {
   require_layout(argument, view, expected.size());
   for (std::size_t axis = 0; axis < expected.size(); ++axis) {
-    const bool may_repeat = broadcast == Broadcast::all_but_last && axis + 1 < expected.size();
+    const bool is_last = axis + 1 == expected.size();
+    const bool may_repeat = broadcast == Broadcast::all || (broadcast == Broadcast::all_but_last && !is_last);
     if (view.shape[axis] == expected[axis] || (may_repeat && view.shape[axis] == 1)) continue;
-    throw Error(std::string(argument) + " shape", to_string(view.shape),
-                to_string(expected) + (broadcast == Broadcast::no ? "" : " (1 allowed on all axes but the last)"));
+    const char* ones = broadcast == Broadcast::no    ? ""
+                       : broadcast == Broadcast::all ? " (1 allowed on all axes)"
+                                                     : " (1 allowed on all axes but the last)";
+    throw Error(std::string(argument) + " shape", to_string(view.shape), to_string(expected) + ones);
   }
 }
 
@@ -109,7 +112,7 @@ void validate_mask(const AttentionProblem& problem, const Dims& dims) {
   validate_documents(mask, dims.batch, n_q, n_k);
   if (mask.others_only && mask.prefix_keys > 0) throw Error("mask", "others with prefix", "one of the two");
   if (mask.dense_part.present()) {
-    require_shape("dense mask", mask.dense_part, {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
+    require_shape("dense mask", mask.dense_part, {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all);
     if (mask.dense_part.type == DType::int64) throw Error("dense mask type", "int64", "boolean or a floating type");
   }
   if (mask.block_sparse_part) {
@@ -126,7 +129,7 @@ void validate_terms(const AttentionProblem& problem, const Dims& dims) {
   const Bias& bias = problem.bias;
   if (bias.kind() == Bias::Kind::dense) {
     require_floating("bias", bias.values());
-    require_shape("bias", bias.values(), {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
+    require_shape("bias", bias.values(), {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all);
   } else if (bias.kind() == Bias::Kind::alibi) {
     require_per_head("ALiBi slope", bias.slopes(), dims.heads);
   } else if (bias.kind() == Bias::Kind::relative) {
@@ -203,7 +206,8 @@ void validate_shard(const AttentionProblem& problem, const Dims& dims) {
 void validate_recurrent(const AttentionProblem& problem) {
   const Mask& mask = problem.mask;
   const bool plain = !mask.window_part && mask.prefix_keys == 0 && !mask.strided_part && !mask.block_sparse_part &&
-                     mask.document_offsets.empty() && mask.segment_length == 0 && !mask.others_only && !mask.dense_part.present();
+                     mask.document_offsets.empty() && mask.segment_length == 0 && !mask.others_only &&
+                     !mask.dense_part.present();
   if (!plain) throw Error("mask", "more than causal", "none, causal or key lengths for a recurrent form");
   if (problem.dropout) throw Error("dropout", "given", "none for a recurrent form");
   const Normaliser normaliser = problem.map.normaliser();

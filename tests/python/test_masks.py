@@ -90,6 +90,17 @@ def test_one_number_for_a_row_is_as_many_equal_ones(shape, options):
     assert isentropic.attention(q, k, v, hidden, **options).eq(0).all()
 
 
+def test_one_number_for_a_row_in_two_levels():
+    q, k, v = tensors(2, 3, 6, 8, n_k=7, dtype=torch.float64)
+    for given in (torch.randn(6, 1, dtype=torch.float64), torch.randn(6, 1) > 0):
+        one, many = (
+            isentropic.hierarchical_attention(q, k, v, 3, attn_mask=mask, return_aux=True)
+            for mask in (given, given.expand(6, 7).clone())
+        )
+        torch.testing.assert_close(one[0], many[0])
+        torch.testing.assert_close(one[1].entropy, many[1].entropy)
+
+
 ROW_MASKS = """
 import resource, sys, torch, isentropic
 n = 12000

@@ -42,7 +42,7 @@ def pair_of_integers(name: str, value: object, parts: str) -> tuple[int, int]:
 
 
 def number(name: str, value: object, dtype: torch.dtype = torch.float64, positive: bool = False) -> float:
-    """``value`` as a finite float that the computation for tensors of ``dtype`` can hold: 16 bits compute in float32."""
+    """``value`` as a float in the range of what is computed for tensors of ``dtype``: float32 for those of 16 bits."""
     if isinstance(value, (bool, str)):
         raise TypeError(f"{name} is {value!r}; expected a number")
     try:

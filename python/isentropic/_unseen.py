@@ -76,8 +76,8 @@ def _reason(model: nn.Module, name: str) -> str:
         )
     hint = ", or run it inside isentropic.replace_sdpa()" if implementation == "sdpa" else ""
     return (
-        f'{type(architecture).__name__} runs with attn_implementation="{implementation}"; call isentropic.hf.register() '
-        f'and model.set_attn_implementation("isentropic"){hint}'
+        f'{type(architecture).__name__} runs with attn_implementation="{implementation}"; call '
+        f'isentropic.hf.register() and model.set_attn_implementation("isentropic"){hint}'
     )
 
 

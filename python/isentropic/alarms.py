@@ -43,7 +43,7 @@ class Thresholds:
         self._focused: set[tuple] = set()
 
     def alarms(self, step: int, layer: str, record: LayerRecord, sums: LayerRecord) -> Iterator[Alarm]:
-        """``sums``: what the means of ``record`` were made of. A mean is NaN, too, where there was nothing to average."""
+        """``sums``: what the means of ``record`` were made of; a mean of nothing is NaN, too, and no alarm."""
         heads = max(map(len, sums.values()))
         for head in range(heads):
             odd = next((name for name in COLUMNS if name in sums and math.isnan(sums[name][head])), None)

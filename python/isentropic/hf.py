@@ -79,7 +79,7 @@ def _attention(
 
 
 def _weights_are_captured() -> bool:
-    """Whether transformers takes the weights from what modules return, without telling them of ``output_attentions``."""
+    """Whether transformers takes weights from what modules return, without telling them of ``output_attentions``."""
     from transformers.utils import output_capturing
 
     captured = output_capturing._active_collector.get() or {}

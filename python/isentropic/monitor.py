@@ -27,8 +27,8 @@ class Monitor:
 
     Whatever calls :func:`isentropic.attention` inside the model is watched, in the same pass that computes it; around
     models that call PyTorch's attention put :func:`isentropic.replace_sdpa`. A layer is the module that made the call;
-    further calls in the same forward of the model get ``#2``, ``#3``, ... behind its name, so that a layer whose weights
-    are shared has an entry for every place it stands in.
+    further calls in the same forward of the model get ``#2``, ``#3``, ... behind its name, so that a layer which stands
+    in several places has an entry for each.
 
     Of every head there are the means over batch and rows of ``entropy`` (nats), ``effective_keys``, ``peak``, where
     the layer has sink logits ``sink_mass``, and ``first_mass`` on demand; of ``normalised_entropy`` the mean over the

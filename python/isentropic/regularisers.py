@@ -62,8 +62,8 @@ class EntropyRegulariser:
         _require_gradient(
             name,
             getattr(aux, name),
-            "that of isentropic.collect(model, detach=False) or of a layer, with parameters that learn, the map softmax, "
-            "top_k or gumbel and no reentrant checkpointing",
+            "that of isentropic.collect(model, detach=False) or of a layer, with parameters that learn, the map "
+            "softmax, top_k or gumbel and no reentrant checkpointing",
         )
         return mean_over_rows(aux, getattr(aux, name)).mean()
 

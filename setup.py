@@ -5,8 +5,17 @@ import shutil
 import subprocess
 import sys
 
+import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
+
+# Older ones cannot make a wheel by themselves, and --no-build-isolation keeps pip from bringing a newer one.
+OLDEST_SETUPTOOLS = (70, 1)
+if tuple(int(part) for part in setuptools.__version__.split(".")[:2]) < OLDEST_SETUPTOOLS:
+    sys.exit(
+        f"error: setuptools is {setuptools.__version__}; expected 70.1 or newer. "
+        "Install it first: pip install --upgrade setuptools"
+    )
 
 ROOT = pathlib.Path(__file__).parent.resolve()
 FILES = ("libisentropic_torch.so", "built_for_torch.txt")

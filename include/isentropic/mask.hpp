@@ -64,7 +64,7 @@ struct ISENTROPIC_API Mask {
   Mask segments(std::int64_t length) const;
   Mask exclude_self() const;
   Mask exclude_keys(View keys) const;  // int64 [n_q], positions on the whole key axis; negative: none
-  Mask dense(View mask) const;         // [batch or 1, heads or 1, n_q or 1, n_k], boolean or floating
+  Mask dense(View mask) const;         // [batch or 1, heads or 1, n_q or 1, n_k or 1], boolean or floating
 
   bool excludes_keys() const { return excludes_self || excluded_keys.present(); }
 

@@ -2,7 +2,8 @@
 //
 //   x = lambda q.k;   s = cap tanh(x / cap) if there is a soft cap, else x;   then the bias is added.
 //
-//   Bias::dense       a tensor [batch or 1, heads or 1, n_q or 1, n_k]; -inf and the type's lowest value mean masked
+//   Bias::dense       a tensor [batch or 1, heads or 1, n_q or 1, n_k or 1]; -inf and the type's lowest value mean
+//                     masked
 //   Bias::alibi       -slope_head |p_i - j|
 //   Bias::relative    table[head, clamp(p_i - j, -r, r) + r], table [heads or 1, 2 r + 1]
 //

@@ -16,9 +16,11 @@ from .attention import (  # noqa: E402
     hierarchical_attention,
     key_mass,
 )
+from .collect import collect  # noqa: E402
 from .losses import Loss, causal_lm_loss, info_nce, linear_cross_entropy, masked_lm_loss, nce  # noqa: E402
 from .maps import ScoreMap  # noqa: E402
-from .monitor import Alarm, Monitor  # noqa: E402
+from .alarms import Alarm  # noqa: E402
+from .monitor import Monitor  # noqa: E402
 from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
 
@@ -39,6 +41,7 @@ __all__ = [
     "attention_statistics",
     "attention_weights",
     "causal_lm_loss",
+    "collect",
     "hf",
     "hierarchical_attention",
     "info_nce",

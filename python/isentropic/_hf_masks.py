@@ -115,6 +115,8 @@ def _position_rule(mask_function: Callable, n_q: int, n_k: int, shift: int) -> O
     causal = rule.pop("causal", False)
     if not causal and not rule:
         return {}  # nothing depends on the position
+    if "documents" in rule and n_q != n_k:
+        return None  # documents are those of the queries; there are keys outside of them
     if "window" in rule:
         left, right = rule["window"]
         rule["window"] = (left, n_k if right is None else right)

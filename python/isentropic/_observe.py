@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import json
 from typing import TYPE_CHECKING, Iterable, Protocol, Union
 
 import torch
@@ -24,9 +26,10 @@ class Observer(Protocol):
     """
 
     statistics: Names
+    detach: bool  # from the graph
 
     def report(self, aux: Aux) -> None:
-        """Takes the wanted statistics of one call, detached."""
+        """Takes the wanted statistics of one call."""
 
 
 _watching: list[Observer] = []
@@ -56,8 +59,35 @@ def run(problem: Problem) -> tuple[Tensor, Aux]:
     together = tuple(dict.fromkeys(name for names in (asked, *wanted) for name in names))
     output, aux = problem.run_text(problem.text(statistics=together))
     for observer, names in zip(observers, wanted):
-        observer.report(_part(aux, names, detached=True))
+        observer.report(_part(aux, names, observer.detach))
     return output, _part(aux, asked)
+
+
+@functools.cache
+def _every_name() -> tuple[str, ...]:
+    return _names(json.dumps({"statistics": "all", "groups": _USUAL_GROUPS, "terms": ["sink"]}))
+
+
+@torch.compiler.assume_constant_result
+def known_statistics() -> tuple[str, ...]:
+    """Every name that a statistic may have."""
+    return _every_name()
+
+
+def checked_names(statistics: Names) -> Names:
+    """ "all", or a tuple of names that are known."""
+    if isinstance(statistics, str):
+        statistics = statistics if statistics == "all" else (statistics,)
+    if statistics == "all":
+        return statistics
+    try:
+        names = tuple(statistics)
+    except TypeError:
+        raise TypeError(f"statistics is a {type(statistics).__name__}; expected names, or 'all'") from None
+    for name in names:
+        if name not in known_statistics():
+            raise ValueError(f"statistics has {name!r}; expected 'all' or some of {', '.join(known_statistics())}")
+    return names
 
 
 def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
@@ -67,8 +97,7 @@ def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
         there = tuple(name for name in there if name not in _GROUP_STATISTICS)
     if statistics == "all":
         return there
-    names = (statistics,) if isinstance(statistics, str) else statistics
-    return tuple(name for name in names if name in there)
+    return tuple(name for name in statistics if name in there)
 
 
 def _names(text: str) -> tuple[str, ...]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from . import _observe
-from ._checks import require, require_tensor
+from ._checks import integer, number, pair_of_integers, require, require_tensor
 from .maps import ScoreMap
 from .scales import Scale
 
@@ -28,9 +28,14 @@ def names_of(text: str):
 
 def _integers(values, name: str) -> Tensor:
     tensor = values if isinstance(values, Tensor) else torch.tensor(list(values))
-    if tensor.is_floating_point():
+    if tensor.is_floating_point() and tensor.numel() > 0:  # an empty list has no type
         raise TypeError(f"{name} has type {tensor.dtype}; expected integers")
     return tensor.long()
+
+
+def _hidden(additive: Tensor) -> Tensor:
+    """Where an additive mask hides a key: -inf, or the lowest value of its type."""
+    return additive <= torch.finfo(additive.dtype).min
 
 
 class Problem:
@@ -52,7 +57,7 @@ class Problem:
         self._set_scale(Scale.named(scale))
         self._set_map(ScoreMap.named(map), dropout_p, seed)
         if soft_cap is not None:
-            self._items.append(("soft_cap", float(soft_cap)))
+            self._items.append(("soft_cap", number("soft_cap", soft_cap, query.dtype, positive=True)))
         if sink is not None:
             self._add("sink", sink)
         self._set_statistics(statistics, groups)
@@ -95,7 +100,11 @@ class Problem:
 
     def weights(self, rows):
         found = torch.ops.isentropic.attention_weights(
-            self.text(), self.query.detach(), self.key.detach(), self._detached_terms(), [int(row) for row in rows]
+            self.text(),
+            self.query.detach(),
+            self.key.detach(),
+            self._detached_terms(),
+            [integer("rows", row) for row in rows],
         )
         return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
 
@@ -178,20 +187,26 @@ class Problem:
 
     def _set_mask(self, window, prefix, strided, block_sparse, key_lengths, documents, segments, others) -> None:
         if window is not None:
-            left, right = window if isinstance(window, (tuple, list)) else (window, 0)
-            self._items.append(("window", (int(left), int(right))))
-        for name, number in (("prefix", prefix), ("segments", segments)):
-            if number is not None:
-                self._items.append((name, int(number)))
+            both = window if isinstance(window, (tuple, list)) else (window, 0)
+            self._items.append(("window", pair_of_integers("window", both, "left and right")))
+        for name, given in (("prefix", prefix), ("segments", segments)):
+            if given is not None:
+                self._items.append((name, integer(name, given)))
         if strided is not None:
-            self._items.append(("strided", (int(strided[0]), int(strided[1]))))
+            self._items.append(("strided", pair_of_integers("strided", strided, "stride and local")))
         if others:
             self._items.append(("others", True))
         if block_sparse is not None:
-            layout, block_q, block_k = block_sparse
+            expected = "expected (layout, block_q, block_k)"
+            require(
+                isinstance(block_sparse, (tuple, list)) and len(block_sparse) == 3,
+                lambda: f"block_sparse is a {type(block_sparse).__name__}; {expected}",
+            )
+            layout, *blocks = block_sparse
+            require_tensor("layout of block_sparse", layout)
             while layout.dim() < 4:
                 layout = layout.unsqueeze(0)
-            self._items.append(("block", (int(block_q), int(block_k))))
+            self._items.append(("block", pair_of_integers("block_sparse", blocks, "block_q and block_k")))
             self._add("layout", layout)
         if key_lengths is not None:
             self._add("key_lengths", _integers(key_lengths, "key_lengths").reshape(-1))
@@ -202,7 +217,8 @@ class Problem:
             self._add("key_offsets", _integers(keys, "documents"))
 
     # An additive mask is a bias: -inf and the type's lowest value hide a key there too, and it may have a gradient. Next
-    # to a bias it is a term of its own: a sum may lose the lowest value.
+    # to a bias it is a term of its own, or with a gradient a summand: what either hides is then said by a mask, since
+    # the lowest value of one type is another number in a sum.
     def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
         for name, tensor in (("attn_mask", attn_mask), ("bias", bias)):
             if tensor is not None:
@@ -222,7 +238,10 @@ class Problem:
             if not given:
                 given = [("dense", mask)]
             elif given[0][0] == "dense" and attn_mask.requires_grad:
-                given = [("dense", given[0][1] + mask)]
+                hidden = [_hidden(term) for term in (given[0][1], mask)]
+                shown = [term.masked_fill(where, 0.0) for term, where in zip((given[0][1], mask), hidden)]
+                self._add("mask", ~(hidden[0] | hidden[1]))
+                given = [("dense", shown[0] + shown[1])]
             else:
                 require(
                     not attn_mask.requires_grad,
@@ -234,14 +253,13 @@ class Problem:
             self._add("bias", given[0][1])
 
     def _over_scores(self, tensor: Tensor, name: str) -> Tensor:
-        """[batch or 1, heads or 1, n_q or 1, n_k]."""
+        """[batch or 1, heads or 1, n_q or 1, n_k or 1]."""
         n_q, n_k = self.query.shape[2], self.key.shape[2]
         leading = self.row_shape[:-2]
         while tensor.dim() < 2:
             tensor = tensor.unsqueeze(0)
         fits = tensor.shape[-1] in (1, n_k) and tensor.shape[-2] in (1, n_q)
         require(fits, lambda: f"{name} has shape {list(tensor.shape)}; expected the last axes to be [{n_q}, {n_k}]")
-        tensor = tensor.expand(*tensor.shape[:-1], n_k)
         while tensor.dim() < 4:
             tensor = tensor.unsqueeze(0)
         if tensor.dim() == 4 and len(leading) <= 1:
@@ -251,49 +269,30 @@ class Problem:
         return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
 
     def _set_scale(self, scale: Scale) -> None:
-        parameters: list[object] = []
-        for parameter in scale.parameters:
-            if isinstance(parameter, Tensor):
-                rows = scale.law == "per_row"
-                if rows:
-                    while parameter.dim() < 3:
-                        parameter = parameter.unsqueeze(0)
-                    parameter = parameter.reshape(-1, *parameter.shape[-2:])
-                self._add("scale", parameter)
-                parameters.append("tensor")
-            elif isinstance(parameter, (int, float)):
-                parameters.append((float(parameter),))
-            else:
-                parameters.append(tuple(float(number) for number in parameter))
-        description = {"law": scale.law, "gradient": scale.gradient}
-        if scale.law != "per_row":
-            description["parameters"] = parameters
-        if scale.length:
-            description["length"] = int(scale.length)
-        if scale.numbers:
-            description["numbers"] = tuple(float(number) for number in scale.numbers)
+        description, tensors = scale.written(self.query.dtype)
+        for tensor in tensors:
+            self._add("scale", tensor)
         self._items.append(("scale", description))
         self._needs_variance = scale.gradient == "implicit"
 
     def _set_map(self, map: ScoreMap, dropout_p: float, seed) -> None:
-        self._items.append(("map", {"name": map.name, **dict(map.options)}))
+        self._items.append(("map", {"name": map.name, **map.checked_options(self.query.dtype)}))
         self._is_softmax = map.name in ("softmax", "gumbel", "top_k", "hard")
+        dropout_p = number("dropout_p", dropout_p)
         require(0.0 <= dropout_p < 1.0, lambda: f"dropout_p is {dropout_p}; expected a probability in [0, 1)")
         if dropout_p > 0.0:
-            self._items.append(("dropout", float(dropout_p)))
+            self._items.append(("dropout", dropout_p))
         if dropout_p > 0.0 or map.is_random:
-            drawn = torch.randint(2**62, (1,)) if seed is None else torch.tensor([int(seed)])
+            drawn = torch.randint(2**62, (1,)) if seed is None else torch.tensor([integer("seed", seed)])
             self._add("seed", drawn)
 
     def _set_statistics(self, statistics, groups) -> None:
-        if isinstance(statistics, str) and statistics != "all":
-            statistics = (statistics,)
-        names = "all" if statistics == "all" else tuple(statistics or ())
+        names = _observe.checked_names(statistics or ())
         if self._needs_variance and names != "all" and "score_variance" not in names:
             names = (*names, "score_variance")
         self._has_statistics = bool(names)
         if names:
             self._items.append(("statistics", names))
-        self.groups = None if groups is None else (int(groups[0]), int(groups[1]))
+        self.groups = None if groups is None else pair_of_integers("groups", groups, "first and recent")
         if groups is not None:
             self._items.append(("groups", self.groups))

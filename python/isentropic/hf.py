@@ -9,15 +9,13 @@ layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
 
 from __future__ import annotations
 
-import contextlib
 import inspect
-from typing import Iterable, Iterator, Optional, Union
+from typing import Optional
 
 from torch import Tensor, nn
 
-from . import _observe
-from ._layers import RunningLayer
-from .attention import Aux, attention, attention_weights
+from .attention import attention, attention_weights
+from .collect import collect as collect  # what is seen here is what every model shows
 
 NAME = "isentropic"
 
@@ -28,7 +26,9 @@ def register() -> None:
     Models that use transformers' attention interface then compute what their eager attention computes: masks with
     padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads. Memory
     stays linear in the length for causal masks, windows, padding and packed sequences; other masks are written out.
-    Queries that see no key, such as padding, give 0. Models without the interface keep their eager attention, unseen.
+    Queries that see no key, such as padding, give 0. Models without the interface keep their eager attention, unseen:
+    :func:`collect` and :class:`isentropic.Monitor` warn of it. Those that look their attention up in a table of their
+    own cannot be built with it, and say so.
     """
     try:
         from transformers import AttentionInterface, AttentionMaskInterface, __version__, masking_utils
@@ -36,39 +36,11 @@ def register() -> None:
         raise ImportError("isentropic.hf needs transformers 5.17 or newer: pip install transformers") from error
     if "q_offset" not in inspect.signature(masking_utils.sdpa_mask).parameters:
         raise ImportError(f"isentropic.hf needs transformers 5.17 or newer; this environment has {__version__}.")
-    from . import _hf_masks
+    from . import _hf_masks, _hf_models
 
+    _hf_models.explain_refusals(NAME)
     AttentionInterface.register(NAME, _attention)
     AttentionMaskInterface.register(NAME, _hf_masks.mask)
-
-
-@contextlib.contextmanager
-def collect(model: nn.Module, statistics: Union[str, Iterable[str]] = "all") -> Iterator[dict[str, Aux]]:
-    """Collects the statistics of every row, by layer: ``{layer: Aux}``, each statistic ``[batch, heads, n_q]``.
-
-    For one forward pass; another one replaces what was there. Works with any model whose modules call
-    :func:`isentropic.attention`. The statistics are detached. Layers are named as by :class:`isentropic.Monitor`.
-    """
-    collector = _Collector(model, statistics)
-    collector.layer.start()
-    _observe.watch(collector)
-    try:
-        yield collector.found
-    finally:
-        _observe.unwatch(collector)
-        collector.layer.stop()
-
-
-class _Collector:
-    def __init__(self, model: nn.Module, statistics: Union[str, Iterable[str]]):
-        self.statistics = statistics if isinstance(statistics, str) else tuple(statistics)
-        self.layer = RunningLayer(model)
-        self.found: dict[str, Aux] = {}
-
-    def report(self, aux: Aux) -> None:
-        name = self.layer.next_call()
-        if name is not None:
-            self.found[name] = aux
 
 
 # ---- what transformers calls ----
@@ -91,7 +63,7 @@ def _attention(
 ) -> tuple[Tensor, Optional[Tensor]]:
     """Attention of a transformers module: query ``[batch, heads, n_q, d]`` to output ``[batch, n_q, heads, d_v]``.
 
-    The weights ``[batch, heads, n_q, n_k]`` come with it where the model hands ``output_attentions`` on: exact, before
+    The weights ``[batch, heads, n_q, n_k]`` come with it where ``output_attentions`` is asked for: exact, before
     dropout, without gradient. The window, which models pass too, is in the mask.
     """
     _refuse_what_chooses_keys(module, kwargs)
@@ -101,9 +73,17 @@ def _attention(
         options["sink"] = s_aux.reshape(-1)
     output = attention(query, key, value, dropout_p=dropout if module.training else 0.0, **options)
     weights = None
-    if output_attentions:
+    if output_attentions or _weights_are_captured():
         weights = attention_weights(query, key, range(query.shape[-2]), **options).to(query.dtype)
     return output.transpose(1, 2).contiguous(), weights
+
+
+def _weights_are_captured() -> bool:
+    """Whether transformers takes weights from what modules return, without telling them of ``output_attentions``."""
+    from transformers.utils import output_capturing
+
+    captured = output_capturing._active_collector.get() or {}
+    return any("attentions" in name for name in captured)
 
 
 def _mask_options(module: nn.Module, query: Tensor, mask: Optional[Tensor], is_causal: Optional[bool]) -> dict:

@@ -5,6 +5,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Sequence, Union
 
+import torch
+
+from ._checks import integer, number
+
 
 @dataclasses.dataclass(frozen=True)
 class ScoreMap:
@@ -33,9 +37,7 @@ class ScoreMap:
 
     @staticmethod
     def top_k(keys: int) -> ScoreMap:
-        if not isinstance(keys, int):
-            raise TypeError(f"keys is a {type(keys).__name__}; expected an integer")
-        return ScoreMap("top_k", (("keys", keys),))
+        return ScoreMap("top_k", (("keys", integer("keys", keys)),))
 
     @staticmethod
     def hard() -> ScoreMap:
@@ -87,13 +89,33 @@ class ScoreMap:
             return _USUAL[map]()
         raise TypeError(f"map is a {type(map).__name__}; expected a name or a ScoreMap")
 
+    def __post_init__(self):
+        self.checked_options(torch.float64)
+
+    def checked_options(self, dtype: torch.dtype) -> dict[str, object]:
+        """The options by name, numbers within the range of what is computed for tensors of ``dtype``."""
+        return {name: _checked(f"{name} of the map {self.name}", name, value, dtype) for name, value in self.options}
+
     @property
     def is_random(self) -> bool:
         return self.name == "gumbel"
 
 
+def _checked(full_name: str, name: str, value: object, dtype: torch.dtype) -> object:
+    if name == "keys":
+        return integer(full_name, value)
+    if name == "gamma":
+        return tuple(number(full_name, one, dtype) for one in value)
+    if name in ("tau", "offset"):
+        return number(full_name, value, dtype, positive=name == "tau")
+    expected = bool if name == "straight_through" else str
+    if not isinstance(value, expected):
+        raise TypeError(f"{full_name} is {value!r}; expected {'True or False' if expected is bool else 'a name'}")
+    return value
+
+
 def _linear_options(normaliser, gamma, recurrent):
-    gammas = (float(gamma),) if isinstance(gamma, (int, float)) else tuple(float(g) for g in gamma)
+    gammas = tuple(gamma) if isinstance(gamma, (tuple, list)) else (gamma,)
     return (("normaliser", normaliser), ("gamma", gammas), ("form", "recurrent" if recurrent else "quadratic"))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Iterable, Sequence, Union
+from typing import Iterable, Iterator, Mapping, Sequence, Union
 
 import torch
 from torch import Tensor, nn
@@ -24,13 +24,20 @@ def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
     return kept.sum(everything_but_heads) / counts.sum(everything_but_heads).clamp(min=1)
 
 
+def _require_gradient(name: str, value: object, where_from: str) -> None:
+    """A term without a gradient would be added to the loss and do nothing."""
+    if torch.is_grad_enabled() and not (isinstance(value, Tensor) and value.requires_grad):
+        raise ValueError(f"{name} has no gradient; expected {where_from}, or torch.no_grad() around an evaluation")
+
+
 @dataclasses.dataclass(frozen=True)
 class EntropyRegulariser:
     """A term to add to the loss: ``-weight`` times the mean entropy to encourage it, ``+weight`` to discourage it.
 
     Called with an :class:`isentropic.Aux`, or several (each counts the same), that holds ``visible`` and
-    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). There is a gradient with the
-    maps softmax, top_k and gumbel.
+    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats); what
+    :func:`isentropic.collect` gives with ``detach=False`` is taken as it is. There is a gradient with the maps softmax,
+    top_k and gumbel; statistics without one are refused, unless gradients are switched off.
     """
 
     weight: float
@@ -43,15 +50,32 @@ class EntropyRegulariser:
         if self.direction not in ("encourage", "discourage"):
             raise ValueError(f"direction is {self.direction!r}; expected 'encourage' or 'discourage'")
 
-    def __call__(self, aux: Union[Aux, Iterable[Aux]]) -> Tensor:
-        layers = [aux] if isinstance(aux, Aux) else list(aux)
+    def __call__(self, aux: Union[Aux, Iterable[Aux], Mapping[str, Union[Aux, Iterable[Aux]]]]) -> Tensor:
+        layers = list(_each(aux))
         if not layers:
-            raise ValueError("aux is an empty list; expected the Aux of one attention or more")
+            raise ValueError(f"aux is an empty {type(aux).__name__}; expected the Aux of one attention or more")
         mean = torch.stack([self._mean_entropy(layer) for layer in layers]).mean()
         return mean * (-self.weight if self.direction == "encourage" else self.weight)
 
     def _mean_entropy(self, aux: Aux) -> Tensor:
-        return mean_over_rows(aux, aux.normalised_entropy if self.normalised else aux.entropy).mean()
+        name = "normalised_entropy" if self.normalised else "entropy"
+        _require_gradient(
+            name,
+            getattr(aux, name),
+            "that of isentropic.collect(model, detach=False) or of a layer, with parameters that learn, the map "
+            "softmax, top_k or gumbel and no reentrant checkpointing",
+        )
+        return mean_over_rows(aux, getattr(aux, name)).mean()
+
+
+def _each(aux: object) -> Iterator[Aux]:
+    if isinstance(aux, Aux):
+        yield aux
+    elif isinstance(aux, (str, Tensor)) or not isinstance(aux, Iterable):
+        raise TypeError(f"aux has a {type(aux).__name__}; expected the Aux of one attention or more")
+    else:
+        for part in aux.values() if isinstance(aux, Mapping) else aux:
+            yield from _each(part)
 
 
 def information_bottleneck_loss(
@@ -66,6 +90,12 @@ def information_bottleneck_loss(
     for name, value in (("lambda_x", lambda_x), ("lambda_y", lambda_y)):
         if not (math.isfinite(value) and value >= 0):
             raise ValueError(f"{name} is {value}; expected a number >= 0 (the signs are in the formula)")
+    for name, information, weight in (
+        ("information_xz", information_xz, lambda_x),
+        ("information_zy", information_zy, lambda_y),
+    ):
+        if weight > 0:
+            _require_gradient(name, information, "an estimate that depends on parameters which learn")
     return task_loss + lambda_x * information_xz - lambda_y * information_zy
 
 

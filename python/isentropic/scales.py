@@ -7,6 +7,8 @@ from typing import Sequence, Union
 
 import torch
 
+from ._checks import integer, number
+
 #: A number for all heads, one for each head, or a tensor ``[]``, ``[1]`` or ``[heads]``, which may be learnt.
 PerHead = Union[float, Sequence[float], torch.Tensor]
 
@@ -107,6 +109,38 @@ class Scale:
         if isinstance(scale, (int, float, torch.Tensor)):
             return Scale.constant(scale)
         raise TypeError(f"scale is a {type(scale).__name__}; expected a number, a name, a tensor or a Scale")
+
+    def written(self, dtype: torch.dtype) -> tuple[dict, list[torch.Tensor]]:
+        """As the operators take it: a description, and the parameters that are tensors.
+
+        Numbers must be in the range of what is computed for queries of ``dtype``.
+        """
+        description: dict = {"law": self.law, "gradient": self.gradient}
+        tensors = [parameter for parameter in self.parameters if isinstance(parameter, torch.Tensor)]
+        if self.law == "per_row":
+            return description, [_three_axes(rows) for rows in tensors]
+        description["parameters"] = [self._written(parameter, dtype) for parameter in self.parameters]
+        if self.length:
+            description["length"] = integer(f"length of the scale {self.law}", self.length)
+        if self.numbers:
+            name = f"number of the scale {self.law}"
+            description["numbers"] = tuple(number(name, one, dtype) for one in self.numbers)
+        return description, tensors
+
+    def _written(self, parameter: PerHead, dtype: torch.dtype) -> object:
+        if isinstance(parameter, torch.Tensor):
+            return "tensor"
+        each = parameter if isinstance(parameter, (tuple, list)) else (parameter,)
+        return tuple(
+            number("scale" if self.law == "constant" else f"parameter of the scale {self.law}", one, dtype)
+            for one in each
+        )
+
+
+def _three_axes(rows: torch.Tensor) -> torch.Tensor:
+    while rows.dim() < 3:
+        rows = rows.unsqueeze(0)
+    return rows.reshape(-1, *rows.shape[-2:])
 
 
 _USUAL = {

@@ -21,7 +21,8 @@ def replace_sdpa() -> contextlib.AbstractContextManager:
 
     That includes PyTorch's own layers: ``nn.MultiheadAttention`` called with ``need_weights=False``, and transformer
     layers in training mode (in evaluation they take a fused path that makes no such call). Whatever this library has no
-    kernel for, by type, device or layout, is left to PyTorch.
+    kernel for, by type, device or layout, is left to PyTorch. With activation checkpointing the backward pass belongs
+    inside too: it repeats the forward.
     """
     return _Route()
 
@@ -31,21 +32,26 @@ class _Route(TorchFunctionMode):
         kwargs = kwargs or {}
         if function is scaled_dot_product_attention:
             return _routed(*args, **kwargs)
-        if function is F.multi_head_attention_forward:
-            return _multi_head(*args, **kwargs)
+        if function in _CALLERS:
+            return _with_the_name_replaced(function, *args, **kwargs)
         return function(*args, **kwargs)
 
 
 def _routed(*args, **kwargs):
-    answer = attention if _is_ours(*args, **kwargs) else scaled_dot_product_attention
-    return answer(*args, **kwargs)
+    if _is_ours(*args, **kwargs):
+        return attention(*args, **{**kwargs, "enable_gqa": True})  # PyTorch repeats a single head without being told
+    return scaled_dot_product_attention(*args, **kwargs)
 
 
-def _multi_head(*args, **kwargs):
-    """What nn.MultiheadAttention calls. No mode is active inside of it, so the call it makes is replaced by name."""
+# What calls attention in turn: nn.MultiheadAttention, and backward passes that repeat a checkpointed forward.
+_CALLERS = (F.multi_head_attention_forward, torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad)
+
+
+def _with_the_name_replaced(function, *args, **kwargs):
+    """No mode is active inside of the function, so the call it makes is replaced by name."""
     F.scaled_dot_product_attention = _routed
     try:
-        return F.multi_head_attention_forward(*args, **kwargs)
+        return function(*args, **kwargs)
     finally:
         F.scaled_dot_product_attention = scaled_dot_product_attention
 
@@ -59,7 +65,8 @@ def _is_ours(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, 
     if attn_mask is not None and (is_causal or not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point())):
         return False
     same = query.shape[:-3] == key.shape[:-3] == value.shape[:-3] and key.shape[-3] == value.shape[-3]
-    heads_fit = query.shape[-3] % key.shape[-3] == 0 if enable_gqa else query.shape[-3] == key.shape[-3]
+    heads, kv_heads = query.shape[-3], key.shape[-3]
+    heads_fit = heads % kv_heads == 0 if enable_gqa else kv_heads in (heads, 1)
     return same and heads_fit and _has_kernel(query.device)
 
 

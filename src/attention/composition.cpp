@@ -48,9 +48,11 @@ class Levels {
     AttentionProblem inner = problem_.attention;
     inner.key = inner.key.slice(2, range.begin, range.end);
     inner.value = inner.value.slice(2, range.begin, range.end);
-    if (inner.mask.dense_part.present()) inner.mask.dense_part = inner.mask.dense_part.slice(3, range.begin, range.end);
-    if (inner.bias.kind() == Bias::Kind::dense)
-      inner.bias = Bias::dense(inner.bias.values().slice(3, range.begin, range.end));
+    const auto of_range = [&](const View& dense) {
+      return dense.shape[3] == 1 ? dense : dense.slice(3, range.begin, range.end);
+    };
+    if (inner.mask.dense_part.present()) inner.mask.dense_part = of_range(inner.mask.dense_part);
+    if (inner.bias.kind() == Bias::Kind::dense) inner.bias = Bias::dense(of_range(inner.bias.values()));
     inner.shard = {.key_offset = range.begin, .total_keys = dims_.n_k};
     inner.scale = Scale::per_row(lambda_.view());
     inner.statistics = Statistics::of({Statistic::entropy});

@@ -42,14 +42,17 @@ void require_numbers(const char* argument, const PerHead& values, const Attentio
 }
 
 // Each axis has the expected length, or 1 where `broadcast` allows it.
-enum class Broadcast : std::uint8_t { no, all_but_last };
+enum class Broadcast : std::uint8_t { no, all_but_last, all };
 void require_shape(const char* argument, const View& view, const Shape& expected, Broadcast broadcast) {
   require_layout(argument, view, expected.size());
   for (std::size_t axis = 0; axis < expected.size(); ++axis) {
-    const bool may_repeat = broadcast == Broadcast::all_but_last && axis + 1 < expected.size();
+    const bool is_last = axis + 1 == expected.size();
+    const bool may_repeat = broadcast == Broadcast::all || (broadcast == Broadcast::all_but_last && !is_last);
     if (view.shape[axis] == expected[axis] || (may_repeat && view.shape[axis] == 1)) continue;
-    throw Error(std::string(argument) + " shape", to_string(view.shape),
-                to_string(expected) + (broadcast == Broadcast::no ? "" : " (1 allowed on all axes but the last)"));
+    const char* ones = broadcast == Broadcast::no    ? ""
+                       : broadcast == Broadcast::all ? " (1 allowed on all axes)"
+                                                     : " (1 allowed on all axes but the last)";
+    throw Error(std::string(argument) + " shape", to_string(view.shape), to_string(expected) + ones);
   }
 }
 
@@ -133,7 +136,7 @@ void validate_mask(const AttentionProblem& problem, const Dims& dims) {
                   to_string(Shape{dims.n_q}) + " of int64, one for each query");
   }
   if (mask.dense_part.present()) {
-    require_shape("dense mask", mask.dense_part, {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
+    require_shape("dense mask", mask.dense_part, {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all);
     if (mask.dense_part.type == DType::int64) throw Error("dense mask type", "int64", "boolean or a floating type");
   }
   if (mask.block_sparse_part) {
@@ -150,7 +153,7 @@ void validate_terms(const AttentionProblem& problem, const Dims& dims) {
   const Bias& bias = problem.bias;
   if (bias.kind() == Bias::Kind::dense) {
     require_floating("bias", bias.values());
-    require_shape("bias", bias.values(), {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all_but_last);
+    require_shape("bias", bias.values(), {dims.batch, dims.heads, dims.n_q, dims.n_k}, Broadcast::all);
   } else if (bias.kind() == Bias::Kind::alibi) {
     require_per_head("ALiBi slope", bias.slopes(), dims.heads);
     require_numbers("ALiBi slope", bias.slopes(), problem, Sign::any);

@@ -155,12 +155,17 @@ void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::
   const auto test_dense = [&](const View& view) {
     with_element_type(view.type, [&]<class E>() {
       const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b, h, i, j0);
-      for (std::int64_t j = 0; j < n; ++j) {
+      const auto passes = [&](std::int64_t j) {
         if constexpr (std::is_same_v<E, bool>)
-          passed[j] &= values[j];
+          return values[j];
         else
-          passed[j] &= !is_masking(values[j]);
+          return !is_masking(values[j]);
+      };
+      if (view.shape[3] == 1) {  // one value for the whole row
+        if (!passes(0)) std::fill_n(passed, n, std::uint8_t{0});
+        return;
       }
+      for (std::int64_t j = 0; j < n; ++j) passed[j] &= passes(j);
     });
   };
   if (mask.dense_part.present()) test_dense(mask.dense_part);

@@ -223,6 +223,7 @@ Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at
       records.push_back(at::stack(numbers, -1));
     });
     AttentionResult result;
+    result.moments = MomentSet::all;
     result.records = unpack_records(at::cat(records, 2).cpu().reshape({-1, kRecord}));
     result.scales = chunked.scales;
     auto [statistics, measures, counts] = statistics_of(problem, result);

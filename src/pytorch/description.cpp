@@ -1,6 +1,9 @@
 #include "pytorch/description.hpp"
 
+#include <cmath>
+#include <limits>
 #include <nlohmann/json.hpp>
+#include <sstream>
 
 #include "attention/validate.hpp"
 #include "pytorch/tensors.hpp"
@@ -13,6 +16,18 @@ using Json = nlohmann::json;
 std::vector<double> numbers_of(const at::Tensor& tensor) {
   const at::Tensor flat = tensor.detach().to(at::kCPU, at::kDouble).contiguous().flatten();
   return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+// Numbers beside tensors of 16 or 32 bits are computed with in float32, where a larger one would become infinite.
+std::vector<double> in_range(const char* argument, std::vector<double> numbers, DType type) {
+  constexpr double kLargest = std::numeric_limits<float>::max();
+  for (double number : numbers)
+    if (type != DType::float64 && std::isfinite(number) && std::abs(number) > kLargest) {
+      std::ostringstream met;
+      met << number;
+      throw Error(argument, met.str(), "a number in the range of float32, the type of the computation");
+    }
+  return numbers;
 }
 
 std::vector<std::int64_t> integers_of(const at::Tensor& tensor) {
@@ -133,14 +148,15 @@ class Reader {
     out_.alibi = kind == "alibi";
     if (kind == "none" || values_ == Values::absent) return {};
     if (!values) throw Error("bias", "absent", "a tensor");
-    if (kind == "alibi") return Bias::alibi(numbers_of(*values));
+    if (kind == "alibi") return Bias::alibi(in_range("alibi_slopes", numbers_of(*values), out_.problem.query.type));
     return kind == "dense" ? Bias::dense(out_.kept(*values, "bias")) : Bias::relative(out_.kept(*values, "bias table"));
   }
 
   std::optional<PerHead> sink() {
     const at::Tensor* logits = out_.terms.find("sink");
     if (!logits) return std::nullopt;
-    return values_ == Values::absent ? PerHead(0.0) : PerHead(numbers_of(*logits));
+    if (values_ == Values::absent) return PerHead(0.0);
+    return PerHead(in_range("sink", numbers_of(*logits), out_.problem.query.type));
   }
 
   std::optional<Dropout> dropout() {
@@ -180,10 +196,19 @@ class Reader {
         if (next >= out_.terms.scale().size()) throw Error("scale parameter", "without a tensor", "one in the terms");
         const at::Tensor& tensor = out_.terms.scale()[next++];
         out_.scale_parameters.push_back(static_cast<int>(out.size()));
-        out.push_back(values_ == Values::absent ? PerHead(1.0) : PerHead(numbers_of(tensor)));
+        out.push_back(values_ == Values::absent
+                          ? PerHead(1.0)
+                          : PerHead(in_range("scale", numbers_of(tensor), out_.problem.query.type)));
       }
     }
     return out;
+  }
+
+  // Rows outside of every document would be zeros that nobody asked for.
+  static void require_whole(const std::vector<std::int64_t>& offsets, std::int64_t n, const char* of) {
+    if (!offsets.empty() && offsets.front() == 0 && offsets.back() == n) return;
+    throw Error("documents", to_string(Shape(offsets)),
+                "offsets from 0 to " + std::to_string(n) + ", the number of " + of);
   }
 
   // Offsets [documents + 1], or [batch, documents + 1].
@@ -195,11 +220,14 @@ class Reader {
     };
     const std::vector<at::Tensor> query_rows = rows(queries), key_rows = rows(keys);
     if (query_rows.size() != key_rows.size())
-      throw Error("document offsets of keys", std::to_string(key_rows.size()) + " rows",
+      throw Error("documents", std::to_string(key_rows.size()) + " rows of offsets for the keys",
                   std::to_string(query_rows.size()) + ", as for the queries");
     std::vector<DocumentOffsets> out;
-    for (std::size_t b = 0; b < query_rows.size(); ++b)
+    for (std::size_t b = 0; b < query_rows.size(); ++b) {
       out.push_back({integers_of(query_rows[b]), integers_of(key_rows[b])});
+      require_whole(out.back().query, out_.problem.query.shape.at(2), "queries");
+      require_whole(out.back().key, out_.problem.key.shape.at(2), "keys");
+    }
     return out;
   }
 
@@ -216,7 +244,7 @@ Json parse(std::string_view text) {
   try {
     json = Json::parse(text);
   } catch (const Json::exception& error) {
-    throw Error("problem description", std::string(text), std::string("JSON (") + error.what() + ")");
+    throw Error("problem description", "no JSON text", error.what());
   }
   for (const auto& [key, value] : json.items())
     if (std::find(known.begin(), known.end(), key) == known.end())
@@ -257,6 +285,11 @@ Description::Description(std::string_view text, const at::Tensor& query, const a
   const std::vector<std::string> names = json.value("terms", std::vector<std::string>{});
   const std::vector<at::Tensor> nothing(names.size());
   terms = Terms(names, values == Values::absent && tensors.empty() ? at::TensorList(nothing) : tensors);
+  if (values == Values::read) {
+    problem.query = kept(query, "query");
+    problem.key = kept(key, "key");
+    if (value) problem.value = kept(*value, "value");
+  }
   Reader reader(json, *this, values);
   problem.mask = reader.mask();
   problem.scale = reader.scale();
@@ -266,12 +299,8 @@ Description::Description(std::string_view text, const at::Tensor& query, const a
   problem.sink = reader.sink();
   problem.dropout = reader.dropout();
   problem.statistics = reader.statistics();
-  if (values == Values::absent) return;
-  problem.query = kept(query, "query");
-  problem.key = kept(key, "key");
-  if (value) problem.value = kept(*value, "value");
 } catch (const Json::exception& error) {
-  throw Error("problem description", std::string(text), std::string("values of other types (") + error.what() + ")");
+  throw Error("problem description", "of wrong types", error.what());
 }
 
 StatisticsLayout::StatisticsLayout(const AttentionProblem& problem) {

@@ -2,6 +2,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
+#include "isentropic/kernels.hpp"
 #include "pytorch/attention.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"
@@ -23,6 +24,7 @@ TORCH_LIBRARY(isentropic, library) {
       "attention_key_mass(str problem, Tensor query, Tensor key, Tensor[] terms, Tensor rows, Tensor selected)"
       " -> Tensor");
   library.def("attention_layout(str problem) -> (str[], str[], str[])");
+  library.def("instruction_sets() -> (str active, str[] usable)");
 }
 
 namespace {
@@ -39,6 +41,18 @@ std::tuple<Names, Names, Names> layout(c10::string_view text) {
       return out;
     };
     return std::tuple(names(found.differentiable), names(found.measured), names(found.counted));
+  });
+}
+
+// The set that the CPU's kernels use, and those it could use, best first.
+std::tuple<std::string, Names> instruction_sets_here() {
+  return with_python_errors([&] {
+    std::tuple<std::string, Names> out;
+    for (const InstructionSet& set : instruction_sets()) {
+      if (set.active) std::get<0>(out) = set.name;
+      if (set.supported) std::get<1>(out).push_back(set.name);
+    }
+    return out;
   });
 }
 
@@ -127,7 +141,10 @@ Backward attention_backward(c10::string_view problem, const at::Tensor& query, c
                         bias_gradient);
 }
 
-TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) { library.impl("attention_layout", layout); }
+TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) {
+  library.impl("attention_layout", layout);
+  library.impl("instruction_sets", instruction_sets_here);
+}
 
 TORCH_LIBRARY_IMPL(isentropic, Meta, library) {
   library.impl("attention", forward_meta);

@@ -54,6 +54,7 @@ at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& res
     out[kRecord] = result.scales.lambda[row];
     out[kRecord + 1] = result.scales.visible.empty() ? -1.0 : static_cast<double>(result.scales.visible[row]);
     out[kRecord + 2] = result.scales.status.empty() ? 0.0 : static_cast<double>(result.scales.status[row]);
+    out[kRecord + 3] = static_cast<double>(result.moments);
   }
   return rows;
 }
@@ -79,13 +80,14 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
   const auto count = static_cast<std::size_t>(packed.numel() / kRowState);
   const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::wanted_entropy;
   AttentionResult result;
+  result.moments = moments_for(available_statistics(problem));
   for (std::size_t row = 0; row < count; ++row, in += kRowState) {
+    result.moments = std::min(result.moments, static_cast<MomentSet>(in[kRecord + 3]));
     if (problem.map.is_softmax()) result.records.push_back(unpack(in));
     result.scales.lambda.push_back(in[kRecord]);
     if (counted) result.scales.visible.push_back(static_cast<std::int64_t>(in[kRecord + 1]));
     if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[kRecord + 2]));
   }
-  result.moments = moments_for(available_statistics(problem));
   if (output.dim() == 4) result.output = copy_of(output);
   if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = copy_of(selected);
   return result;

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "attention/statistics_sheet.hpp"
+#include "attention/validate.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/tensors.hpp"
 
@@ -18,6 +19,9 @@ Upstream::Upstream(const AttentionProblem& problem, const AttentionResult& forwa
   const std::int64_t count = rows_[0] * rows_[1] * rows_[2];
   sink_.assign(static_cast<std::size_t>(rows_[1]), 0.0);
   if (!of_statistics_) return;
+  if (moments_ < moments_for(available_statistics(problem)))
+    throw Error("the forward pass that checkpointing repeated", "without the statistics whose gradient is wanted",
+                "a backward pass inside of the same isentropic.collect(..., detach=False)");
   const at::Tensor all = statistics->to(at::kDouble).contiguous();
   const double* gradients = all.const_data_ptr<double>();
   for (std::int64_t r = 0; r < count; ++r) {

@@ -1,13 +1,13 @@
 """The attention call: PyTorch's arguments, gradients, types, threads."""
 
 import itertools
-import math
 import os
 import time
 
 import pytest
 import torch
 import torch.nn.functional as F
+from problems import naive, tensors
 
 import isentropic
 from isentropic import Scale, ScoreMap
@@ -15,55 +15,6 @@ from isentropic import Scale, ScoreMap
 DIFFERENTIABLE = (
     "log_partition entropy mean_score score_variance collision normalised_entropy effective_keys participation sparsity"
 ).split()
-
-
-def tensors(*shape_q, kv_heads=None, n_k=None, d_v=None, dtype=torch.float32, seed=0, grad=False):
-    *leading, heads, n_q, d = shape_q
-    generator = torch.Generator().manual_seed(seed)
-    draw = lambda *shape: torch.randn(*shape, generator=generator, dtype=torch.float64).to(dtype).requires_grad_(grad)
-    kv_heads, n_k, d_v = kv_heads or heads, n_k or n_q, d_v or d
-    return draw(*leading, heads, n_q, d), draw(*leading, kv_heads, n_k, d), draw(*leading, kv_heads, n_k, d_v)
-
-
-def naive(q, k, v, scale=None, visible=None, bias=None, soft_cap=None, sink=None):
-    """Attention and its statistics from the written-out matrix."""
-    group = q.shape[-3] // k.shape[-3]
-    k, v = k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
-    s = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)
-    if soft_cap is not None:
-        s = soft_cap * torch.tanh(s / soft_cap)
-    if bias is not None:
-        s = s + bias
-    if visible is not None:
-        s = s.masked_fill(~visible, -math.inf)
-    keys = torch.logsumexp(s, -1)
-    total = keys if sink is None else torch.logaddexp(keys, sink[:, None].expand(keys.shape))
-    log_p = s - keys[..., None]
-    p = log_p.exp()
-    term = torch.where(p > 0, p * log_p, 0.0)
-    s_seen = torch.where(p > 0, s, 0.0)
-    mean = (p * s_seen).sum(-1)
-    k_seen = (s > -math.inf).sum(-1)
-    count = k_seen.to(s.dtype)
-    collision = p.square().sum(-1)
-    found = {
-        "log_partition": total,
-        "entropy": -term.sum(-1),
-        "mean_score": mean,
-        "score_variance": (p * (s_seen - mean[..., None]).square()).sum(-1),
-        "max_score": s.max(-1).values,
-        "peak": p.max(-1).values,
-        "collision": collision,
-        "visible": k_seen,
-        "argmax": s.argmax(-1),
-        "participation": 1 / collision,
-        "sparsity": 1 / (count * collision).sqrt(),
-        "effective_keys": (-term.sum(-1)).exp(),
-        "normalised_entropy": torch.where(k_seen > 1, -term.sum(-1) / count.clamp(min=2).log(), 0.0),
-    }
-    if sink is not None:
-        found["sink_mass"] = (sink[:, None] - total).exp()
-    return (s - total[..., None]).exp() @ v, found
 
 
 # ---- PyTorch's own call ----
@@ -91,59 +42,12 @@ def test_leading_axes_and_scale_as_sdpa(shape, scale):
     )
 
 
-@pytest.mark.parametrize("mask_shape", [(6, 7), (1, 7), (6, 1), (2, 1, 6, 7), (1, 3, 6, 7), (2, 3, 1, 7)])
-@pytest.mark.parametrize("boolean", [True, False])
-def test_masks_as_sdpa(mask_shape, boolean):
-    q, k, v = tensors(2, 3, 6, 8, n_k=7, grad=True)
-    generator = torch.Generator().manual_seed(3)
-    mask = torch.randn(*mask_shape, generator=generator)
-    mask = mask > -0.5 if boolean else mask.requires_grad_()
-    upstream = torch.randn(2, 3, 6, 8, generator=generator)
-    gradients = []
-    for call in (isentropic.attention, F.scaled_dot_product_attention):
-        inputs = (q, k, v) if boolean else (q, k, v, mask)
-        output = call(q, k, v, attn_mask=mask)
-        gradients.append((output, *torch.autograd.grad(output, inputs, upstream)))
-    for ours, theirs in zip(*gradients):
-        torch.testing.assert_close(ours, theirs, atol=2e-6, rtol=1e-5)
-
-
-def test_broadcast_batch_mask_over_several_leading_axes():
-    q, k, v = tensors(2, 2, 3, 5, 4)
-    mask = torch.rand(2, 1, 1, 5, 5, generator=torch.Generator().manual_seed(0)) > 0.3
-    mask[..., 0] = True
-    torch.testing.assert_close(
-        isentropic.attention(q, k, v, mask), F.scaled_dot_product_attention(q, k, v, mask), atol=1e-6, rtol=1e-5
-    )
-
-
 @pytest.mark.parametrize("batches", [(1, 3, 3), (3, 1, 3), (3, 3, 1)])
 def test_batches_broadcast_as_in_sdpa(batches):
     q, k, v = (torch.randn(batch, 2, 5, 4) for batch in batches)
     torch.testing.assert_close(isentropic.attention(q, k, v), F.scaled_dot_product_attention(q, k, v))
     lone = torch.randn(2, 5, 4)
     torch.testing.assert_close(isentropic.attention(lone, k, v), F.scaled_dot_product_attention(lone[None], k, v))
-
-
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-def test_an_additive_mask_hides_keys_next_to_a_bias(dtype):
-    q, k, v = tensors(2, 1, 4, 8, n_k=6)
-    mask = torch.zeros(2, 1, 1, 6, dtype=dtype)
-    mask[0, ..., 3:] = torch.finfo(dtype).min
-    for bias in (dict(bias=torch.full((1, 1, 4, 6), 20.0)), dict(alibi_slopes=torch.ones(1)), {}):
-        _, aux = isentropic.attention(q, k, v, mask, return_aux=True, **bias)
-        assert aux.visible[0].eq(3).all() and aux.visible[1].eq(6).all()
-
-
-def test_fully_masked_row_is_zero():
-    q, k, v = tensors(1, 1, 3, 4, grad=True)
-    mask = torch.ones(3, 3, dtype=torch.bool)
-    mask[1] = False
-    output, aux = isentropic.attention(q, k, v, mask, return_aux=True)
-    assert output[0, 0, 1].eq(0).all() and aux.entropy[0, 0, 1] == 0 and aux.visible[0, 0, 1] == 0
-    assert aux.log_partition[0, 0, 1] == -math.inf
-    (output.sum() + aux.entropy.sum()).backward()
-    assert all(torch.isfinite(x.grad).all() for x in (q, k, v))
 
 
 def test_dropout_is_seeded_and_unbiased():
@@ -201,6 +105,26 @@ def test_statistics_equal_the_written_out_ones(case):
     for name, value in expected.items():
         torch.testing.assert_close(getattr(aux, name), value, atol=1e-11, rtol=1e-11, msg=lambda m: f"{name}: {m}")
     assert set(aux.as_dict()) == set(expected)
+
+
+def test_with_a_sink_statistics_are_conditional_on_the_keys():
+    q, k, v = tensors(1, 2, 5, 4, dtype=torch.float64)
+    output, aux = isentropic.attention(q, k, v, sink=torch.tensor([0.5, 2.0]), return_aux=True)
+    keys = 1 - aux.sink_mass
+    torch.testing.assert_close(aux.entropy, aux.log_partition + keys.log() - aux.mean_score)
+    assert (aux.log_partition - aux.mean_score - aux.entropy).min() > 0.05  # the shorter formula is another number
+    weights = isentropic.attention_weights(q, k, range(5))
+    torch.testing.assert_close(output, keys[..., None] * (weights @ v))
+
+
+def test_group_statistics_must_be_asked_for():
+    q, k, v = tensors(1, 2, 100, 4)
+    names = {"first_mass", "recent_mass", "entropy_without_first", "mean_distance"}
+    assert names.isdisjoint(isentropic.attention(q, k, v, return_aux=True)[1].as_dict())
+    by_name = isentropic.attention(q, k, v, is_causal=True, statistics=names, return_aux=True)[1].as_dict()
+    by_groups = isentropic.attention(q, k, v, is_causal=True, groups=(1, 64), return_aux=True)[1].as_dict()
+    assert by_name.keys() == names
+    assert all(by_name[name].equal(by_groups[name]) for name in names)
 
 
 def test_aux_has_what_was_asked_for():
@@ -493,46 +417,3 @@ def test_transposed_inputs_are_taken_as_they_are():
     torch.testing.assert_close(isentropic.attention(q, k, v), F.scaled_dot_product_attention(q, k, v))
     turned = q.transpose(-1, -2).contiguous().transpose(-1, -2)
     torch.testing.assert_close(isentropic.attention(turned, k, v), F.scaled_dot_product_attention(q, k, v))
-
-
-# ---- mistakes ----
-
-
-@pytest.mark.parametrize(
-    "change, error, words",
-    [
-        (dict(query=[1.0]), TypeError, "query is a list"),
-        (dict(query=torch.zeros(1, 2, 3, 4, dtype=torch.int32)), TypeError, "query has type torch.int32"),
-        (dict(query=torch.zeros(4)), ValueError, r"query has shape \[4\]"),
-        (dict(key=torch.zeros(1, 2, 3, 5)), ValueError, "key d is 5; expected 4"),
-        (dict(key=torch.zeros(1, 1, 3, 4), value=torch.zeros(1, 1, 3, 4)), ValueError, "enable_gqa"),
-        (dict(attn_mask=torch.zeros(7, 7, dtype=torch.bool)), ValueError, r"attn_mask has shape \[7, 7\]"),
-        (dict(attn_mask=torch.zeros(3, 3, dtype=torch.int64)), TypeError, "attn_mask has type torch.int64"),
-        (dict(is_causal=True, attn_mask=torch.zeros(3, 3, dtype=torch.bool)), ValueError, "is_causal"),
-        (dict(is_causal=True, causal="end"), ValueError, "is_causal and causal"),
-        (dict(causal="middle"), ValueError, "causal is 'middle'"),
-        (dict(scale="log"), ValueError, "scale is 'log'"),
-        (dict(scale=[1]), TypeError, "scale is a list"),
-        (dict(scale=torch.zeros(3)), ValueError, "scale parameter count is 3"),
-        (dict(map="soft"), ValueError, "map is 'soft'"),
-        (dict(map=3), TypeError, "map is a int"),
-        (dict(dropout_p=1.0), ValueError, "dropout_p is 1.0"),
-        (dict(statistics=["entropie"]), ValueError, "'entropie'"),
-        (dict(statistics=["sink_mass"]), ValueError, "sink"),
-        (dict(window=0), ValueError, "window left is 0"),
-        (dict(soft_cap=-1.0), ValueError, "soft cap"),
-        (dict(sink=torch.zeros(3)), ValueError, "sink"),
-        (dict(sink=[0.0, 0.0]), TypeError, "sink is a list"),
-        (dict(key_lengths=torch.tensor([1.5])), TypeError, "key_lengths has type"),
-        (dict(key_lengths=[9]), ValueError, "key length is 9"),
-        (dict(key_lengths=[2.5]), TypeError, "key_lengths has type"),
-        (dict(attn_mask=[[True]]), TypeError, "attn_mask is a list"),
-        (dict(map=ScoreMap.gumbel("hot")), ValueError, "problem description"),
-        (dict(query=torch.zeros(2, 2, 3, 4), key=torch.zeros(3, 2, 3, 4)), ValueError, "leading axes"),
-        (dict(bias=torch.zeros(3, 3), alibi_slopes=torch.zeros(2)), ValueError, "more than one of bias"),
-    ],
-)
-def test_mistakes_are_named(change, error, words):
-    arguments = dict(zip(("query", "key", "value"), tensors(1, 2, 3, 4))) | change
-    with pytest.raises(error, match=words):
-        isentropic.attention(**arguments)

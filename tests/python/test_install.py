@@ -56,3 +56,22 @@ def test_a_package_without_operators_says_how_to_build_them(installed):
     found = run(installed, "import isentropic")
     away.rename(library)
     assert "ImportError: isentropic has no compiled operators" in found.stderr
+
+
+def test_an_old_setuptools_is_refused_with_advice(tmp_path):
+    (tmp_path / "setuptools").mkdir()
+    for name, text in {
+        "__init__": '__version__ = "65.5.0"\nExtension = setup = None',
+        "command/__init__": "",
+        "command/build_ext": "class build_ext: pass",
+    }.items():
+        file = tmp_path / "setuptools" / f"{name}.py"
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(text)
+    found = subprocess.run(
+        [sys.executable, ROOT / "setup.py", "bdist_wheel"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)}, cwd=tmp_path, capture_output=True, text=True,
+    )  # fmt: skip
+    assert found.returncode == 1
+    advice = "Install it first: pip install --upgrade setuptools"
+    assert found.stderr.splitlines() == [f"error: setuptools is 65.5.0; expected 70.1 or newer. {advice}"]

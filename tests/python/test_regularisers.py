@@ -20,7 +20,7 @@ D_MODEL, HEADS = 32, 4
 
 
 def aux_of(n=8, **options):
-    query, key = 2 * torch.randn(2, 2, n, 4), torch.randn(2, 2, n, 4)
+    query, key = 2 * torch.randn(2, 2, n, 4, requires_grad=True), torch.randn(2, 2, n, 4)
     return attention(query, key, key, return_aux=True, **options)[1]
 
 
@@ -72,6 +72,8 @@ def test_wrong_entropy_regularisers():
         EntropyRegulariser(-1.0)
     with pytest.raises(ValueError, match="aux is an empty list"):
         EntropyRegulariser(1.0)([])
+    with pytest.raises(TypeError, match="aux has a str; expected the Aux"):
+        EntropyRegulariser(1.0)(["layers.0"])
     with pytest.raises(AttributeError, match="'visible' was not asked for"):
         EntropyRegulariser(1.0)(aux_of(statistics="normalised_entropy"))
 
@@ -80,11 +82,16 @@ def test_wrong_entropy_regularisers():
 
 
 def test_information_bottleneck():
-    task, xz, zy = torch.tensor(2.0), torch.tensor(3.0), torch.tensor(5.0)
-    assert information_bottleneck_loss(task, xz, zy, 0.1, 0.2) == pytest.approx(2 + 0.3 - 1.0)
-    assert MutualInformationRegulariser(0.1, 0.2)(task, xz, zy) == pytest.approx(2 + 0.3 - 1.0)
+    task, xz, zy = (torch.tensor(number, requires_grad=True) for number in (2.0, 3.0, 5.0))
+    assert information_bottleneck_loss(task, xz, zy, 0.1, 0.2).item() == pytest.approx(2 + 0.3 - 1.0)
+    assert MutualInformationRegulariser(0.1, 0.2)(task, xz, zy).item() == pytest.approx(2 + 0.3 - 1.0)
     with pytest.raises(ValueError, match="lambda_y is -1.0"):
         information_bottleneck_loss(task, xz, zy, 0.1, -1.0)
+    with pytest.raises(ValueError, match="information_zy has no gradient; expected an estimate that depends on"):
+        information_bottleneck_loss(task, xz, zy.detach(), 0.1, 0.2)
+    assert information_bottleneck_loss(task, xz, zy.detach(), 0.1, 0.0).item() == pytest.approx(2 + 0.3)
+    with torch.no_grad():
+        assert information_bottleneck_loss(task, xz, zy, 0.1, 0.2).item() == pytest.approx(2 + 0.3 - 1.0)
 
 
 def test_gaussian_bound_is_the_divergence():

@@ -32,8 +32,9 @@ class BiasAccumulator {
     // Where elements lie in the sums, which are contiguous whatever the strides of the bias are.
     const View place(sums_.data(), context_.problem.bias.values().shape);
     if (kind() == Bias::Kind::dense) {
-      double* out = sums_.data() + broadcast_offset(place, b, h, i, 0) + j0;
-      for (std::int64_t j = 0; j < n; ++j) out[j] += static_cast<double>(gradient[j]);
+      double* out = sums_.data() + broadcast_offset(place, b, h, i, j0);
+      const std::int64_t step = place.shape[3] == 1 ? 0 : 1;  // 0: one number for the whole row
+      for (std::int64_t j = 0; j < n; ++j) out[j * step] += static_cast<double>(gradient[j]);
       return;
     }
     const std::int64_t reach = place.shape[1] / 2;

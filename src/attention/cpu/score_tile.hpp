@@ -172,6 +172,11 @@ class ScoreTile {
   void add_dense(const View& view, std::int64_t h, std::int64_t i, T* s) const {
     with_element_type(view.type, [&]<class E>() {
       const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b_, h, i, keys.begin);
+      if (view.shape[3] == 1) {  // one number for the whole row
+        const T value = from_element<T>(*values);
+        for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += value;
+        return;
+      }
       for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += from_element<T>(values[j]);
     });
   }

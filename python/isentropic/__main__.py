@@ -1,0 +1,68 @@
+"""python -m isentropic info: what is installed here, and what it runs on."""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import sys
+from typing import Optional, Sequence
+
+
+def main(arguments: Optional[Sequence[str]] = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m isentropic", description="Exact attention that measures itself.")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    info = commands.add_parser("info", help="versions, devices and the instruction set in use")
+    info.add_argument("--json", action="store_true", help="as JSON")
+    info.set_defaults(run=lambda given: print_info(given.json))
+    given = parser.parse_args(arguments)
+    try:
+        given.run(given)
+    except ValueError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 1
+    return 0
+
+
+def describe() -> dict:
+    import torch
+
+    import isentropic
+    from isentropic._observe import known_statistics
+
+    active, usable = torch.ops.isentropic.instruction_sets()
+    return {
+        "version": isentropic.__version__,
+        "python": platform.python_version(),
+        "torch": torch.__version__,
+        "transformers": _version("transformers"),
+        "kernels": active,
+        "instruction_sets": usable,
+        "threads": torch.get_num_threads(),
+        "devices": ["cpu", *(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))],
+        "statistics": list(known_statistics()),
+        "package": os.path.dirname(isentropic.__file__),
+    }
+
+
+def print_info(as_json: bool) -> None:
+    description = describe()
+    if as_json:
+        print(json.dumps(description, indent=2))
+        return
+    for name, value in description.items():
+        text = " ".join(map(str, value)) if isinstance(value, list) else "none" if value is None else str(value)
+        print(f"{name:<18}{text}")
+
+
+def _version(package: str) -> Optional[str]:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+if __name__ == "__main__":
+    sys.exit(main())

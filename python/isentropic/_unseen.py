@@ -1,0 +1,104 @@
+"""Attention that runs and cannot be observed: which modules, why, and what to do about it."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from typing import Iterator, Mapping, Optional
+
+from torch import nn
+
+_MOST_NAMES = 3  # in one message
+
+
+def compiled(model: nn.Module) -> dict[str, str]:
+    """Modules under torch.compile, which cannot report from inside their graph: ``{name: reason}``."""
+    return {
+        name: "it is compiled, and a compiled graph cannot report; watch the model before compiling it"
+        for name, module in model.named_modules()
+        if "_orig_mod" in module._modules or module._compiled_call_impl is not None
+    }
+
+
+def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]) -> dict[str, str]:
+    """Of the modules that ran, those which by their name compute attention, but did not report any."""
+    silent = [name for name, module in ran.items() if _is_attention(module) and name not in reported]
+    seen = [name for name in reported if name in ran and _is_attention(ran[name])]
+    reasons = {}
+    for name in silent:
+        inside = f"{name}." if name else ""
+        is_part_of_one_seen = any(name.startswith(f"{whole}.") for whole in seen)
+        if not is_part_of_one_seen and not any(other != name and other.startswith(inside) for other in silent):
+            reasons[name] = _reason(model, name)
+    return reasons
+
+
+def nothing(model: nn.Module, ran: bool) -> str:
+    """For a model without a module to name."""
+    if not ran:
+        return "no forward pass of it was seen: it was not called, or runs compiled, and a compiled graph cannot report"
+    if _implementation(model) == "isentropic":
+        return "none of its attention was called as a module; if it runs compiled, watch it before compiling it"
+    return _reason(model, "")
+
+
+def warn(observer: str, model: nn.Module, reasons: Mapping[str, str]) -> None:
+    """One warning for each reason."""
+    for reason in dict.fromkeys(reasons.values()):
+        names = [name or type(model).__name__ for name, why in reasons.items() if why == reason]
+        shown = ", ".join(names[:_MOST_NAMES])
+        more = f" and {len(names) - _MOST_NAMES} more" if len(names) > _MOST_NAMES else ""
+        warnings.warn(f"{observer} sees no attention in {shown}{more}: {reason}", stacklevel=_callers_level())
+
+
+def _is_attention(module: nn.Module) -> bool:
+    return "attention" in type(module).__name__.lower()
+
+
+def _reason(model: nn.Module, name: str) -> str:
+    kind = type(model.get_submodule(name)).__name__
+    around = list(_from_inside(model, name))
+    implementation = next(filter(None, map(_implementation, around)), None)
+    if implementation is None:
+        if isinstance(around[0], nn.MultiheadAttention):
+            return f"{kind} is seen inside isentropic.replace_sdpa(), when it is called with need_weights=False"
+        if type(around[0]).__module__.startswith("isentropic."):
+            return f"attention in two levels does not report; {kind} returns its entropies itself, in aux"
+        return (
+            f"{kind} does not call isentropic.attention; if it calls PyTorch's scaled_dot_product_attention, "
+            "run it inside isentropic.replace_sdpa()"
+        )
+    architecture = next(module for module in around if hasattr(module, "_can_set_attn_implementation"))
+    if implementation == "isentropic" or not architecture._can_set_attn_implementation():
+        return (
+            f"{kind} is an attention of the architecture's own, outside of transformers' attention interface; "
+            'it is seen only if it has attn_implementation="sdpa", inside isentropic.replace_sdpa()'
+        )
+    hint = ", or run it inside isentropic.replace_sdpa()" if implementation == "sdpa" else ""
+    return (
+        f'{type(architecture).__name__} runs with attn_implementation="{implementation}"; call '
+        f'isentropic.hf.register() and model.set_attn_implementation("isentropic"){hint}'
+    )
+
+
+def _from_inside(model: nn.Module, name: str) -> Iterator[nn.Module]:
+    """The module of that name and those around it, innermost first."""
+    parts = name.split(".") if name else []
+    for depth in range(len(parts), -1, -1):
+        yield model.get_submodule(".".join(parts[:depth]))
+
+
+def _implementation(module: nn.Module) -> Optional[str]:
+    """What transformers calls the attention of one of its models."""
+    if not hasattr(module, "_can_set_attn_implementation"):
+        return None
+    return getattr(getattr(module, "config", None), "_attn_implementation", None)
+
+
+def _callers_level() -> int:
+    """The stack level of the first frame outside of this package, PyTorch and transformers: the line to change."""
+    level, frame = 1, sys._getframe(1)
+    packages = ("torch.", "transformers.", "contextlib", "isentropic.")
+    while frame.f_back is not None and (frame.f_globals.get("__name__", "") + ".").startswith(packages):
+        level, frame = level + 1, frame.f_back
+    return level

@@ -77,23 +77,27 @@ std::string positions_text(const PositionCode& positions) {
 }
 
 report::Prose what_is_drawn(const Results& results) {
-  return {"What is drawn",
-          {fmt::format("A query looks at n keys, with the weights softmax(lambda q.k). Every curve is one law by which "
-                       "lambda follows n and the size d of a head. Queries and keys are random directions of norm "
-                       "sqrt d, as after a normalisation layer, here with d = {}; all laws see the same ones.{}",
-                       results.options.d, positions_text(results.options.positions)),
-           "Left: there is nothing to find. H is the entropy of the weights in nats, so e^H is the number of keys that "
-           "share the attention; dashed is log n, the entropy of equal weights. Right: the key farthest away equals "
-           "the query, a needle in the haystack, and p is the weight that it gets."}};
+  return {
+      "What is drawn",
+      {fmt::format("A query looks at n keys, with the weights softmax(lambda q.k). Every curve is one law by which "
+                   "lambda follows n and the size d of a head. Queries and keys are random directions of norm "
+                   "sqrt d, as after a normalisation layer, here with d = {}; all laws see the same ones.{}",
+                   results.options.d, positions_text(results.options.positions)),
+       "First plot: there is nothing to find. H is the entropy of the weights in nats, so e^H is the number of keys "
+       "that "
+       "share the attention; dashed is log n, the entropy of equal weights. Second plot: the key farthest away equals "
+       "the query, a needle in the haystack, and p is the weight that it gets."}};
 }
 
 report::Prose what_to_read_off() {
-  return {"What to read off",
-          {"On the left, the slope dH/dlog n: 1 says that attention spreads over all keys, however many there are; 0 "
-           "that a row attends to as many keys in a long context as in a short one. On the right, whether a curve "
-           "stays up: one that falls loses the match among the other keys as the context grows.",
-           "A law that serves long contexts is level on the left and high on the right. A low entropy by itself is no "
-           "virtue: a scale that is too large attends to one key whether it matches or not."}};
+  return {
+      "What to read off",
+      {"In the first plot, the slope dH/dlog n: 1 says that attention spreads over all keys, however many there are; 0 "
+       "that a row attends to as many keys in a long context as in a short one. In the second, whether a curve "
+       "stays up: one that falls loses the match among the other keys as the context grows.",
+       "A law that serves long contexts is level in the first plot and high in the second. A low entropy by itself is "
+       "no "
+       "virtue: a scale that is too large attends to one key whether it matches or not."}};
 }
 
 // What these numbers say, in a sentence for each end.

@@ -70,7 +70,8 @@ function draw_table(place, part, _room, in_card = false) {
 }
 
 function draw_row(place, row, room) {
-  const gap = 32, columns = Math.max(1, Math.min(row.parts.length, Math.floor((room + gap) / (320 + gap))));
+  const gap = 32, most = Math.max(1, Math.floor((room + gap) / (320 + gap)));
+  const columns = Math.ceil(row.parts.length / Math.max(1, Math.ceil(row.parts.length / most)));  // no lonely last one
   const box = place.append("div").attr("class", "row").style("grid-template-columns", `repeat(${columns}, minmax(0, 1fr))`);
   for (const part of row.parts) draw[part.kind](box.append("div"), part, (room - gap * (columns - 1)) / columns);
 }

@@ -1,10 +1,15 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run verify seeds test bench peers python asan tsan format clean help configure packages
+.PHONY: build run verify seeds test bench peers python asan tsan format clean help configure packages test-packages
 .DEFAULT_GOAL := build
+.NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
 
 packages:
 	@tools/require-packages $$(cat tools/debian-packages.txt)
+
+# The tests read the pages in a real browser and want a Python of their own.
+test-packages:
+	@tools/require-packages $$(cat tools/debian-packages.txt tools/debian-packages-tests.txt)
 
 configure: packages
 	@cmake --preset cpu >/dev/null
@@ -37,7 +42,7 @@ seeds: configure
 	@for seed in $$(seq 1 20); do echo "seed $$seed"; build/bin/isentropic verify --seed $$seed >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }; done
 	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
 
-test: python
+test: test-packages python
 	@cmake --build --preset cpu -j $(JOBS)
 	@tools/run-tests cpu $(JOBS)
 
@@ -51,7 +56,7 @@ peers: python
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
 
-asan tsan: packages
+asan tsan: test-packages
 	@cmake --preset $@ >/dev/null
 	@cmake --build --preset $@ -j $(JOBS)
 	@tools/run-tests $@ $(JOBS)
@@ -66,7 +71,7 @@ help:
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
-	@echo 'make test     build, run every test (installs PyTorch into build/venv)'
+	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'

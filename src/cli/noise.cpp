@@ -58,7 +58,7 @@ void run(const Arguments& arguments) {
   arguments.outputs.write({[&] { return noise::tables(results); },
                            [&] { return noise::json(results); },
                            [&] { return noise::picture(results); },
-                           {}});
+                           [&] { return noise::page(results); }});
 }
 
 }  // namespace
@@ -81,6 +81,7 @@ void add_noise(CLI::App& program) {
       ->type_name("FILE");
   command->add_option("--svg", arguments->outputs.svg_path, "draw rms against n (-: standard output)")
       ->type_name("FILE");
+  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
   command->callback([arguments] { run(*arguments); });
 }
 

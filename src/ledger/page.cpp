@@ -1,26 +1,35 @@
-// Outcomes as an HTML page: how to read it, a table of counts, and a card for each claim.
+// Outcomes as an HTML page: the verdicts counted, how to read it, the sources, and a card for each claim.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
 
-#include <map>
+#include <algorithm>
 
 #include "ledger/present.hpp"
+#include "ledger/source.hpp"
 
 namespace isentropic::ledger {
 namespace {
 
 std::string number(double x) { return fmt::format("{:.6g}", x); }
 
-std::string source_of(const Claim& claim) {
-  static const std::map<std::string, std::string> titles = {{"000", "000 information in deep learning"},
-                                                            {"001", "001 robustness and entropy"},
-                                                            {"002", "002 contrast and InfoNCE"},
-                                                            {"003", "003 entropy-invariant scale"},
-                                                            {"004", "004 sparsity"}};
-  const auto found = titles.find(claim.id.substr(0, 3));
-  return found == titles.end() ? "other" : found->second;
-}
+// The verdicts in the order in which they are worth reading, and what they mean.
+struct Kind {
+  Verdict verdict;
+  report::Tone tone;
+  const char* meaning;
+};
+constexpr Kind kKinds[] = {
+    {Verdict::corrected, report::Tone::changed, "wrong as printed; the right form is given"},
+    {Verdict::holds_if, report::Tone::limited, "true under a condition"},
+    {Verdict::holds, report::Tone::good, "true as printed"},
+    {Verdict::note, report::Tone::quiet, "added here"},
+    {Verdict::slip, report::Tone::quiet, "a slip of the pen"},
+    {Verdict::view, report::Tone::quiet, "an interpretation"},
+    {Verdict::not_checked, report::Tone::quiet, "advice, or open"},
+};
+
+const Kind& kind_of(Verdict verdict) { return *std::ranges::find(kKinds, verdict, &Kind::verdict); }
 
 // What the printed reading says of the same quantity; empty where it says the same.
 std::string printed_cell(const Comparison& sound, const std::vector<Comparison>& printed) {
@@ -35,13 +44,16 @@ std::string printed_cell(const Comparison& sound, const std::vector<Comparison>&
   return "";
 }
 
-// How far from the expectation it may be, where that is not said by a range.
-std::string within(const Comparison& x) {
-  return x.relation != Relation::between && x.tolerance > 0 ? fmt::format("{:.2g}", x.tolerance) : "";
+// With how far off it may be, where that is not said by a range.
+std::string expected_cell(const Comparison& x) {
+  const bool open_ended = x.relation == Relation::at_most || x.relation == Relation::at_least;
+  if (!(x.tolerance > 0) || !(open_ended || x.relation == Relation::near)) return expectation(x);
+  const char* sign = x.relation == Relation::near ? "±" : x.relation == Relation::at_most ? "+" : "−";
+  return fmt::format("{} {} {:.2g}", expectation(x), sign, x.tolerance);
 }
 
 std::vector<std::string> row(const Comparison& x, const std::vector<Comparison>& printed) {
-  return {x.name, number(x.measured), expectation(x), within(x), printed_cell(x, printed), x.passed() ? "" : "fails"};
+  return {x.name, number(x.measured), expected_cell(x), printed_cell(x, printed), x.passed() ? "" : "fails"};
 }
 
 // Columns that are empty throughout say nothing.
@@ -60,15 +72,15 @@ report::DataTable without_empty_columns(const report::DataTable& table) {
 
 report::DataTable numbers(const Outcome& outcome) {
   const bool conditional = outcome.claim.verdict == Verdict::holds_if;
-  report::DataTable out{.columns = {"quantity", "measured", "expected", "within",
-                                    conditional ? "without the condition" : "as printed", ""}};
+  report::DataTable out{
+      .columns = {"quantity", "measured", "expected", conditional ? "without the condition" : "as printed", ""}};
   for (const Comparison& x : outcome.sound) out.rows.push_back(row(x, outcome.printed));
   for (const Comparison& x : outcome.printed) {
     bool known = false;
     for (const Comparison& y : outcome.sound) known = known || x.name == y.name;
     if (!known)
       out.rows.push_back(
-          {x.name, "", "", "",
+          {x.name, "", "",
            fmt::format("measured {}, expected {}{}", number(x.measured), expectation(x), x.passed() ? "" : ": fails"),
            ""});
   }
@@ -86,45 +98,71 @@ const char* use_label(Verdict verdict) {
   }
 }
 
-report::Tone tone(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::holds:
-      return report::Tone::good;
-    case Verdict::holds_if:
-      return report::Tone::limited;
-    case Verdict::corrected:
-      return report::Tone::changed;
-    default:
-      return report::Tone::quiet;
-  }
-}
-
 report::Card card(const Outcome& outcome) {
   report::Card out;
   out.title = outcome.claim.id;
   out.mark = outcome.passed() ? name(outcome.claim.verdict) : standing_of(outcome);
-  out.tone = outcome.passed() ? tone(outcome.claim.verdict) : report::Tone::bad;
+  out.tone = outcome.passed() ? kind_of(outcome.claim.verdict).tone : report::Tone::bad;
+  out.origin = place_of(outcome.claim);
   out.text = outcome.claim.statement;
   if (!outcome.claim.use.empty()) out.facts.emplace_back(use_label(outcome.claim.verdict), outcome.claim.use);
   if (!outcome.error.empty()) out.facts.emplace_back("error", outcome.error);
   out.numbers = numbers(outcome);
   out.plots = outcome.plots;
-  out.facets = {source_of(outcome.claim), name(outcome.claim.verdict), standing_of(outcome)};
+  out.facets = {source_of(outcome.claim).name(), name(outcome.claim.verdict), standing_of(outcome)};
   return out;
 }
 
-report::DataTable counts(const std::vector<Outcome>& outcomes) {
-  std::map<std::string, std::vector<Outcome>> by_source;
-  for (const Outcome& x : outcomes) by_source[source_of(x.claim)].push_back(x);
-  report::DataTable out{
-      .title = "", .columns = {"source", "claims", "passed", "failed", "pending", "nothing to compute"}, .rows = {}};
+std::size_t count(const std::vector<Outcome>& outcomes, Verdict verdict) {
+  return static_cast<std::size_t>(
+      std::ranges::count_if(outcomes, [&](const Outcome& x) { return x.claim.verdict == verdict; }));
+}
+
+// What failed, then every verdict that occurs.
+report::Counts verdicts(const std::vector<Outcome>& outcomes) {
+  report::Counts out;
+  if (const int failed = tally(outcomes).failed; failed > 0)
+    out.counts.push_back({"standing", "FAILED", static_cast<std::size_t>(failed), report::Tone::bad,
+                          "the check does not show what the verdict says"});
+  for (const Kind& kind : kKinds)
+    if (const std::size_t found = count(outcomes, kind.verdict); found > 0)
+      out.counts.push_back({"verdict", name(kind.verdict), found, kind.tone, kind.meaning});
+  return out;
+}
+
+report::DataTable by_source(const std::vector<Outcome>& outcomes) {
+  report::DataTable out{.columns = {"source", "claims", "corrected", "holds-if", "holds", "other"}};
   const auto add = [&](const std::string& label, const std::vector<Outcome>& list) {
-    const Tally t = tally(list);
-    out.rows.push_back({label, std::to_string(list.size()), std::to_string(t.passed), std::to_string(t.failed),
-                        std::to_string(t.pending), std::to_string(t.listed)});
+    if (list.empty()) return;
+    const std::size_t corrected = count(list, Verdict::corrected), limited = count(list, Verdict::holds_if),
+                      holds = count(list, Verdict::holds);
+    out.rows.push_back({label, std::to_string(list.size()), std::to_string(corrected), std::to_string(limited),
+                        std::to_string(holds), std::to_string(list.size() - corrected - limited - holds)});
   };
-  for (const auto& [label, list] : by_source) add(label, list);
-  if (by_source.size() > 1) add("all", outcomes);
+  for (const Source& source : sources()) {
+    std::vector<Outcome> list;
+    std::ranges::copy_if(outcomes, std::back_inserter(list),
+                         [&](const Outcome& x) { return source_of(x.claim).id == source.id; });
+    add(source.name(), list);
+  }
+  if (out.rows.size() > 1) add("all", outcomes);
+  return out;
+}
+
+report::Glossary references() {
+  report::Glossary out{.heading = "Sources"};
+  for (const Source& source : sources()) out.entries.push_back({source.id, source.text, source.address});
+  return out;
+}
+
+// Failures first, then by verdict; within one, in the order of the sources.
+report::CardList cards(const std::vector<Outcome>& outcomes) {
+  std::vector<const Outcome*> order;
+  for (const Outcome& x : outcomes) order.push_back(&x);
+  std::ranges::stable_sort(
+      order, {}, [](const Outcome* x) { return x->passed() ? 1 + (&kind_of(x->claim.verdict) - kKinds) : 0; });
+  report::CardList out{.facets = {"source", "verdict", "standing"}};
+  for (const Outcome* x : order) out.cards.push_back(card(*x));
   return out;
 }
 
@@ -135,18 +173,21 @@ std::string page(const std::vector<Outcome>& outcomes, const Options& options) {
   out.title = "What holds";
   out.subtitle = fmt::format("Claims about attention and information, each checked by an experiment. Seed {}, {} tier.",
                              options.seed, options.effort == Effort::quick ? "quick" : "thorough");
+  const Tally t = tally(outcomes);
+  out.parts.emplace_back(verdicts(outcomes));
   out.parts.emplace_back(report::Prose{
-      .paragraphs = {"Every card states a claim in our words, with a verdict. A claim that was corrected, or that "
-                     "needs a condition, is checked twice with the same random numbers: the right form must pass, and "
-                     "the claim as it was printed must fail. Measured values come from the attention kernels, from "
-                     "sampling, from finite differences or from integration; expected values from the closed forms. A "
-                     "row that says quoted compares with a number found earlier in other draws, within its error.",
-                     "Nothing to compute: definitions, slips of the pen, views, and advice that no experiment here can "
-                     "settle. Pending: claims about trained networks."}});
-  out.parts.emplace_back(counts(outcomes));
-  report::CardList list{.facets = {"source", "verdict", "standing"}};
-  for (const Outcome& x : outcomes) list.cards.push_back(card(x));
-  out.parts.emplace_back(std::move(list));
+      .paragraphs = {fmt::format("{} checks passed, {} failed; {} claims about trained networks are pending, {} have "
+                                 "nothing to compute (definitions, slips of the pen, views, advice).",
+                                 t.passed, t.failed, t.pending, t.listed),
+                     "Every card states a claim in our words, where it stands in its source, and a verdict. A claim "
+                     "that was corrected, or that needs a condition, is checked twice with the same random numbers: "
+                     "the right form must pass, and the claim as it was printed must fail. Measured values come from "
+                     "the attention kernels, from sampling, from finite differences or from integration; expected "
+                     "values from the closed forms, with how far off a measurement may be (±). A row that says quoted "
+                     "compares with a number found earlier in other draws, within its error."}});
+  out.parts.emplace_back(by_source(outcomes));
+  out.parts.emplace_back(references());
+  out.parts.emplace_back(cards(outcomes));
   return report::html(out);
 }
 

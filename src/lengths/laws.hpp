@@ -29,6 +29,7 @@ enum class Prominence : std::uint8_t { drawn, table_only };
 struct Law {
   std::string name;   // as above
   std::string label;  // the formula, for tables and pictures
+  std::string idea;   // where it comes from, in one line
   Prominence prominence;
   std::function<Scale(std::int64_t n, std::int64_t d)> scale;
 

@@ -1,4 +1,4 @@
-// The results of the experiment for people (tables, a picture) and for programs (JSON).
+// The results of the experiment for people (tables, a picture, a page) and for programs (JSON).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -16,5 +16,8 @@ nlohmann::ordered_json json(const Results& results);
 
 // rms change of the output against n, measured and predicted, as SVG.
 std::string picture(const Results& results);
+
+// The same as a page, with the attacks.
+std::string page(const Results& results);
 
 }  // namespace isentropic::noise

@@ -1,12 +1,14 @@
 // The files of a page that are part of the program.
 #pragma once
 
+#include <array>
 #include <string_view>
 
 namespace isentropic::report {
 
-std::string_view page_style();   // web/page.css
-std::string_view page_script();  // web/page.js
-std::string_view d3_script();    // D3, with its notice in the first line
+std::string_view page_style();  // web/page.css
+std::string_view d3_script();   // D3, with its notice in the first line
+// web/formulas.js, plots.js and page.js, in the order in which they run.
+std::array<std::string_view, 3> page_scripts();
 
 }  // namespace isentropic::report

@@ -60,8 +60,11 @@ ordered_json json(const DataTable& x) {
 ordered_json json(const Plot& x) {
   ordered_json curves = ordered_json::array();
   for (const PlotCurve& curve : x.curves)
-    curves.push_back(
-        {{"label", curve.label}, {"style", name(curve.style)}, {"x", numbers(curve.x)}, {"y", numbers(curve.y)}});
+    curves.push_back({{"label", curve.label},
+                      {"style", name(curve.style)},
+                      {"colour", curve.colour ? ordered_json(*curve.colour) : ordered_json(nullptr)},
+                      {"x", numbers(curve.x)},
+                      {"y", numbers(curve.y)}});
   return {{"kind", "plot"},       {"title", x.title},           {"x_label", x.x_label},
           {"y_label", x.y_label}, {"x_scale", name(x.x_scale)}, {"y_scale", name(x.y_scale)},
           {"curves", curves}};
@@ -91,14 +94,33 @@ ordered_json json(const Card& x) {
   ordered_json facts = ordered_json::array(), plots = ordered_json::array();
   for (const auto& [label, text] : x.facts) facts.push_back({label, text});
   for (const Plot& plot : x.plots) plots.push_back(json(plot));
-  return {{"title", x.title}, {"mark", x.mark},     {"tone", name(x.tone)}, {"text", x.text},
-          {"facts", facts},   {"facets", x.facets}, {"plots", plots},       {"numbers", json(x.numbers)}};
+  return {{"title", x.title},   {"mark", x.mark},     {"tone", name(x.tone)},
+          {"text", x.text},     {"origin", x.origin}, {"facts", facts},
+          {"facets", x.facets}, {"plots", plots},     {"numbers", json(x.numbers)}};
 }
 
 ordered_json json(const CardList& x) {
   ordered_json cards = ordered_json::array();
   for (const Card& card : x.cards) cards.push_back(json(card));
   return {{"kind", "cards"}, {"facets", x.facets}, {"cards", cards}};
+}
+
+ordered_json json(const Counts& x) {
+  ordered_json counts = ordered_json::array();
+  for (const Counts::Count& count : x.counts)
+    counts.push_back({{"facet", count.facet},
+                      {"value", count.value},
+                      {"number", count.number},
+                      {"tone", name(count.tone)},
+                      {"meaning", count.meaning}});
+  return {{"kind", "counts"}, {"counts", counts}};
+}
+
+ordered_json json(const Glossary& x) {
+  ordered_json entries = ordered_json::array();
+  for (const Glossary::Entry& entry : x.entries)
+    entries.push_back({{"label", entry.label}, {"text", entry.text}, {"address", entry.address}});
+  return {{"kind", "glossary"}, {"heading", x.heading}, {"entries", entries}};
 }
 
 // JSON that no browser takes for markup: "<" cannot occur, so neither can "</script>" nor "<!--".
@@ -128,7 +150,7 @@ std::string html(const Page& page) {
   out += "</header>\n<main></main>\n<noscript>This page draws itself with JavaScript.</noscript>\n";
   out += element("<script type=\"application/json\" id=\"parts\">", inert(parts), "</script>");
   out += element("<script>\n", d3_script(), "</script>");
-  out += element("<script>\n", page_script(), "</script>");
+  for (const std::string_view script : page_scripts()) out += element("<script>\n", script, "</script>");
   return out + "</body>\n</html>\n";
 }
 

@@ -1,8 +1,10 @@
 // One HTML file that holds everything it shows: data, style, script and D3 are inside, so it opens without a network,
 // light or dark by the reader's preference, on paper and on a phone.
 //
-// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, and lists of cards that can
-// be searched and filtered. The parts travel as JSON; web/page.js draws them.
+// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, lists of cards that can be
+// searched and filtered, counts of those cards, and glossaries. The parts travel as JSON; web/page.js draws them.
+// Formulas in the prose and on the cards are written in ASCII, "e^{-gamma^2/2}" or "1/sqrt d", and set as MathML
+// (web/formulas.js).
 //
 //   Page page{.title = "...", .subtitle = "..."};
 //   page.parts.push_back(Prose{"Heading", {"A paragraph."}});
@@ -53,6 +55,7 @@ struct Card {
   std::string title = {}, mark = {};
   Tone tone = Tone::quiet;
   std::string text = {};
+  std::string origin = {};                                      // where it comes from: "section 3, equation (16)"
   std::vector<std::pair<std::string, std::string>> facts = {};  // "use instead": "..."
   DataTable numbers = {};
   std::vector<Plot> plots = {};
@@ -64,7 +67,28 @@ struct CardList {
   std::vector<Card> cards = {};
 };
 
-using Part = std::variant<Prose, DataTable, Plot, HeatMap, Row, CardList>;
+// How many cards of a list below have some value of one of its facets; a click filters the list by it.
+struct Counts {
+  struct Count {
+    std::string facet = {}, value = {};  // "verdict", "corrected"
+    std::size_t number = 0;
+    Tone tone = Tone::quiet;
+    std::string meaning = {};
+  };
+  std::vector<Count> counts = {};
+};
+
+// Terms, laws, sources: a label and what it stands for.
+struct Glossary {
+  struct Entry {
+    std::string label = {}, text = {};
+    std::string address = {};  // of a page to open; may be empty
+  };
+  std::string heading = {};
+  std::vector<Entry> entries = {};
+};
+
+using Part = std::variant<Prose, DataTable, Plot, HeatMap, Row, Counts, CardList, Glossary>;
 
 struct Page {
   std::string title = {}, subtitle = {};

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,10 +17,13 @@ enum class CurveStyle : std::uint8_t {
   bound      // dashed, grey: a limit rather than a value
 };
 
+inline constexpr int kInk = -1;  // the colour of the text: for the curve that the others are compared with
+
 struct PlotCurve {
   std::string label = {};
   std::vector<double> x = {}, y = {};  // points that are not finite are left out
   CurveStyle style = CurveStyle::measured;
+  std::optional<int> colour = {};  // 0 ... 7 or kInk; none: the next one. What belongs together across plots shares it
 };
 
 struct Plot {

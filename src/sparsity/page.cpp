@@ -15,7 +15,8 @@ using report::Plot;
 
 void add_curve(const Results& results, const Curve& curve, Plot* plot) {
   const std::string name = curve.map == WeightMap::exp ? "exp, any β" : fmt::format("β = {:g}", curve.beta);
-  report::PlotCurve line{.label = name, .style = CurveStyle::formula};
+  const int colour = curve.map == WeightMap::exp ? report::kInk : colour_of(results, curve.beta);
+  report::PlotCurve line{.label = name, .style = CurveStyle::formula, .colour = colour};
   for (const double gamma : drawn_gammas()) {
     line.x.push_back(gamma);
     line.y.push_back(sparsity_of(curve.map, curve.beta, gamma));
@@ -26,7 +27,7 @@ void add_curve(const Results& results, const Curve& curve, Plot* plot) {
 
 Plot plot(const Results& results, WeightMap map, const std::string& title, const std::string& limit) {
   Plot out{.title = title, .x_label = "γ, the spread of the scores", .y_label = "S"};
-  // exp first: its colour is then the same in every plot.
+  // exp first: the others are compared with it.
   for (const WeightMap shown : {WeightMap::exp, map})
     for (const Curve& curve : results.curves)
       if (curve.map == shown) add_curve(results, curve, &out);
@@ -55,11 +56,13 @@ std::string page(const Results& results) {
   report::Page out{.title = "How sparse attention can be",
                    .subtitle = fmt::format("{} Gaussian keys, {} sets of them, seed {}", options.keys, options.key_sets,
                                            options.seed)};
-  out.parts.emplace_back(report::Prose{"",
-                                       {"S = E|a| / √E[a²] of weights a = f(s) over scores s ~ N(β, γ²): 1 when all "
-                                        "weights are equal, 1/√n when one of n keys has "
-                                        "everything. n S² is the number of keys that share the mass.",
-                                        "Lines are the formulas for n → ∞; points are what the kernels find."}});
+  out.parts.emplace_back(
+      report::Prose{"",
+                    {"S = E|a|/sqrt(E[a^2]) of weights a = f(s) over scores s ~ N(beta, gamma^2): 1 when "
+                     "all weights are equal, 1/sqrt n when one of n keys has everything. n S^2 is "
+                     "the number of keys that share the mass.",
+                     "Lines are the formulas for n -> inf; points are what the kernels find. A "
+                     "colour is one beta in both plots."}});
   out.parts.emplace_back(
       report::Row{{plot(results, WeightMap::relu_squared, "relu²: near 0 only if β < 0", "limit 1/√6"),
                    plot(results, WeightMap::identity, "identity: never low", "floor √(2/π)")}});
@@ -67,8 +70,8 @@ std::string page(const Results& results) {
       "",
       {fmt::format(
           "Only exp gets as sparse as one likes by a longer query, whatever the mean score; over {} keys it leaves "
-          "its formula before γ = √(log(n)/2) = {:.2f}, for S cannot fall below {:.4f}. S of relu² and of the "
-          "identity depends on β/γ alone; it is 0 where no key has weight.",
+          "its formula before gamma = sqrt(log(n)/2) = {:.2f}, for S cannot fall below {:.4f}. S of relu^2 and of the "
+          "identity depends on beta/gamma alone; it is 0 where no key has weight.",
           options.keys, results.exp_breaks_at(), 1 / std::sqrt(static_cast<double>(options.keys)))}});
   out.parts.emplace_back(numbers(results));
   return report::html(out);

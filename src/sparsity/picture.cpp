@@ -1,6 +1,6 @@
 #include <fmt/format.h>
 
-#include <cmath>
+#include <set>
 
 #include "report/chart.hpp"
 #include "sparsity/present.hpp"
@@ -36,13 +36,20 @@ Panel panel_of(const Results& results, WeightMap map, const std::string& title, 
             report::linear_axis("S", 0, 1, 5),
             {}};
   out.lines.push_back({limit, {0, kWidestGamma}, {wide_limit(map), wide_limit(map)}, 0, Stroke::ceiling});
-  int colour = 0;
   for (const Curve& curve : results.curves)
-    if (curve.map == map || curve.map == WeightMap::exp) add_curve(results, curve, colour++, &out);
+    if (curve.map == map || curve.map == WeightMap::exp)
+      add_curve(results, curve, colour_of(results, curve.beta), &out);
   return out;
 }
 
 }  // namespace
+
+int colour_of(const Results& results, double beta) {
+  std::set<double> lower;
+  for (const Curve& curve : results.curves)
+    if (curve.map != WeightMap::exp && curve.beta < beta) lower.insert(curve.beta);
+  return static_cast<int>(lower.size());
+}
 
 std::string picture(const Results& results) {
   return report::svg(

@@ -14,6 +14,9 @@ std::string tables(const Results& results);
 // Everything that was measured; nothing in it depends on the machine's clock.
 nlohmann::ordered_json json(const Results& results);
 
+// Curves of one beta have one colour, 0 ... 7, whichever map they belong to.
+int colour_of(const Results& results, double beta);
+
 // Two panels, relu² and identity, with exp in both, as SVG.
 std::string picture(const Results& results);
 

@@ -1,9 +1,9 @@
-// Pages in a real browser, where there is one: the script runs to its end and draws what the data says.
+// Pages in a real browser: the script runs to its end and draws what the data says, formulas and phones included.
+#include "browser.hpp"
+
 #include <gtest/gtest.h>
 
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
 #include "program.hpp"
 #include "report/output_file.hpp"
@@ -12,78 +12,103 @@
 namespace cli_test {
 namespace {
 
-// The document after its script has run; empty without a browser.
-std::string drawn(const std::string& path) {
-  const std::string command =
-      "command -v chromium >/dev/null && timeout 60 chromium --headless --no-sandbox --disable-gpu --dump-dom "
-      "'file://" +
-      path + "' 2>/dev/null";
-  std::string out;
-  FILE* pipe = ::popen(command.c_str(), "r");
-  char buffer[65536];
-  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, got);
-  ::pclose(pipe);
-  return out;
-}
-
-int count(const std::string& text, const std::string& wanted) {
-  int out = 0;
-  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++out;
-  return out;
-}
-
-TEST_F(Program, TheLedgersPageDrawsItself) {
-  ASSERT_EQ(run_program({"verify", "004-5", "004-6", "--html", path("out.html")}).status, 0);
-  const std::string page = drawn(path("out.html"));
-  if (page.empty()) GTEST_SKIP() << "no chromium here";
-  const std::string body = page.substr(0, page.find("<script"));
-  EXPECT_EQ(count(body, "class=\"card\""), 7);
-  EXPECT_EQ(count(body, "<select"), 3);
-  EXPECT_GE(count(body, "<svg"), 1);
-  EXPECT_NE(body.find("7 of 7"), std::string::npos);  // the last thing the script writes
-  // "004 sparsity" is no number, the count beside it is.
-  EXPECT_EQ(count(body, "<th class=\"number\">source"), 0);
-  EXPECT_EQ(count(body, "<th class=\"number\">claims"), 1);
-}
-
-TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
-  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
-  const std::string page = drawn(path("out.html"));
-  if (page.empty()) GTEST_SKIP() << "no chromium here";
-  const std::string body = page.substr(0, page.find("<script"));
-  EXPECT_EQ(count(body, "<svg"), 2);
-  EXPECT_EQ(count(body, "class=\"curve\""), 8 + 6);
-  EXPECT_EQ(count(body, "class=\"dot\""), 10 * (8 + 6));
-  EXPECT_EQ(count(body, "<tr"), 1 + 13 * 10);
-}
+using namespace isentropic::report;
 
 TEST_F(Program, LongTablesOfACardFold) {
-  using namespace isentropic::report;
   Card card{.title = "c", .numbers = {.columns = {"quantity", ""}}, .facets = {"f"}};
   for (int r = 0; r < 30; ++r) card.numbers.rows.push_back({"row " + std::to_string(r), r == 25 ? "fails" : ""});
   write_file("page", path("out.html"), html({.title = "t", .parts = {CardList{.facets = {"facet"}, .cards = {card}}}}));
   const std::string page = drawn(path("out.html"));
-  if (page.empty()) GTEST_SKIP() << "no chromium here";
-  const std::string body = page.substr(0, page.find("<script"));
-  EXPECT_EQ(count(body, "<tr class=\"folded\""), 30 - 10 - 1);  // what failed stays in sight
-  EXPECT_EQ(count(body, "<tr class=\"fails\""), 1);
-  EXPECT_EQ(count(body, "all 30 rows"), 1);
+  EXPECT_EQ(count(page, "<tr class=\"folded\""), 30 - 10 - 1);  // what failed stays in sight
+  EXPECT_EQ(count(page, "<tr class=\"fails\""), 1);
+  EXPECT_EQ(count(page, "all 30 rows"), 1);
 }
 
 TEST_F(Program, HeatMapsDrawThemselves) {
-  using namespace isentropic::report;
   const HeatMap named{
       .title = "m", .rows = {{0, 1}, {0.5, NAN}}, .row_names = {"layer 0", "layer 1"}, .column_names = {"a", "b"}};
   const HeatMap numbered{.title = "many", .rows = std::vector(64, std::vector(64, 0.5))};
   write_file("page", path("out.html"), html({.title = "t", .subtitle = "s", .parts = {Row{{named, numbered}}, named}}));
   const std::string page = drawn(path("out.html"));
-  if (page.empty()) GTEST_SKIP() << "no chromium here";
-  const std::string body = page.substr(0, page.find("<script"));
-  EXPECT_EQ(count(body, "data:image/png"), 3);
-  EXPECT_EQ(count(body, ">layer 1<"), 2);
-  EXPECT_EQ(count(body, ">b<"), 2);
-  EXPECT_GE(count(body, ">60<"), 1);  // not every one of 64 is named
-  EXPECT_EQ(count(body, ">61<"), 0);
+  EXPECT_EQ(count(page, "data:image/png"), 3);
+  EXPECT_EQ(count(page, ">layer 1<"), 2);
+  EXPECT_EQ(count(page, ">b<"), 2);
+  EXPECT_GE(count(page, ">60<"), 1);  // not every one of 64 is named
+  EXPECT_EQ(count(page, ">61<"), 0);
+}
+
+// Counts lead to the cards they count.
+TEST_F(Program, CountsFilterTheCards) {
+  const CardList cards{.facets = {"verdict"},
+                       .cards = {{.title = "1", .facets = {"holds"}},
+                                 {.title = "2", .facets = {"holds-if"}},
+                                 {.title = "3", .facets = {"holds"}}}};
+  write_file("page", path("out.html"),
+             html({.title = "t", .parts = {Counts{{{"verdict", "holds", 2, Tone::good, "true"}}}, cards}}));
+  const auto shown = [&](const std::string& action) {
+    return found_at_width(path("out.html"), 800, action + ", document.querySelector('.count').textContent");
+  };
+  EXPECT_EQ(shown("0"), "3 of 3");
+  EXPECT_EQ(shown("location.hash = document.querySelector('.counts a').getAttribute('href'), onhashchange()"),
+            "2 of 3");
+}
+
+struct Setting {
+  const char* text;
+  std::vector<const char*> holds;  // parts of the document
+};
+
+TEST_F(Program, FormulasAreTypeset) {
+  const std::vector<Setting> settings = {
+      {"at most sqrt(2 I / N), in nats", {"at most <math><msqrt><mfrac>", "</math>, in nats"}},
+      {"S = e^{-gamma^2/2} here", {"<msup><mi>e</mi><mrow><mo>−</mo>", "<mi>γ</mi><mn>2</mn>", "</math> here"}},
+      {"the error falls like n^-1/2", {"<msup><mi>n</mi><mrow><mo>−</mo><mn>1/2</mn></mrow></msup>"}},
+      {"Var(Y) EX/EY^3",
+       {"<mi>Var</mi><mrow><mo form=\"prefix\" stretchy=\"false\">(</mo><mi>Y</mi>", "<mn>3</mn></msup>"}},
+      {"sum_i a_i^2 |v_i - o|^2", {"<mo form=\"prefix\">∑</mo><mi>i</mi>", "<msubsup><mi>a</mi><mi>i</mi><mn>2</mn>"}},
+      {"(log n)^2/(2 d) and log n/d", {"<mfrac><msup>", "<mfrac><mrow><mi>log</mi>"}},
+      {"for n -> inf", {"for <math><mi>n</mi></math> <math><mo form=\"infix\" lspace=\"0\">→</mo><mi>∞</mi></math>"}},
+      {"KL(p(x|y) || uniform) - <p, s>", {"<mo form=\"infix\">∥</mo><mtext>uniform</mtext>", "⟨"}},
+      {"dL/dk_+ = (q - E_P[k]) P_+ / tau", {"<msub><mi>k</mi><mo>+</mo></msub>", "<mi>τ</mi></mfrac>"}},
+      // Words that only look like formulas.
+      {"A top-k row has a key, i.i.d. (see 10.4.18a and 001-P4b)",
+       {"<p>A top-k row has a key, i.i.d. (see 10.4.18a and 001-P4b)</p>"}},
+      {"log-partition of 16384 keys, 1/2 of them", {"<p>log-partition of 16384 keys, 1/2 of them</p>"}},
+      {"run `isentropic lengths --d 2`", {"run <code>isentropic lengths --d 2</code>"}},
+      {"a tag <b>bold</b> & more", {"a tag &lt;", "&amp; more"}},
+  };
+  Prose prose;
+  for (const Setting& setting : settings) prose.paragraphs.emplace_back(setting.text);
+  write_file("page", path("out.html"), html({.title = "t", .parts = {prose}}));
+  const std::string page = drawn(path("out.html"));
+  for (const Setting& setting : settings)
+    for (const char* part : setting.holds)
+      EXPECT_NE(page.find(part), std::string::npos) << setting.text << "\n" << part;
+  EXPECT_EQ(count(page, "<b>"), 0);
+}
+
+// The numbers that decide stand on a phone's screen: nothing of a card's table lies beyond its right edge.
+TEST_F(Program, CardsFitAPhone) {
+  Card card{.title = "001-16", .mark = "corrected", .text = "E[X/Y] = EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3 + c"};
+  card.facts = {
+      {"use instead", "a rather long sentence that has to be broken into several lines on a screen like this"}};
+  card.numbers = {.columns = {"quantity", "measured", "expected", "as printed"},
+                  .rows = {{"mean of a ratio by sampling, n = 16384", "0.123456", "0.123457 ± 0.00012",
+                            "expected 0.223457, measured 0.123456: fails"}}};
+  card.facets = {"f"};
+  write_file("page", path("out.html"), html({.title = "t", .parts = {CardList{.facets = {"facet"}, .cards = {card}}}}));
+  const auto found = found_at_width(path("out.html"), 390,
+                                    "[innerWidth, document.documentElement.scrollWidth, "
+                                    "Math.max(...[...document.querySelectorAll('td')].map((x) => "
+                                    "x.getBoundingClientRect().right)), "
+                                    "[...document.querySelectorAll('td')].every((x) => x.offsetHeight > 0), "
+                                    "getComputedStyle(document.querySelectorAll('td')[1], '::before').content]");
+  ASSERT_TRUE(found.is_array()) << found;
+  EXPECT_EQ(found[0], 390);
+  EXPECT_LE(found[1], 390);
+  EXPECT_LE(found[2], 390);
+  EXPECT_EQ(found[3], true);
+  EXPECT_EQ(found[4], "\"measured\"");
 }
 
 }  // namespace

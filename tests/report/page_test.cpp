@@ -30,14 +30,16 @@ Plot line_plot() {
 TEST(Page, HoldsEverythingItShows) {
   const std::string page = html({.title = "A", .subtitle = "B", .parts = {line_plot()}});
   EXPECT_NE(page.find(page_style()), std::string::npos);
-  EXPECT_NE(page.find(page_script()), std::string::npos);
   EXPECT_NE(page.find(d3_script()), std::string::npos);
   EXPECT_GT(d3_script().size(), 200000u);
   // Nothing is fetched: no element or style that names an address.
   for (const char* fetch : {"url(", "@import"}) EXPECT_EQ(page_style().find(fetch), std::string_view::npos) << fetch;
   EXPECT_EQ(page.find(" src="), std::string::npos);
   EXPECT_EQ(page.find("<link"), std::string::npos);
-  EXPECT_EQ(page_script().find("http"), std::string_view::npos);
+  for (const std::string_view script : page_scripts()) {
+    EXPECT_NE(page.find(script), std::string::npos);
+    EXPECT_EQ(script.find("http"), std::string_view::npos);
+  }
 }
 
 TEST(Page, PartsTravelAsData) {
@@ -46,13 +48,16 @@ TEST(Page, PartsTravelAsData) {
   card.numbers = {.title = "", .columns = {"a"}, .rows = {{"1"}}};
   card.plots = {line_plot()};
   card.facets = {"001"};
-  const auto parts = parts_of(
-      html({.title = "A",
-            .subtitle = "B",
-            .parts = {Prose{"H", {"p"}}, line_plot(), HeatMap{.title = "m", .rows = {{0, 1}, {0.5, 0.25}}},
-                      CardList{.facets = {"source"}, .cards = {card}},
-                      Row{{line_plot(), HeatMap{.title = "named", .rows = {{1}}, .row_names = {"head 0"}}}}}}));
-  ASSERT_EQ(parts.size(), 5u);
+  card.origin = "equation (16)";
+  const auto parts =
+      parts_of(html({.title = "A",
+                     .subtitle = "B",
+                     .parts = {Prose{"H", {"p"}}, line_plot(), HeatMap{.title = "m", .rows = {{0, 1}, {0.5, 0.25}}},
+                               CardList{.facets = {"source"}, .cards = {card}},
+                               Row{{line_plot(), HeatMap{.title = "named", .rows = {{1}}, .row_names = {"head 0"}}}},
+                               Counts{{{"source", "001", 1, Tone::changed, "meaning"}}},
+                               Glossary{.heading = "R", .entries = {{"001", "a text", "https://example.org"}}}}}));
+  ASSERT_EQ(parts.size(), 7u);
   EXPECT_EQ(parts[4]["parts"][0]["kind"], "plot");
   EXPECT_EQ(parts[4]["parts"][1]["row_names"][0], "head 0");
   EXPECT_EQ(parts[0]["heading"], "H");
@@ -63,6 +68,18 @@ TEST(Page, PartsTravelAsData) {
   EXPECT_EQ(parts[3]["cards"][0]["facts"][0][1], "this");
   EXPECT_EQ(parts[3]["cards"][0]["tone"], "good");
   EXPECT_EQ(parts[3]["cards"][0]["plots"].size(), 1u);
+  EXPECT_EQ(parts[3]["cards"][0]["origin"], "equation (16)");
+  EXPECT_EQ(parts[5]["counts"][0]["number"], 1);
+  EXPECT_EQ(parts[5]["counts"][0]["tone"], "changed");
+  EXPECT_EQ(parts[6]["entries"][0]["address"], "https://example.org");
+}
+
+TEST(Page, ACurveMayNameItsColour) {
+  Plot plot = line_plot();
+  plot.curves[0].colour = 5;
+  const auto parts = parts_of(html({.title = "t", .parts = {plot}}));
+  EXPECT_EQ(parts[0]["curves"][0]["colour"], 5);
+  EXPECT_TRUE(parts[0]["curves"][1]["colour"].is_null());
 }
 
 TEST(Page, TextStaysText) {

@@ -4,21 +4,38 @@
 // "0.5", "1e-12", "-inf", "12%", "0.98 ± 0.01"; not "004 sparsity".
 const is_number = (text) => /^[-+]?(\d+\.?\d*|\.\d+|inf|nan)(e[-+]?\d+)?\s?%?(\s?±.*)?$/i.test(text);
 const value_of = (text) => parseFloat(text.replace("inf", "Infinity"));
-const colour = (index) => `var(--c${index % 8})`;
-const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3));
 
 function draw_prose(place, part) {
   if (part.heading) place.append("h2").text(part.heading);
-  for (const text of part.paragraphs) place.append("p").text(text);
+  for (const text of part.paragraphs) formulas.set(place.append("p"), text);
 }
 
-// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered, or show `fold` rows
-// and what failed until asked for more.
-function draw_table(place, part, _room, fold = Infinity) {
+// Numbers that lead to the cards they count: the address says which (draw_cards reads it).
+function draw_counts(place, part) {
+  const boxes = place.append("div").attr("class", "counts").selectAll("a").data(part.counts).enter().append("a")
+    .attr("href", (count) => `#${new URLSearchParams([[count.facet, count.value]])}`).attr("class", (count) => count.tone);
+  boxes.append("strong").text((count) => count.number);
+  boxes.append("span").attr("class", "label").text((count) => count.value);
+  boxes.append("span").attr("class", "meaning").text((count) => count.meaning);
+}
+
+function draw_glossary(place, part) {
+  if (part.heading) place.append("h2").text(part.heading);
+  const list = place.append("dl").attr("class", "glossary");
+  for (const entry of part.entries) {
+    formulas.set(list.append("dt"), entry.label, true);
+    const text = formulas.set(list.append("dd"), entry.text + (entry.address ? " " : ""), true);
+    if (entry.address) text.append("a").attr("href", entry.address).text(entry.address.replace(/^\w+:\/\//, ""));
+  }
+}
+
+// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered; in a card they show ten
+// rows and what failed until asked for more, and on a narrow screen each row is set as a block (page.css).
+function draw_table(place, part, _room, in_card = false) {
   if (!part.columns.length) return;
   if (part.title) place.append("h3").text(part.title);
-  const sorts = part.rows.length > 6;
-  const search = part.rows.length > 20 && fold === Infinity &&
+  const sorts = part.rows.length > 6, fold = in_card ? 10 : Infinity;
+  const search = part.rows.length > 20 && !in_card &&
     place.append("input").attr("type", "search").attr("class", "filter").attr("placeholder", "Filter rows").attr("aria-label", "Filter rows");
   const table = place.append("div").attr("class", "scroll").append("table");
   const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => !row[c] || is_number(row[c])));
@@ -33,7 +50,8 @@ function draw_table(place, part, _room, fold = Infinity) {
     body.selectAll("tr").data(rows.filter((row) => row.join(" ").toLowerCase().includes(wanted))).enter().append("tr")
       .attr("class", (row, r) => (row.includes("fails") ? "fails" : r >= fold && !open ? "folded" : null))
       .selectAll("td").data((row) => part.columns.map((_, c) => row[c] || "")).enter().append("td")
-      .attr("class", (_, c) => (numeric[c] ? "number" : null)).text((cell) => cell);
+      .attr("class", (_, c) => (numeric[c] ? "number" : null)).attr("data-column", (_, c) => part.columns[c])
+      .each(function (cell, c) { c === 0 && in_card ? formulas.set(d3.select(this), cell) : d3.select(this).text(cell); });
   };
   const sort = (c) => {
     direction = sorted === c ? -direction : 1;
@@ -51,151 +69,9 @@ function draw_table(place, part, _room, fold = Infinity) {
   more.on("click", () => { open = true; more.remove(); fill(); });
 }
 
-function scale_for(kind, values, range) {
-  const usable = kind === "log" ? values.filter((v) => v > 0) : values;
-  let [low, high] = d3.extent(usable);
-  if (low === undefined) [low, high] = kind === "log" ? [1, 10] : [0, 1];
-  if (low === high) [low, high] = kind === "log" ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
-  if (kind === "log") return d3.scaleLog().domain([low, high]).range(range);
-  return d3.scaleLinear().domain([low, high]).range(range).nice();
-}
-
-// A log axis has numbers at the decades, at 2 and 5 too when there are few of them.
-function ticks_of(scale, kind, count) {
-  if (kind !== "log") return scale.ticks(count);
-  const [low, high] = scale.domain(), decades = Math.log10(high / low);
-  const leading = decades < 1.5 ? [1, 2, 5] : [1], step = Math.max(1, Math.ceil(decades / count));
-  return d3.range(Math.floor(Math.log10(low)), Math.log10(high) + 1, step).flatMap((e) => leading.map((m) => m * 10 ** e))
-    .filter((v) => v >= low * 0.999 && v <= high * 1.001);
-}
-
-const tick_label = (v) => d3.format(v === 0 ? "~g" : Math.abs(v) < 1e-3 || Math.abs(v) >= 1e6 ? "~e" : Math.abs(v) >= 1e3 ? "~s" : "~g")(v);
-const label_for = (scale, kind) => (kind === "log" ? tick_label : scale.tickFormat(5));
-const axis_for = (axis, scale, ticks, kind) => axis(scale).tickValues(ticks).tickSizeOuter(0).tickFormat(label_for(scale, kind));
-
-function points_of(plot) {
-  const usable = (v, kind) => v !== null && (kind !== "log" || v > 0);
-  return plot.curves.map((curve) =>
-    curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
-}
-
-// Bounds are grey; points have the colour of the curve before them.
-function colours_of(plot) {
-  let next = 0;
-  return plot.curves.map((curve) => {
-    if (curve.style === "bound") return { stroke: null, dash: null };
-    const index = curve.style === "points" ? Math.max(0, next - 1) : next++;
-    return { stroke: colour(index), dash: index < 8 ? null : "7 3" };
-  });
-}
-
-function draw_plot(place, plot, room) {
-  const width = Math.min(room, 720), height = Math.max(230, Math.min(360, 0.62 * width));
-  const right = 12, top = 10, bottom = 38;
-  const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
-  if (plot.title) box.append("h3").text(plot.title);
-  const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
-  const points = points_of(plot), all = points.flat(), colours = colours_of(plot);
-  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top]), y_ticks = ticks_of(y, plot.y_scale, 5);
-  const left = 30 + 6.2 * d3.max(y_ticks, (v) => label_for(y, plot.y_scale)(v).length);
-  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]), x_ticks = ticks_of(x, plot.x_scale, 5);
-  svg.append("g").selectAll("line").data(y_ticks).enter().append("line").attr("class", "grid")
-    .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
-  svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, x_ticks, plot.x_scale));
-  svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, y_ticks, plot.y_scale));
-  svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(plot.x_label);
-  svg.append("text").attr("transform", `translate(11,${(top + height - bottom) / 2}) rotate(-90)`)
-    .attr("text-anchor", "middle").text(plot.y_label);
-  const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
-  plot.curves.forEach((curve, c) => {
-    // Measured values that come in no order are a cloud, not a curve.
-    const ordered = curve.style !== "measured" || points[c].every((p, i) => i === 0 || p[0] >= points[c][i - 1][0]);
-    if (curve.style !== "points" && ordered) {
-      svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
-        .style("stroke", colours[c].stroke).style("stroke-dasharray", colours[c].dash).attr("d", path(points[c]));
-    }
-    if (curve.style === "points" || (curve.style === "measured" && (!ordered || points[c].length <= 60))) {
-      svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
-        .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colours[c].stroke);
-    }
-  });
-  const legend = box.append("div").attr("class", "legend");
-  plot.curves.forEach((curve, c) => {
-    if (!curve.label) return;
-    const entry = legend.append("span");
-    entry.append("i").attr("class", curve.style).style("border-color", colours[c].stroke)
-      .style("border-top-style", colours[c].dash && "dashed");
-    entry.append("span").text(curve.label);
-  });
-  follow_pointer(svg, legend.append("span").attr("class", "value"), points, colours, x, y);
-}
-
-// The point nearest to the pointer, in numbers.
-function follow_pointer(svg, readout, points, colours, x, y) {
-  const flat = points.flatMap((list, c) => list.map((p) => [p[0], p[1], c]));
-  const mark = svg.append("circle").attr("class", "near").attr("r", 5).style("display", "none");
-  svg.on("mousemove", function () {
-    const [px, py] = d3.mouse(this);
-    const near = flat[d3.scan(flat, (a, b) => Math.hypot(x(a[0]) - px, y(a[1]) - py) - Math.hypot(x(b[0]) - px, y(b[1]) - py))];
-    if (!near) return;
-    mark.style("display", null).attr("cx", x(near[0])).attr("cy", y(near[1])).style("stroke", colours[near[2]].stroke);
-    readout.text(`${short(near[0])} → ${short(near[1])}`);
-  }).on("mouseleave", () => { mark.style("display", "none"); readout.text(""); });
-}
-
-// The cells as an image of one pixel each, so that a matrix of any size is one element.
-function image_of(map, columns, shade) {
-  const canvas = document.createElement("canvas");
-  [canvas.width, canvas.height] = [columns, map.rows.length];
-  const context = canvas.getContext("2d");
-  map.rows.forEach((row, r) => row.forEach((v, c) => {
-    if (v === null) return;
-    context.fillStyle = shade(v);
-    context.fillRect(c, r, 1, 1);
-  }));
-  return canvas.toDataURL();
-}
-
-// Names along an axis, as many as fit.
-function draw_names(svg, names, count, cell, gap, place) {
-  const every = d3.tickStep(0, count, Math.max(1, Math.min(count, (count * cell) / gap))) | 0 || 1;
-  svg.append("g").selectAll("text").data(d3.range(0, count, every)).enter().append("text")
-    .attr("transform", (i) => place((i + 0.5) * cell)).attr("text-anchor", gap > 12 ? "middle" : "end").attr("dy", "0.32em")
-    .text((i) => names[i] || String(i));
-}
-
-function draw_heat_map(place, map, room) {
-  const columns = d3.max(map.rows, (row) => row.length), count = map.rows.length;
-  if (!columns) return;
-  const widest = (names, n) => d3.max(names.length ? names : [String(n)], (name) => name.length);
-  const left = 26 + 6.2 * Math.min(18, widest(map.row_names, count)), bottom = 36, width = Math.min(room, 560);
-  const cell = (width - left) / columns, tall = Math.min(cell, 28), height = tall * count + bottom;
-  const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
-  if (map.title) box.append("h3").text(map.title);
-  const shade = d3.scaleSequential(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
-  const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", map.title);
-  svg.append("image").attr("x", left).attr("width", cell * columns).attr("height", tall * count)
-    .attr("preserveAspectRatio", "none").style("image-rendering", "pixelated").attr("href", image_of(map, columns, shade));
-  draw_names(svg, map.row_names, count, tall, 12, (at) => `translate(${left - 6},${at})`);
-  draw_names(svg, map.column_names, columns, cell, 10 + 6.2 * widest(map.column_names, columns), (at) => `translate(${left + at},${tall * count + 10})`);
-  svg.append("text").attr("x", (left + width) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(map.x_label);
-  svg.append("text").attr("transform", `translate(11,${(height - bottom) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(map.y_label);
-  const legend = box.append("div").attr("class", "legend");
-  const stops = d3.range(0, 1.01, 0.1).map((t) => d3.interpolateViridis(t)).join(",");
-  legend.append("span").text(short(map.low));
-  legend.append("span").attr("class", "shades").style("background", `linear-gradient(90deg,${stops})`);
-  legend.append("span").text(short(map.high));
-  const readout = legend.append("span").attr("class", "value");
-  svg.on("mousemove", function () {
-    const [px, py] = d3.mouse(this), r = Math.floor(py / tall), c = Math.floor((px - left) / cell);
-    const value = map.rows[r] && map.rows[r][c];
-    const name = (names, i) => names[i] || String(i);
-    readout.text(value === undefined || value === null ? "" : `${name(map.row_names, r)}, ${name(map.column_names, c)} → ${short(value)}`);
-  }).on("mouseleave", () => readout.text(""));
-}
-
 function draw_row(place, row, room) {
-  const gap = 32, columns = Math.max(1, Math.min(row.parts.length, Math.floor((room + gap) / (340 + gap))));
+  const gap = 32, most = Math.max(1, Math.floor((room + gap) / (320 + gap)));
+  const columns = Math.ceil(row.parts.length / Math.max(1, Math.ceil(row.parts.length / most)));  // no lonely last one
   const box = place.append("div").attr("class", "row").style("grid-template-columns", `repeat(${columns}, minmax(0, 1fr))`);
   for (const part of row.parts) draw[part.kind](box.append("div"), part, (room - gap * (columns - 1)) / columns);
 }
@@ -204,36 +80,34 @@ function draw_card(place, card, room) {
   const head = place.append("div").attr("class", "head");
   head.append("span").attr("class", "title").text(card.title);
   head.append("span").attr("class", `mark ${card.tone}`).text(card.mark);
-  head.append("span").attr("class", "facets").text(card.facets.filter((facet) => facet !== card.mark).join(" · "));
-  if (card.text) place.append("p").attr("class", "text").text(card.text);
+  head.append("span").attr("class", "facets").text([card.origin, ...card.facets].filter((facet) => facet && facet !== card.mark).join(" · "));
+  if (card.text) formulas.set(place.append("p").attr("class", "text"), card.text);
   if (card.facts.length) {
     const list = place.append("dl");
-    for (const [label, text] of card.facts) { list.append("dt").text(label); list.append("dd").text(text); }
+    for (const [label, text] of card.facts) { list.append("dt").text(label); formulas.set(list.append("dd"), text); }
   }
   const body = place.append("div").attr("class", "body");
-  if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers, room, 10);
+  if (card.numbers.rows.length) draw_table(body.append("div"), card.numbers, room, true);
   for (const plot of card.plots) draw_plot(body, plot, Math.min(room, 400));
 }
 
 // The address keeps what was asked for, so that a filtered list can be sent to somebody.
 function draw_cards(place, list, room) {
   const controls = place.append("div").attr("class", "controls");
-  const asked = new URLSearchParams(location.hash.slice(1));
-  const search = controls.append("input").attr("type", "search").attr("placeholder", "Search").attr("aria-label", "Search")
-    .property("value", asked.get("search") || "");
+  const search = controls.append("input").attr("type", "search").attr("placeholder", "Search").attr("aria-label", "Search");
   const choices = list.facets.map((facet, f) => {
     const values = Array.from(new Set(list.cards.map((card) => card.facets[f])));
     const select = controls.append("select").attr("aria-label", facet);
     select.append("option").attr("value", "").text(`every ${facet}`);
     for (const value of values) select.append("option").attr("value", value).text(value);
-    return select.property("value", asked.get(facet) || "");
+    return select;
   });
   const count = controls.append("span").attr("class", "count");
   const cards = place.append("div").selectAll("div").data(list.cards).enter().append("div").attr("class", "card")
     .each(function (card) { draw_card(d3.select(this), card, room); });
   const none = place.append("p").attr("class", "none").text("Nothing matches.").style("display", "none");
   const words = new Map(list.cards.map((card) =>
-    [card, [card.title, card.text, ...card.facets, ...card.facts.flat(), ...card.numbers.rows.map((row) => row[0])].join(" ").toLowerCase()]));
+    [card, [card.title, card.text, card.origin, ...card.facets, ...card.facts.flat(), ...card.numbers.rows.map((row) => row[0])].join(" ").toLowerCase()]));
   const filter = () => {
     const wanted = search.property("value").trim().toLowerCase();
     const matches = (card) => words.get(card).includes(wanted) &&
@@ -247,12 +121,22 @@ function draw_cards(place, list, room) {
     choices.forEach((choice, f) => { if (choice.property("value")) state.set(list.facets[f], choice.property("value")); });
     history.replaceState(null, "", state.toString() ? `#${state}` : location.pathname + location.search);
   };
+  const ask = () => {
+    const asked = new URLSearchParams(location.hash.slice(1));
+    search.property("value", asked.get("search") || "");
+    choices.forEach((choice, f) => choice.property("value", asked.get(list.facets[f]) || ""));
+    filter();
+  };
   search.on("input", filter);
   choices.forEach((choice) => choice.on("change", filter));
-  filter();
+  window.onhashchange = () => { ask(); place.node().scrollIntoView(); };
+  ask();
 }
 
-const draw = { prose: draw_prose, table: draw_table, plot: draw_plot, heat_map: draw_heat_map, row: draw_row, cards: draw_cards };
+const draw = {
+  prose: draw_prose, counts: draw_counts, glossary: draw_glossary, table: draw_table, plot: draw_plot, heat_map: draw_heat_map,
+  row: draw_row, cards: draw_cards,
+};
 const main = d3.select("main"), parts = JSON.parse(document.getElementById("parts").textContent);
 
 // Drawn for the width there is, and again when it changes: text keeps its size on a phone.

@@ -1,0 +1,62 @@
+#include "browser.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+namespace cli_test {
+namespace {
+
+// The document after its script has run. A profile of its own lets several browsers run at once.
+std::string document(const std::string& path) {
+  const std::string profile = path + ".profile";
+  const std::string command =
+      "timeout 120 chromium --headless --no-sandbox --disable-gpu --virtual-time-budget=5000 --window-size=1200,2000 "
+      "--user-data-dir='" +
+      profile + "' --dump-dom 'file://" + path + "' 2>/dev/null";
+  std::string out;
+  FILE* pipe = ::popen(command.c_str(), "r");
+  char buffer[65536];
+  while (const std::size_t got = std::fread(buffer, 1, sizeof buffer, pipe)) out.append(buffer, got);
+  ::pclose(pipe);
+  std::filesystem::remove_all(profile);
+  if (out.empty()) ADD_FAILURE() << "no page was drawn; is chromium installed? apt-get install chromium";
+  return out;
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
+
+}  // namespace
+
+std::string drawn(const std::string& path) {
+  const std::string page = document(path);
+  return page.substr(0, page.find("<script"));
+}
+
+// A window is never narrower than 500 pixels, a frame is. It may not be looked into, so the page sends what it finds.
+nlohmann::json found_at_width(const std::string& path, int width, const std::string& expression) {
+  const std::string inner = path + ".inner.html", outer = path + ".outer.html";
+  std::ofstream(inner) << text_of(path) << "<script>parent.postMessage(JSON.stringify((" << expression
+                       << ")), '*');</script>";
+  std::ofstream(outer) << "<!doctype html><pre></pre><script>onmessage = (event) => "
+                          "document.querySelector('pre').textContent = event.data;</script><iframe width="
+                       << width << " height=800 style='border: 0' src='file://" << inner << "'></iframe>";
+  const std::string page = document(outer);
+  const std::size_t begin = page.find("<pre>") + 5;
+  return nlohmann::json::parse(page.substr(begin, page.find("</pre>", begin) - begin), nullptr, false);
+}
+
+int count(const std::string& text, const std::string& wanted) {
+  int out = 0;
+  for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1)) ++out;
+  return out;
+}
+
+}  // namespace cli_test

@@ -1,0 +1,118 @@
+// The pages of the commands, as a browser draws them.
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "browser.hpp"
+#include "program.hpp"
+
+namespace cli_test {
+namespace {
+
+TEST_F(Program, TheLedgersPageDrawsItself) {
+  ASSERT_EQ(run_program({"verify", "004-5", "004-6", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  EXPECT_EQ(count(page, "class=\"card\""), 7);
+  EXPECT_EQ(count(page, "<select"), 3);
+  EXPECT_GE(count(page, "<svg"), 1);
+  EXPECT_NE(page.find("7 of 7"), std::string::npos);  // the last thing the script writes
+  // "004 sparsity" is no number, the count beside it is.
+  EXPECT_EQ(count(page, "<th class=\"number\">source"), 0);
+  EXPECT_EQ(count(page, "<th class=\"number\">claims"), 1);
+}
+
+// 001-15 holds, 001-16 was corrected, 001-17 holds under a condition.
+TEST_F(Program, TheLedgersPageCountsVerdictsAndBeginsWithWhatWasCorrected) {
+  ASSERT_EQ(run_program({"verify", "001-14", "001-16", "001-17", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  for (const char* verdict : {"corrected", "holds-if", "holds"})
+    EXPECT_EQ(count(page, "<strong>1</strong><span class=\"label\">" + std::string(verdict) + "<"), 1) << verdict;
+  EXPECT_LT(page.find("<strong>1</strong>"), page.find("class=\"card\""));
+  const std::size_t corrected = page.find("class=\"title\">001-16<"), limited = page.find("class=\"title\">001-17<");
+  EXPECT_LT(corrected, limited);
+  EXPECT_LT(limited, page.find("class=\"title\">001-14,15<"));
+  // Where it stands in its source, and which text that is.
+  EXPECT_EQ(count(page, "section 3, equation (16) · 001 robustness and entropy"), 1);
+  EXPECT_EQ(count(page, "<a href=\"https://spaces.ac.cn/archives/9593\""), 1);
+  EXPECT_GE(count(page, "<mi>Cov</mi>"), 2);
+}
+
+TEST_F(Program, TheLedgersPageFitsAPhone) {
+  ASSERT_EQ(run_program({"verify", "001-16", "004-9", "004-1", "--html", path("out.html")}).status, 0);
+  const auto widths =
+      found_at_width(path("out.html"), 390,
+                     "[document.documentElement.scrollWidth, Math.max(...[...document.querySelectorAll("
+                     "'.card td, .card .mark, .counts a')].map((x) => x.getBoundingClientRect().right))]");
+  ASSERT_TRUE(widths.is_array()) << widths;
+  EXPECT_LE(widths[0], 390);
+  EXPECT_LE(widths[1], 390);
+}
+
+TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
+  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  EXPECT_EQ(count(page, "<svg"), 2);
+  EXPECT_EQ(count(page, "class=\"curve\""), 8 + 6);
+  EXPECT_EQ(count(page, "class=\"dot\""), 10 * (8 + 6));
+  EXPECT_EQ(count(page, "<tr"), 1 + 13 * 10);
+}
+
+// β = 0.5 is the same colour beside relu² and beside the identity, and no two labels share one.
+TEST_F(Program, ThePlotsOfSparsityShareTheirColours) {
+  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+  const auto legends = found_at_width(
+      path("out.html"), 1000,
+      "[...document.querySelectorAll('.legend')].map((legend) => Object.fromEntries([...legend.querySelectorAll("
+      "'i:not(.bound)')].map((mark) => [mark.nextSibling.textContent, mark.style.borderColor])))");
+  ASSERT_EQ(legends.size(), 2u) << legends;
+  EXPECT_EQ(legends[0].size(), 8u);
+  EXPECT_EQ(legends[1].size(), 6u);
+  nlohmann::json all = legends[0];
+  for (const auto& [label, colour] : legends[1].items()) {
+    EXPECT_EQ(all.value(label, colour), colour) << label;
+    all[label] = colour;
+  }
+  std::set<std::string> colours;
+  for (const auto& [label, colour] : all.items()) EXPECT_TRUE(colours.insert(colour).second) << label;
+  EXPECT_EQ(colours.size(), 9u);
+}
+
+TEST_F(Program, TheNoisePageShowsFormulasMeasurementsAndAttacks) {
+  ASSERT_EQ(run_program({"noise", "--draws", "20", "--html", path("out.html")}).status, 0);
+  const std::string page = drawn(path("out.html"));
+  EXPECT_EQ(count(page, "<svg"), 2 + 3);
+  EXPECT_EQ(count(page, "class=\"curve\""), 6 + 6 + 3 * 3);
+  EXPECT_EQ(count(page, "class=\"dot\""), 4 * 6 + 4 * 6 + 3 * 3 * 3);
+  for (const char* part : {"Gaussian, sigma = 1", "Values, c = 0.5", "share of the best gain", "<msqrt>"})
+    EXPECT_NE(page.find(part), std::string::npos) << part;
+  EXPECT_EQ(count(page, "<tr"), (1 + 6) + (1 + 9) + (1 + 6 * 4));
+}
+
+// Laplace noise of b = 0.75 has no prediction: what was measured is drawn by itself.
+TEST_F(Program, TheNoisePageDoesWithoutAPrediction) {
+  ASSERT_EQ(
+      run_program({"noise", "--family", "laplace", "--strength", "0.75", "--draws", "20", "--html", path("out.html")})
+          .status,
+      0);
+  const std::string page = drawn(path("out.html"));
+  EXPECT_EQ(count(page, " (no prediction)"), 2);
+  EXPECT_EQ(count(page, "class=\"dot\""), 4 + 4 + 3 * 3 * 3);
+}
+
+TEST_F(Program, TheLengthsPageExplainsItself) {
+  ASSERT_EQ(
+      run_program({"lengths", "--quick", "--laws", "inverse_sqrt_d,log_n,wanted_entropy", "--html", path("out.html")})
+          .status,
+      0);
+  const std::string page = drawn(path("out.html"));
+  EXPECT_EQ(count(page, "<svg"), 2);
+  for (const char* heading : {"What is drawn", "What to read off", "What was found", "The laws", "What to do with it"})
+    EXPECT_EQ(count(page, "<h2>" + std::string(heading) + "</h2>"), 1) << heading;
+  // Every law that is drawn is explained, and so is what the usual one does.
+  EXPECT_EQ(count(page, "<dt>"), 4);
+  EXPECT_EQ(count(page, "</dt><dd>the entropy-invariant scale as it was proposed"), 1);
+  EXPECT_NE(page.find("% of the weight among 64 keys"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace cli_test

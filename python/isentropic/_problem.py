@@ -44,7 +44,7 @@ class Problem:
     def __init__(
         self, query, key, value, *, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
         causal=None, window=None, prefix=None, strided=None, block_sparse=None, key_lengths=None, documents=None,
-        segments=None, others=False, map=None, bias=None, alibi_slopes=None, relative_bias=None, soft_cap=None,
+        segments=None, exclude_self=False, map=None, bias=None, alibi_slopes=None, relative_bias=None, soft_cap=None,
         sink=None, statistics=None, groups=None, seed=None,
     ):  # fmt: skip
         self._items: list[tuple[str, object]] = []
@@ -52,7 +52,7 @@ class Problem:
         self._terms: list[Tensor] = []
         self._set_tensors(query, key, value, enable_gqa)
         self._set_causal(is_causal, causal, attn_mask)
-        self._set_mask(window, prefix, strided, block_sparse, key_lengths, documents, segments, others)
+        self._set_mask(window, prefix, strided, block_sparse, key_lengths, documents, segments, exclude_self)
         self._set_bias(attn_mask, bias, alibi_slopes, relative_bias)
         self._set_scale(Scale.named(scale))
         self._set_map(ScoreMap.named(map), dropout_p, seed)
@@ -185,7 +185,7 @@ class Problem:
         if causal == "end":
             self._items.append(("align", "end"))
 
-    def _set_mask(self, window, prefix, strided, block_sparse, key_lengths, documents, segments, others) -> None:
+    def _set_mask(self, window, prefix, strided, block_sparse, key_lengths, documents, segments, exclude_self) -> None:
         if window is not None:
             both = window if isinstance(window, (tuple, list)) else (window, 0)
             self._items.append(("window", pair_of_integers("window", both, "left and right")))
@@ -194,8 +194,8 @@ class Problem:
                 self._items.append((name, integer(name, given)))
         if strided is not None:
             self._items.append(("strided", pair_of_integers("strided", strided, "stride and local")))
-        if others:
-            self._items.append(("others", True))
+        if exclude_self:
+            self._items.append(("exclude_self", True))
         if block_sparse is not None:
             expected = "expected (layout, block_q, block_k)"
             require(

@@ -71,7 +71,7 @@ def attention(
     key_lengths: Union[None, Tensor, Sequence[int]] = None,
     documents: Union[None, Tensor, Sequence[int], tuple[Tensor, Tensor]] = None,
     segments: Optional[int] = None,
-    others: bool = False,
+    exclude_self: bool = False,
     map: Union[None, str, ScoreMap] = None,
     bias: Optional[Tensor] = None,
     alibi_slopes: Optional[Tensor] = None,
@@ -107,7 +107,7 @@ def attention(
         documents: offsets of packed documents ``[documents + 1]`` (or ``[batch, documents + 1]``), or a pair of them
             for queries and keys.
         segments: attention inside segments of that many positions.
-        others: every key but the query's own.
+        exclude_self: every key but the query's own.
         map: softmax, or another :class:`ScoreMap`, by name or with its options.
         bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k]``; gets a gradient.
         alibi_slopes: ``[heads]``; adds ``-slope |p - j|``; gets a gradient.
@@ -127,7 +127,7 @@ def attention(
     problem = Problem(
         query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale,
         enable_gqa=enable_gqa, causal=causal, window=window, prefix=prefix, strided=strided, block_sparse=block_sparse,
-        key_lengths=key_lengths, documents=documents, segments=segments, others=others, map=map, bias=bias,
+        key_lengths=key_lengths, documents=documents, segments=segments, exclude_self=exclude_self, map=map, bias=bias,
         alibi_slopes=alibi_slopes, relative_bias=relative_bias, soft_cap=soft_cap, sink=sink, statistics=statistics,
         groups=groups, seed=seed,
     )  # fmt: skip

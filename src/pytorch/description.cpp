@@ -56,7 +56,7 @@ class Reader {
     if (json_.contains("prefix")) mask = mask.prefix(json_["prefix"]);
     if (json_.contains("strided")) mask = mask.strided(json_["strided"][0], json_["strided"][1]);
     if (json_.contains("segments")) mask = mask.segments(json_["segments"]);
-    if (json_.value("others", false)) mask = mask.exclude_self();
+    if (json_.value("exclude_self", false)) mask = mask.exclude_self();
     if (values_ == Values::absent) return mask;
     if (const at::Tensor* lengths = out_.terms.find("key_lengths")) mask = mask.key_lengths(integers_of(*lengths));
     if (const at::Tensor* layout = out_.terms.find("layout"))
@@ -237,9 +237,9 @@ class Reader {
 };
 
 Json parse(std::string_view text) {
-  static const std::vector<std::string> known = {"causal",   "align",      "window", "prefix", "strided", "block",
-                                                 "segments", "others",     "scale",  "map",    "bias",    "soft_cap",
-                                                 "dropout",  "statistics", "groups", "terms"};
+  static const std::vector<std::string> known = {"causal",   "align",        "window", "prefix", "strided", "block",
+                                                 "segments", "exclude_self", "scale",  "map",    "bias",    "soft_cap",
+                                                 "dropout",  "statistics",   "groups", "terms"};
   Json json;
   try {
     json = Json::parse(text);

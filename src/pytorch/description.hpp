@@ -4,7 +4,7 @@
 // the text holds whatever is not a tensor and names the tensors that follow. All keys are optional:
 //
 //   "causal": true, "align": "start" | "end", "window": [left, right], "prefix": g, "strided": [stride, local],
-//   "block": [block_q, block_k], "segments": n, "others": true
+//   "block": [block_q, block_k], "segments": n, "exclude_self": true
 //   "scale": {"law": name, "parameters": [[number, ...] or "tensor", ...], "length": n, "numbers": [...],
 //             "gradient": "detached" | "implicit"}
 //   "map": {"name": name, "keys": k, "tau": t, "straight_through": true, "offset": x, "normaliser": name,

@@ -42,11 +42,12 @@ struct Call {
   }
 
   void set_mask(const Mask& mask) {
-    if (mask.dense_part.present() || mask.block_sparse_part)
-      throw Error("mask", "given with a dense or block-sparse part", "the tensor `visible` instead");
+    if (mask.dense_part.present() || mask.block_sparse_part || mask.excluded_keys.present())
+      throw Error("mask", "given with a dense or block-sparse part or with excluded keys",
+                  "the tensor `visible` instead");
     json["causal"] = mask.is_causal;
     json["align"] = mask.align == Align::end ? "end" : "start";
-    json["others"] = mask.excludes_self;
+    json["exclude_self"] = mask.excludes_self;
     if (mask.window_part) json["window"] = {mask.window_part->left, mask.window_part->right};
     if (mask.prefix_keys > 0) json["prefix"] = mask.prefix_keys;
     if (mask.strided_part) json["strided"] = {mask.strided_part->stride, mask.strided_part->local};

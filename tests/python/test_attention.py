@@ -216,7 +216,7 @@ def all_differentiable(output, aux):
     return (output, *(getattr(aux, name) for name in aux.as_dict() if getattr(aux, name).requires_grad))
 
 
-@pytest.mark.parametrize("case", ["plain", "causal", "kappa", "hybrid", "per row", "temperature", "bias", "alibi", "relative", "sink", "cap", "lengths", "documents", "others"])  # fmt: skip
+@pytest.mark.parametrize("case", ["plain", "causal", "kappa", "hybrid", "per row", "temperature", "bias", "alibi", "relative", "sink", "cap", "lengths", "documents", "exclude_self"])  # fmt: skip
 def test_gradcheck(case):
     q, k, v = tensors(2, 4, 5, 3, kv_heads=2, n_k=5, d_v=2, dtype=torch.float64, grad=True)
     generator = torch.Generator().manual_seed(9)
@@ -235,7 +235,7 @@ def test_gradcheck(case):
         "cap": (lambda bias: {"soft_cap": 0.8, "bias": bias}, (leaf(2, 1, 1, 5),)),
         "lengths": (lambda: {"key_lengths": [4, 2]}, ()),
         "documents": (lambda: {"documents": [0, 2, 5], "causal": "start"}, ()),
-        "others": (lambda: {"others": True}, ()),
+        "exclude_self": (lambda: {"exclude_self": True}, ()),
     }[case]  # fmt: skip
 
     def call(q, k, v, *parameters):

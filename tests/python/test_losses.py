@@ -1,5 +1,6 @@
 """Losses against PyTorch's with the matrix written out, and the identities that tie them to attention."""
 
+import functools
 import math
 
 import pytest
@@ -7,6 +8,9 @@ import torch
 import torch.nn.functional as F
 
 import isentropic
+
+
+raw_info_nce = functools.partial(isentropic.info_nce, normalise=False)  # scores are plain products
 
 
 def rows(n, d, seed=0, dtype=torch.float64, grad=True):
@@ -30,7 +34,7 @@ def expect_same(ours, theirs, inputs, upstream=None, tolerance=1e-10):
 def test_info_nce_in_batch(reduction):
     q, k = rows(7, 4), rows(7, 4, 1)
     tau = torch.tensor(0.3, dtype=torch.float64, requires_grad=True)
-    ours = isentropic.info_nce(q, k, temperature=tau, reduction=reduction)
+    ours = raw_info_nce(q, k, temperature=tau, reduction=reduction)
     theirs = F.cross_entropy(q @ k.T / tau, torch.arange(7), reduction=reduction)
     expect_same(ours.loss, theirs, (q, k, tau))
     p = (q @ k.T / tau).softmax(-1)
@@ -39,7 +43,7 @@ def test_info_nce_in_batch(reduction):
 
 def test_info_nce_symmetric_and_normalised():
     q, k = rows(6, 5), rows(6, 5, 1)
-    ours = isentropic.info_nce(q, k, temperature=0.5, symmetric=True, normalise=True, reduction="none")
+    ours = isentropic.info_nce(q, k, temperature=0.5, symmetric=True, reduction="none")
     scores = F.normalize(q, dim=-1) @ F.normalize(k, dim=-1).T / 0.5
     pairs = torch.arange(6)
     theirs = (F.cross_entropy(scores, pairs, reduction="none") + F.cross_entropy(scores.T, pairs, reduction="none")) / 2
@@ -50,7 +54,7 @@ def test_info_nce_symmetric_and_normalised():
 def test_info_nce_with_explicit_negatives(shared):
     q, k = rows(5, 4), rows(5, 4, 1)
     negatives = (rows(9, 4, 2) if shared else rows(45, 4, 2).reshape(5, 9, 4)).detach().requires_grad_()
-    ours = isentropic.info_nce(q, k, temperature=0.7, negatives=negatives, reduction="none")
+    ours = raw_info_nce(q, k, temperature=0.7, negatives=negatives, reduction="none")
     others = q @ negatives.T if shared else (q[:, None] * negatives).sum(-1)
     scores = torch.cat([(q * k).sum(-1, keepdim=True), others], 1) / 0.7
     expect_same(
@@ -64,7 +68,7 @@ def test_info_nce_with_explicit_negatives(shared):
 def test_info_nce_with_indices_and_without_the_query_itself():
     x = rows(8, 3)
     partner = torch.tensor([4, 5, 6, 7, 0, 1, 2, 3])
-    ours = isentropic.info_nce(x, x, temperature=0.4, positives=partner, exclude_self=True, reduction="none")
+    ours = raw_info_nce(x, x, temperature=0.4, positives=partner, exclude_self=True, reduction="none")
     scores = (x @ x.T / 0.4).masked_fill(torch.eye(8, dtype=torch.bool), -math.inf)
     expect_same(ours.loss, F.cross_entropy(scores, partner, reduction="none"), (x,))
     torch.testing.assert_close(ours.ceiling, torch.tensor(math.log(7), dtype=torch.float64))
@@ -75,10 +79,8 @@ def test_the_self_term_keeps_unit_vectors_above_log_2():
     far = -x[:1].repeat(6, 1)
     views = torch.cat([x, far])
     partner = torch.tensor([1, 0, 3, 2, 5, 4, 7, 6])
-    with_self = isentropic.info_nce(views, views, temperature=0.07, positives=partner, reduction="none").loss[:2]
-    without = isentropic.info_nce(
-        views, views, temperature=0.07, positives=partner, exclude_self=True, reduction="none"
-    )
+    with_self = raw_info_nce(views, views, temperature=0.07, positives=partner, reduction="none").loss[:2]
+    without = raw_info_nce(views, views, temperature=0.07, positives=partner, exclude_self=True, reduction="none")
     assert (with_self >= math.log(2) - 1e-9).all() and (without.loss[:2] < 1e-3).all()
 
 
@@ -86,7 +88,7 @@ def test_the_self_term_keeps_unit_vectors_above_log_2():
 def test_info_nce_with_several_positives(exclude_self):
     x = rows(7, 3)
     labels = torch.tensor([3, 1, 3, 1, 1, 9, 3])  # 9 stands alone
-    ours = isentropic.info_nce(x, x, temperature=0.6, labels=labels, exclude_self=exclude_self, reduction="none")
+    ours = raw_info_nce(x, x, temperature=0.6, labels=labels, exclude_self=exclude_self, reduction="none")
     own = torch.eye(7, dtype=torch.bool)
     scores = x @ x.T / 0.6
     log_p = scores - torch.logsumexp(scores.masked_fill(own & exclude_self, -math.inf), 1, keepdim=True)
@@ -95,7 +97,7 @@ def test_info_nce_with_several_positives(exclude_self):
     theirs = torch.where(count > 0, -(log_p * same).sum(1) / count.clamp(min=1), 0.0)
     expect_same(ours.loss, theirs, (x,))
     assert ours.bound is None
-    mean = isentropic.info_nce(x, x, temperature=0.6, labels=labels, exclude_self=exclude_self).loss
+    mean = raw_info_nce(x, x, temperature=0.6, labels=labels, exclude_self=exclude_self).loss
     torch.testing.assert_close(mean, theirs.sum() / (count > 0).sum())
 
 
@@ -103,7 +105,7 @@ def test_attention_is_the_gradient_of_info_nce():
     """attn(q, K, K) = k+ + tau dL/dq, and what each key gets."""
     q, k = rows(5, 4), rows(5, 4, 1)
     tau = 0.8
-    loss = isentropic.info_nce(q, k, temperature=tau, reduction="sum").loss
+    loss = raw_info_nce(q, k, temperature=tau, reduction="sum").loss
     d_q, d_k = torch.autograd.grad(loss, (q, k))
     looked_up = isentropic.attention(q[None, None], k[None, None], k[None, None], scale=1 / tau)[0, 0]
     torch.testing.assert_close(looked_up, k + tau * d_q)
@@ -115,7 +117,7 @@ def test_attention_is_the_gradient_of_info_nce():
 def one_row(seed=0):
     q = F.normalize(rows(1, 6, seed, grad=False), dim=-1)
     k = F.normalize(rows(9, 6, seed + 1, grad=False), dim=-1).requires_grad_()
-    loss = lambda keys: isentropic.info_nce(q, keys, temperature=0.2, positives=torch.tensor([2])).loss
+    loss = lambda keys: raw_info_nce(q, keys, temperature=0.2, positives=torch.tensor([2])).loss
     return q, k, loss
 
 
@@ -146,10 +148,10 @@ def test_bound_never_exceeds_its_ceiling_and_finds_the_information_of_gaussians(
         torch.cat([a * x, -b * x * x, torch.ones_like(x)], 1),
         torch.cat([y, torch.ones_like(y), -b * y * y], 1),
     )
-    found = isentropic.info_nce(query, key, temperature=1.0)
+    found = raw_info_nce(query, key, temperature=1.0)
     assert abs(found.bound.item() - (-0.5 * math.log(1 - rho**2))) < 0.05
     assert found.bound <= found.ceiling
-    sharp = isentropic.info_nce(100 * x, 100 * x, temperature=1.0)
+    sharp = raw_info_nce(100 * x, 100 * x, temperature=1.0)
     assert sharp.bound <= sharp.ceiling
 
 
@@ -274,8 +276,8 @@ def test_gradients_in_16_bits_of_rows_that_are_sure_of_themselves(dtype):
 
 def test_a_temperature_is_not_rounded_to_16_bits():
     q, k = (F.normalize(rows(20, 16, seed), dim=-1).bfloat16() for seed in (0, 1))
-    number = isentropic.info_nce(q, k, temperature=0.07).loss
-    assert number == isentropic.info_nce(q, k, temperature=torch.tensor(0.07)).loss
+    number = raw_info_nce(q, k, temperature=0.07).loss
+    assert number == raw_info_nce(q, k, temperature=torch.tensor(0.07)).loss
     exact = F.cross_entropy(q.double() @ k.double().T / 0.07, torch.arange(20))
     torch.testing.assert_close(number.double(), exact, atol=1e-5, rtol=1e-5)
 
@@ -283,10 +285,10 @@ def test_a_temperature_is_not_rounded_to_16_bits():
 def test_scores_of_explicit_negatives_and_labels_are_summed_in_32_bits():
     x = torch.full((4, 64), 40.0, dtype=torch.float16)
     assert (
-        abs(isentropic.info_nce(x, x, negatives=x[:2], temperature=100.0).loss - math.log(3)) < 1.3e-4
+        abs(raw_info_nce(x, x, negatives=x[:2], temperature=100.0).loss - math.log(3)) < 1.3e-4
     )  # an ulp of the scores, 1024
     many = torch.full((2000, 8), 40.0, dtype=torch.float16)
-    found = isentropic.info_nce(many, many, labels=torch.zeros(2000, dtype=torch.int64), temperature=100.0)
+    found = raw_info_nce(many, many, labels=torch.zeros(2000, dtype=torch.int64), temperature=100.0)
     assert abs(found.loss - math.log(2000)) < 1e-3
 
 
@@ -301,7 +303,7 @@ def test_integers_of_any_width_and_empty_batches():
         isentropic.masked_lm_loss(hidden, w, tokens, masked).loss
         == isentropic.masked_lm_loss(hidden, w, tokens, masked.bool()).loss
     )
-    empty = isentropic.info_nce(x[:0], w[:0])
+    empty = raw_info_nce(x[:0], w[:0])
     assert empty.loss == 0 and empty.bound == 0
 
 
@@ -356,7 +358,7 @@ def test_losses_compile_without_a_break():
     x, w = rows(6, 4), rows(9, 4, 1)
     y = torch.tensor([0, 8, -100, 3, 3, 1])
     entropy = lambda x, w: isentropic.linear_cross_entropy(x, w, y, label_smoothing=0.1, z_loss=0.1)[:3]
-    contrast = lambda x, w: isentropic.info_nce(x, w[:6], symmetric=True)[:3]
+    contrast = lambda x, w: raw_info_nce(x, w[:6], symmetric=True)[:3]
     for call in (entropy, contrast):
         compiled = torch.compile(call, fullgraph=True, backend="aot_eager")
         for found, wanted in zip(compiled(x, w), call(x, w)):

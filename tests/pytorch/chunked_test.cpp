@@ -33,7 +33,7 @@ std::vector<Case> cases() {
       {R"({"causal": true, )" + all + "}", {}},
       {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
       {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
-      {R"({"others": true, "segments": 4, )" + all + "}", {}},
+      {R"({"exclude_self": true, "segments": 4, )" + all + "}", {}},
       {R"({"causal": true, "align": "end", )" + all + R"(, "terms": ["key_lengths"]})", {torch::tensor({4, 0})}},
       {R"({"causal": true, )" + all + R"(, "terms": ["query_offsets", "key_offsets"]})",
        {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},

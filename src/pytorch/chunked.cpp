@@ -31,8 +31,8 @@ std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
   return out;
 }
 
-// weights v, where a weight of 0 passes NaN and Inf by.
-at::Tensor contained_product(const at::Tensor& weights, const at::Tensor& v) {
+// weights v, where a weight of 0 passes NaN and Inf by; with the gradient of the finite part.
+at::Tensor contained_product(const at::Tensor& weights, const at::Tensor& finite_part, const at::Tensor& v) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const at::Tensor used = weights.detach().ne(0).to(v.scalar_type());
   const auto meets = [&](const at::Tensor& where) { return used.matmul(where.to(v.scalar_type())).gt(0); };
@@ -40,7 +40,7 @@ at::Tensor contained_product(const at::Tensor& weights, const at::Tensor& v) {
   const at::Tensor nan = meets(v.isnan()).logical_or(up.logical_and(down));
   at::Tensor met = at::zeros_like(up, v.options());
   met.masked_fill_(up, kInfinity).masked_fill_(down, -kInfinity).masked_fill_(nan, std::nan(""));
-  const at::Tensor finite = weights.matmul(finite_part(v));
+  const at::Tensor finite = weights.matmul(finite_part);
   return at::where(met.eq(0), finite, finite + weights.sum(-1, true) * met);
 }
 
@@ -49,7 +49,7 @@ struct Folded {
   at::Tensor m, z, u, w, c, k, a, output;
   at::Tensor empty, z_safe;
 
-  Folded(const at::Tensor& s, const Leaves& leaves) {
+  Folded(const at::Tensor& s, const Leaves& leaves, const NotFinite& inputs) {
     const at::Tensor seen = s.isneginf().logical_not();
     k = seen.sum(-1);
     const auto [highest, place] = s.detach().max(-1);
@@ -65,9 +65,10 @@ struct Folded {
     const at::Tensor& v = leaves.value;
     const std::int64_t batch = s.size(0), heads = s.size(1), rows = s.size(2), kv_heads = v.size(1);
     at::Tensor weights = e / z_safe.unsqueeze(-1) * gate(leaves).unsqueeze(-1);
-    if (!leaves.finite) weights = weights.masked_fill(seen.logical_not(), 0);
+    if (inputs.value.defined()) weights = weights.masked_fill(seen.logical_not(), 0);
     weights = weights.reshape({batch, kv_heads, heads / kv_heads * rows, -1});
-    output = (leaves.finite ? weights.matmul(v) : contained_product(weights, v)).reshape({batch, heads, rows, -1});
+    output = (inputs.value.defined() ? contained_product(weights, v, inputs.value) : weights.matmul(v))
+                 .reshape({batch, heads, rows, -1});
   }
 
   at::Tensor log_partition() const {
@@ -102,7 +103,7 @@ class Chunked {
     if (const at::Tensor* bias = description.terms.find("bias"))
       leaves.bias = (description.alibi ? by_head(*bias) : *bias).detach().to(real);
     if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = by_head(*sink).detach().to(real);
-    leaves.finite = is_finite(leaves.query) && is_finite(leaves.key) && is_finite(leaves.value);
+    part_from_not_finite();
     set_scales();
   }
 
@@ -113,17 +114,24 @@ class Chunked {
   }
 
   Folded fold(const Leaves& from, std::int64_t begin, std::int64_t end) const {
-    return Folded(scores_->scores(from, begin, end), from);
+    return Folded(scores_->scores(from, inputs, begin, end), from, inputs);
   }
 
   Description description;
   at::Device device;
   at::ScalarType real = at::kFloat;
   Leaves leaves;
+  NotFinite inputs;
   RowScales scales;
 
  private:
-  static bool is_finite(const at::Tensor& x) { return !x.defined() || x.isfinite().all().item<bool>(); }
+  void part_from_not_finite() {
+    const auto is_finite = [](const at::Tensor& x) { return !x.defined() || x.isfinite().all().item<bool>(); };
+    if (is_finite(leaves.query) && is_finite(leaves.key) && is_finite(leaves.value)) return;
+    inputs = {leaves.query, leaves.key, leaves.value};
+    for (at::Tensor* leaf : {&leaves.query, &leaves.key, &leaves.value})
+      if (leaf->defined()) *leaf = at::nan_to_num(*leaf, 0, 0, 0);
+  }
 
   // Laws are evaluated on the host; what they look at is counted where the masks are.
   void set_scales() {

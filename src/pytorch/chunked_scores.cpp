@@ -20,8 +20,6 @@ at::Tensor not_masked(const at::Tensor& added) { return added.gt(lowest(added.sc
 
 }  // namespace
 
-at::Tensor finite_part(const at::Tensor& x) { return at::nan_to_num(x, 0, 0, 0); }
-
 ChunkedScores::ChunkedScores(const Description& description, at::Device device)
     : description_(description), integers_(at::TensorOptions().dtype(at::kLong).device(device)) {
   const Dims dims(description.problem);
@@ -97,22 +95,20 @@ at::Tensor ChunkedScores::bias(const at::Tensor& values, std::int64_t begin, std
   return at::zeros({1}, values.options());
 }
 
-at::Tensor ChunkedScores::scores(const Leaves& leaves, std::int64_t begin, std::int64_t end) const {
+at::Tensor ChunkedScores::scores(const Leaves& leaves, const NotFinite& inputs, std::int64_t begin,
+                                 std::int64_t end) const {
   const Dims dims(description_.problem);
   const at::Tensor hidden = visible(begin, end).logical_not();
   // Heads that share keys are rows of one product: the keys need not be repeated.
   const auto product = [&](const at::Tensor& query, const at::Tensor& key) {
-    return query.reshape({dims.batch, dims.kv_heads, dims.group() * (end - begin), dims.d})
+    return query.slice(2, begin, end)
+        .reshape({dims.batch, dims.kv_heads, dims.group() * (end - begin), dims.d})
         .matmul(key.transpose(-1, -2))
         .reshape({dims.batch, dims.heads, end - begin, dims.n_k});
   };
-  const at::Tensor query = leaves.query.slice(2, begin, end);
-  at::Tensor s = product(query, leaves.key);
-  if (!leaves.finite) {
-    // The scores as they are, with the gradient of the finite parts: 0 times a NaN or Inf that is hidden would be NaN.
-    const at::Tensor finite = product(finite_part(query), finite_part(leaves.key));
-    s = (finite + (s - finite).detach()).masked_fill(hidden, 0);
-  }
+  at::Tensor s = product(leaves.query, leaves.key);
+  // The scores as they are, with the gradient of the finite parts: 0 times a NaN or Inf that is hidden would be NaN.
+  if (inputs.query.defined()) s = (s + (product(inputs.query, inputs.key) - s).detach()).masked_fill(hidden, 0);
   s = s * leaves.lambda.slice(2, begin, end).unsqueeze(-1);
   if (const auto cap = description_.problem.soft_cap) s = *cap * (s / *cap).tanh();
   if (leaves.bias.defined()) s = s + bias(leaves.bias, begin, end);

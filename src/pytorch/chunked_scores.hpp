@@ -9,14 +9,16 @@ namespace isentropic::pytorch {
 
 // What gradients are taken of, in the type of sums.
 struct Leaves {
-  at::Tensor query, key, value;  // value may be undefined
+  at::Tensor query, key, value;  // their finite parts; value may be undefined
   at::Tensor lambda;             // [batch, heads, n_q]
   at::Tensor bias, sink;         // may be undefined
-  bool finite = true;            // query, key and value: else products must not let what is hidden through
 };
 
-// NaN and Inf become 0.
-at::Tensor finite_part(const at::Tensor& x);
+// Query, key and value as they are, where some number of them is not finite: products must not let through what is
+// hidden. Undefined where all are.
+struct NotFinite {
+  at::Tensor query, key, value;
+};
 
 class ChunkedScores {
  public:
@@ -25,7 +27,7 @@ class ChunkedScores {
   // Which keys the rows [begin, end) see: boolean, to be broadcast to [batch, heads, rows, n_k].
   at::Tensor visible(std::int64_t begin, std::int64_t end) const;
   // Their scores [batch, heads, rows, n_k], hidden ones -inf.
-  at::Tensor scores(const Leaves& leaves, std::int64_t begin, std::int64_t end) const;
+  at::Tensor scores(const Leaves& leaves, const NotFinite& inputs, std::int64_t begin, std::int64_t end) const;
   // Rows to take at a time.
   std::int64_t rows_at_a_time() const;
 

@@ -108,8 +108,10 @@ def info_nce(
 
 
 def _normalised(x: Tensor) -> Tensor:
-    """Rows over their norms; a row of zeros stays. In the type of sums: 16 bits have no small enough epsilon."""
-    return torch.nn.functional.normalize(x.to(statistics_type(x)), dim=-1).to(x.dtype)
+    """Rows over their norms; a row of zeros stays, with a gradient of 0."""
+    wide = x.to(statistics_type(x))
+    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
+    return torch.where(norm > 0, wide / torch.where(norm > 0, norm, 1.0), 0.0).to(x.dtype)
 
 
 def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:

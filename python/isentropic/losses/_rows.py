@@ -131,7 +131,7 @@ def inverse(temperature: Union[float, Tensor], like: Tensor) -> Tensor:
         shape = list(temperature.shape)
         require(temperature.numel() == 1, lambda: f"temperature has shape {shape}; expected one number")
     if not isinstance(temperature, Tensor) or may_look_inside(temperature):
-        value = float(temperature)
+        value = float(temperature.detach() if isinstance(temperature, Tensor) else temperature)
         require(
             0.0 < value < math.inf and math.isfinite(1.0 / value),
             lambda: f"temperature is {value}; expected a positive number",

@@ -16,7 +16,7 @@ namespace isentropic::cli {
 namespace {
 
 struct Arguments {
-  std::string joint, seed = "1";
+  std::string joint, columns = "*", seed = "1";
   Outputs outputs;
   std::vector<std::string> betas;
   bool deterministic = false, normalise = false;
@@ -29,13 +29,27 @@ void require_size(const Table& joint) {
                      fmt::format("2 to {} rows and columns", kMost));
 }
 
+// A first column that has a name and counts up in whole numbers, as pandas' crosstab of integers writes.
+bool seems_to_name_rows(const samples::Part& part) {
+  bool counts_up = part.table.rows > 2 && part.names.front() != "0";
+  for (std::size_t r = 0; r < part.table.rows && counts_up; ++r) {
+    const double label = part.table(r, 0);
+    counts_up = label == std::floor(label) && (r == 0 || label > part.table(r - 1, 0));
+  }
+  return counts_up;
+}
+
 // The probabilities, exactly normalised.
 Table joint_of(const Arguments& arguments) {
   Table joint;
   try {
-    samples::Samples read = samples::read(arguments.joint, {{"JOINT", "*"}});
+    samples::Samples read = samples::read(arguments.joint, {{"--columns", arguments.columns}});
+    samples::Part& part = read.parts.front();
+    if (arguments.columns == "*" && seems_to_name_rows(part))
+      read.notes.push_back(fmt::format("column {} was read as data; if it names the rows, give --columns without it",
+                                       part.names.front()));
     for (const std::string& note : read.notes) fmt::print(stderr, "ib: {}\n", printable_line(note));
-    joint = std::move(read.parts.front().table);
+    joint = std::move(part.table);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -102,6 +116,8 @@ void add_ib(CLI::App& program) {
       ->add_option("JOINT", arguments->joint,
                    "p(x, y): CSV, columns between blanks or .npy; x along the rows, header optional")
       ->required();
+  command->add_option("--columns", arguments->columns, "the values of Y, by name or number from 0 (all)")
+      ->type_name("COLS");
   command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical one)")
       ->type_name("X,...")
       ->delimiter(',');

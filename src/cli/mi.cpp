@@ -148,7 +148,8 @@ void run(const Arguments& arguments) {
   arguments.outputs.check({arguments.data});
   const auto [data, request, findings] = answer_to(arguments);
   for (const std::string& warning : findings.warnings) fmt::print(stderr, "isentropic: warning: {}\n", warning);
-  arguments.outputs.write({[&] { return text(data, request, findings); }, [&] { return json(data, request, findings); }});
+  arguments.outputs.write(
+      {[&] { return text(data, request, findings); }, [&] { return json(data, request, findings); }});
 }
 
 }  // namespace

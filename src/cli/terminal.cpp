@@ -12,7 +12,12 @@ unsigned char byte(std::string_view text, std::size_t at) { return static_cast<u
 // Bytes of the UTF-8 character that starts here; 0 where there is none.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const unsigned char first = byte(text, at);
-  const std::size_t length = first < 0x80 ? 1 : first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const std::size_t length = first < 0x80   ? 1
+                             : first < 0xC2 ? 0
+                             : first < 0xE0 ? 2
+                             : first < 0xF0 ? 3
+                             : first < 0xF5 ? 4
+                                            : 0;
   if (at + length > text.size()) return 0;
   for (std::size_t i = 1; i < length; ++i)
     if ((byte(text, at + i) & 0xC0) != 0x80) return 0;
@@ -33,7 +38,8 @@ std::string shown(std::string_view text, std::string_view allowed) {
     if (plain)
       out.append(text, at, length);
     else
-      for (std::size_t i = 0; i < std::max<std::size_t>(length, 1); ++i) out += fmt::format("\\x{:02x}", byte(text, at + i));
+      for (std::size_t i = 0; i < std::max<std::size_t>(length, 1); ++i)
+        out += fmt::format("\\x{:02x}", byte(text, at + i));
     at += std::max<std::size_t>(length, 1);
   }
   return out;

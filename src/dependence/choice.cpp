@@ -27,9 +27,7 @@ bool mixed_sees_symbols(const Data& data) {
   return data.x.text.empty() ? y < x : x <= y;
 }
 
-bool has_text(const Data& data) {
-  return !data.x.text.empty() || !data.y.text.empty() || !data.given.text.empty();
-}
+bool has_text(const Data& data) { return !data.x.text.empty() || !data.y.text.empty() || !data.given.text.empty(); }
 
 InformationEstimator estimator_beside_text(const Data& data) {
   const bool points = !is_symbols(data.x) || (data.y.table.columns > 0 && !is_symbols(data.y));
@@ -72,7 +70,8 @@ void require_symbols_for_text(const Data& data, InformationEstimator estimator) 
   if (!has_text(data) || estimator != InformationEstimator::discrete) return;
   for (const auto& [argument, part] : {std::pair{"--x", &data.x}, {"--y", &data.y}, {"--given", &data.given}})
     if (part->table.columns > 0 && 2 * distinct_rows(part->table) > part->table.rows)
-      throw Error(argument, "numbers that hardly repeat, beside text", "values that repeat; no estimator takes points and text here");
+      throw Error(argument, "numbers that hardly repeat, beside text",
+                  "values that repeat; no estimator takes points and text here");
 }
 
 }  // namespace isentropic::dependence

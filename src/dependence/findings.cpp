@@ -49,8 +49,7 @@ Findings find(const Data& data, const Request& request, const Told& progress) {
       out.significance =
           permutation_significance(x, y, z, measure, request.permutations, request.seed, work.permutations());
     if (request.halves > 0)
-      out.interval =
-          half_sample_interval(x, y, z, measure, request.halves, kLevel, request.seed, work.halves());
+      out.interval = half_sample_interval(x, y, z, measure, request.halves, kLevel, request.seed, work.halves());
   }
   if (request.total_correlation)
     out.correlation = correlation_with_baselines(beside(x, y), request.options, request.seed);

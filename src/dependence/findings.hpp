@@ -17,10 +17,10 @@
 namespace isentropic::dependence {
 
 struct Data {
-  std::string source;             // the file
-  std::size_t rows_dropped = 0;   // of the file, because a cell was missing
+  std::string source;              // the file
+  std::size_t rows_dropped = 0;    // of the file, because a cell was missing
   std::vector<std::string> notes;  // on how it was read
-  samples::Part x, y, given;  // y and given may have no columns
+  samples::Part x, y, given;       // y and given may have no columns
 };
 
 struct Request {

@@ -34,8 +34,8 @@ bool looks_discrete(const Table& samples) {
 
 const std::vector<InformationEstimator>& information_estimators() {
   static const std::vector<InformationEstimator> all = {
-      InformationEstimator::ksg1,   InformationEstimator::ksg2,       InformationEstimator::gaussian,
-      InformationEstimator::binned, InformationEstimator::equal_mass, InformationEstimator::discrete,
+      InformationEstimator::ksg1,   InformationEstimator::ksg2,          InformationEstimator::gaussian,
+      InformationEstimator::binned, InformationEstimator::equal_mass,    InformationEstimator::discrete,
       InformationEstimator::mixed,  InformationEstimator::mesner_shalizi};
   return all;
 }

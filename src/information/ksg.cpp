@@ -81,7 +81,8 @@ double ksg_mutual_information(const Table& x, const Table& y, const KsgOptions& 
   const Table joint = beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling));
   const DigammaTable digamma(x.rows);
   const auto k = static_cast<std::size_t>(options.k);
-  const NeighbourhoodQuestion question{joint, {x.columns, y.columns}, {{0}, {1}}, options.k, neighbourhood_of(options.algorithm)};
+  const NeighbourhoodQuestion question{
+      joint, {x.columns, y.columns}, {{0}, {1}}, options.k, neighbourhood_of(options.algorithm)};
   if (options.algorithm == KsgAlgorithm::one) {
     const auto term = [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1); };
     return digamma(k) + digamma(x.rows) - mean_over_neighbourhoods(question, term, executor);
@@ -140,9 +141,7 @@ double mesner_shalizi_mutual_information(const Table& x, const Table& y, const T
   const Table joint = beside(both, scaled("z", z, scaling));
   const NeighbourhoodQuestion question{
       joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}, {0, 1, 2}}, k, Neighbourhood::closed_cube};
-  const auto term = [&](const std::size_t* n) {
-    return digamma(n[3]) - digamma(n[0]) - digamma(n[1]) + digamma(n[2]);
-  };
+  const auto term = [&](const std::size_t* n) { return digamma(n[3]) - digamma(n[0]) - digamma(n[1]) + digamma(n[2]); };
   return mean_over_neighbourhoods(question, term, executor);
 }
 

@@ -12,8 +12,8 @@
 
 namespace isentropic::samples {
 
-// `argument` ("--x") and the file's `names` (empty: no header) appear in the Error: a column that is not there, asked for
-// twice, whose name several have, or no column at all.
+// `argument` ("--x") and the file's `names` (empty: no header) appear in the Error: a column that is not there, asked
+// for twice, whose name several have, or no column at all.
 std::vector<std::size_t> columns_in(const std::string& argument, const std::string& list, std::size_t count,
                                     const std::vector<std::string>& names, std::size_t first = 0);
 

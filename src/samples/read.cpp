@@ -53,7 +53,8 @@ Plan plan_of(const std::vector<Selection>& selections, std::size_t count, const 
 }
 
 void refuse_missing(const std::string& place, const std::string& value, const Options& options) {
-  throw Error(place, value, options.instead_of_missing.empty() ? "a value" : "a value, or " + options.instead_of_missing);
+  throw Error(place, value,
+              options.instead_of_missing.empty() ? "a value" : "a value, or " + options.instead_of_missing);
 }
 
 Samples read(const std::string& path, const std::vector<Selection>& selections, const Options& options) {

@@ -5,13 +5,13 @@
 //                holds); lines that start with # or % and empty lines are skipped; the first line is a header when none
 //                of its cells is a number, or when it is that of a numbered pandas table: ,0,1,2
 //
-// Columns hold finite numbers, or True and False (1 and 0), or text, whose every value is a symbol: 0, 1, ... in order of
-// appearance. A column is of one kind throughout. Only the columns asked for are looked at.
+// Columns hold finite numbers, or True and False (1 and 0), or text, whose every value is a symbol: 0, 1, ... in order
+// of appearance. A column is of one kind throughout. Only the columns asked for are looked at.
 //
 // A first column whose header is empty is the index that pandas writes: "all columns" does not include it.
 //
-// Error names the file and the place: a file that is missing, empty, ragged or no NumPy array; a cell that is missing or
-// not of its column's kind.
+// Error names the file and the place: a file that is missing, empty, ragged or no NumPy array; a cell that is missing
+// or not of its column's kind.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ enum class Missing {
 struct Options {
   Content content = Content::numbers;
   Missing missing = Missing::refused;
-  std::string instead_of_missing;  // what the Error about a missing cell adds: "--drop-missing"
+  std::string instead_of_missing = {};  // what the Error about a missing cell adds: "--drop-missing"
 };
 
 struct Part {

@@ -57,7 +57,8 @@ bool counts_up(const std::vector<std::string_view>& cells, std::size_t begin) {
 
 bool is_header(const std::vector<std::string_view>& cells) {
   const bool numbered_table = cells.front().empty() && counts_up(cells, 1);
-  return numbered_table || std::ranges::none_of(cells, [](std::string_view cell) { return number_in(cell).has_value(); });
+  return numbered_table ||
+         std::ranges::none_of(cells, [](std::string_view cell) { return number_in(cell).has_value(); });
 }
 
 std::string without_double_quotes(std::string_view cell) {
@@ -100,7 +101,8 @@ class TextReader {
     if (count_ == 0) count_ = cells_.size();
     if (count_ > kMostColumns) throw Error(line_here(), fmt::format("{} cells long", count_), "at most a million");
     if (cells_.size() != count_)
-      throw Error(line_here(), fmt::format("{} cells long", cells_.size()), fmt::format("{}, as the first line", count_));
+      throw Error(line_here(), fmt::format("{} cells long", cells_.size()),
+                  fmt::format("{}, as the first line", count_));
     return true;
   }
 
@@ -121,10 +123,12 @@ class TextReader {
     for (std::size_t p = 0; p < selections.size(); ++p) {
       const bool all = selections[p].list == "*";
       if (all && first_of_all_columns() == 1)
-        out_.notes.push_back(has_index() ? "the first column has no name and was left out, as the index of a table"
-                                         : fmt::format("column {} holds text and was left out, as names of the rows", names_[0]));
+        out_.notes.push_back(
+            has_index() ? "the first column has no name and was left out, as the index of a table"
+                        : fmt::format("column {} holds text and was left out, as names of the rows", names_[0]));
       if (!all && has_index() && std::ranges::find(plan.columns[p], 0u) != plan.columns[p].end())
-        out_.notes.push_back(fmt::format("column 0 of {} has no name: it may be the index of a table", selections[p].argument));
+        out_.notes.push_back(
+            fmt::format("column 0 of {} has no name: it may be the index of a table", selections[p].argument));
     }
   }
 
@@ -133,7 +137,8 @@ class TextReader {
       for (std::size_t c = 0; c < plan->columns[p].size(); ++c) {
         const std::size_t column = plan->columns[p][c];
         plan->parts[p].table.values.push_back(columns_[p][c].value(cells_[column], options_, [&] {
-          const std::string name = names_.empty() || names_[column].empty() ? "" : fmt::format(" ({})", shown(names_[column]));
+          const std::string name =
+              names_.empty() || names_[column].empty() ? "" : fmt::format(" ({})", shown(names_[column]));
           return fmt::format("{}, column {}{}", line_here(), column, name);
         }));
       }
@@ -147,7 +152,7 @@ class TextReader {
   char separator_ = '\0';
   std::size_t count_ = 0;
   std::vector<std::string_view> cells_;
-  std::vector<std::string> names_;  // empty without a header
+  std::vector<std::string> names_;                // empty without a header
   std::vector<std::vector<TextColumn>> columns_;  // of each part
   Samples out_;
 };

@@ -11,8 +11,8 @@ namespace isentropic::samples {
 
 class TextColumn {
  public:
-  // The value of a cell: its number, 1 or 0 for True or False, the number of its text; not a number where it is missing.
-  // `place` tells an Error where the cell stands.
+  // The value of a cell: its number, 1 or 0 for True or False, the number of its text; not a number where it is
+  // missing. `place` tells an Error where the cell stands.
   template <class Place>
   double value(std::string_view cell, const Options& options, const Place& place) {
     double out = 0;

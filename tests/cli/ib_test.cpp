@@ -91,12 +91,24 @@ TEST_F(Bottleneck, CountsOnDemand) {
 // As pandas writes a table: with an index in front, and columns that are numbers or have names.
 TEST_F(Bottleneck, TheIndexOfATableIsNoData) {
   const std::string plain = run_program({"ib", file("40,10\n10,40\n"), "--normalise"}).out;
-  for (const std::string table : {",a,b\n0,40,10\n1,10,40\n", ",0,1\n0,40,10\n1,10,40\n", "size,a,b\nS,40,10\nL,10,40\n"}) {
+  for (const std::string table :
+       {",a,b\n0,40,10\n1,10,40\n", ",0,1\n0,40,10\n1,10,40\n", "size,a,b\nS,40,10\nL,10,40\n"}) {
     const Outcome outcome = run_program({"ib", file(table), "--normalise"});
     EXPECT_EQ(outcome.status, 0) << outcome.err;
     EXPECT_EQ(outcome.out, plain) << table;
     EXPECT_NE(outcome.err.find("was left out"), std::string::npos) << outcome.err;
   }
+}
+
+// A cross table of integers: its labels look like data.
+TEST_F(Bottleneck, ColumnsOnDemand) {
+  const std::string table = file("age,a,b\n20,30,10\n30,20,20\n40,10,30\n");
+  const Outcome all = run_program({"ib", table, "--normalise"});
+  EXPECT_NE(all.out.find("3 x 3"), std::string::npos) << all.out;
+  EXPECT_EQ(all.err, "ib: column age was read as data; if it names the rows, give --columns without it\n");
+  const Outcome chosen = run_program({"ib", table, "--normalise", "--columns", "a,b"});
+  EXPECT_EQ(chosen.err, "");
+  EXPECT_EQ(chosen.out, run_program({"ib", file("30,10\n20,20\n10,30\n"), "--normalise"}).out);
 }
 
 TEST_F(Bottleneck, IndependentVariablesHaveNothingToKeep) {

@@ -129,7 +129,8 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({data, "--y", "0"}, "--x");
   complains({data, "--x", "0", "--y", "4"}, "--y is '4'; expected a column from 0 to 3 or one of x, y, c, t");
   complains({data, "--x", "u", "--y", "y"}, "--x is 'u'");
-  complains({data, "--x", "x", "--y", "t"}, "--y, with text in column t, is different in 4 of 4 rows; expected categories");
+  complains({data, "--x", "x", "--y", "t"},
+            "--y, with text in column t, is different in 4 of 4 rows; expected categories");
   complains({data, "--x", "x", "--y", "c"}, "column c of --y is constant");
   complains({data, "--x", "x", "--y", "y", "--k", "4"}, "--k is 4; expected less than the 4 samples");
   complains({data, "--x", "x", "--y", "y", "--k", "0"}, "--k is 0");
@@ -145,7 +146,8 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
             "ksg2, with a condition");
   complains({file("b.csv", "1,2\n3,4,5\n"), "--x", "0", "--y", "1"}, "b.csv, line 2 is 3 cells long");
   complains({file("c.csv", ""), "--x", "0", "--y", "1"}, "c.csv is empty");
-  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"}, "d.csv, line 2, column 1 is nan; expected a value, or --drop-missing");
+  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"},
+            "d.csv, line 2, column 1 is nan; expected a value, or --drop-missing");
   complains({file("e.npy", "no array"), "--x", "0", "--y", "0"}, "e.npy is without NumPy's first bytes");
 }
 
@@ -181,8 +183,8 @@ TEST_F(Mi, TruthAndTextAreSymbols) {
   for (int i = 0; i < 400; ++i) {
     const int season = static_cast<int>(random.integer(0, 3));
     const bool flag = random.uniform() < (season == 2 ? .9 : .3);
-    out << (flag ? "True," : "False,") << flag << "," << seasons[static_cast<std::size_t>(season)] << "," << season << ","
-        << season % 2 + random.normal() << "\n";
+    out << (flag ? "True," : "False,") << flag << "," << seasons[static_cast<std::size_t>(season)] << "," << season
+        << "," << season % 2 + random.normal() << "\n";
   }
   const std::string data = file("seasons.csv", out.str());
   const auto same = [&](const std::vector<std::string>& words, const std::vector<std::string>& numbers) {
@@ -191,8 +193,9 @@ TEST_F(Mi, TruthAndTextAreSymbols) {
     EXPECT_EQ(in_words["estimator"], in_numbers["estimator"]);
     return in_words["estimator"].get<std::string>();
   };
-  EXPECT_EQ(same({"mi", data, "--x", "flag", "--y", "season"}, {"mi", data, "--x", "flag_number", "--y", "season_number"}),
-            "discrete");
+  EXPECT_EQ(
+      same({"mi", data, "--x", "flag", "--y", "season"}, {"mi", data, "--x", "flag_number", "--y", "season_number"}),
+      "discrete");
   EXPECT_EQ(same({"mi", data, "--x", "season", "--y", "size"}, {"mi", data, "--x", "season_number", "--y", "size"}),
             "mixed");
   EXPECT_EQ(same({"mi", data, "--x", "size", "--y", "flag", "--estimator", "ksg1"},
@@ -225,9 +228,11 @@ TEST_F(Mi, MissingCellsAreDroppedOnDemand) {
   EXPECT_EQ(found["nats"], results({"mi", whole, "--x", "x", "--y", "y"})["nats"]);
   EXPECT_EQ(found["n"], 60);
   EXPECT_EQ(found["rows_dropped"], 9);
-  EXPECT_NE(run_program({"mi", data, "--x", "x", "--y", "y", "--drop-missing"}).out.find("60 (9 more had a missing cell)"),
-            std::string::npos);
-  EXPECT_EQ(results({"mi", data, "--x", "c", "--y", "c", "--drop-missing"})["rows_dropped"], 0);  // of the columns asked for
+  EXPECT_NE(
+      run_program({"mi", data, "--x", "x", "--y", "y", "--drop-missing"}).out.find("60 (9 more had a missing cell)"),
+      std::string::npos);
+  EXPECT_EQ(results({"mi", data, "--x", "c", "--y", "c", "--drop-missing"})["rows_dropped"],
+            0);  // of the columns asked for
 }
 
 }  // namespace

@@ -73,7 +73,8 @@ TEST(Ties, ByHand) {
   const double expected = digamma(6) - (4 * digamma(2) + 2 * digamma(1)) / 6;
   for (const Scaling scaling : {Scaling::none, Scaling::standardised})
     EXPECT_NEAR(mesner_shalizi_mutual_information(steps, steps, {}, 1, scaling), expected, 1e-12);
-  // The same steps under two symbols in turn, three each: within two steps 1 2 1 of the same symbol, 2 3 4 4 3 2 of all.
+  // The same steps under two symbols in turn, three each: within two steps 1 2 1 of the same symbol, 2 3 4 4 3 2 of
+  // all.
   const Table turns{{0}, {1}, {0}, {1}, {0}, {1}};
   const double own = (4 * digamma(1) + 2 * digamma(2)) / 6;
   const double around = (digamma(2) + digamma(3) + digamma(4)) / 3;

@@ -240,7 +240,8 @@ TEST_F(ReadTest, BadNumpy) {
     EXPECT_EQ(complaint(file("a.npy", npy_with(version, kHeader, data))), "none") << int{version};
   for (const char version : {0, 4, 9, 127})
     EXPECT_CONTAINS(complaint(file("a.npy", npy_with(version, kHeader, data))), "; expected 1.0, 2.0 or 3.0");
-  for (const std::string shape : {"(-3, 2)", "(3, -2)", "(3.0, 2)", "(3 2)", "(3x2)", "(0x3, 2)", "(3, , 2)", "[3, 2]", "(3, 2", "3"})
+  for (const std::string shape :
+       {"(-3, 2)", "(3, -2)", "(3.0, 2)", "(3 2)", "(3x2)", "(0x3, 2)", "(3, , 2)", "[3, 2]", "(3, 2", "3"})
     EXPECT_CONTAINS(complaint(file("a.npy", npy("<f8", "False", shape, data))), "expected a NumPy array of numbers");
   EXPECT_CONTAINS(complaint(file("a.npy", npy("<f8", "False", "(-3, 2)", data))), "of a shape with '-3'");
   EXPECT_CONTAINS(complaint(file("a.npy", npy("<f8", "Maybe", "(3, 2)", data))), "with fortran_order 'Maybe'");

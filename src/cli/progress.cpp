@@ -38,14 +38,15 @@ void Progress::show(double share) {
   std::string line = fmt::format("{}: {:3.0f}%", command_, 100 * share);
   if (share > 0 && share < 1 && elapsed() > kFirst)
     line += fmt::format(", {} left", duration(elapsed() * (1 - share) / share));
-  fmt::print(stderr, "\r{:<{}}", line, width_);
+  if (line == line_) return;  // a million steps are not a million writes
+  fmt::print(stderr, "\r{:<{}}", line, line_.size());
   std::fflush(stderr);
-  width_ = line.size();
+  line_ = line;
 }
 
 void Progress::clear() {
-  if (width_ > 0) fmt::print(stderr, "\r{:{}}\r", "", width_);
-  width_ = 0;
+  if (!line_.empty()) fmt::print(stderr, "\r{:{}}\r", "", line_.size());
+  line_.clear();
 }
 
 }  // namespace isentropic::cli

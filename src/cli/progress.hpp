@@ -31,7 +31,7 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   bool terminal_;
   bool expected_ = false;
-  std::size_t width_ = 0;  // of the line on the terminal
+  std::string line_;  // on the terminal
 };
 
 // "8 s", "5 min", "2.5 h", "4 days".

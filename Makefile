@@ -29,12 +29,12 @@ build: configure
 
 run: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
-	build/bin/isentropic lengths --svg lengths.svg
+	build/bin/isentropic lengths --svg $(CURDIR)/lengths.svg
 
 # Every claim of the theory, checked; a page to read.
 verify: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
-	build/bin/isentropic verify --html verify.html
+	build/bin/isentropic verify --html $(CURDIR)/verify.html
 
 # The same for twenty seeds; then the larger experiments.
 seeds: configure

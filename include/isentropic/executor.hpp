@@ -23,10 +23,11 @@ class ISENTROPIC_API Executor {
 // The calling thread alone.
 ISENTROPIC_API Executor& serial_executor();
 
-// OpenMP with its own number of threads (OMP_NUM_THREADS); serial when the library is built without OpenMP.
+// OpenMP with its own number of threads (OMP_NUM_THREADS), at most four for each processor or 64; serial when the
+// library is built without OpenMP.
 ISENTROPIC_API Executor& default_executor();
 
-// As default_executor(), with a fixed number of threads.
+// As default_executor(), with a fixed number of threads and the same limit.
 class ISENTROPIC_API FixedThreads final : public Executor {
  public:
   explicit FixedThreads(int threads) : threads_(threads) {}

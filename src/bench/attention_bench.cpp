@@ -94,14 +94,14 @@ double fma_rate() {
   return total / time * 1e-9;
 }
 
-// Rounds over all variants until each has had its time; at least three rounds. Each round measures the peak anew: on a
-// shared machine it changes while a case runs.
+// Rounds over all variants until each has had its time; three rounds unless that takes ten times as long. Each round
+// measures the peak anew: on a shared machine it changes while a case runs.
 std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double& highest_peak) {
   std::vector<std::vector<double>> times(variants.size()), fractions(variants.size());
   double spent = 0;
   const double patience = 10 * seconds * static_cast<double>(variants.size());
-  for (int round = 0;
-       (round < 3 && spent < patience) || (spent < seconds * static_cast<double>(variants.size()) && round < 50);
+  for (int round = 0; round < 1 || (round < 3 && spent < patience) ||
+                      (spent < seconds * static_cast<double>(variants.size()) && round < 50);
        ++round) {
     const double peak = fma_rate();
     highest_peak = std::max(highest_peak, peak);

@@ -70,6 +70,12 @@ std::vector<double> usual_betas(double critical) {
   return out;
 }
 
+std::size_t memory_needed(std::size_t rows, std::size_t columns, std::size_t betas) {
+  // A code has up to as many symbols as X: an encoder of each point, and a dozen with their decoders at work.
+  constexpr std::size_t kAtWork = 12;
+  return sizeof(double) * (betas * rows * rows + kAtWork * rows * (rows + columns));
+}
+
 std::string table(const Results& results) {
   const BottleneckCurve& curve = results.curve;
   std::string out = fmt::format("{}: {} x {}, in nats\nH(X) {:.4f}   H(Y) {:.4f}   I(X;Y) {:.4f}\n{}\n\n",

@@ -21,6 +21,9 @@ struct Results {
 // From 1% of the critical beta to 2% above it; of 1 for independent variables, whose critical beta is 0.
 std::vector<double> usual_betas(double critical);
 
+// What the curve of so many betas takes at most, in bytes.
+std::size_t memory_needed(std::size_t rows, std::size_t columns, std::size_t betas);
+
 // What the objective charges: "I(Z;X)", or "H(Z)" of deterministic codes.
 const char* price_name(const Results& results);
 

@@ -7,13 +7,13 @@
 
 #include "bench/attention_bench.hpp"
 #include "cli/commands.hpp"
-#include "report/output_file.hpp"
+#include "cli/outputs.hpp"
 
 namespace isentropic::cli {
 namespace {
 
 struct Arguments {
-  std::string json_path;
+  Outputs outputs;
   std::vector<std::string> lengths, sizes;
   std::string heads = "8", decode_keys = "131072", seconds = "0.5";
 };
@@ -49,7 +49,12 @@ void show_decode(const bench::DecodeTiming& timing) {
 
 void run(const Arguments& arguments) {
   const bench::Options options = options_of(arguments);
-  if (!arguments.json_path.empty()) report::check_writable("--json", arguments.json_path);
+  arguments.outputs.check();
+  if (!arguments.outputs.shows_tables()) {
+    const bench::Report result = bench::run(options);
+    arguments.outputs.write({{}, [&] { return nlohmann::ordered_json(bench::json(result)); }});
+    return;
+  }
   fmt::print("{} heads; times of the plain forward pass, the others as ratios to it; fractions of the FMA peak\n\n",
              options.heads);
   fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8} {:>8} {:>6} {:>10} {:>10} {:>10} {:>10} {:>14}\n", "type", "n", "d",
@@ -63,10 +68,11 @@ void run(const Arguments& arguments) {
                                                             "type", "n", "d", "heads", "ms", "GB/s", "of a read loop");
                                                       show_decode(timing);
                                                     }});
-  fmt::print("\n{} on {} threads, multiply-add peak {:.0f} GFLOP/s\n", result.isa, result.threads,
-             result.fma_peak_gflops);
-  if (!arguments.json_path.empty())
-    report::write_file("--json", arguments.json_path, bench::json(result).dump(2) + "\n");
+  const auto last_line = [&] {
+    return fmt::format("\n{} on {} threads, multiply-add peak {:.0f} GFLOP/s\n", result.isa, result.threads,
+                       result.fma_peak_gflops);
+  };
+  arguments.outputs.write({last_line, [&] { return nlohmann::ordered_json(bench::json(result)); }});
 }
 
 }  // namespace
@@ -89,7 +95,7 @@ void add_bench(CLI::App& program) {
   command->add_option("--seconds", arguments->seconds, "spent on each timing at least")
       ->type_name("S")
       ->capture_default_str();
-  command->add_option("--json", arguments->json_path, "write every timing")->type_name("FILE");
+  arguments->outputs.offer_json(command, "write every timing");
   command->callback([arguments] { run(*arguments); });
 }
 

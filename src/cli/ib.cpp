@@ -8,14 +8,15 @@
 #include "bottleneck/present.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "samples/read.hpp"
 
 namespace isentropic::cli {
 namespace {
 
 struct Arguments {
-  std::string joint, seed = "1";
+  std::string joint, columns = "*", seed = "1";
   Outputs outputs;
   std::vector<std::string> betas;
   bool deterministic = false, normalise = false;
@@ -28,11 +29,27 @@ void require_size(const Table& joint) {
                      fmt::format("2 to {} rows and columns", kMost));
 }
 
+// A first column that has a name and counts up in whole numbers, as pandas' crosstab of integers writes.
+bool seems_to_name_rows(const samples::Part& part) {
+  bool counts_up = part.table.rows > 2 && part.names.front() != "0";
+  for (std::size_t r = 0; r < part.table.rows && counts_up; ++r) {
+    const double label = part.table(r, 0);
+    counts_up = label == std::floor(label) && (r == 0 || label > part.table(r - 1, 0));
+  }
+  return counts_up;
+}
+
 // The probabilities, exactly normalised.
 Table joint_of(const Arguments& arguments) {
   Table joint;
   try {
-    joint = samples::read(arguments.joint, {{"JOINT", "*"}}).front().table;
+    samples::Samples read = samples::read(arguments.joint, {{"--columns", arguments.columns}});
+    samples::Part& part = read.parts.front();
+    if (arguments.columns == "*" && seems_to_name_rows(part))
+      read.notes.push_back(fmt::format("column {} was read as data; if it names the rows, give --columns without it",
+                                       part.names.front()));
+    for (const std::string& note : read.notes) fmt::print(stderr, "ib: {}\n", printable_line(note));
+    joint = std::move(part.table);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -68,16 +85,21 @@ void run(const Arguments& arguments) {
   if (arguments.deterministic) results.options.kind = BottleneckKind::deterministic;
   std::vector<double> betas = betas_of(arguments);
   const Table joint = joint_of(arguments);
-  arguments.outputs.check();
+  arguments.outputs.check({arguments.joint});
   results.source = arguments.joint;
   results.rows = joint.rows;
   results.columns = joint.columns;
   {
-    ProgressLine progress("ib");
+    const std::size_t points = betas.empty() ? bottleneck::usual_betas(1).size() : betas.size();
+    Progress progress("ib", bottleneck::memory_needed(joint.rows, joint.columns, points));
     progress.show(0);
-    results.critical = critical_beta(joint, 64, results.options.seed);
+    constexpr double kCritical = .06;  // of the time, for large joints
+    results.critical =
+        critical_beta(joint, 64, results.options.seed, [&](double share) { progress.show(kCritical * share); });
+    results.options.critical_input = results.critical.input;
     if (betas.empty()) betas = bottleneck::usual_betas(results.critical.global);
-    results.curve = bottleneck_curve(joint, betas, results.options, [&](double share) { progress.show(share); });
+    results.curve = bottleneck_curve(joint, betas, results.options,
+                                     [&](double share) { progress.show(kCritical + (1 - kCritical) * share); });
   }
 
   arguments.outputs.write({[&] { return bottleneck::table(results); }, [&] { return bottleneck::json(results); },
@@ -94,16 +116,17 @@ void add_ib(CLI::App& program) {
       ->add_option("JOINT", arguments->joint,
                    "p(x, y): CSV, columns between blanks or .npy; x along the rows, header optional")
       ->required();
+  command->add_option("--columns", arguments->columns, "the values of Y, by name or number from 0 (all)")
+      ->type_name("COLS");
   command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical one)")
       ->type_name("X,...")
       ->delimiter(',');
   command->add_flag("--deterministic", arguments->deterministic, "codes that are functions of X, at the price H(Z)");
   command->add_flag("--normalise", arguments->normalise, "divide by the sum: for counts");
   command->add_option("--seed", arguments->seed, "seed of the random starts")->type_name("N")->capture_default_str();
-  command->add_option("--json", arguments->outputs.json_path, "write everything that was found (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--svg", arguments->outputs.svg_path, "draw the curve (-: standard output)")->type_name("FILE");
-  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
+  arguments->outputs.offer_json(command);
+  arguments->outputs.offer_svg(command, "draw the curve");
+  arguments->outputs.offer_html(command);
   command->callback([arguments] { run(*arguments); });
 }
 

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/outputs.hpp"
 #include "isentropic/attention.hpp"
 #include "isentropic/kernels.hpp"
 #include "isentropic/version.hpp"
@@ -85,35 +86,38 @@ std::string text_of(const Json& value) {
 }
 
 // Lines of at most this many characters, continued under the second column.
-void print_wrapped(const std::string& title, const std::string& text) {
+std::string wrapped(const std::string& title, const std::string& text) {
   constexpr std::size_t kColumn = 18, kWidth = 100;
-  std::string line = fmt::format("{:<{}}", title, kColumn);
+  std::string out, line = fmt::format("{:<{}}", title, kColumn);
   std::size_t begin = 0;
   while (begin < text.size()) {
     std::size_t end = text.size();
     if (end - begin > kWidth - kColumn) end = text.rfind(' ', begin + kWidth - kColumn);
-    fmt::print("{}{}\n", line, text.substr(begin, end - begin));
+    out += line + text.substr(begin, end - begin) + "\n";
     begin = end + 1;
     line = std::string(kColumn, ' ');
   }
+  return out;
 }
 
-void run(bool as_json) {
+void run(const Outputs& outputs) {
+  outputs.check();
   const Json description = describe();
-  if (as_json) {
-    fmt::print("{}\n", description.dump(2));
-    return;
-  }
-  for (const auto& [key, value] : description.items()) print_wrapped(key, text_of(value));
+  const auto lines = [&] {
+    std::string out;
+    for (const auto& [key, value] : description.items()) out += wrapped(key, text_of(value));
+    return out;
+  };
+  outputs.write({lines, [&] { return description; }});
 }
 
 }  // namespace
 
 void add_info(CLI::App& program) {
   CLI::App* command = program.add_subcommand("info", "What this build contains and what the machine offers");
-  const auto as_json = std::make_shared<bool>(false);
-  command->add_flag("--json", *as_json, "as JSON");
-  command->callback([as_json] { run(*as_json); });
+  const auto outputs = std::make_shared<Outputs>();
+  outputs->offer_json(command, "write the same");
+  command->callback([outputs] { run(*outputs); });
 }
 
 }  // namespace isentropic::cli

@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/progress.hpp"
 #include "lengths/experiment.hpp"
 #include "lengths/present.hpp"
 
@@ -49,7 +49,7 @@ void run(const Arguments& arguments) {
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
              (lengths::memory_needed(options) >> 20) + 1, lengths::experiment_lengths(options.effort).back());
   const lengths::Results results = [&] {
-    ProgressLine line("lengths");
+    Progress line("lengths");
     return lengths::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
@@ -77,10 +77,9 @@ void add_lengths(CLI::App& program) {
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   CLI::Option* quick = command->add_flag("--quick", arguments->quick, "lengths up to 2^12 and few draws: seconds");
   command->add_flag("--thorough", arguments->thorough, "four times the draws")->excludes(quick);
-  command->add_option("--json", arguments->outputs.json_path, "write everything that was measured (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--svg", arguments->outputs.svg_path, "draw the curves (-: standard output)")->type_name("FILE");
-  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
+  arguments->outputs.offer_json(command);
+  arguments->outputs.offer_svg(command, "draw the curves");
+  arguments->outputs.offer_html(command);
   command->callback([arguments] { run(*arguments); });
 }
 

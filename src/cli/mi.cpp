@@ -6,6 +6,8 @@
 
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "dependence/findings.hpp"
 
 namespace isentropic::cli {
@@ -19,7 +21,8 @@ struct Arguments {
   std::string data, x, y, given;
   std::string estimator = kAutomatic, entropy, k, bins, scaling = "standardised";
   std::string permutations = "0", halves = "0", seed = "1";
-  bool total_correlation = false, json = false;
+  bool total_correlation = false, drop_missing = false;
+  Outputs outputs;
 };
 
 std::string estimator_names() {
@@ -66,9 +69,19 @@ Data read_data(const Arguments& arguments) {
   std::vector<samples::Selection> selections = {{"--x", arguments.x.empty() ? "*" : arguments.x}};
   if (!arguments.y.empty()) selections.push_back({"--y", arguments.y});
   if (!arguments.given.empty()) selections.push_back({"--given", arguments.given});
-  std::vector<samples::Part> parts = samples::read(arguments.data, selections);
+  samples::Samples read =
+      samples::read(arguments.data, selections,
+                    {.content = samples::Content::anything,
+                     .missing = arguments.drop_missing ? samples::Missing::dropped : samples::Missing::refused,
+                     .instead_of_missing = "--drop-missing to leave such rows out"});
+  std::vector<samples::Part>& parts = read.parts;
   for (std::size_t p = 0; p < parts.size(); ++p) require_varying(selections[p].argument, parts[p]);
-  Data out{.source = arguments.data, .x = std::move(parts[0]), .y = {}, .given = {}};
+  Data out{.source = arguments.data,
+           .rows_dropped = read.rows_dropped,
+           .notes = std::move(read.notes),
+           .x = std::move(parts[0]),
+           .y = {},
+           .given = {}};
   if (!arguments.y.empty()) out.y = std::move(parts[1]);
   if (!arguments.given.empty()) out.given = std::move(parts.back());
   return out;
@@ -84,6 +97,7 @@ InformationOptions options_of(const Arguments& arguments, const Data& data) {
   InformationOptions out;
   out.estimator = arguments.estimator == kAutomatic ? dependence::estimator_for(data)
                                                     : information_estimator_named(arguments.estimator);
+  dependence::require_symbols_for_text(data, out.estimator);
   require_use("--k", arguments.k, dependence::uses_neighbours(out.estimator), out.estimator);
   require_use("--bins", arguments.bins, dependence::uses_bins(out.estimator), out.estimator);
   require_use("--entropy", arguments.entropy, dependence::uses_entropy(out.estimator), out.estimator);
@@ -107,19 +121,35 @@ dependence::Request request_of(const Arguments& arguments, const Data& data) {
           .total_correlation = arguments.total_correlation};
 }
 
-void run(const Arguments& arguments) {
-  check(arguments);
+struct Answer {
+  Data data;
+  dependence::Request request;
+  dependence::Findings findings;
+};
+
+Answer answer_to(const Arguments& arguments) {
   try {
-    const Data data = read_data(arguments);
-    const dependence::Request request = request_of(arguments, data);
-    const dependence::Findings findings = find(data, request);
-    for (const std::string& warning : findings.warnings) fmt::print(stderr, "isentropic: warning: {}\n", warning);
-    fmt::print("{}", arguments.json ? json_text(json(data, request, findings)) : text(data, request, findings));
+    Answer out;
+    out.data = read_data(arguments);
+    for (const std::string& note : out.data.notes) fmt::print(stderr, "mi: {}\n", printable_line(note));
+    out.request = request_of(arguments, out.data);
+    Progress progress("mi", dependence::memory_needed(out.data));
+    out.findings = find(out.data, out.request, [&](double share) { progress.show(share); });
+    return out;
   } catch (const UsageError&) {
     throw;
   } catch (const Error& error) {  // all that can be wrong here is what was asked, or the data
     throw UsageError(error.what());
   }
+}
+
+void run(const Arguments& arguments) {
+  check(arguments);
+  arguments.outputs.check({arguments.data});
+  const auto [data, request, findings] = answer_to(arguments);
+  for (const std::string& warning : findings.warnings) fmt::print(stderr, "isentropic: warning: {}\n", warning);
+  arguments.outputs.write(
+      {[&] { return text(data, request, findings); }, [&] { return json(data, request, findings); }});
 }
 
 }  // namespace
@@ -132,7 +162,8 @@ void add_mi(CLI::App& program) {
   };
   option("DATA", &arguments->data, "CSV, TSV, blanks between columns, or .npy; one observation per row", "")
       ->required();
-  option("--x", &arguments->x, "columns by name or number from 0, e.g. 0,1 or 0-3 or age", "COLS");
+  option("--x", &arguments->x, "columns by name or number from 0, e.g. 0,1 or 0-3 or age; numbers, True/False or text",
+         "COLS");
   option("--y", &arguments->y, "columns of the other variable", "COLS");
   option("--given", &arguments->given, "columns of the condition: I(x;y|given)", "COLS");
   option("--estimator", &arguments->estimator, estimator_names(), "NAME")->capture_default_str();
@@ -148,7 +179,8 @@ void add_mi(CLI::App& program) {
       "--total-correlation", arguments->total_correlation,
       "total and dual total correlation of the columns of --x and --y (all without either), with two shuffled "
       "baselines");
-  command->add_flag("--json", arguments->json, "as JSON");
+  command->add_flag("--drop-missing", arguments->drop_missing, "leave out rows with an empty cell (or NaN, NA, null)");
+  arguments->outputs.offer_json(command);
   command->callback([arguments] { run(*arguments); });
 }
 

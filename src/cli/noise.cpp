@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/progress.hpp"
 #include "noise/experiment.hpp"
 #include "noise/present.hpp"
 
@@ -51,14 +51,12 @@ void run(const Arguments& arguments) {
     if (const std::string text = noise::caution(chosen); !text.empty()) fmt::print(stderr, "noise: {}\n", text);
 
   const noise::Results results = [&] {
-    ProgressLine line("noise");
+    Progress line("noise");
     return noise::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  arguments.outputs.write({[&] { return noise::tables(results); },
-                           [&] { return noise::json(results); },
-                           [&] { return noise::picture(results); },
-                           [&] { return noise::page(results); }});
+  arguments.outputs.write({[&] { return noise::tables(results); }, [&] { return noise::json(results); },
+                           [&] { return noise::picture(results); }, [&] { return noise::page(results); }});
 }
 
 }  // namespace
@@ -77,11 +75,9 @@ void add_noise(CLI::App& program) {
       ->type_name("N")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
-  command->add_option("--json", arguments->outputs.json_path, "write what was measured (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--svg", arguments->outputs.svg_path, "draw rms against n (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
+  arguments->outputs.offer_json(command);
+  arguments->outputs.offer_svg(command, "draw rms against n");
+  arguments->outputs.offer_html(command);
   command->callback([arguments] { run(*arguments); });
 }
 

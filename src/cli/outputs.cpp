@@ -2,39 +2,94 @@
 
 #include <fmt/format.h>
 
+#include <cstdio>
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
+#include "cli/terminal.hpp"
 #include "report/output_file.hpp"
 
 namespace isentropic::cli {
 namespace {
 
+namespace fs = std::filesystem;
+
 bool is_standard_output(const std::string& path) { return path == "-"; }
-bool is_file(const std::string& path) { return !path.empty() && !is_standard_output(path); }
 
-}  // namespace
+// Two names of one file, which need not exist yet.
+bool same_place(const std::string& a, const std::string& b) {
+  std::error_code error;
+  if (fs::equivalent(a, b, error)) return true;
+  return fs::weakly_canonical(fs::absolute(a), error) == fs::weakly_canonical(fs::absolute(b), error);
+}
 
+// Two spaces deep, with a line end. Names of files and columns may hold any bytes: what is not UTF-8 is replaced.
 std::string json_text(const nlohmann::ordered_json& json) {
   return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
-void Outputs::check() const {
-  if (is_standard_output(json_path) && is_standard_output(svg_path))
-    throw UsageError("--svg", "-", "a file, because --json is - too");
-  if (is_file(json_path)) report::check_writable("--json", json_path);
-  if (is_file(svg_path)) report::check_writable("--svg", svg_path);
-  if (!html_path.empty()) report::check_writable("--html", html_path);
+}  // namespace
+
+void Outputs::offer(CLI::App* command, Output* output, const std::string& help) {
+  const CLI::App* parent = command->get_parent();
+  const bool nested = parent != nullptr && parent->get_parent() != nullptr;
+  command_ = (nested ? parent->get_name() + " " : "") + command->get_name();
+  output->asked = command->add_option(output->option, output->path, help + " (-: standard output)")
+                      ->type_name("FILE")
+                      ->expected(0, 1)
+                      ->default_str("-");
+}
+void Outputs::offer_json(CLI::App* command, const std::string& help) { offer(command, &json_, help + ", as JSON"); }
+void Outputs::offer_svg(CLI::App* command, const std::string& help) { offer(command, &svg_, help); }
+void Outputs::offer_html(CLI::App* command) { offer(command, &html_, "write a page to read"); }
+
+std::vector<const Outputs::Output*> Outputs::wanted() const {
+  std::vector<const Output*> out;
+  for (const Output* output : {&json_, &svg_, &html_})
+    if (output->asked != nullptr && output->asked->count() > 0) out.push_back(output);
+  return out;
+}
+
+void Outputs::check(const std::vector<std::string>& inputs) const {
+  const std::vector<const Output*> outputs = wanted();
+  for (std::size_t i = 0; i < outputs.size(); ++i) {
+    const auto& [option, path, asked] = *outputs[i];
+    if (path.empty()) throw UsageError(option, "empty", "the name of a file, or - for standard output");
+    for (std::size_t before = 0; before < i; ++before) {
+      const Output& other = *outputs[before];
+      if (same_place(path, other.path))
+        throw UsageError(option, path, "a file of its own, because " + other.option + " is " + other.path + " too");
+    }
+    for (const std::string& input : inputs)
+      if (!is_standard_output(path) && same_place(path, input))
+        throw UsageError(option, path, "another file than the one that is read");
+  }
+  for (const Output* output : outputs)
+    if (!is_standard_output(output->path)) report::check_writable(output->option, output->path);
+}
+
+bool Outputs::shows_tables() const {
+  for (const Output* output : wanted())
+    if (is_standard_output(output->path)) return false;
+  return true;
+}
+
+std::string Outputs::text_of(const Output& output, const Forms& forms) const {
+  if (&output == &json_) return json_text(forms.json());
+  return &output == &svg_ ? forms.svg() : forms.html();
 }
 
 void Outputs::write(const Forms& forms) const {
-  if (is_standard_output(json_path))
-    fmt::print("{}", json_text(forms.json()));
-  else
-    fmt::print("{}", is_standard_output(svg_path) ? forms.svg() : forms.tables());
-  if (is_file(json_path)) report::write_file("--json", json_path, json_text(forms.json()));
-  if (is_file(svg_path)) report::write_file("--svg", svg_path, forms.svg());
-  if (!html_path.empty()) report::write_file("--html", html_path, forms.html());
+  if (shows_tables()) print(printable(forms.tables()));
+  for (const Output* output : wanted())
+    if (is_standard_output(output->path)) print(text_of(*output, forms));
+  for (const Output* output : wanted()) {
+    if (is_standard_output(output->path)) continue;
+    report::write_file(output->option, output->path, text_of(*output, forms));
+    fmt::print(stderr, "{}: wrote {}{}\n", command_, printable_line(output->path),
+               output == &json_ ? "" : ", to be opened in a web browser");
+  }
 }
 
 }  // namespace isentropic::cli

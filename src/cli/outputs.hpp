@@ -1,30 +1,53 @@
-// What a command writes besides its tables: --json, --svg and --html, files or (-) standard output.
+// What a command writes: tables to standard output, and whatever of --json, --svg and --html was asked for.
+//
+//   --json out.json   a file, whole or not there
+//   --json -          standard output instead of the tables; also --json alone
+//
+// The same for all three. At most one goes to standard output, and no two to one file.
 #pragma once
 
 #include <CLI/CLI.hpp>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
 namespace isentropic::cli {
 
-// Two spaces deep, with a line end. Names of files and columns may hold any bytes: what is not UTF-8 is replaced.
-std::string json_text(const nlohmann::ordered_json& json);
-
-// The results in every form; `html` may be empty.
+// The results in every form; those that the command does not offer may be empty.
 struct Forms {
   std::function<std::string()> tables;
   std::function<nlohmann::ordered_json()> json;
-  std::function<std::string()> svg, html;
+  std::function<std::string()> svg = {}, html = {};
 };
 
-struct Outputs {
-  std::string json_path, svg_path, html_path;
+class Outputs {
+ public:
+  // Options of the command; they refer to this object.
+  void offer_json(CLI::App* command, const std::string& help = "write everything that was found");
+  void offer_svg(CLI::App* command, const std::string& help);
+  void offer_html(CLI::App* command);
 
-  // Before the long work: UsageError where two would go to standard output, Error for a file that cannot be written.
-  void check() const;
-  // The tables to standard output, unless JSON or the picture goes there; then the files.
+  // Before the long work: UsageError for an empty name, for two outputs to one place and for one that is an input;
+  // Error for a file that cannot be written.
+  void check(const std::vector<std::string>& inputs = {}) const;
+  // Whether the tables go to standard output.
+  bool shows_tables() const;
+  // Standard output first, then the files, and a line on standard error for each of them.
   void write(const Forms& forms) const;
+
+ private:
+  struct Output {
+    std::string option;
+    std::string path = {};
+    CLI::Option* asked = nullptr;
+  };
+  void offer(CLI::App* command, Output* output, const std::string& help);
+  std::vector<const Output*> wanted() const;
+  std::string text_of(const Output& output, const Forms& forms) const;
+
+  std::string command_;
+  Output json_{"--json"}, svg_{"--svg"}, html_{"--html"};
 };
 
 }  // namespace isentropic::cli

@@ -7,7 +7,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/progress.hpp"
 #include "sparsity/present.hpp"
 
 namespace isentropic::cli {
@@ -25,7 +25,7 @@ void run(const Arguments& arguments) {
   arguments.outputs.check();
 
   const concentration::Results results = [&] {
-    ProgressLine line("sparsity");
+    Progress line("sparsity");
     return concentration::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
@@ -42,10 +42,9 @@ void add_sparsity(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("--keys", arguments->keys, "keys of a measured row")->type_name("N")->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
-  command->add_option("--json", arguments->outputs.json_path, "write everything that was measured (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--svg", arguments->outputs.svg_path, "draw the curves (-: standard output)")->type_name("FILE");
-  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
+  arguments->outputs.offer_json(command);
+  arguments->outputs.offer_svg(command, "draw the curves");
+  arguments->outputs.offer_html(command);
   command->callback([arguments] { run(*arguments); });
 }
 

@@ -7,9 +7,9 @@
 
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
-#include "cli/progress_line.hpp"
+#include "cli/progress.hpp"
+#include "cli/terminal.hpp"
 #include "ledger/present.hpp"
-#include "report/output_file.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -34,33 +34,28 @@ void run(const Arguments& arguments) {
   options.seed = parse_seed(arguments.seed);
   if (arguments.thorough) options.effort = ledger::Effort::thorough;
   const std::vector<ledger::Claim> claims = claims_of(arguments);
-  const std::string &json_path = arguments.outputs.json_path, &html_path = arguments.outputs.html_path;
   arguments.outputs.check();
-  const bool prints_json = json_path == "-";
+  const bool shows_lines = arguments.outputs.shows_tables();
 
-  ProgressLine progress("verify");
+  Progress progress("verify");
   std::size_t known = 0;
   const auto outcomes = ledger::run_claims(claims, options, [&](const ledger::Outcome& outcome) {
     progress.clear();
-    if (!prints_json) fmt::print("{}\n", ledger::line(outcome));
-    if (!prints_json && arguments.details) fmt::print("{}", ledger::details(outcome));
+    if (shows_lines) print(ledger::line(outcome) + "\n");
+    if (shows_lines && arguments.details) print(ledger::details(outcome));
     std::fflush(stdout);
     progress.show(static_cast<double>(++known) / static_cast<double>(claims.size()));
   });
   progress.clear();
 
   const ledger::Tally counts = ledger::tally(outcomes);
-  if (prints_json)
-    fmt::print("{}", json_text(ledger::json(outcomes, options)));
-  else
-    fmt::print("{} passed, {} failed, {} pending, {} with nothing to compute\n", counts.passed, counts.failed,
-               counts.pending, counts.listed);
-  if (!json_path.empty() && !prints_json)
-    report::write_file("--json", json_path, json_text(ledger::json(outcomes, options)));
-  if (!html_path.empty()) {
-    report::write_file("--html", html_path, ledger::page(outcomes, options));
-    fmt::print(stderr, "verify: wrote {}\n", html_path);
-  }
+  arguments.outputs.write({[&] {
+                             return fmt::format("{} passed, {} failed, {} pending, {} with nothing to compute\n",
+                                                counts.passed, counts.failed, counts.pending, counts.listed);
+                           },
+                           [&] { return ledger::json(outcomes, options); },
+                           {},
+                           [&] { return ledger::page(outcomes, options); }});
   if (counts.failed > 0)
     throw Error(fmt::format("verify: {} of {} checks failed", counts.failed, counts.passed + counts.failed));
 }
@@ -71,9 +66,8 @@ void add_verify(CLI::App& program) {
   CLI::App* command = program.add_subcommand("verify", "Check the claims of the theory, each by an experiment");
   const auto arguments = std::make_shared<Arguments>();
   command->add_option("ID-PREFIX", arguments->prefixes, "only claims whose ids start so: 001, 003-s, 000-10.4.6 (all)");
-  command->add_option("--json", arguments->outputs.json_path, "write what was measured (-: standard output)")
-      ->type_name("FILE");
-  command->add_option("--html", arguments->outputs.html_path, "write a page to read")->type_name("FILE");
+  arguments->outputs.offer_json(command);
+  arguments->outputs.offer_html(command);
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   command->add_flag("--thorough", arguments->thorough, "the larger experiments");
   command->add_flag("--details", arguments->details, "print every comparison, not only the most telling one");

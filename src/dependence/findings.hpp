@@ -1,7 +1,9 @@
 // How much two groups of columns tell about each other: what is asked of the data, and what is found.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -15,8 +17,10 @@
 namespace isentropic::dependence {
 
 struct Data {
-  std::string source;         // the file
-  samples::Part x, y, given;  // y and given may have no columns
+  std::string source;              // the file
+  std::size_t rows_dropped = 0;    // of the file, because a cell was missing
+  std::vector<std::string> notes;  // on how it was read
+  samples::Part x, y, given;       // y and given may have no columns
 };
 
 struct Request {
@@ -43,10 +47,15 @@ bool uses_neighbours(InformationEstimator estimator);
 bool uses_bins(InformationEstimator estimator);
 bool uses_entropy(InformationEstimator estimator);
 
-// By the kind of values; without y, for total correlation: symbols or points.
+// By the kind of values; without y, for total correlation. Text is symbols, whatever the numbers that stand for it.
 InformationEstimator estimator_for(const Data& data);
+// Error where the estimator would compare the numbers that stand for text, or where they hardly repeat.
+void require_symbols_for_text(const Data& data, InformationEstimator estimator);
 
-Findings find(const Data& data, const Request& request);
+// progress: told the share of the work done, 0 ... 1.
+Findings find(const Data& data, const Request& request, const std::function<void(double)>& progress = {});
+// At most, in bytes.
+std::size_t memory_needed(const Data& data);
 
 std::string text(const Data& data, const Request& request, const Findings& findings);
 nlohmann::ordered_json json(const Data& data, const Request& request, const Findings& findings);

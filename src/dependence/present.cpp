@@ -62,7 +62,8 @@ std::string text(const Data& data, const Request& request, const Findings& findi
     out += fmt::format("I({};{}{}) = {:.6f} nats = {:.6f} bits\n", label(data.x.names), label(data.y.names), given,
                        *findings.nats, to_bits(*findings.nats));
   }
-  out += fmt::format("estimator     {}\nsamples       {}\n", settings(data, request), data.x.table.rows);
+  out += fmt::format("estimator     {}\nsamples       {}{}\n", settings(data, request), data.x.table.rows,
+                     data.rows_dropped > 0 ? fmt::format(" ({} more had a missing cell)", data.rows_dropped) : "");
   if (const auto& found = findings.significance)
     out += fmt::format("permutations  p = {:.4g} ({} surrogates: mean {:.6f}, deviation {:.6f})\n", found->p_value,
                        found->permutations, found->surrogate_mean, found->surrogate_deviation);
@@ -82,6 +83,7 @@ Json json(const Data& data, const Request& request, const Findings& findings) {
               {"y", data.y.names},
               {"given", data.given.names},
               {"n", data.x.table.rows},
+              {"rows_dropped", data.rows_dropped},
               {"estimator", name(estimator)},
               {"estimator_chosen_by", request.estimator_chosen_by_data ? "data" : "user"}};
   if (uses_neighbours(estimator)) {
@@ -111,6 +113,7 @@ Json json(const Data& data, const Request& request, const Findings& findings) {
     out["resampled_positions"] = json(found->resampled_positions);
     out["shuffled_order"] = json(found->shuffled_order);
   }
+  out["notes"] = data.notes;
   out["warnings"] = findings.warnings;
   return out;
 }

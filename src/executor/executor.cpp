@@ -20,6 +20,13 @@ class Serial final : public Executor {
 };
 
 #if defined(ISENTROPIC_WITH_OPENMP)
+// Far more threads than processors only cost memory, and at some number, which differs from system to system, OpenMP
+// ends the program. The result does not depend on the number.
+int within_reason(int threads) {
+  constexpr int kAlways = 64;
+  return std::clamp(threads, 1, std::max(kAlways, 4 * omp_get_num_procs()));
+}
+
 // Tasks are handed out one by one: causal rows differ in cost. An exception is carried out of the region.
 void openmp_for(std::int64_t count, int threads, const Executor::Work& work) {
   std::exception_ptr failure;
@@ -38,7 +45,7 @@ void openmp_for(std::int64_t count, int threads, const Executor::Work& work) {
 class OpenMp final : public Executor {
  public:
   const char* name() const override { return "openmp"; }
-  int threads() const override { return omp_get_max_threads(); }
+  int threads() const override { return within_reason(omp_get_max_threads()); }
   void parallel_for(std::int64_t count, const Work& work) override { openmp_for(count, threads(), work); }
 };
 #endif
@@ -61,7 +68,7 @@ Executor& default_executor() {
 
 void FixedThreads::parallel_for(std::int64_t count, const Work& work) {
 #if defined(ISENTROPIC_WITH_OPENMP)
-  openmp_for(count, std::max(1, threads_), work);
+  openmp_for(count, within_reason(threads_), work);
 #else
   serial_executor().parallel_for(count, work);
 #endif

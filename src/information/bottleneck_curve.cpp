@@ -197,7 +197,11 @@ BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> bet
   out.information = mutual_information(joint);
   out.entropy_x = entropy(problem.px);
   out.entropy_y = entropy(problem.py);
-  const Table rare = bottleneck::rare_code(problem, critical_beta(joint).input);
+  const bool known = !options.critical_input.empty();
+  if (known && options.critical_input.size() != joint.rows)
+    throw Error("critical_input", std::to_string(options.critical_input.size()) + " long",
+                std::to_string(joint.rows) + ", as many as the joint has rows");
+  const Table rare = bottleneck::rare_code(problem, known ? options.critical_input : critical_beta(joint).input);
   out.points = bottleneck::CurveSearch(problem, betas, options, progress, rare).find();
   for (BottleneckCode& point : out.points) point.encoder = problem.with_unused(point.encoder, joint.rows);
   return out;

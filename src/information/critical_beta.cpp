@@ -30,7 +30,8 @@ double second_squared(const Eigen::VectorXd& singular_values) {
 // convex first term lies above its tangent, and the tangent minus the second term is largest at the next r.
 class Ascent {
  public:
-  explicit Ascent(const Problem& problem) : problem_(problem) {}
+  Ascent(const Problem& problem, std::size_t starts, const std::function<void(double)>& progress)
+      : problem_(problem), starts_(static_cast<double>(starts)), progress_(progress) {}
 
   // A short climb; the best few are kept.
   void start_from(std::vector<double> r) {
@@ -39,6 +40,7 @@ class Ascent {
     kept_.push_back(climb(std::move(r), kFirstSteps));
     std::ranges::sort(kept_, std::ranges::greater{}, &Summit::ratio);
     if (kept_.size() > kKept) kept_.pop_back();
+    if (progress_) progress_(std::min(1.0, ++done_ / starts_));
   }
 
   struct Summit {
@@ -103,6 +105,8 @@ class Ascent {
   }
 
   const Problem& problem_;
+  double starts_, done_ = 0;
+  const std::function<void(double)>& progress_;
   std::vector<Summit> kept_;
   std::vector<double> output_;
 };
@@ -148,10 +152,12 @@ double squared_maximal_correlation(const Table& joint) {
   return second_squared(decompose(Problem(joint), 0).singularValues());
 }
 
-CriticalBeta critical_beta(const Table& joint, std::size_t random_starts, std::uint64_t seed) {
+CriticalBeta critical_beta(const Table& joint, std::size_t random_starts, std::uint64_t seed,
+                           const std::function<void(double)>& progress) {
   const Problem problem(joint);
   const auto svd = decompose(problem, Eigen::ComputeThinU);
-  Ascent ascent(problem);
+  const auto vectors = static_cast<std::size_t>(svd.matrixU().cols());
+  Ascent ascent(problem, 2 * problem.inputs() + problem.py.size() + 2 * vectors + random_starts, progress);
   climb_from_corners(problem, &ascent);
   climb_along(svd.matrixU(), problem, &ascent);
   Random random(seed);

@@ -35,7 +35,7 @@ double james_stein(const Counts& counts, double total, double cells) {
 }
 
 // G(1) = G(0) = -gamma - log 2, G(2n + 1) = G(2n), G(2n + 2) = G(2n) + 2 / (2n + 1): the recurrence behind the formula,
-// with its limit log n where n is large (the next term is below 1e-13 there).
+// with its limit G(2n) = log(2n) + 1/(24 n^2) where n is large (the last term is below 2e-13 there).
 double grassberger_g(std::int64_t n) {
   constexpr std::int64_t kLarge = 1 << 20;
   if (n >= kLarge) return std::log(real(n - n % 2));

@@ -4,6 +4,7 @@
 
 #include "information/gaussian.hpp"
 #include "information/symbols.hpp"
+#include "information/ties.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
@@ -33,9 +34,9 @@ bool looks_discrete(const Table& samples) {
 
 const std::vector<InformationEstimator>& information_estimators() {
   static const std::vector<InformationEstimator> all = {
-      InformationEstimator::ksg1,   InformationEstimator::ksg2,       InformationEstimator::gaussian,
-      InformationEstimator::binned, InformationEstimator::equal_mass, InformationEstimator::discrete,
-      InformationEstimator::mixed};
+      InformationEstimator::ksg1,   InformationEstimator::ksg2,          InformationEstimator::gaussian,
+      InformationEstimator::binned, InformationEstimator::equal_mass,    InformationEstimator::discrete,
+      InformationEstimator::mixed,  InformationEstimator::mesner_shalizi};
   return all;
 }
 
@@ -55,6 +56,8 @@ std::string name(InformationEstimator estimator) {
       return "discrete";
     case InformationEstimator::mixed:
       return "mixed";
+    case InformationEstimator::mesner_shalizi:
+      return "mesner_shalizi";
   }
   return {};
 }
@@ -95,7 +98,7 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
     require_rows("z", z, x.rows);
     if (options.estimator == InformationEstimator::ksg2 || options.estimator == InformationEstimator::mixed)
       throw Error("estimator", name(options.estimator) + ", with a condition z",
-                  "one of ksg1, gaussian, binned, equal_mass, discrete");
+                  "one of ksg1, mesner_shalizi, gaussian, binned, equal_mass, discrete");
   }
   switch (options.estimator) {
     case InformationEstimator::ksg1:
@@ -116,16 +119,18 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
       const bool x_is_symbol = symbols_of(x).distinct <= symbols_of(y).distinct;
       return mixed_mutual_information(x_is_symbol ? x : y, x_is_symbol ? y : x, options.k, options.scaling, executor);
     }
+    case InformationEstimator::mesner_shalizi:
+      return mesner_shalizi_mutual_information(x, y, z, options.k, options.scaling, executor);
   }
   return 0;
 }
 
 InformationEstimator suitable_estimator(const Table& x, const Table& y, const Table& z) {
   const int symbols = (looks_discrete(x) ? 1 : 0) + (looks_discrete(y) ? 1 : 0);
-  if (z.columns > 0)
-    return symbols == 2 && looks_discrete(z) ? InformationEstimator::discrete : InformationEstimator::ksg1;
-  if (symbols == 2) return InformationEstimator::discrete;
-  return symbols == 1 ? InformationEstimator::mixed : InformationEstimator::ksg1;
+  if (symbols == 2 && (z.columns == 0 || looks_discrete(z))) return InformationEstimator::discrete;
+  if (symbols == 1 && z.columns == 0) return InformationEstimator::mixed;
+  const bool ties = has_many_ties(x) || has_many_ties(y) || has_many_ties(z);
+  return ties ? InformationEstimator::mesner_shalizi : InformationEstimator::ksg1;
 }
 
 }  // namespace isentropic

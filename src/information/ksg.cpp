@@ -1,10 +1,9 @@
-// Estimators by nearest neighbours: Kozachenko-Leonenko, KSG, Frenzel-Pompe, Ross.
+// Estimators by nearest neighbours: Kozachenko-Leonenko, KSG, Frenzel-Pompe, Ross, Mesner-Shalizi.
+#include <algorithm>
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
-#include <numeric>
 
 #include "information/neighbourhoods.hpp"
-#include "information/point_tree.hpp"
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
@@ -21,26 +20,34 @@ void require_points(const std::string& name, const Table& samples, std::size_t r
   require_rows(name, samples, rows);
 }
 
-// Of each row, how many rows share its symbol and how far the k-th of them is; symbols met once have no distance.
+Neighbourhood neighbourhood_of(KsgAlgorithm algorithm) {
+  return algorithm == KsgAlgorithm::one ? Neighbourhood::open_cube : Neighbourhood::box;
+}
+
+// Of each row, among the rows that share its symbol: how many they are, how far the k-th of the others is (the last,
+// where there are fewer), and how many are as near as that: more than k where there are ties.
 struct OwnNeighbours {
+  std::vector<std::size_t> members, as_near;
   std::vector<double> distance;
-  std::vector<std::size_t> k, members;
 };
 
+// Every symbol occurs at least twice.
 OwnNeighbours own_neighbours(const Table& points, const Symbols& symbols, int k, Executor& executor) {
   std::vector<std::vector<std::size_t>> members(symbols.distinct);
   for (std::size_t r = 0; r < points.rows; ++r) members[static_cast<std::size_t>(symbols.of_row[r])].push_back(r);
-  OwnNeighbours out{std::vector<double>(points.rows, 0.0), std::vector<std::size_t>(points.rows, 0),
-                    std::vector<std::size_t>(points.rows, 0)};
+  const double rounding = rounding_of_distances(points);
+  OwnNeighbours out{std::vector<std::size_t>(points.rows), std::vector<std::size_t>(points.rows),
+                    std::vector<double>(points.rows)};
   for (const auto& rows : members) {
     const Table part = rows_of(points, rows);
     const std::size_t neighbours = std::min(static_cast<std::size_t>(k), rows.size() - 1);
-    std::vector<double> distance(rows.size(), 0.0);
-    if (neighbours > 0) distance = neighbour_distances(part, static_cast<int>(neighbours), executor);
+    std::vector<double> distance = neighbour_distances(part, static_cast<int>(neighbours), executor);
+    for (double& d : distance) d += rounding;
+    const std::vector<std::size_t> as_near = others_within(part, distance, executor);
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      out.distance[rows[i]] = distance[i];
-      out.k[rows[i]] = neighbours;
       out.members[rows[i]] = rows.size();
+      out.as_near[rows[i]] = as_near[i];
+      out.distance[rows[i]] = distance[i];
     }
   }
   return out;
@@ -74,7 +81,8 @@ double ksg_mutual_information(const Table& x, const Table& y, const KsgOptions& 
   const Table joint = beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling));
   const DigammaTable digamma(x.rows);
   const auto k = static_cast<std::size_t>(options.k);
-  const NeighbourhoodQuestion question{joint, {x.columns, y.columns}, {{0}, {1}}, options.k, options.algorithm};
+  const NeighbourhoodQuestion question{
+      joint, {x.columns, y.columns}, {{0}, {1}}, options.k, neighbourhood_of(options.algorithm)};
   if (options.algorithm == KsgAlgorithm::one) {
     const auto term = [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1); };
     return digamma(k) + digamma(x.rows) - mean_over_neighbourhoods(question, term, executor);
@@ -94,7 +102,7 @@ double ksg_conditional_mutual_information(const Table& x, const Table& y, const 
       beside(beside(scaled("x", x, options.scaling), scaled("y", y, options.scaling)), scaled("z", z, options.scaling));
   const DigammaTable digamma(x.rows);
   const NeighbourhoodQuestion question{
-      joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}}, options.k, options.algorithm};
+      joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}}, options.k, Neighbourhood::open_cube};
   const auto term = [&](const std::size_t* n) { return digamma(n[0] + 1) + digamma(n[1] + 1) - digamma(n[2] + 1); };
   return digamma(static_cast<std::size_t>(options.k)) - mean_over_neighbourhoods(question, term, executor);
 }
@@ -108,21 +116,33 @@ double mixed_mutual_information(const Table& x, const Table& y, int k, Scaling s
   if (kept.empty()) throw Error("x", "different in every row", "symbols of which some occur more than once");
   const Table points = rows_of(all, kept);
   const OwnNeighbours own = own_neighbours(points, symbols_of(rows_of(x, kept)), k, executor);
-  const PointTree tree(points);
+  const std::vector<std::size_t> around = others_within(points, own.distance, executor);
   const DigammaTable digamma(points.rows);
-  std::vector<double> terms(points.rows);
-  executor.parallel_for(static_cast<std::int64_t>(points.rows), [&](std::int64_t begin, std::int64_t end) {
-    std::vector<double> radii(points.columns);
-    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
-      const std::size_t row = tree.row_at(position);
-      std::fill(radii.begin(), radii.end(), own.distance[row]);
-      // Itself included; where the k-th neighbour is at distance 0, all that are there too.
-      const Closeness closeness = own.distance[row] > 0 ? Closeness::nearer : Closeness::nearer_or_equal;
-      const std::size_t around = tree.count(tree.point_at(position), radii.data(), closeness);
-      terms[position] = digamma(own.k[row]) - digamma(own.members[row]) - digamma(around);
-    }
-  });
-  return digamma(points.rows) + std::accumulate(terms.begin(), terms.end(), 0.0) / static_cast<double>(points.rows);
+  double sum = 0;
+  for (std::size_t r = 0; r < points.rows; ++r)
+    sum += digamma(own.as_near[r]) - digamma(own.members[r]) - digamma(around[r]);
+  return digamma(points.rows) + sum / static_cast<double>(points.rows);
+}
+
+double mesner_shalizi_mutual_information(const Table& x, const Table& y, const Table& z, int k, Scaling scaling,
+                                         Executor& executor) {
+  require_samples("x", x);
+  require_points("y", y, x.rows);
+  require_neighbours(k, x.rows);
+  const Table both = beside(scaled("x", x, scaling), scaled("y", y, scaling));
+  const DigammaTable digamma(x.rows);
+  if (z.columns == 0) {
+    const NeighbourhoodQuestion question{
+        both, {x.columns, y.columns}, {{0}, {1}, {0, 1}}, k, Neighbourhood::closed_cube};
+    const auto term = [&](const std::size_t* n) { return digamma(n[2]) - digamma(n[0]) - digamma(n[1]); };
+    return digamma(x.rows) + mean_over_neighbourhoods(question, term, executor);
+  }
+  require_points("z", z, x.rows);
+  const Table joint = beside(both, scaled("z", z, scaling));
+  const NeighbourhoodQuestion question{
+      joint, {x.columns, y.columns, z.columns}, {{0, 2}, {1, 2}, {2}, {0, 1, 2}}, k, Neighbourhood::closed_cube};
+  const auto term = [&](const std::size_t* n) { return digamma(n[3]) - digamma(n[0]) - digamma(n[1]) + digamma(n[2]); };
+  return mean_over_neighbourhoods(question, term, executor);
 }
 
 }  // namespace isentropic

@@ -62,8 +62,9 @@ Correlation gaussian_correlation(const Table& samples) {
   });
 }
 
-// Volumes of all marginals are powers of the same side, so they cancel in TC and in DTC.
-Correlation ksg_correlation(const Table& samples, const InformationOptions& options, Executor& executor) {
+// Volumes of all marginals are powers of the same side, so they cancel in TC and in DTC. Counts are of the neighbours
+// in each marginal and, last, of those in all variables together: k, and more than k with ties.
+Correlation neighbour_correlation(const Table& samples, const InformationOptions& options, Executor& executor) {
   require_neighbours(options.k, samples.rows);
   const std::size_t variables = samples.columns;
   const Table points = scaled("samples", samples, options.scaling);
@@ -74,19 +75,24 @@ Correlation ksg_correlation(const Table& samples, const InformationOptions& opti
     others.push_back(all_but(t, variables));
   }
   const DigammaTable digamma(samples.rows);
-  const auto mean_sum = [&](std::vector<std::vector<std::size_t>> marginals) {
+  const bool ties = options.estimator == InformationEstimator::mesner_shalizi;
+  std::vector<std::size_t> together(variables);
+  std::iota(together.begin(), together.end(), std::size_t{0});
+  // The mean of joint_weight digamma(in all variables) - sum over the marginals.
+  const auto mean = [&](std::vector<std::vector<std::size_t>> marginals, double joint_weight) {
+    if (ties) marginals.push_back(together);
     return mean_over_neighbourhoods(
-        {points, one_each, std::move(marginals), options.k, KsgAlgorithm::one},
+        {points, one_each, std::move(marginals), options.k,
+         ties ? Neighbourhood::closed_cube : Neighbourhood::open_cube},
         [&](const std::size_t* n) {
-          double sum = 0;
-          for (std::size_t t = 0; t < variables; ++t) sum += digamma(n[t] + 1);
+          double sum = joint_weight * digamma(ties ? n[variables] : static_cast<std::size_t>(options.k));
+          for (std::size_t t = 0; t < variables; ++t) sum -= digamma(ties ? n[t] : n[t] + 1);
           return sum;
         },
         executor);
   };
-  const double at_k = digamma(static_cast<std::size_t>(options.k)), at_n = digamma(samples.rows);
-  const double more = static_cast<double>(variables) - 1;
-  return {at_k + more * at_n - mean_sum(std::move(single)), at_n + more * at_k - mean_sum(std::move(others))};
+  const double at_n = digamma(samples.rows), more = static_cast<double>(variables) - 1;
+  return {more * at_n + mean(std::move(single), 1), at_n + mean(std::move(others), more)};
 }
 
 }  // namespace
@@ -98,7 +104,8 @@ Correlation estimate_correlation(const Table& samples, const InformationOptions&
   const int bins = options.bins > 0 ? options.bins : usual_bins(samples.rows);
   switch (options.estimator) {
     case InformationEstimator::ksg1:
-      return ksg_correlation(samples, options, executor);
+    case InformationEstimator::mesner_shalizi:
+      return neighbour_correlation(samples, options, executor);
     case InformationEstimator::gaussian:
       return gaussian_correlation(samples);
     case InformationEstimator::binned:
@@ -112,7 +119,7 @@ Correlation estimate_correlation(const Table& samples, const InformationOptions&
       break;
   }
   throw Error("estimator", name(options.estimator) + ", for total correlation",
-              "one of ksg1, gaussian, binned, equal_mass, discrete");
+              "one of ksg1, mesner_shalizi, gaussian, binned, equal_mass, discrete");
 }
 
 Table with_resampled_positions(const Table& samples, std::uint64_t seed) {

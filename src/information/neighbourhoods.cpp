@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
+#include <limits>
 #include <memory>
 #include <numeric>
 #include <optional>
@@ -91,9 +92,9 @@ struct Searched {
 
 // Half the sides of the box, one for each column.
 void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, std::size_t position,
-                const std::vector<Neighbour>& neighbours, std::vector<double>* radii) {
-  if (question.algorithm == KsgAlgorithm::one) {
-    std::fill(radii->begin(), radii->end(), neighbours.back().distance);
+                const std::vector<Neighbour>& neighbours, double rounding, std::vector<double>* radii) {
+  if (question.neighbourhood != Neighbourhood::box) {
+    std::fill(radii->begin(), radii->end(), neighbours.back().distance + rounding);
     return;
   }
   std::size_t first = 0;
@@ -123,7 +124,10 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
   const auto& marginals = searched.marginals;
   std::size_t scratch_size = 0;
   for (const auto& marginal : marginals) scratch_size = std::max(scratch_size, 2 * marginal->size());
-  const Closeness closeness = question.algorithm == KsgAlgorithm::one ? Closeness::nearer : Closeness::nearer_or_equal;
+  const bool open = question.neighbourhood == Neighbourhood::open_cube;
+  const Closeness closeness = open ? Closeness::nearer : Closeness::nearer_or_equal;
+  const double rounding =
+      question.neighbourhood == Neighbourhood::closed_cube ? rounding_of_distances(question.samples) : 0;
   std::vector<double> terms(tree.size());
   executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
     std::vector<Neighbour> neighbours(static_cast<std::size_t>(question.k));
@@ -131,7 +135,7 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
     std::vector<std::size_t> counts(marginals.size());
     for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
       tree.nearest(position, question.k, neighbours.data());
-      find_radii(question, tree, position, neighbours, &radii);
+      find_radii(question, tree, position, neighbours, rounding, &radii);
       for (std::size_t m = 0; m < marginals.size(); ++m)
         counts[m] = marginals[m]->others(tree.point_at(position), radii.data(), closeness, scratch.data());
       terms[position] = term(counts.data());
@@ -152,6 +156,26 @@ std::vector<double> neighbour_distances(const Table& samples, int k, Executor& e
     }
   });
   return out;
+}
+
+std::vector<std::size_t> others_within(const Table& samples, const std::vector<double>& radii, Executor& executor) {
+  const PointTree tree(samples);
+  std::vector<std::size_t> out(tree.size());
+  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+    std::vector<double> sides(samples.columns);
+    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+      const std::size_t row = tree.row_at(position);
+      std::fill(sides.begin(), sides.end(), radii[row]);
+      out[row] = tree.count(tree.point_at(position), sides.data(), Closeness::nearer_or_equal) - 1;
+    }
+  });
+  return out;
+}
+
+double rounding_of_distances(const Table& samples) {
+  double largest = 0;
+  for (double value : samples.values) largest = std::max(largest, std::abs(value));
+  return 8 * std::numeric_limits<double>::epsilon() * largest;
 }
 
 }  // namespace isentropic

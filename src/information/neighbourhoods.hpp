@@ -22,14 +22,18 @@ class DigammaTable {
   std::vector<double> values_;
 };
 
+enum class Neighbourhood {
+  open_cube,    // strictly nearer than the k-th neighbour
+  closed_cube,  // as near as the k-th neighbour: with ties, more than k points
+  box           // within the smallest box around the k neighbours, whose side is the same for the columns of a variable
+};
+
 struct NeighbourhoodQuestion {
   const Table& samples;
   std::vector<std::size_t> columns_of;              // variables in order: columns of each, side by side in `samples`
   std::vector<std::vector<std::size_t>> marginals;  // each a list of variables
   int k;
-  // one: strictly nearer than the k-th neighbour; two: within the smallest box around the k neighbours, whose side is
-  // the same for the columns of a variable.
-  KsgAlgorithm algorithm;
+  Neighbourhood neighbourhood;
 };
 
 // The mean over all points of term(counts), counts[m] the number of other points in marginal m.
@@ -39,5 +43,12 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
 
 // The distance of every row to its k-th neighbour.
 std::vector<double> neighbour_distances(const Table& samples, int k, Executor& executor);
+
+// How many other rows are as near to row r as radii[r], ties included.
+std::vector<std::size_t> others_within(const Table& samples, const std::vector<double>& radii, Executor& executor);
+
+// What rounding may add to a distance between samples. Values on a lattice tie at many distances; once they are scaled,
+// equal distances differ in their last bits.
+double rounding_of_distances(const Table& samples);
 
 }  // namespace isentropic

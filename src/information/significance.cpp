@@ -111,7 +111,8 @@ void require_triple(const Table& x, const Table& y, const Table& z, std::size_t 
 }  // namespace
 
 Significance permutation_significance(const Table& x, const Table& y, const Table& z, const InformationMeasure& measure,
-                                      int permutations, std::uint64_t seed) {
+                                      int permutations, std::uint64_t seed,
+                                      const std::function<void(double)>& progress) {
   require_triple(x, y, z, 2);
   if (permutations < 1) throw Error("permutations", std::to_string(permutations), "at least 1");
   std::optional<LocalPermutations> local;
@@ -134,6 +135,7 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
       random.shuffle(&order);
     surrogates.push_back(measure(rows_of(x, order), y, z));
     as_large += surrogates.back() >= enough ? 1 : 0;
+    if (progress) progress((p + 1.0) / permutations);
   }
   const Moments moments = moments_of(surrogates);
   out.surrogate_mean = moments.mean;
@@ -143,7 +145,8 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
 }
 
 Interval half_sample_interval(const Table& x, const Table& y, const Table& z, const InformationMeasure& measure,
-                              int halves, double level, std::uint64_t seed) {
+                              int halves, double level, std::uint64_t seed,
+                              const std::function<void(double)>& progress) {
   require_triple(x, y, z, 4);
   if (halves < 2) throw Error("halves", std::to_string(halves), "at least 2");
   if (!(level > 0 && level < 1)) throw Error("level", std::to_string(level), "a number between 0 and 1");
@@ -154,6 +157,7 @@ Interval half_sample_interval(const Table& x, const Table& y, const Table& z, co
     random.shuffle(&order);
     order.resize(x.rows / 2);
     estimates.push_back(measure(rows_of(x, order), rows_of(y, order), z.columns > 0 ? rows_of(z, order) : z));
+    if (progress) progress((h + 1.0) / halves);
   }
   // Delete-d jackknife: the factor (N - d) / d is 1 when half is deleted.
   const double half = static_cast<double>(x.rows / 2), deleted = static_cast<double>(x.rows) - half;

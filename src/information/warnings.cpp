@@ -4,6 +4,7 @@
 #include <sstream>
 
 #include "information/symbols.hpp"
+#include "information/ties.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
 namespace isentropic {
@@ -18,28 +19,11 @@ std::string number(double x) {
   return out.str();
 }
 
-// The share of values, in the column with most of them, that occur more than once.
-double repeated_share(const Table& samples) {
-  double largest = 0;
-  std::vector<double> column(samples.rows);
-  for (std::size_t c = 0; c < samples.columns; ++c) {
-    for (std::size_t r = 0; r < samples.rows; ++r) column[r] = samples(r, c);
-    std::sort(column.begin(), column.end());
-    std::size_t repeated = 0;
-    for (std::size_t r = 0; r < column.size(); ++r)
-      if ((r > 0 && column[r] == column[r - 1]) || (r + 1 < column.size() && column[r] == column[r + 1])) ++repeated;
-    largest = std::max(largest, static_cast<double>(repeated) / static_cast<double>(column.size()));
-  }
-  return largest;
-}
-
 void warn_of_ties(const std::string& name, const Table& samples, Warnings* out) {
-  constexpr double kMany = .05;
-  const double share = samples.columns > 0 ? repeated_share(samples) : 0;
-  if (share > kMany)
-    out->push_back(name + " has many ties (" + number(100 * share) +
-                   "% of its values occur more than once): neighbours at equal distances mislead; for symbols use "
-                   "discrete or mixed");
+  if (has_many_ties(samples))
+    out->push_back(name + " has many ties (" + number(100 * repeated_share(samples)) +
+                   "% of its values occur more than once): neighbours at equal distances mislead this estimator; use "
+                   "mesner_shalizi or auto");
 }
 
 void warn_of_neighbours(const Table& x, const Table& y, const Table& z, double estimate, Warnings* out) {
@@ -85,9 +69,11 @@ std::vector<std::string> information_warnings(const Table& x, const Table& y, co
     case InformationEstimator::mixed: {
       const bool x_is_symbol = symbols_of(x).distinct <= symbols_of(y).distinct;
       warn_of_neighbours(Table(x.rows, 0), x_is_symbol ? y : x, Table{}, estimate, &out);
-      warn_of_ties(x_is_symbol ? "y" : "x", x_is_symbol ? y : x, &out);
       break;
     }
+    case InformationEstimator::mesner_shalizi:
+      warn_of_neighbours(x, y, z, estimate, &out);
+      break;
     case InformationEstimator::binned:
     case InformationEstimator::equal_mass:
     case InformationEstimator::discrete:

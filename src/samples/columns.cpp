@@ -31,8 +31,10 @@ std::string expected_columns(std::size_t count, const std::vector<std::string>& 
 std::pair<std::size_t, std::size_t> range_of(const std::string& argument, const std::string& item, std::size_t count,
                                              const std::vector<std::string>& names) {
   const auto named = std::find(names.begin(), names.end(), item);
-  if (named != names.end()) {
+  if (named != names.end() && !item.empty()) {
     const auto column = static_cast<std::size_t>(named - names.begin());
+    if (std::find(named + 1, names.end(), item) != names.end())
+      throw Error(argument, "'" + item + "', the name of several columns", fmt::format("a number, such as {}", column));
     return {column, column};
   }
   const std::size_t dash = item.find('-');
@@ -46,18 +48,20 @@ std::pair<std::size_t, std::size_t> range_of(const std::string& argument, const 
 }  // namespace
 
 std::vector<std::size_t> columns_in(const std::string& argument, const std::string& list, std::size_t count,
-                                    const std::vector<std::string>& names) {
+                                    const std::vector<std::string>& names, std::size_t first_of_all) {
   std::vector<std::size_t> out;
   if (list == "*") {
-    for (std::size_t column = 0; column < count; ++column) out.push_back(column);
+    for (std::size_t column = first_of_all; column < count; ++column) out.push_back(column);
+    if (out.empty()) throw Error(argument, "without a column", "a file with columns besides the names of its rows");
     return out;
   }
+  std::vector<bool> taken(count, false);
   for (std::size_t begin = 0; begin <= list.size();) {
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const auto [first, last] = range_of(argument, list.substr(begin, end - begin), count, names);
     for (std::size_t column = first; column <= last; ++column) {
-      if (std::find(out.begin(), out.end(), column) != out.end())
-        throw Error(argument, "'" + list + "'", fmt::format("column {} once only", column));
+      if (taken[column]) throw Error(argument, "'" + list + "'", fmt::format("column {} once only", column));
+      taken[column] = true;
       out.push_back(column);
     }
     begin = end + 1;

@@ -88,6 +88,29 @@ TEST_F(Bottleneck, CountsOnDemand) {
   EXPECT_NE(outcome.out.find("critical beta 0.3600"), std::string::npos) << outcome.out;  // (1 - 2/5)^2
 }
 
+// As pandas writes a table: with an index in front, and columns that are numbers or have names.
+TEST_F(Bottleneck, TheIndexOfATableIsNoData) {
+  const std::string plain = run_program({"ib", file("40,10\n10,40\n"), "--normalise"}).out;
+  for (const std::string table :
+       {",a,b\n0,40,10\n1,10,40\n", ",0,1\n0,40,10\n1,10,40\n", "size,a,b\nS,40,10\nL,10,40\n"}) {
+    const Outcome outcome = run_program({"ib", file(table), "--normalise"});
+    EXPECT_EQ(outcome.status, 0) << outcome.err;
+    EXPECT_EQ(outcome.out, plain) << table;
+    EXPECT_NE(outcome.err.find("was left out"), std::string::npos) << outcome.err;
+  }
+}
+
+// A cross table of integers: its labels look like data.
+TEST_F(Bottleneck, ColumnsOnDemand) {
+  const std::string table = file("age,a,b\n20,30,10\n30,20,20\n40,10,30\n");
+  const Outcome all = run_program({"ib", table, "--normalise"});
+  EXPECT_NE(all.out.find("3 x 3"), std::string::npos) << all.out;
+  EXPECT_EQ(all.err, "ib: column age was read as data; if it names the rows, give --columns without it\n");
+  const Outcome chosen = run_program({"ib", table, "--normalise", "--columns", "a,b"});
+  EXPECT_EQ(chosen.err, "");
+  EXPECT_EQ(chosen.out, run_program({"ib", file("30,10\n20,20\n10,30\n"), "--normalise"}).out);
+}
+
 TEST_F(Bottleneck, IndependentVariablesHaveNothingToKeep) {
   const Outcome outcome = run_program({"ib", file(".12,.28\n.18,.42\n"), "--svg", path("out.svg")});
   EXPECT_EQ(outcome.status, 0) << outcome.err;
@@ -102,7 +125,7 @@ TEST_F(Bottleneck, BadInputIsOneLineAndStatus2) {
       {".5,.2\n.1,.1\n", "the sum of JOINT is 0.9; expected 1"},
       {"0,0\n0,0\n", "the sum of JOINT is 0; expected 1"},
       {".5,.2\n.1,x\n", "joint.csv, line 2, column 1 is x; expected a finite number"},
-      {".5,nan\n.1,.1\n", "line 1, column 1 is nan; expected a finite number"},
+      {".5,nan\n.1,.1\n", "line 1, column 1 is nan; expected a value"},
       {".5,.2\n.3\n", "line 2 is 1 cells long; expected 2, as the first line"},
       {".5,.5\n", "JOINT is 1 x 2; expected 2 to 2000 rows and columns"},
       {"1\n0\n", "JOINT is 2 x 1; expected 2 to 2000 rows and columns"},

@@ -129,12 +129,14 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({data, "--y", "0"}, "--x");
   complains({data, "--x", "0", "--y", "4"}, "--y is '4'; expected a column from 0 to 3 or one of x, y, c, t");
   complains({data, "--x", "u", "--y", "y"}, "--x is 'u'");
-  complains({data, "--x", "x", "--y", "t"}, "line 2, column 3 (t) is a; expected a finite number");
+  complains({data, "--x", "x", "--y", "t"},
+            "--y, with text in column t, is different in 4 of 4 rows; expected categories");
   complains({data, "--x", "x", "--y", "c"}, "column c of --y is constant");
   complains({data, "--x", "x", "--y", "y", "--k", "4"}, "--k is 4; expected less than the 4 samples");
   complains({data, "--x", "x", "--y", "y", "--k", "0"}, "--k is 0");
   complains({data, "--x", "x", "--y", "y", "--estimator", "best"},
-            "--estimator is 'best'; expected one of auto, ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed");
+            "--estimator is 'best'; expected one of auto, ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed, "
+            "mesner_shalizi");
   complains({data, "--x", "x", "--y", "y", "--estimator", "gaussian", "--k", "2"}, "--k is 2; expected an --estimator");
   complains({data, "--x", "x", "--y", "y", "--estimator", "discrete", "--entropy", "x"}, "--entropy is 'x'");
   complains({data, "--x", "x", "--y", "y", "--scaling", "log"}, "--scaling is 'log'");
@@ -144,8 +146,93 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
             "ksg2, with a condition");
   complains({file("b.csv", "1,2\n3,4,5\n"), "--x", "0", "--y", "1"}, "b.csv, line 2 is 3 cells long");
   complains({file("c.csv", ""), "--x", "0", "--y", "1"}, "c.csv is empty");
-  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"}, "d.csv, line 2, column 1 is nan");
+  complains({file("d.csv", "1,2\n2,nan\n3,3\n4,5\n"), "--x", "0", "--y", "1"},
+            "d.csv, line 2, column 1 is nan; expected a value, or --drop-missing");
   complains({file("e.npy", "no array"), "--x", "0", "--y", "0"}, "e.npy is without NumPy's first bytes");
+}
+
+// A column of whole numbers that repeat, about ten of each: the normal x in tenths. The information is that of x and y
+// but for the rounding, 0.3 of 1/100.
+TEST_F(Mi, ChoosesAnEstimatorThatSurvivesTies) {
+  const double truth = -std::log(1 - .665 * .665) / 2;
+  for (const std::uint64_t seed : {1, 2, 3}) {
+    isentropic::Random random(seed);
+    std::ostringstream out;
+    out << "tenths,y,y_tenths\n";
+    for (int i = 0; i < 600; ++i) {
+      const double x = random.normal(), y = .665 * x + std::sqrt(1 - .665 * .665) * random.normal();
+      out << std::round(10 * x) << "," << y << "," << std::round(10 * y) << "\n";
+    }
+    const std::string data = file("tenths.csv", out.str());
+    for (const std::string other : {"y", "y_tenths"}) {
+      const json found = results({"mi", data, "--x", "tenths", "--y", other});
+      EXPECT_NEAR(found["nats"], truth, .1) << other;
+      EXPECT_EQ(found["estimator"], "mesner_shalizi");
+      EXPECT_TRUE(found["warnings"].empty()) << found["warnings"];
+      EXPECT_GT(results({"mi", data, "--x", "tenths", "--y", other, "--estimator", "ksg1"})["nats"], truth + .12);
+    }
+  }
+}
+
+// Labels 0 to 3 in the words of people, against the numbers that they stand for.
+TEST_F(Mi, TruthAndTextAreSymbols) {
+  isentropic::Random random(1);
+  std::ostringstream out;
+  out << "flag,flag_number,season,season_number,size\n";
+  const std::vector<std::string> seasons = {"winter", "spring", "summer", "\"autumn, or so\""};
+  for (int i = 0; i < 400; ++i) {
+    const int season = static_cast<int>(random.integer(0, 3));
+    const bool flag = random.uniform() < (season == 2 ? .9 : .3);
+    out << (flag ? "True," : "False,") << flag << "," << seasons[static_cast<std::size_t>(season)] << "," << season
+        << "," << season % 2 + random.normal() << "\n";
+  }
+  const std::string data = file("seasons.csv", out.str());
+  const auto same = [&](const std::vector<std::string>& words, const std::vector<std::string>& numbers) {
+    json in_words = results(words), in_numbers = results(numbers);
+    EXPECT_EQ(in_words["nats"], in_numbers["nats"]);
+    EXPECT_EQ(in_words["estimator"], in_numbers["estimator"]);
+    return in_words["estimator"].get<std::string>();
+  };
+  EXPECT_EQ(
+      same({"mi", data, "--x", "flag", "--y", "season"}, {"mi", data, "--x", "flag_number", "--y", "season_number"}),
+      "discrete");
+  EXPECT_EQ(same({"mi", data, "--x", "season", "--y", "size"}, {"mi", data, "--x", "season_number", "--y", "size"}),
+            "mixed");
+  EXPECT_EQ(same({"mi", data, "--x", "size", "--y", "flag", "--estimator", "ksg1"},
+                 {"mi", data, "--x", "size", "--y", "flag_number", "--estimator", "ksg1"}),
+            "ksg1");
+  EXPECT_EQ(same({"mi", data, "--x", "flag", "--y", "flag", "--given", "season"},
+                 {"mi", data, "--x", "flag", "--y", "flag", "--given", "season_number"}),
+            "discrete");
+  // Numbers that stand for text are no places in space.
+  for (const std::string estimator : {"ksg1", "ksg2", "gaussian", "binned", "equal_mass", "mesner_shalizi"})
+    expect_one_line_error(run_program({"mi", data, "--x", "season", "--y", "size", "--estimator", estimator}), 2,
+                          "--estimator is " + estimator + ", for text in column season; expected discrete, or mixed");
+  expect_one_line_error(run_program({"mi", data, "--x", "size", "--y", "flag_number", "--given", "season"}), 2,
+                        "--x is numbers that hardly repeat, beside text; expected values that repeat");
+}
+
+TEST_F(Mi, MissingCellsAreDroppedOnDemand) {
+  std::string full = "x,y,c\n", holes = full;
+  for (int i = 0; i < 60; ++i) {
+    const std::string row = std::to_string(i * 37 % 60) + "," + std::to_string(i * i % 61) + "," + "abc"[i % 3] + "\n";
+    full += row;
+    holes += row;
+    if (i % 10 == 0) holes += std::to_string(i) + ",,a\n";
+    if (i % 20 == 0) holes += "NaN," + std::to_string(i) + ",b\n";
+  }
+  const std::string whole = file("full.csv", full), data = file("holes.csv", holes);
+  expect_one_line_error(run_program({"mi", data, "--x", "x", "--y", "y"}), 2,
+                        "holes.csv, line 3, column 1 (y) is empty; expected a value, or --drop-missing");
+  const json found = results({"mi", data, "--x", "x", "--y", "y", "--drop-missing"});
+  EXPECT_EQ(found["nats"], results({"mi", whole, "--x", "x", "--y", "y"})["nats"]);
+  EXPECT_EQ(found["n"], 60);
+  EXPECT_EQ(found["rows_dropped"], 9);
+  EXPECT_NE(
+      run_program({"mi", data, "--x", "x", "--y", "y", "--drop-missing"}).out.find("60 (9 more had a missing cell)"),
+      std::string::npos);
+  EXPECT_EQ(results({"mi", data, "--x", "c", "--y", "c", "--drop-missing"})["rows_dropped"],
+            0);  // of the columns asked for
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <poll.h>
+#include <pty.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -19,26 +20,30 @@ namespace fs = std::filesystem;
 
 struct Pipe {
   int read = -1, write = -1;
-  Pipe() {
+  explicit Pipe(bool terminal = false) {
     int ends[2];
-    if (::pipe2(ends, O_CLOEXEC) != 0) throw std::runtime_error("pipe2 failed");
+    if (terminal ? ::openpty(&ends[0], &ends[1], nullptr, nullptr, nullptr) != 0 : ::pipe2(ends, O_CLOEXEC) != 0)
+      throw std::runtime_error("no pipe");
     read = ends[0];
     write = ends[1];
+    for (const int end : ends) ::fcntl(end, F_SETFD, FD_CLOEXEC);
   }
 };
 
 }  // namespace
 
-Outcome run_program(const std::vector<std::string>& arguments, double interrupt_after) {
+Outcome run_program(const std::vector<std::string>& arguments, const Surroundings& around) {
   std::vector<char*> argv = {const_cast<char*>(ISENTROPIC_PROGRAM)};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
 
-  const Pipe out, err;
+  const Pipe out, err(around.terminal);
+  double interrupt_after = around.interrupt_after;
   const pid_t child = ::fork();
   if (child < 0) throw std::runtime_error("fork failed");
   if (child == 0) {
-    ::dup2(out.write, STDOUT_FILENO);
+    const std::string& file = around.standard_output;
+    ::dup2(file.empty() ? out.write : ::open(file.c_str(), O_WRONLY | O_CLOEXEC), STDOUT_FILENO);
     ::dup2(err.write, STDERR_FILENO);
     ::execv(argv[0], argv.data());
     ::_exit(127);

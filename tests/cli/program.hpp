@@ -15,8 +15,13 @@ struct Outcome {
   std::string out, err;
 };
 
-// `interrupt_after`: seconds after which SIGINT is sent, measured from its first byte on standard error; < 0: never.
-Outcome run_program(const std::vector<std::string>& arguments, double interrupt_after = -1);
+struct Surroundings {
+  double interrupt_after = -1;       // seconds from its first byte on standard error to SIGINT; < 0: never
+  std::string standard_output = {};  // a file or device that takes it, instead of the outcome
+  bool terminal = false;             // standard error is one
+};
+
+Outcome run_program(const std::vector<std::string>& arguments, const Surroundings& around = {});
 
 // Nothing on standard output, one line on standard error that starts with the program's name and holds `part`.
 void expect_one_line_error(const Outcome& outcome, int status, const std::string& part);

@@ -85,8 +85,8 @@ TEST_F(Program, LengthsPrintsJson) {
 }
 
 TEST_F(Program, InterruptLeavesNoFile) {
-  const Outcome outcome =
-      run_program({"lengths", "--thorough", "--json", path("out.json"), "--svg", path("out.svg")}, 0.5);
+  const Outcome outcome = run_program({"lengths", "--thorough", "--json", path("out.json"), "--svg", path("out.svg")},
+                                      {.interrupt_after = 0.5});
   EXPECT_EQ(outcome.signal, SIGINT);
   EXPECT_EQ(files(), 0);
 }

@@ -49,6 +49,11 @@ TEST(EntropyFromCounts, GrassbergerByHand) {
   const std::int64_t large = 1 << 20;
   EXPECT_NEAR(entropy_from_counts(Counts{large - 2, large - 2}, grassberger), std::log(2), 1e-12);
   EXPECT_NEAR(entropy_from_counts(Counts{large + 2, large + 2}, grassberger), std::log(2), 1e-12);
+  // An odd count has the G of the even one below it: log(2 (n + 1)) - log n, which is log1p(1/n) more than log 2.
+  EXPECT_NEAR(entropy_from_counts(Counts{large + 1, large + 1}, grassberger) - std::log(2), std::log1p(0x1p-20), 1e-12);
+  // Counts for which the recurrence would take days: 1/4 and 3/4.
+  const std::int64_t huge = std::int64_t{1} << 50;
+  EXPECT_NEAR(entropy_from_counts(Counts{huge, 3 * huge}, grassberger), std::log(4) - .75 * std::log(3), 1e-14);
 }
 
 TEST(EntropyFromCounts, ChaoShenByHand) {

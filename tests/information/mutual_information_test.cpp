@@ -170,17 +170,16 @@ TEST(MixedInformation, OverlappingUniforms) {
   EXPECT_NEAR(mixed_mutual_information(x, beside(y, y), 3), truth, .03);
 }
 
-// k = 1. Apart: itself alone is nearer than the neighbour, digamma(4) - digamma(2) = 5/6. On one spot: both are there,
-// another digamma(1) - digamma(2) = -1.
+// k = 1. Only the neighbour is as near as the neighbour, apart or on one spot: digamma(4) - digamma(2) = 5/6.
 TEST(MixedInformation, ByHand) {
   const Table x{{0}, {0}, {1}, {1}};
   EXPECT_NEAR(mixed_mutual_information(x, {{0}, {1}, {5}, {7}}, 1, Scaling::none), 5.0 / 6, 1e-14);
-  EXPECT_NEAR(mixed_mutual_information(x, {{0}, {0}, {5}, {5}}, 1, Scaling::none), -1.0 / 6, 1e-14);
+  EXPECT_NEAR(mixed_mutual_information(x, {{0}, {0}, {5}, {5}}, 1, Scaling::none), 5.0 / 6, 1e-14);
   EXPECT_NEAR(mixed_mutual_information(x, {{0}, {1}, {5}, {7}}, 3, Scaling::none), 5.0 / 6, 1e-14);  // k_i = 1 of two
-  // k = 2, interleaved: nearer than the second of one's own are 3, 2, 3, 5, 4, 4, so that with h(n) = 1 + ... + 1/n
-  // it is h(5) + h(1) - h(2) less the mean 13/8 of h(m - 1).
+  // k = 2, interleaved: as near as the second of one's own are 3, 3, 3, 5, 4, 4, so that with h(n) = 1 + ... + 1/n
+  // it is h(5) + h(1) - h(2) less the mean 41/24 of h(m - 1).
   const Table symbols{{0}, {0}, {0}, {1}, {1}, {1}}, points{{0}, {2}, {4}, {1}, {20}, {30}};
-  EXPECT_NEAR(mixed_mutual_information(symbols, points, 2, Scaling::none), 137.0 / 60 + 1 - 1.5 - 13.0 / 8, 1e-14);
+  EXPECT_NEAR(mixed_mutual_information(symbols, points, 2, Scaling::none), 137.0 / 60 + 1 - 1.5 - 41.0 / 24, 1e-14);
 }
 
 TEST(MixedInformation, SymbolsMetOnce) {

@@ -27,7 +27,7 @@ TEST(SuitableEstimator, ByTheNumberOfDistinctRows) {
   EXPECT_EQ(suitable_estimator(pair.x, pair.y), Estimator::ksg1);
   EXPECT_EQ(suitable_estimator(labels, pair.y), Estimator::mixed);
   EXPECT_EQ(suitable_estimator(labels, labels), Estimator::discrete);
-  EXPECT_EQ(suitable_estimator(labels, labels, pair.x), Estimator::ksg1);
+  EXPECT_EQ(suitable_estimator(pair.x, pair.y, pair.x), Estimator::ksg1);
   EXPECT_EQ(suitable_estimator(labels, labels, labels), Estimator::discrete);
   const Table nine{{0}, {0}, {0}, {1}, {1}, {1}, {2}, {2}, {2}};  // just sqrt(N) symbols
   EXPECT_EQ(suitable_estimator(nine, nine), Estimator::discrete);
@@ -62,8 +62,8 @@ TEST(InformationWarnings, BeginWhereTheHeaderSays) {
     EXPECT_EQ(warned(tied, y, {}, Estimator::ksg1, 0), pairs == 26);
     EXPECT_EQ(warned(y, tied, {}, Estimator::ksg2, 0), pairs == 26);
     EXPECT_EQ(warned(y, y, tied, Estimator::ksg1, 0), pairs == 26);
-    EXPECT_EQ(warned(half, tied, {}, Estimator::mixed, 0), pairs == 26);
-    EXPECT_EQ(warned(tied, half, {}, Estimator::mixed, 0), pairs == 26);
+    EXPECT_FALSE(warned(half, tied, {}, Estimator::mixed, 0));  // which counts ties
+    EXPECT_FALSE(warned(tied, tied, tied, Estimator::mesner_shalizi, 0));
   }
   // 5 x 5 cells: a bias of 16 / (2 N), .1 at N = 80; twice that for two values of z.
   EXPECT_FALSE(warned(counting(80, 1, 5), counting(80, 1, 5), {}, Estimator::discrete, 0));
@@ -72,6 +72,20 @@ TEST(InformationWarnings, BeginWhereTheHeaderSays) {
   // Ten rows for each column.
   EXPECT_FALSE(warned(counting(20, 1, 20), counting(20, 1, 20), {}, Estimator::gaussian, 0));
   EXPECT_TRUE(warned(counting(19, 1, 19), counting(19, 1, 19), {}, Estimator::gaussian, 0));
+}
+
+// On both sides of 5% of values that occur more than once, in any of the three.
+TEST(SuitableEstimator, CountsTies) {
+  const Table y = counting(1000, 1, 1000), labels = counting(1000, 1, 3);
+  for (const std::size_t pairs : {25, 26}) {
+    const Table tied = counting(1000, 1, 1000 - pairs);
+    const Estimator expected = pairs == 26 ? Estimator::mesner_shalizi : Estimator::ksg1;
+    EXPECT_EQ(suitable_estimator(tied, y), expected);
+    EXPECT_EQ(suitable_estimator(y, tied), expected);
+    EXPECT_EQ(suitable_estimator(y, y, tied), expected);
+  }
+  EXPECT_EQ(suitable_estimator(labels, labels, y), Estimator::mesner_shalizi);
+  EXPECT_EQ(suitable_estimator(y, y, labels), Estimator::mesner_shalizi);
 }
 
 // Ten correlated pairs of 16 + 16 dimensions: the truth is 2.30, KSG sees less than half of it.

@@ -38,6 +38,7 @@ struct BottleneckOptions {
   double tolerance = 1e-12;             // stop when two iterations raise J by less
   std::size_t random_starts = 4;        // at every beta, beside annealing
   std::uint64_t seed = 1;
+  std::vector<double> critical_input = {};  // CriticalBeta::input of the joint, where it is known; empty: to be found
 };
 
 struct BottleneckCode {

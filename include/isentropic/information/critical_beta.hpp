@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "isentropic/export.hpp"
@@ -30,7 +31,9 @@ struct CriticalBeta {
 };
 
 // Ascent from point masses, from p(x|y), along the singular vectors, and from `random_starts` random r. Each step is
-// r(x) ~ p(x) exp(sum_y W(y|x) log((rW)(y) / p(y)) / ratio), which never lowers the ratio.
-ISENTROPIC_API CriticalBeta critical_beta(const Table& joint, std::size_t random_starts = 64, std::uint64_t seed = 1);
+// r(x) ~ p(x) exp(sum_y W(y|x) log((rW)(y) / p(y)) / ratio), which never lowers the ratio. progress: told the share of
+// the starts done, 0 ... 1.
+ISENTROPIC_API CriticalBeta critical_beta(const Table& joint, std::size_t random_starts = 64, std::uint64_t seed = 1,
+                                          const std::function<void(double)>& progress = {});
 
 }  // namespace isentropic

@@ -25,7 +25,8 @@ struct ISENTROPIC_API Correlation {
 };
 
 // discrete, binned, equal_mass: by entropies of symbols; gaussian: by log-determinants; ksg1: Kraskov's algorithm 1 for
-// many variables and the same neighbourhoods for DTC = digamma(N) + (T - 1) digamma(k) - sum_t <digamma(n_-t + 1)>.
+// many variables and the same neighbourhoods for DTC = digamma(N) + (T - 1) digamma(k) - sum_t <digamma(n_-t + 1)>;
+// mesner_shalizi: the same with ties counted, k_i for k and n for n + 1.
 // Error: ksg2 and mixed, fewer than 2 columns.
 ISENTROPIC_API Correlation estimate_correlation(const Table& samples, const InformationOptions& options = {},
                                                 Executor& executor = default_executor());

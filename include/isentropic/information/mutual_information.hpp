@@ -8,9 +8,14 @@
 //   binned    discrete, after cutting every column into intervals of equal width or of equal mass
 //   discrete  H(x) + H(y) - H(x, y), every distinct row a symbol
 //   mixed     digamma(N) + <digamma(k_i) - digamma(N_i) - digamma(m_i)>, x symbols, y points     Ross 2014
-//             m_i: points of all symbols nearer than the k-th neighbour with the same symbol, itself included
+//             k_i, m_i: points with the same symbol, and all points, as near as the k-th with the same symbol
+//   mesner_shalizi
+//             digamma(N) + <digamma(k_i) - digamma(n_x) - digamma(n_y)>                Mesner & Shalizi 2020
+//             k_i, n_x, n_y: points as near as the k-th neighbour, in (x, y), in x, in y. ksg1 counts points that are
+//             strictly nearer, which are too few where values repeat: integers, rounded numbers, columns full of zeros
 //
 // Given z:  ksg1: digamma(k) - <digamma(n_xz + 1) + digamma(n_yz + 1) - digamma(n_z + 1)>        Frenzel & Pompe 2007
+//           mesner_shalizi: <digamma(k_i) - digamma(n_xz) - digamma(n_yz) + digamma(n_z)>
 //           gaussian by log-determinants; discrete and binned by H(x,z) + H(y,z) - H(x,y,z) - H(z).
 //           ksg2 and mixed have none: the rectangle form of the former is too large by .03 (N = 5000, three Gaussians).
 //
@@ -18,7 +23,8 @@
 // By hand: y = x on two equally likely symbols: discrete plug-in log 2. Correlation .75: gaussian
 // -log(1 - .75^2) / 2 = 0.413339.
 //
-// Where they fail: KSG cannot see more than about log N nats and falls short in high dimension; gaussian sees linear
+// Where they fail: neighbours cannot see more than about log N nats and fall short in high dimension; ksg1 and ksg2
+// break down where values repeat (nats too much for two columns of small integers); gaussian sees linear
 // dependence alone; binned and discrete grow by about (cells - 1)^2 / (2 N). information_warnings() says so.
 #pragma once
 
@@ -61,6 +67,11 @@ ISENTROPIC_API double mixed_mutual_information(const Table& x, const Table& y, i
                                                Scaling scaling = Scaling::standardised,
                                                Executor& executor = default_executor());
 
+// I(x; y), or I(x; y | z) where z has columns. Values may repeat, in any of them and at any distance.
+ISENTROPIC_API double mesner_shalizi_mutual_information(const Table& x, const Table& y, const Table& z = {}, int k = 3,
+                                                        Scaling scaling = Scaling::standardised,
+                                                        Executor& executor = default_executor());
+
 // Covariance of (x, y), x the first `x_columns`. +inf when (x, y) is singular although x and y are not.
 ISENTROPIC_API double gaussian_mutual_information(const Table& covariance, std::size_t x_columns);
 ISENTROPIC_API double gaussian_mutual_information_from_samples(const Table& x, const Table& y);
@@ -85,7 +96,7 @@ ISENTROPIC_API double binned_mutual_information(const Table& x, const Table& y, 
 
 // ---- One call for all, as the command `isentropic mi` makes it ----
 
-enum class InformationEstimator { ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed };
+enum class InformationEstimator { ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed, mesner_shalizi };
 
 ISENTROPIC_API const std::vector<InformationEstimator>& information_estimators();
 ISENTROPIC_API std::string name(InformationEstimator estimator);
@@ -94,8 +105,8 @@ ISENTROPIC_API InformationEstimator information_estimator_named(const std::strin
 
 struct ISENTROPIC_API InformationOptions {
   InformationEstimator estimator = InformationEstimator::ksg1;
-  int k = 3;                                                  // ksg1, ksg2, mixed
-  Scaling scaling = Scaling::standardised;                    // ksg1, ksg2, mixed
+  int k = 3;                                                  // ksg1, ksg2, mixed, mesner_shalizi
+  Scaling scaling = Scaling::standardised;                    // ksg1, ksg2, mixed, mesner_shalizi
   int bins = 0;                                               // binned, equal_mass; 0: usual_bins(N)
   EntropyEstimator entropy = EntropyEstimator::miller_madow;  // discrete, binned, equal_mass
 };
@@ -108,8 +119,10 @@ ISENTROPIC_API double estimate_information(const Table& x, const Table& y, const
                                            const InformationOptions& options = {},
                                            Executor& executor = default_executor());
 
-// The estimator that suits the samples: a variable counts as symbols when it has at most sqrt(N) distinct rows.
-// Both symbols: discrete; one: mixed; none: ksg1. With z, all symbols: discrete; otherwise ksg1.
+// The estimator that suits the samples. A variable counts as symbols when it has at most sqrt(N) distinct rows, and as
+// tied when in one of its columns more than 5% of the values occur more than once. Both symbols: discrete; one: mixed;
+// none: mesner_shalizi if either is tied, otherwise ksg1. With z, all symbols: discrete; any tied: mesner_shalizi;
+// otherwise ksg1.
 ISENTROPIC_API InformationEstimator suitable_estimator(const Table& x, const Table& y, const Table& z = {});
 
 // Reasons to distrust `estimate` of I(x; y | z), one sentence each; empty when none is known.

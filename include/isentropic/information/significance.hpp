@@ -31,10 +31,11 @@ struct ISENTROPIC_API Significance {
   int permutations = 0;
 };
 
-// Error: permutations < 1, fewer than 2 rows.
+// Error: permutations < 1, fewer than 2 rows. progress: told the share of the work done, 0 ... 1.
 ISENTROPIC_API Significance permutation_significance(const Table& x, const Table& y, const Table& z,
                                                      const InformationMeasure& measure, int permutations,
-                                                     std::uint64_t seed);
+                                                     std::uint64_t seed,
+                                                     const std::function<void(double)>& progress = {});
 
 struct ISENTROPIC_API Interval {
   double estimate = 0, deviation = 0, low = 0, high = 0;
@@ -44,6 +45,6 @@ struct ISENTROPIC_API Interval {
 // estimate -+ z(level) * deviation. Error: halves < 2, level outside (0, 1), fewer than 4 rows.
 ISENTROPIC_API Interval half_sample_interval(const Table& x, const Table& y, const Table& z,
                                              const InformationMeasure& measure, int halves, double level,
-                                             std::uint64_t seed);
+                                             std::uint64_t seed, const std::function<void(double)>& progress = {});
 
 }  // namespace isentropic

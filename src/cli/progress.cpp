@@ -1,0 +1,52 @@
+#include "cli/progress.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cmath>
+#include <cstdio>
+#include <utility>
+
+namespace isentropic::cli {
+
+std::string duration(double seconds) {
+  if (seconds < 90) return fmt::format("{:.0f} s", std::ceil(seconds));
+  if (seconds < 90 * 60) return fmt::format("{:.0f} min", seconds / 60);
+  if (seconds < 48 * 3600) return fmt::format("{:.1f} h", seconds / 3600);
+  return fmt::format("{:.0f} days", seconds / 86400);
+}
+
+Progress::Progress(std::string command, std::size_t memory)
+    : command_(std::move(command)), memory_(memory), terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+double Progress::elapsed() const {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+}
+
+void Progress::expect(double seconds) {
+  constexpr double kLong = 10;
+  if (std::exchange(expected_, true) || seconds < kLong) return;
+  clear();
+  const std::string memory = memory_ > 0 ? fmt::format(" and {} MiB of memory", (memory_ >> 20) + 1) : "";
+  fmt::print(stderr, "{}: takes about {}{}\n", command_, duration(seconds), memory);
+}
+
+void Progress::show(double share) {
+  constexpr double kFirst = 1;  // seconds, until the speed is known
+  if (share > 0 && elapsed() > kFirst) expect(elapsed() / share);
+  if (!terminal_) return;
+  std::string line = fmt::format("{}: {:3.0f}%", command_, 100 * share);
+  if (share > 0 && share < 1 && elapsed() > kFirst)
+    line += fmt::format(", {} left", duration(elapsed() * (1 - share) / share));
+  if (line == line_) return;  // a million steps are not a million writes
+  fmt::print(stderr, "\r{:<{}}", line, line_.size());
+  std::fflush(stderr);
+  line_ = line;
+}
+
+void Progress::clear() {
+  if (!line_.empty()) fmt::print(stderr, "\r{:{}}\r", "", line_.size());
+  line_.clear();
+}
+
+}  // namespace isentropic::cli

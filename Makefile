@@ -1,6 +1,6 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run verify seeds test bench peers python asan tsan format clean help configure packages test-packages
+.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan format clean help configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
 
@@ -56,6 +56,10 @@ peers: python
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
 
+# The operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
+oldest-torch: python
+	@tools/check-oldest-torch $(JOBS)
+
 asan tsan: test-packages
 	@cmake --preset $@ >/dev/null
 	@cmake --build --preset $@ -j $(JOBS)
@@ -74,6 +78,7 @@ help:
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
+	@echo 'make oldest-torch  compile the operators against the oldest PyTorch that is promised'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
 	@echo 'make format   format the sources'

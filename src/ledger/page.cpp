@@ -41,7 +41,7 @@ std::string within(const Comparison& x) {
 }
 
 std::vector<std::string> row(const Comparison& x, const std::vector<Comparison>& printed) {
-  return {x.name, number(x.measured), expectation(x), within(x), printed_cell(x, printed), x.passed() ? "" : "fails"};
+  return {x.name, number(x.measured), expectation(x), within(x), printed_cell(x, printed), remark(x)};
 }
 
 // Columns that are empty throughout say nothing.

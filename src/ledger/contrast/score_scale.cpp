@@ -163,8 +163,7 @@ std::vector<Claim> score_scale_claims() {
   return {
       computed("002-4.4.2-txt7", Verdict::view, "The usual temperature lies between 0.07 and 0.2",
                "practice; cosines then give scores up to 1 / 0.07 = 14.3. At d = 64 a perfect positive among 255 "
-               "random keys "
-               "gets a weight of 0.999 at 0.07, 0.32 at 0.2 and 0.01 at 1",
+               "random keys gets a weight of 0.999 at 0.07, 0.32 at 0.2 and 0.01 at 1",
                usual_temperatures),
       computed("002-4.4.2-txt8", Verdict::holds_if,
                "1 / sqrt(d_k) is a temperature: q.k has variance d_k, and the scale brings it back to 1",

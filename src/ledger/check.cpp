@@ -1,5 +1,7 @@
 #include "ledger/check.hpp"
 
+#include <algorithm>
+
 namespace isentropic::ledger {
 namespace {
 
@@ -23,6 +25,11 @@ bool Comparison::passed() const {
       break;
   }
   return true;
+}
+
+bool Comparison::judged() const {
+  const bool wide = relation == Relation::near && expected != 0 && tolerance >= std::abs(expected) / 2;
+  return relation != Relation::shown && !wide;
 }
 
 void Check::near(const std::string& name, double measured, double expected, double tolerance) {
@@ -68,12 +75,12 @@ void Check::show(const std::string& name, double value) {
 }
 
 bool all_pass(const std::vector<Comparison>& comparisons) {
-  bool judged = false;
-  for (const Comparison& x : comparisons) {
-    if (!x.passed()) return false;
-    judged = judged || x.relation != Relation::shown;
-  }
-  return judged;
+  return !any_fails(comparisons) &&
+         std::any_of(comparisons.begin(), comparisons.end(), [](const Comparison& x) { return x.judged(); });
+}
+
+bool any_fails(const std::vector<Comparison>& comparisons) {
+  return std::any_of(comparisons.begin(), comparisons.end(), [](const Comparison& x) { return !x.passed(); });
 }
 
 }  // namespace isentropic::ledger

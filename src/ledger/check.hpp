@@ -42,10 +42,15 @@ struct Comparison {
   double measured = 0, expected = 0, tolerance = 0;
 
   bool passed() const;  // false for NaN
+  // Whether passing says something: not where a number is only shown, nor where the tolerance is half of the expected
+  // value or more. Being off by more than that still fails.
+  bool judged() const;
 };
 
 // At least one comparison was judged and none failed.
 bool all_pass(const std::vector<Comparison>& comparisons);
+// At least one comparison failed.
+bool any_fails(const std::vector<Comparison>& comparisons);
 
 class Check {
  public:

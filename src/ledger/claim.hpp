@@ -57,8 +57,9 @@ inline Claim definition(std::string id, std::string statement, std::string use =
 inline Claim listed(std::string id, Verdict verdict, std::string statement, std::string use = "") {
   return {std::move(id), std::move(statement), verdict, std::move(use), Standing::listed, nullptr};
 }
-inline Claim pending(std::string id, Verdict verdict, std::string statement, std::string use = "") {
-  return {std::move(id), std::move(statement), verdict, std::move(use), Standing::pending, nullptr};
+// Nothing is measured, so there is no verdict to give.
+inline Claim pending(std::string id, std::string statement, std::string use = "") {
+  return {std::move(id), std::move(statement), Verdict::not_checked, std::move(use), Standing::pending, nullptr};
 }
 
 // Lists of claims, one after the other.

@@ -36,11 +36,8 @@ ordered_json json(const Comparison& x) {
   if (x.relation == Relation::shown) return {{"value", number(x.measured)}};
   if (x.relation == Relation::finite)
     return {{"value", number(x.measured)}, {"relation", name(x.relation)}, {"passed", x.passed()}};
-  return {{"value", number(x.measured)},
-          {"relation", name(x.relation)},
-          {"expected", number(x.expected)},
-          {"tolerance", number(x.tolerance)},
-          {"passed", x.passed()}};
+  return {{"value", number(x.measured)},      {"relation", name(x.relation)}, {"expected", number(x.expected)},
+          {"tolerance", number(x.tolerance)}, {"judged", x.judged()},         {"passed", x.passed()}};
 }
 
 // What the sound reading found, and beside it what the printed reading found under the same name.
@@ -53,7 +50,7 @@ ordered_json measured(const Outcome& outcome) {
 
 ordered_json tolerance(const Outcome& outcome) {
   for (const Comparison& x : outcome.sound)
-    if (x.relation != Relation::shown) return number(x.tolerance);
+    if (x.judged()) return number(x.tolerance);
   return nullptr;
 }
 
@@ -84,6 +81,10 @@ ordered_json json(const std::vector<Outcome>& outcomes, const Options& options) 
   out["failed"] = counts.failed;
   out["pending"] = counts.pending;
   out["listed"] = counts.listed;
+  for (const Outcome& x : outcomes) {
+    ordered_json& count = out["verdicts"][name(x.claim.verdict)];
+    count = count.is_null() ? 1 : count.get<int>() + 1;
+  }
   out["seed"] = options.seed;
   out["effort"] = options.effort == Effort::quick ? "quick" : "thorough";
   return out;

@@ -10,6 +10,7 @@ std::string text(const Comparison& x) {
   std::string out = fmt::format("{} = {:.6g}", x.name, x.measured);
   if (x.relation != Relation::shown) out += ", expected " + expectation(x);
   if (x.relation != Relation::between && x.tolerance > 0) out += fmt::format(" within {:.2g}", x.tolerance);
+  if (x.passed() && *remark(x)) out += fmt::format(", {}", remark(x));
   return out;
 }
 
@@ -18,7 +19,7 @@ const Comparison* telling(const std::vector<Comparison>& comparisons) {
   const Comparison* out = nullptr;
   for (const Comparison& x : comparisons) {
     if (!x.passed()) return &x;
-    if (out == nullptr && x.relation != Relation::shown) out = &x;
+    if (out == nullptr && x.judged()) out = &x;
   }
   return out;
 }
@@ -41,6 +42,11 @@ std::string expectation(const Comparison& x) {
       break;
   }
   return "";
+}
+
+const char* remark(const Comparison& x) {
+  if (!x.passed()) return "fails";
+  return x.relation == Relation::shown || x.judged() ? "" : "not judged";
 }
 
 Tally tally(const std::vector<Outcome>& outcomes) {

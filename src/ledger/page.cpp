@@ -53,7 +53,7 @@ std::string expected_cell(const Comparison& x) {
 }
 
 std::vector<std::string> row(const Comparison& x, const std::vector<Comparison>& printed) {
-  return {x.name, number(x.measured), expected_cell(x), printed_cell(x, printed), x.passed() ? "" : "fails"};
+  return {x.name, number(x.measured), expected_cell(x), printed_cell(x, printed), remark(x)};
 }
 
 // Columns that are empty throughout say nothing.

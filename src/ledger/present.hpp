@@ -21,13 +21,16 @@ const char* standing_of(const Outcome& outcome);
 // "0.5", "at most 2", "5 to 7", "finite"; empty for a number that is only shown.
 std::string expectation(const Comparison& comparison);
 
+// "fails", "not judged" where the tolerance is too wide to say something, else "".
+const char* remark(const Comparison& comparison);
+
 // One line: mark, id, verdict, the first judged comparison and, where there is one, the printed form's.
 std::string line(const Outcome& outcome);
 // Every comparison of an outcome, a line each, indented.
 std::string details(const Outcome& outcome);
 
 // {"claims": [{"id", "statement", "verdict", "use", "passed", "printed_form_fails", "measured", "tolerance"}],
-//  "passed", "failed", "pending", "listed", "seed", "effort"}
+//  "passed", "failed", "pending", "listed", "verdicts": {"holds": 133, ...}, "seed", "effort"}
 nlohmann::ordered_json json(const std::vector<Outcome>& outcomes, const Options& options);
 
 // One HTML file.

@@ -36,7 +36,7 @@ bool Outcome::sound_passes() const { return error.empty() && all_pass(sound); }
 
 std::optional<bool> Outcome::printed_form_fails() const {
   if (!has_check() || !claim.fails_as_printed()) return {};
-  return error.empty() && !all_pass(printed);
+  return error.empty() && any_fails(printed);
 }
 
 bool Outcome::passed() const { return !has_check() || (sound_passes() && printed_form_fails().value_or(true)); }

@@ -29,24 +29,24 @@ TEST(Comparison, NearMeansWithinTheTolerance) {
   EXPECT_FALSE(passes([](Check& c) { c.near("x", kInf, -kInf, 1); }));
   EXPECT_TRUE(passes([](Check& c) { c.relative("x", 104, 100, 0.05); }));
   EXPECT_FALSE(passes([](Check& c) { c.relative("x", 106, 100, 0.05); }));
-  EXPECT_TRUE(passes([](Check& c) { c.near("x", Estimate{1.4, 0.1}, 1); }));
-  EXPECT_FALSE(passes([](Check& c) { c.near("x", Estimate{1.6, 0.1}, 1); }));
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", Estimate{10.4, 0.1}, 10); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", Estimate{10.6, 0.1}, 10); }));
 }
 
-// Draws 0 and 2: mean 1, standard error 1, deviation sqrt(2). Four quoted draws: 5 + 3 sqrt(2) / 2 = 7.12.
+// Draws 100 and 102: mean 101, standard error 1, deviation sqrt(2). Four quoted draws: 5 + 3 sqrt(2) / 2 = 7.12.
 TEST(Comparison, AQuotedMeanHasAnErrorOfItsOwn) {
   const auto draws = [] {
     Mean out;
-    out.add(0), out.add(2);
+    out.add(100), out.add(102);
     return out;
   };
   static const Mean fresh = draws();
-  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.1, 4); }));
-  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4); }));
-  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 8.2, 4, .1); }));
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 108.1, 4); }));
+  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh, 108.2, 4); }));
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 108.2, 4, .1); }));
   // The quoted number's own error given: 5 + 3 / 10 = 5.3.
-  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 6.25, .1); }));
-  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 6.35, .1); }));
+  EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 106.25, .1); }));
+  EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 106.35, .1); }));
 }
 
 TEST(Comparison, BoundsAndCounts) {
@@ -77,6 +77,39 @@ TEST(Comparison, ACheckThatJudgesNothingFails) {
   EXPECT_FALSE(passes([](Check& c) { c.show("x", 1); }));
 }
 
+// Half of what is expected or more: 1 +- 0.5 says little more than the sign. Such a comparison supports nothing.
+TEST(Comparison, AToleranceOfHalfTheExpectedValueIsShownAndNotJudged) {
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", 1.2, 1, 0.5); }));
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", -1.2, -1, 0.5); }));
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", 1.2, 1, 0.49); }));
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", 1.2, 1, 0.5), c.near("y", 1, 1, 0.1); }));
+  const Check check = judged([](Check& c) { c.near("x", 1.2, 1, 0.5), c.near("y", 1.2, 1, 0.4); });
+  EXPECT_FALSE(check.comparisons()[0].judged());
+  EXPECT_TRUE(check.comparisons()[1].judged());
+  // Nothing can be half of 0: there the tolerance is the statement. Bounds and ranges say what they allow.
+  EXPECT_TRUE(passes([](Check& c) { c.near("x", 1e-13, 0, 1e-12); }));
+  EXPECT_TRUE(passes([](Check& c) { c.at_most("x", 1, 1, 2); }));
+  EXPECT_TRUE(passes([](Check& c) { c.between("x", 2, 1, 4); }));
+}
+
+// What is off by more than even a wide tolerance is refuted all the same.
+TEST(Comparison, AWideToleranceCanRefute) {
+  EXPECT_FALSE(passes([](Check& c) { c.near("x", 9, 1, 0.5), c.near("y", 1, 1, 0.1); }));
+}
+
+TEST(Present, AComparisonThatIsNotJudgedSaysSo) {
+  const Claim claim = computed("999-1", Verdict::holds, "s", "",
+                               [](Check& c) { c.near("wide", 1.2, 1, 0.5), c.near("sharp", 1, 1, 0.1); });
+  const Outcome outcome = run_claims({claim}, {.threads = 1}).front();
+  EXPECT_NE(details(outcome).find("wide = 1.2, expected 1 within 0.5, not judged"), std::string::npos);
+  EXPECT_NE(line(outcome).find("sharp"), std::string::npos);
+  EXPECT_EQ(line(outcome).find("wide"), std::string::npos);
+  const auto entry = json({outcome}, {})["claims"][0];
+  EXPECT_EQ(entry["measured"]["wide"]["judged"], false);
+  EXPECT_EQ(entry["measured"]["sharp"]["judged"], true);
+  EXPECT_EQ(entry["tolerance"], 0.1);
+}
+
 Claim claim_with(Verdict verdict, CheckFunction check) { return computed("999-1", verdict, "statement", "use", check); }
 Outcome outcome_of(const Claim& claim) { return run_claims({claim}, {.threads = 1}).front(); }
 
@@ -98,6 +131,15 @@ TEST(Run, ACorrectedClaimWhosePrintedFormPassesHasFailed) {
   const Outcome holds = outcome_of(claim_with(Verdict::holds, [](Check& c) { c.near("x", 1, 1, 0); }));
   EXPECT_TRUE(holds.passed());
   EXPECT_FALSE(holds.printed_form_fails().has_value());
+}
+
+// Nothing judged is no support, and no refutation either.
+TEST(Run, APrintedFormThatIsNeverJudgedHasNotFailed) {
+  const Outcome outcome = outcome_of(
+      claim_with(Verdict::corrected, [](Check& c) { c.near("x", 1.2, c.choose(1.2, 1.0), c.choose(0.1, 0.5)); }));
+  EXPECT_TRUE(outcome.sound_passes());
+  EXPECT_EQ(outcome.printed_form_fails(), false);
+  EXPECT_FALSE(outcome.passed());
 }
 
 TEST(Run, AnExceptionIsAFailure) {
@@ -154,6 +196,7 @@ TEST(Present, JsonHasWhatProgramsNeed) {
   EXPECT_EQ(document["passed"], 1);
   EXPECT_EQ(document["failed"], 0);
   EXPECT_EQ(document["pending"], 0);
+  EXPECT_EQ(document["verdicts"], (nlohmann::json{{"corrected", 1}}));
   EXPECT_EQ(document["seed"], 7);
 }
 

@@ -30,6 +30,7 @@ TEST(Claims, AllAreThereWithTheirVerdicts) {
     EXPECT_TRUE(found.emplace(claim.id, name(claim.verdict)).second) << claim.id << " is there twice";
   }
   for (const auto& [id, verdict] : listed) EXPECT_EQ(found[id], verdict) << id;
+  for (const auto& [id, verdict] : found) EXPECT_TRUE(listed.contains(id)) << id << " is not in claims.tsv";
 }
 
 TEST(Claims, OnlySomeMayLackAComputation) {
@@ -39,7 +40,11 @@ TEST(Claims, OnlySomeMayLackAComputation) {
     EXPECT_EQ(claim.check != nullptr, claim.standing == Standing::computed) << claim.id;
     if (claim.fails_as_printed()) {
       EXPECT_FALSE(claim.use.empty()) << claim.id << " says neither what holds instead nor under which condition";
-      EXPECT_TRUE(claim.check != nullptr || claim.standing == Standing::pending) << claim.id;
+      EXPECT_NE(claim.check, nullptr) << claim.id;
+    }
+    // What nothing here has measured has no verdict that sounds like evidence.
+    if (claim.standing == Standing::pending) {
+      EXPECT_EQ(claim.verdict, Verdict::not_checked) << claim.id;
     }
     if (claim.standing == Standing::listed) {
       EXPECT_NE(claim.verdict, Verdict::holds) << claim.id;
@@ -74,7 +79,7 @@ TEST_P(Source, Passes) {
 TEST_P(Source, ChecksNoticeThePrintedForm) {
   for (const Claim& claim : claims_with({GetParam()})) {
     if (claim.check == nullptr || claim.verdict != Verdict::corrected) continue;
-    EXPECT_FALSE(all_pass(run_check(claim, Reading::printed, {.seed = 2}).comparisons())) << claim.id;
+    EXPECT_TRUE(any_fails(run_check(claim, Reading::printed, {.seed = 2}).comparisons())) << claim.id;
   }
 }
 

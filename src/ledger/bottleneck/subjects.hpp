@@ -9,7 +9,8 @@ std::vector<Claim> basic_quantity_claims();     // 10.4.1 ... 10.4.5: entropy, d
 std::vector<Claim> tradeoff_claims();           // 10.4.6, 10.4.7a: the information bottleneck
 std::vector<Claim> variational_claims();        // 10.4.7b, 10.4.8: as a loss, by gradient descent
 std::vector<Claim> information_plane_claims();  // def10.4.5, thm10.4.3
-std::vector<Claim> weighted_average_claims();   // 10.4.9 ... 10.4.11: attention as selection
+std::vector<Claim> weighted_average_claims();   // 10.4.9, 10.4.10: attention as selection
+std::vector<Claim> reach_claims();              // 10.4.11 and the text before it: how far a layer sees
 std::vector<Claim> head_claims();               // 10.4.12, 10.4.13
 std::vector<Claim> transfer_claims();           // 10.4.14, 10.4.15: temperature, cross-attention
 std::vector<Claim> residual_claims();           // 10.4.16

@@ -1,4 +1,4 @@
-// Attention as a weighted average and as a selection: 10.4.9 ... 10.4.11.
+// Attention as a weighted average and as a selection: 10.4.9, 10.4.10.
 #include <algorithm>
 #include <numbers>
 #include <numeric>
@@ -7,7 +7,6 @@
 #include "instruments/estimate.hpp"
 #include "instruments/kernels.hpp"
 #include "isentropic/information/attention_matrices.hpp"
-#include "isentropic/information/dependency_paths.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
@@ -247,25 +246,6 @@ void attention_alone_does_not_compress(Check& check) {
   check.at_most("softmax, one output read through noise of .3: bits, with five errors", read.mean + 5 * read.error, 8);
 }
 
-// ---- 10.4.11 ----
-
-void path_lengths_of_architectures(Check& check) {
-  for (std::size_t n : {2U, 8U, 64U, 256U}) {
-    const std::string at = " at n = " + std::to_string(n);
-    const auto attention = check.choose(full_attention_graph(n), window_attention_graph(n, 4));
-    check.near("attention: longest path" + at, static_cast<double>(summarise_paths(attention).longest), 1, 0);
-    const std::vector<std::size_t> from_first = path_lengths(recurrent_graph(n), 0);
-    check.near("recurrent: x_1 to h_n" + at, static_cast<double>(from_first.back()), static_cast<double>(n), 0);
-    check.near("recurrent: h_1 to h_n" + at, static_cast<double>(path_lengths(recurrent_graph(n), n).back()),
-               static_cast<double>(n - 1), 0);
-    check.near("window 4: layers to cross" + at,
-               static_cast<double>(summarise_paths(window_attention_graph(n, 4)).longest),
-               std::ceil(static_cast<double>(n - 1) / 4), 0);
-    check.near("causal: share of pairs connected" + at, summarise_paths(causal_attention_graph(n)).reachable_fraction,
-               (static_cast<double>(n) + 1) / (2 * static_cast<double>(n)), kRounding);
-  }
-}
-
 }  // namespace
 
 std::vector<Claim> weighted_average_claims() {
@@ -285,10 +265,6 @@ std::vector<Claim> weighted_average_claims() {
                "only with a limit added (top-k, noise, quantisation; a price on I(Z;X), see 10.4.18a); softmax alone "
                "keeps everything, and what should be kept is I(Z;Y)",
                attention_alone_does_not_compress),
-      computed("000-10.4.11", Verdict::holds_if,
-               "Paths between positions have length 1 in attention, n in a recurrent net",
-               "unmasked and with a full window; n counts from input x_1 to state h_n; window w: ceil((n-1)/w) layers",
-               path_lengths_of_architectures),
   };
 }
 

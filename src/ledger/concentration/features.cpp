@@ -205,82 +205,6 @@ void dimension(Check& check) {
                {"as printed: 1/sqrt(1 + d)", sizes, printed, report::CurveStyle::bound}}});
 }
 
-double taylor(int degree, double x) {
-  double out = 1;
-  for (int k = degree; k >= 1; --k) out = 1 + out * x / k;
-  return out;
-}
-
-// All monomials x^i y^j / sqrt(i! j!) up to a degree: their inner product is the Taylor kernel of q.k in two
-// dimensions, C(2 + p, p) features.
-std::vector<double> monomials(double x, double y, int degree) {
-  std::vector<double> out;
-  for (int i = 0; i <= degree; ++i)
-    for (int j = 0; i + j <= degree; ++j)
-      out.push_back(std::pow(x, i) * std::pow(y, j) / std::sqrt(std::tgamma(i + 1.0) * std::tgamma(j + 1.0)));
-  return out;
-}
-
-void taylor_kernels(Check& check) {
-  const std::pair<int, double> known[] = {{2, 0.577}, {4, 0.293}, {6, 0.147}, {8, 0.074}, {12, 0.0185}};
-  for (const auto& [degree, floor] : known) {
-    const Map map = [degree = degree](double x) { return taylor(degree, x); };
-    check.relative(fmt::format("floor of degree {}, gamma = 10^4", degree), sparsity_by_quadrature(map, {0, 1e4}),
-                   taylor_sparsity_floor(degree), 1e-4);
-    check.near(fmt::format("the floor known for degree {}", degree), taylor_sparsity_floor(degree), floor, 5e-4);
-  }
-  const std::pair<int, double> at_two[] = {{2, 0.655},  {4, 0.403},   {6, 0.271},  {8, 0.202},
-                                           {12, 0.149}, {20, 0.1355}, {30, 0.1353}};
-  for (const auto& [degree, s] : at_two) {
-    const Map map = [degree = degree](double x) { return taylor(degree, x); };
-    const double found = sparsity_by_quadrature(map, {0, 2});
-    check.near(fmt::format("S of degree {}, gamma = 2", degree), found, sparsity_of_taylor(degree, 2), 1e-9);
-    check.near(fmt::format("S known for degree {}, gamma = 2", degree), found, s, 6e-4);
-  }
-  check.near("S of degree 30, gamma = 2, against exp", sparsity_of_taylor(30, 2), sparsity_of_exp({0, 2}), 1e-4);
-  // The kernel on explicit features.
-  const std::size_t n = 2000;
-  for (const int degree : {2, 4}) {
-    const std::vector<double> query = monomials(0.6, 0.8, degree);
-    check.near(fmt::format("features of two dimensions up to degree {}: C({}, 2)", degree, degree + 2),
-               static_cast<double>(query.size()), (degree + 2) * (degree + 1) / 2.0, 0);
-    double product = 0;
-    const std::vector<double> one_key = monomials(0.5, -1.5, degree);
-    for (std::size_t i = 0; i < query.size(); ++i) product += query[i] * one_key[i];
-    check.near(fmt::format("their inner product at q.k = -0.9, degree {}", degree), product, taylor(degree, -0.9),
-               1e-12);
-    const Estimate found = mean_of(check.effort(20, 200), [&] {
-      Table keys(n, query.size());
-      for (std::size_t r = 0; r < n; ++r) {
-        const std::vector<double> key = monomials(check.random().normal(), check.random().normal(), degree);
-        std::copy(key.begin(), key.end(), keys.row(r).begin());
-      }
-      return measure(query, keys, kProduct).sparsity;
-    });
-    check.near(fmt::format("S of the kernel on {} features, gamma = 1", query.size()), found,
-               sparsity_of_taylor(degree, 1), 0.005);
-  }
-}
-
-report::Plot taylor_plot() {
-  const std::vector<double> gammas = steps(0.05, 4, 80);
-  report::Plot plot{"S of exp cut off after degree p", "gamma", "S", {}, report::PlotScale::log, {}};
-  for (const int degree : {2, 4, 8, 12}) {
-    report::PlotCurve curve{fmt::format("p = {}", degree), gammas, {}, report::CurveStyle::formula};
-    for (const double gamma : gammas) curve.y.push_back(sparsity_of_taylor(degree, gamma));
-    plot.curves.push_back(curve);
-  }
-  report::PlotCurve curve{"exp", gammas, {}, report::CurveStyle::bound};
-  for (const double gamma : gammas) curve.y.push_back(sparsity_of_exp({0, gamma}));
-  plot.curves.push_back(curve);
-  return plot;
-}
-
-void infinite_dimension(Check& check) {
-  taylor_kernels(check);
-  check.plot(taylor_plot());
-}
-
 }  // namespace
 
 std::vector<Claim> features_claims() {
@@ -300,12 +224,7 @@ std::vector<Claim> features_claims() {
                    ratio_of_norms),
           computed("004-9c", Verdict::corrected, "Linear attention over d independent features gets sparser as d grows",
                    "less sparse for a dense query, S = 1/sqrt(1 + 1/d); a one-hot query has S = .707 for every d",
-                   dimension),
-          computed("004-9d", Verdict::holds,
-                   "Softmax is linear attention of infinite dimension; only d -> inf closes the gap",
-                   "by correlated features: exp cut off after degree p needs C(d + p, p) of them and has the floor "
-                   "(p-1)!!/sqrt((2p-1)!!)",
-                   infinite_dimension)};
+                   dimension)};
 }
 
 }  // namespace isentropic::ledger::concentration

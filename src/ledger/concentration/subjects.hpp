@@ -11,14 +11,15 @@
 
 namespace isentropic::ledger::concentration {
 
-std::vector<Claim> rank_claims();          // 004-0, 0b
-std::vector<Claim> index_claims();         // 1, 1b
-std::vector<Claim> exponential_claims();   // 2, 3, 4, 5...
-std::vector<Claim> relu_squared_claims();  // 6...
-std::vector<Claim> identity_claims();      // 7...
-std::vector<Claim> features_claims();      // 8..., 9...
-std::vector<Claim> decay_claims();         // 10, 11..., 12
-std::vector<Claim> conclusion_claims();    // 13
+std::vector<Claim> rank_claims();                // 004-0, 0b
+std::vector<Claim> index_claims();               // 1, 1b
+std::vector<Claim> exponential_claims();         // 2, 3, 4, 5...
+std::vector<Claim> relu_squared_claims();        // 6...
+std::vector<Claim> identity_claims();            // 7...
+std::vector<Claim> features_claims();            // 8..., 9 to 9c
+std::vector<Claim> infinite_dimension_claims();  // 9d
+std::vector<Claim> decay_claims();               // 10, 11..., 12
+std::vector<Claim> conclusion_claims();          // 13
 
 // ---- S by paths that know no closed form ----
 

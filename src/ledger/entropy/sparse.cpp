@@ -8,6 +8,7 @@
 #include "instruments/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/entropy/subjects.hpp"
+#include "ledger/scores_computed.hpp"
 
 namespace isentropic::ledger::entropy_subjects {
 namespace {
@@ -71,6 +72,51 @@ void neighbourhood_entropy(Check& check) {
   });
   check.near("share of rows whose entropy rises for 16 random keys of 64, N(0, 25)", raised, 0.286,
              5 * std::sqrt(0.286 * 0.714 / 5000));
+}
+
+Table rows_of(const Table& table, std::size_t first, std::size_t count) {
+  const auto begin = table.values.begin() + static_cast<std::ptrdiff_t>(first * table.columns);
+  return {count, table.columns, {begin, begin + static_cast<std::ptrdiff_t>(count * table.columns)}};
+}
+
+// 64 positions, each attending to 16: those of its own segment, or its best.
+void information_for_computation(Check& check) {
+  const std::size_t n = 64, kept = 16, d = 8;
+  const Table q(n, d, check.random().normals(n * d)), k(n, d, check.random().normals(n * d)),
+      v(n, d, check.random().normals(n * d));
+  AttentionProblem segments, best;
+  segments.mask = Mask::none().segments(kept), best.map = ScoreMap::top_k(kept);
+
+  // Segment by segment, so that no other key is there to be read.
+  std::int64_t of_segments = 0;
+  double gap = 0;
+  const Table whole = table_of(attend(q, k, v, segments).output);
+  for (std::size_t first = 0; first < n; first += kept) {
+    const Table part_q = rows_of(q, first, kept), part_k = rows_of(k, first, kept), part_v = rows_of(v, first, kept);
+    of_segments += scores_computed(part_q, part_k, part_v);
+    const Table part = table_of(attend(part_q, part_k, part_v).output);
+    for (std::size_t i = 0; i < part.values.size(); ++i)
+      gap = std::max(gap, std::abs(part.values[i] - whole.values[first * d + i]));
+  }
+  const std::int64_t scores = check.choose(of_segments, scores_computed(q, k, v, best));
+  check.near("share of the scores computed to keep a quarter", static_cast<double>(scores) / (n * n), 0.25, 0);
+  check.near("segments one by one less attention() with segments", gap, 0, 1e-12);
+
+  // What a row loses: KL(kept || all) = -log of the mass that was kept.
+  const Table all = weights_of(q, k);
+  for (const auto& [name, options] : {std::pair{"segments", &segments}, {"top-k", &best}}) {
+    const Table sparse = weights_of(q, k, *options);
+    double worst = 0;
+    Mean lost;
+    for (std::size_t i = 0; i < n; ++i) {
+      double mass = 0;
+      for (std::size_t j = 0; j < n; ++j) mass += sparse(i, j) > 0 ? all(i, j) : 0;
+      worst = std::max(worst, std::abs(kl_divergence(sparse.row(i), all.row(i)) + std::log(mass)));
+      lost.add(-std::log(mass));
+    }
+    check.near(std::string("KL(kept || all) + log of the mass kept, worst, ") + name, worst, 0, 1e-12);
+    check.at_least(std::string("information lost, mean nats, ") + name, lost.mean(), 0.1);
+  }
 }
 
 void argmax_entropy(Check& check) {
@@ -146,6 +192,10 @@ std::vector<Claim> sparse_claims() {
       computed("001-78", Verdict::holds, "The largest entropy is the log of the neighbourhood's size, below log n",
                "the entropy itself may rise when keys are dropped; keeping the top k never raises it",
                neighbourhood_entropy),
+      computed("001-s21", Verdict::holds_if, "Sparse attention loses information and saves computation",
+               "if it is known beforehand which keys to keep: top-k computes every score first. The loss is "
+               "KL(kept || all) = -log of the mass kept",
+               information_for_computation),
       computed("001-79", Verdict::holds, "Attention to the argmax alone has entropy 0", "", argmax_entropy),
       computed("001-80", Verdict::holds, "Gumbel-softmax samples from softmax(s) and tau sets how sharp a sample is",
                "the argmax follows softmax(s) exactly at any tau; the mean of the relaxed weights only as tau -> 0",

@@ -121,6 +121,13 @@ void compare_with_theory(Check& check, const std::string& name, const Curve& cur
                law_entropy(law, curve.lengths[i], d), 1e-3);
 }
 
+double scale_in_use(const Scale& scale, std::size_t n, std::size_t d) {
+  Table query(1, d, 0.0), keys(n, d, 0.0);
+  query(0, 0) = keys(0, 0) = 1;
+  const Table weights = weights_of(query, keys, {.query = {}, .key = {}, .scale = scale});
+  return std::log(weights(0, 0) / weights(0, 1));
+}
+
 Table normal_table(Random& random, std::size_t rows, std::size_t columns, double scale) {
   return {rows, columns, random.normals(rows * columns, scale)};
 }

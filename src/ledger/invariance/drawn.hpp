@@ -59,6 +59,9 @@ Curve draw_curve(Check& check, const Scale& law, const std::vector<std::int64_t>
 // Every point of the curve against the exact expectation of its law.
 void compare_with_theory(Check& check, const std::string& name, const Curve& curve, const Scale& law, std::int64_t d);
 
+// lambda as the weights show it: the log-odds of two of n keys whose scores differ by 1.
+double scale_in_use(const Scale& scale, std::size_t n, std::size_t d);
+
 // A matrix of independent standard normal numbers.
 Table normal_table(Random& random, std::size_t rows, std::size_t columns, double scale = 1);
 // The same with every row scaled to the norm.

@@ -133,10 +133,40 @@ void frozen_scale(Check& check) {
   const Scale frozen = Scale::frozen(1.0, 131072);
   const std::vector<std::int64_t> lengths = context_lengths(check);
   const Curve curve = draw_curve(check, frozen, lengths, 64, check.effort(96, 600));
+  // What stays is lambda; the entropy does not.
+  const auto longest = static_cast<std::size_t>(lengths.back());
+  const double lambda = scale_in_use(frozen, longest, 64) / scale_in_use(frozen, 64, 64),
+               entropy = curve.entropy(lengths.size() - 1).mean / curve.entropy(0).mean;
+  check.near(fmt::format("{} keys over 64: what is to stay the same", longest), check.choose(lambda, entropy), 1, 1e-9);
   check.near("slope dH/dlog n", curve.slope(), law_slope(frozen, lengths, 64), 0.002);
   check.at_least("slope is at least", curve.slope().mean, 0.95);
   check.near("expected slope, n = 2^6 ... 2^17", law_slope(frozen, powers_of_two(6, 17), 64), 0.989, 0.003);
   check.near("that of 1/sqrt d", law_slope(Scale::inverse_sqrt_d(), powers_of_two(6, 17), 64), 0.997, 0.002);
+}
+
+Table first_rows(const Table& x, std::size_t rows) {
+  return {rows, x.columns, {x.values.begin(), x.values.begin() + static_cast<std::ptrdiff_t>(rows * x.columns)}};
+}
+
+// Causal rows, and the same rows after more text has followed.
+void text_goes_on(Check& check) {
+  const std::size_t n = 64, before = 40, d = 16;
+  const Table x = normal_table(check.random(), n, d);
+  const auto outputs = [&](std::size_t length, const Scale& scale) {
+    const Table text = first_rows(x, length);
+    const AttentionProblem options{.query = {}, .key = {}, .mask = Mask::causal(), .scale = scale};
+    return first_rows(table_of(attend(text, text, text, options).output), before).values;
+  };
+  const auto change = [&](const Scale& earlier, const Scale& later) {
+    return difference(outputs(before, earlier), outputs(n, later));
+  };
+  const auto of_the_whole = [&](std::size_t length) {
+    return Scale::constant(law_lambda(Scale::log_n(), static_cast<std::int64_t>(length), d));
+  };
+  const double whole = change(of_the_whole(before), of_the_whole(n)), own = change(Scale::log_n(), Scale::log_n());
+  check.at_least("largest change of 40 rows when 24 more follow", check.choose(whole, own), 0.01);
+  check.near("the same with the log of the keys each row sees", own, 0, 1e-14);
+  check.near("the same with a frozen scale", change(Scale::frozen(1.0, 64), Scale::frozen(1.0, 64)), 0, 1e-14);
 }
 
 Table added(const Table& x, const Table& y) {
@@ -250,8 +280,12 @@ std::vector<Claim> normalisation_claims() {
       listed("003-s16b", not_checked, "RMSNorm is cheaper than LayerNorm and as good",
              "cheaper, since it needs no mean; whether as good is a question about training"),
       computed("003-46", holds, "The scale is recomputed for every length: kappa log n/d", "", scale_per_length),
-      computed("003-s17", holds, "The scale may be frozen at the longest training length",
-               "then it is a fixed temperature: H grows with slope 0.99", frozen_scale),
+      computed("003-s17", holds_if, "The scale may be frozen at the longest training length",
+               "if lambda is what should stay: it is a fixed temperature, and H grows with slope 0.99", frozen_scale),
+      computed("003-s17b", holds_if, "A scale that follows the length makes a model less consistent",
+               "if the length is that of the whole input: earlier rows then change as text follows. With the keys that "
+               "each row sees, (51), none does",
+               text_goes_on),
       computed("003-47", holds, "Absolute codes are added to query and key before the product", "", absolute_codes),
       computed("003-48", holds, "Sinusoidal codes: near positions have a large product, far ones a small one",
                "on average; not monotone; a function of the distance alone", sinusoidal_codes),

@@ -15,7 +15,8 @@ std::vector<Claim> normalisation_claims();  // sections 16 to 18: norms, dynamic
 std::vector<Claim> mask_claims();           // sections 19 to 22: masks, cross attention, heads, blocks
 std::vector<Claim> practice_claims();       // sections 23 to 24: sizes met in practice, feedback
 std::vector<Claim> temperature_claims();    // sections 25 and 26
-std::vector<Claim> summary_claims();        // sections 28 to 30
+std::vector<Claim> listing_claims();        // sections 28 and 29
+std::vector<Claim> summary_claims();        // section 30
 std::vector<Claim> open_question_claims();  // the open questions of sections 28 and 30
 
 void linear_attention(Check& check);  // one of the open questions: an invariant scale for linear features

@@ -1,7 +1,5 @@
-// Sections 28 to 30: the listing, default weights, and the source's own summary.
+// Section 30: the source's own summary.
 #include <fmt/format.h>
-
-#include <limits>
 
 #include "isentropic/theory/random_scores.hpp"
 #include "isentropic/theory/scale_laws.hpp"
@@ -10,130 +8,6 @@
 
 namespace isentropic::ledger::invariance {
 namespace {
-
-void causal_rows(Check& check) {
-  const Table x = normal_table(check.random(), 100, 16);
-  const AttentionResult result =
-      attend(x, x, x, {.query = {}, .key = {}, .mask = Mask::causal(), .scale = Scale::log_n(3.0)});
-  double lambda = 0, above = 0;
-  for (std::size_t i = 0; i < x.rows; ++i) {
-    const double log_i = std::log(static_cast<double>(i + 1));
-    lambda = std::max(lambda, std::abs(result.scales.lambda[i] - 3 * log_i / 16));
-    above = std::max(above, entropy(result.records[i]) - log_i);
-  }
-  check.near("lambda of row i less kappa log i/d", lambda, 0, 1e-14);
-  check.at_most("H less log i", above, 0, 1e-12);
-}
-
-double largest(const std::vector<double>& x) {
-  double most = 0;
-  for (const double v : x) most = std::max(most, std::abs(v));
-  return most;
-}
-
-void listing(Check& check) {
-  const std::int64_t batch = check.effort(2, 32), heads = 8, n = 100, d = 64;
-  std::vector<float> x;
-  for (const double v : check.random().normals(static_cast<std::size_t>(batch * heads * n * d)))
-    x.push_back(static_cast<float>(v));
-  const View tokens(x.data(), {batch, heads, n, d}, {n * heads * d, d, heads * d, 1});  // [batch, n, heads d]
-  AttentionProblem problem{
-      .query = tokens, .key = tokens, .value = tokens, .scale = Scale::log_n(), .executor = &serial_executor()};
-  const AttentionResult self = attention(problem);
-  check.near("numbers of output", static_cast<double>(self.output.size()), static_cast<double>(batch * n * heads * d),
-             0);
-  std::vector<std::int64_t> rows;
-  for (std::int64_t i = 0; i < n; ++i) rows.push_back(i);
-  const Tensor weights = attention_weights(problem, rows);
-  check.near("numbers of weights", static_cast<double>(weights.size()), static_cast<double>(batch * heads * n * n), 0);
-  const Table as_rows(static_cast<std::size_t>(batch * heads * n), static_cast<std::size_t>(n), weights.to_doubles());
-  double sum_error = 0;
-  for (std::size_t i = 0; i < as_rows.rows; ++i) {
-    double sum = 0;
-    for (const double w : as_rows.row(i)) sum += w;
-    sum_error = std::max(sum_error, std::abs(sum - 1));
-  }
-  check.near("largest row sum less 1", sum_error, 0, 1e-5);
-  // What the printed listing cannot do.
-  problem.query = tokens.slice(2, 0, 5), problem.key = tokens.slice(2, 0, 9), problem.value = problem.key;
-  const AttentionResult cross = attention(problem);
-  check.near("queries of cross attention (5, 9)", static_cast<double>(cross.output.shape()[2]), 5, 0);
-  check.near("its lambda", cross.scales.lambda.front(), std::log(9.0) / 64, 1e-12);
-}
-
-void fully_masked(Check& check, const char* name, const View& x) {
-  std::vector<char> visible(16 * 16, 1);
-  for (int i = 0; i < 16; ++i)
-    for (int j = 0; j < 16; ++j) visible[static_cast<std::size_t>(16 * i + j)] = j <= i && i != 3;
-  const View mask(visible.data(), DType::boolean, {1, 1, 16, 16}, {256, 256, 16, 1});
-  const AttentionResult masked = attention({.query = x,
-                                            .key = x,
-                                            .value = x,
-                                            .mask = Mask::none().dense(mask),
-                                            .scale = Scale::log_n(),
-                                            .statistics = Statistics::of({Statistic::entropy}),
-                                            .executor = &serial_executor()});
-  const std::vector<double> output = masked.output.to_doubles();
-  check.near(fmt::format("output of a fully masked row, {}", name),
-             largest({output.begin() + 3 * 8, output.begin() + 4 * 8}), 0, 0);
-  check.near(fmt::format("its visible keys, {}", name), static_cast<double>(masked.records[3].k), 0, 0);
-  double lambda = 0;
-  for (std::size_t i = 0; i < 16; ++i)
-    if (i != 3) lambda = std::max(lambda, std::abs(masked.scales.lambda[i] - std::log(static_cast<double>(i + 1)) / 8));
-  check.near(fmt::format("lambda of causal rows less log i/d, {}", name), lambda, 0, 1e-14);
-  std::int64_t bad = 0;
-  for (const double v : output) bad += !std::isfinite(v);
-  check.never(fmt::format("numbers that are not finite, {}", name), bad);
-}
-
-void listing_and_beyond(Check& check) {
-  listing(check);
-  const std::vector<double> x = check.random().normals(16 * 8);
-  fully_masked(check, "float64", View(x.data(), {1, 1, 16, 8}));
-  std::vector<float16> half;
-  for (const double v : x) half.push_back(to_float16(static_cast<float>(v)));
-  fully_masked(check, "float16", View(half.data(), {1, 1, 16, 8}));
-  // The printed code fills masked scores with -1e9: a row of nothing else attends to all of them alike, and half
-  // precision has no such number.
-  check.near("weight of each of 16 masked keys under scores of -1e9", weights_of(std::vector<double>(16, -1e9)).front(),
-             1.0 / 16, 1e-6);
-  check.at_most("-1e9 in half precision", to_float(to_float16(-1e9f)), -std::numeric_limits<double>::infinity());
-}
-
-// One head of a module of width 512 and 8 heads: weights and offsets uniform in +-1/sqrt 512.
-void default_weights(Check& check) {
-  const std::size_t width = 512, d = 64;
-  const double reach = 1 / std::sqrt(512.0);
-  const auto layer = [&] {
-    Table out(width + 1, d);
-    for (double& w : out.values) w = check.random().uniform(-reach, reach);
-    return out;
-  };
-  const auto applied = [&](const Table& x, const Table& weights) {
-    Table out(x.rows, d);
-    for (std::size_t i = 0; i < x.rows; ++i)
-      for (std::size_t t = 0; t <= width; ++t) {
-        const double value = t < width ? x(i, t) : 1;
-        for (std::size_t c = 0; c < d; ++c) out(i, c) += value * weights(t, c);
-      }
-    return out;
-  };
-  const std::vector<std::pair<std::size_t, double>> quoted = {{16, 2.766}, {64, 4.144}, {256, 5.519}, {1024, 6.890}};
-  for (const auto& [n, h] : quoted) {
-    if (n > 256 && !check.thorough()) continue;
-    const Table x = normal_table(check.random(), n, width);
-    Mean entropies;
-    for (const Record& r : attend(applied(x, layer()), applied(x, layer()), Table(n, 1, 0.0),
-                                  {.query = {}, .key = {}, .scale = Scale::log_n()})
-                               .records)
-      entropies.add(entropy(r));
-    check.near(fmt::format("H at default weights, n = {}", n), entropies.mean(), h, 0.01);
-    // A projected coordinate has variance 1/3, a score 64/9 and a logit (log n/64)^2 64/9.
-    const double log_n = std::log(static_cast<double>(n));
-    check.near(fmt::format("log n less half the variance of the logits, n = {}", n),
-               log_n - log_n * log_n / (2 * 64 * 9), h, 0.003);
-  }
-}
 
 void division_by_d(Check& check) {
   const std::size_t d = 64;
@@ -214,15 +88,6 @@ void matching_key(Check& check) {
 std::vector<Claim> summary_claims() {
   using enum Verdict;
   return {
-      computed("003-s28", note, "Causal attention, left open: which n?", "answered by (51): row i uses log i",
-               causal_rows),
-      computed("003-s29", holds,
-               "Code printed with the source: output shaped as the input, weights [batch, heads, n, n]",
-               "for self-attention; the printed code fails for n_q != n_k, gives causal rows one scale, lets fully "
-               "masked rows attend everywhere and overflows in half precision; here each of these works",
-               listing_and_beyond),
-      computed("003-s29b", note, "The listing's module at its default weights",
-               "attends almost uniformly at every n: H = log n - (log n)^2/(2 d 9)", default_weights),
       computed("003-s30", corrected, "Division by d keeps the variance of the scores stable",
                "division by sqrt d does; by d it falls as sigma^4/d", division_by_d),
       computed("003-s30b", holds, "At one fixed length 1/sqrt d suffices", "there the laws differ by a constant",

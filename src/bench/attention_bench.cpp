@@ -126,9 +126,10 @@ std::vector<Timing> time_interleaved(std::vector<Variant> variants, double secon
 std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double seconds, double& highest_peak) {
   const std::string dtype = bfloat ? "bfloat16" : "float32";
   const AttentionProblem none = in.problem(bfloat, causal);
-  AttentionProblem entropy = none, all = none;
+  AttentionProblem entropy = none, all = none, groups = none;
   entropy.statistics = Statistics::of({Statistic::log_partition, Statistic::entropy});
   all.statistics = Statistics::all();
+  groups.statistics = Statistics::none().groups(4, 64);
   const AttentionResult forward = attention(all);
   verify(in, forward, dtype + " n = " + std::to_string(in.n) + " d = " + std::to_string(in.d));
   const AttentionUpstream upstream{.output = forward.output};
@@ -144,6 +145,7 @@ std::vector<Timing> run_case(const Inputs& in, bool bfloat, bool causal, double 
       {timing("forward", "none"), 4 * unit, [&] { attention(none); }},
       {timing("forward", "entropy"), 4 * unit, [&] { attention(entropy); }},
       {timing("forward", "all"), 4 * unit, [&] { attention(all); }},
+      {timing("forward", "groups"), 4 * unit, [&] { attention(groups); }},
       {timing("statistics", "all"), 2 * unit, [&] { attention_statistics(all); }},
       {timing("backward", "all"), 10 * unit, [&] { attention_backward(all, forward, upstream); }}};
   return time_interleaved(std::move(variants), seconds, highest_peak);

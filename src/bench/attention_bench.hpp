@@ -28,7 +28,7 @@ struct Timing {
   std::string dtype;  // float32, bfloat16
   std::int64_t n, d, heads;
   bool causal;
-  std::string statistics;  // none, entropy, all
+  std::string statistics;  // none, entropy, all, groups (of keys)
   double seconds, gflops, peak_fraction;
   double spread;  // of the seconds: the middle half of them, over the median
 };

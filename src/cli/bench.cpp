@@ -57,8 +57,9 @@ void run(const Arguments& arguments) {
   }
   fmt::print("{} heads; times of the plain forward pass, the others as ratios to it; fractions of the FMA peak\n\n",
              options.heads);
-  fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8} {:>8} {:>6} {:>10} {:>10} {:>10} {:>10} {:>14}\n", "type", "n", "d",
-             "mask", "ms", "GFLOP/s", "peak", "entropy", "all", "stats only", "backward", "backward peak");
+  fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8} {:>8} {:>6} {:>10} {:>10} {:>10} {:>10} {:>10} {:>14}\n", "type", "n", "d",
+             "mask", "ms", "GFLOP/s", "peak", "entropy", "all", "key groups", "stats only", "backward",
+             "backward peak");
   bool first_decode = true;
   const bench::Report result = bench::run(options, {show, [&](const bench::DecodeTiming& timing) {
                                                       if (std::exchange(first_decode, false))

@@ -201,10 +201,14 @@ TEST(Present, JsonHasWhatProgramsNeed) {
 }
 
 TEST(Present, PageHasACardForEachClaim) {
-  const Outcome good = outcome_of(claim_with(Verdict::holds, [](Check& c) { c.near("x", 1, 1, 0); }));
+  const Outcome good = outcome_of(computed("001-999", Verdict::holds, "statement", "use", [](Check& c) {
+    c.near("x", 1, 1, 0);
+    c.near("vague", 1, 1, 0.5);
+  }));
   const std::string text = page({good}, {});
-  EXPECT_NE(text.find("999-1"), std::string::npos);
+  EXPECT_NE(text.find("001-999"), std::string::npos);
   EXPECT_NE(text.find("statement"), std::string::npos);
+  EXPECT_NE(text.find("not judged"), std::string::npos);
 }
 
 }  // namespace

@@ -5,7 +5,6 @@
 #pragma once
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <cstdint>
 #include <limits>
@@ -17,6 +16,16 @@
 
 namespace isentropic {
 
+// Where a row's groups end and begin, in positions on the whole key axis.
+struct GroupBounds {
+  std::int64_t first_end, recent_begin, recent_end;
+
+  GroupBounds(const RowPlace& row, const Statistics& asked)
+      : first_end(row.document.begin + asked.first_keys()),
+        recent_begin(std::max(first_end, row.position - asked.recent_keys() + 1)),
+        recent_end(std::max(recent_begin, row.position + 1)) {}
+};
+
 struct KeyRun {
   KeyGroup group;
   std::int64_t begin, end;  // keys of the block
@@ -25,24 +34,29 @@ struct KeyRun {
 // The runs of a row in a block of n keys, the first of which has position `first_position` on the whole key axis.
 class KeyRuns {
  public:
-  KeyRuns(std::int64_t n, std::int64_t first_position, const RowPlace& row, const Statistics& asked)
-      : first_position_(first_position) {
+  KeyRuns(std::int64_t n, std::int64_t first_position, const GroupBounds& row) : first_position_(first_position) {
+    if (first_position >= row.first_end && first_position + n <= row.recent_begin) {  // nearly every block of long rows
+      runs_[count_++] = {kOtherKeys, 0, n};
+      return;
+    }
     const auto local = [&](std::int64_t position) { return std::clamp<std::int64_t>(position - first_position, 0, n); };
-    const std::int64_t first_end = local(row.document.begin + asked.first_keys());
-    const std::int64_t recent_begin = std::max(first_end, local(row.position - asked.recent_keys() + 1));
-    const std::int64_t recent_end = std::max(recent_begin, local(row.position + 1));
-    for (const KeyRun& run : {KeyRun{kFirstKeys, 0, first_end}, KeyRun{kOtherKeys, first_end, recent_begin},
-                              KeyRun{kRecentKeys, recent_begin, recent_end}, KeyRun{kOtherKeys, recent_end, n}})
-      if (run.begin < run.end) runs_[count_++] = run;
+    add({kFirstKeys, 0, local(row.first_end)});
+    add({kOtherKeys, local(row.first_end), local(row.recent_begin)});
+    add({kRecentKeys, local(row.recent_begin), local(row.recent_end)});
+    add({kOtherKeys, local(row.recent_end), n});
   }
 
-  const KeyRun* begin() const { return runs_.data(); }
-  const KeyRun* end() const { return runs_.data() + count_; }
+  const KeyRun* begin() const { return runs_; }
+  const KeyRun* end() const { return runs_ + count_; }
   std::int64_t first_position() const { return first_position_; }
 
  private:
+  void add(const KeyRun& run) {
+    if (run.begin < run.end) runs_[count_++] = run;
+  }
+
   std::int64_t first_position_;
-  std::array<KeyRun, 4> runs_{};
+  KeyRun runs_[4];
   int count_ = 0;
 };
 
@@ -88,8 +102,10 @@ inline constexpr int kNear = 16;
 template <class T>
 inline void copy_run(const T* s, const KeyRun& run, std::vector<T>& out) {
   const std::int64_t begin = run.begin / kLanes * kLanes, end = (run.end + kLanes - 1) / kLanes * kLanes;
-  out.assign(end - begin, -std::numeric_limits<T>::infinity());
+  out.resize(end - begin);
+  std::fill(out.begin(), out.begin() + (run.begin - begin), -std::numeric_limits<T>::infinity());
   std::copy(s + run.begin, s + run.end, out.begin() + (run.begin - begin));
+  std::fill(out.begin() + (run.end - begin), out.end(), -std::numeric_limits<T>::infinity());
 }
 
 // The record of a run whose scores stand in `scores`, seen from its own maximum.
@@ -102,12 +118,23 @@ inline LocatedRecord fold_alone(std::vector<T>& scores, const KeyRun& run, std::
   return fold_run(MomentSet::entropy, scores.data(), moved, first_position + begin, highest);
 }
 
+inline void add_to(LocatedRecord& group, const LocatedRecord& part) {
+  if (group.record.m != part.record.m) {
+    group = merge(group, part);
+    return;
+  }
+  group.record.sums = add(group.record.sums, part.record.sums);  // as merge would, without its questions
+  group.record.k += part.record.k;
+  group.location += part.location;
+}
+
 // A row of scores (hidden ones -inf, padding behind the last run, the largest `highest`) becomes weights relative to m;
-// every run is folded into its group. count(run) says how many of its keys the row sees. Returns the sums of all.
+// every run is folded into its group. count(run) says how many of its keys the row sees; `scores` is room
+// for those of a run that may turn out to lie far below m. Returns the sums of all.
 template <class T, class Count>
 inline SoftmaxMoments<double> fold_groups(MomentSet set, T* s, std::int64_t padded_n, T highest, T m,
-                                          const KeyRuns& runs, Count count, KeyGroupsRecord& groups) {
-  thread_local std::vector<T> scores;  // of a run that may turn out to lie far below m
+                                          const KeyRuns& runs, Count count, std::vector<T>& scores,
+                                          KeyGroupsRecord& groups) {
   const bool near = runs.end() - runs.begin() == 1 && m - highest <= kNear;
   SoftmaxMoments<double> all{};
   std::int64_t done = 0;
@@ -123,7 +150,7 @@ inline SoftmaxMoments<double> fold_groups(MomentSet set, T* s, std::int64_t padd
     all = add(all, part.record.sums);
     if (!near && part.record.sums.z < std::exp(-kNear)) part = fold_alone(scores, run, runs.first_position());
     part.record.k = visible;
-    groups.group[run.group] = merge(groups.group[run.group], part);
+    add_to(groups.group[run.group], part);
   }
   std::fill(s + done, s + padded_n, T(0));
   // A NaN score makes the row NaN from here on: no further block is folded, so no group of it may look whole.

@@ -29,7 +29,7 @@ class RowGroup final : public Beside {
   void use_queries() {
     tile_.use_queries(rows_.b, rows_.h, queries_);
     for (std::int64_t row = 0; pass_.groups && row < rows_.rows(); ++row)
-      places_.push_back(context_.visibility.place(rows_.b, rows_.query(row)));
+      bounds_.emplace_back(context_.visibility.place(rows_.b, rows_.query(row)), context_.problem.statistics);
   }
 
   // False when none of the rows sees a key of the block.
@@ -92,15 +92,14 @@ class RowGroup final : public Beside {
 
   T fold_row_by_groups(std::int64_t r) {
     const std::int64_t row = first_ + r;
-    const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), places_[row],
-                       context_.problem.statistics);
+    const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), bounds_[row]);
     const auto visible = [&](const KeyRun& run) {
       if (tile_.visible(r) == tile_.keys.rows()) return run.end - run.begin;
       return context_.visibility.count(rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin + run.begin,
                                        tile_.keys.begin + run.end);
     };
     return row_.end_with([&](T* s, std::int64_t padded_n, T highest, T m) {
-      return fold_groups(pass_.moments, s, padded_n, highest, m, runs, visible, rows_.groups[row]);
+      return fold_groups(pass_.moments, s, padded_n, highest, m, runs, visible, run_scores_, rows_.groups[row]);
     });
   }
 
@@ -131,9 +130,10 @@ class RowGroup final : public Beside {
   std::int64_t first_ = 0, rows_left_ = 0;
   std::int64_t piece_;  // scores of a step: as many steps as there are calls for one while a block is multiplied
   RowFold<T> row_;
-  std::vector<T> shrink_;         // what is in the output so far is relative to an older maximum
-  NarrowLeft narrow_;             // the weights in 16 bits
-  std::vector<RowPlace> places_;  // of all rows, for key groups
+  std::vector<T> shrink_;            // what is in the output so far is relative to an older maximum
+  NarrowLeft narrow_;                // the weights in 16 bits
+  std::vector<GroupBounds> bounds_;  // of all rows, for key groups
+  std::vector<T> run_scores_;        // of a run of them
 };
 
 }  // namespace isentropic

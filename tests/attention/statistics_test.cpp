@@ -2,6 +2,7 @@
 #include "isentropic/statistics.hpp"
 
 #include <cmath>
+#include <limits>
 
 #include "sweep.hpp"
 
@@ -90,6 +91,35 @@ TEST(Statistics, TypesAndShapes) {
       const bool integer = statistic == Statistic::visible || statistic == Statistic::argmax;
       EXPECT_EQ(tensor.type(), integer ? DType::int64 : type == DType::float64 ? DType::float64 : DType::float32);
     }
+  }
+}
+
+// A first key so far above the rest that their weights underflow beside it, and rows of several blocks: the others'
+// entropy has all its digits. A NaN in the first key makes every statistic of the row NaN, those of other keys too.
+TEST(Statistics, KeyGroupsBesideADominantKey) {
+  const std::int64_t n = 1500;
+  const std::vector<float> q(6, 1), v(n, 1);
+  for (const double gap : {3.0, 20.0, 100.0, 1e4}) {
+    std::vector<float> k(n, 0);
+    k[0] = static_cast<float>(gap);
+    isentropic::AttentionProblem problem{.query = isentropic::View(q.data(), {1, 1, 6, 1}),
+                                         .key = isentropic::View(k.data(), {1, 1, n, 1}),
+                                         .value = isentropic::View(v.data(), {1, 1, n, 1}),
+                                         .mask = isentropic::Mask::causal(Align::end),
+                                         .scale = isentropic::Scale::constant(1.0),
+                                         .statistics = Statistics::all().groups(1, 64)};
+    const isentropic::RowStatistics rows = attention(problem).statistics;
+    for (std::int64_t i = 0; i < 6; ++i) {
+      const double others = static_cast<double>(n - 6 + i);
+      const double mass = 1 / (1 + others * std::exp(-gap));
+      EXPECT_NEAR(rows.entropy_without_first.at({0, 0, i}), std::log(others), 4e-6) << gap;
+      EXPECT_NEAR(rows.first_mass.at({0, 0, i}), mass, 1e-6) << gap;
+      EXPECT_NEAR(rows.recent_mass.at({0, 0, i}), (1 - mass) * 64 / others, 1e-6) << gap;
+    }
+    k[0] = std::numeric_limits<float>::quiet_NaN();
+    const isentropic::RowStatistics poisoned = attention(problem).statistics;
+    EXPECT_TRUE(std::isnan(poisoned.entropy_without_first.at({0, 0, 5})));
+    EXPECT_TRUE(std::isnan(poisoned.recent_mass.at({0, 0, 5})));
   }
 }
 

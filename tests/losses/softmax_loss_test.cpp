@@ -209,6 +209,7 @@ TEST(SoftmaxLoss, MaskedTarget) {
                                                  .bias = View(bias, {2})});
   EXPECT_EQ(result.loss[0], std::numeric_limits<double>::infinity());
   EXPECT_EQ(log_partition(result.records[0]), 2);
+  EXPECT_EQ(result.records[0].k, 1);
 }
 
 TEST(SoftmaxLoss, EmptyProblems) {

@@ -99,8 +99,8 @@ TEST_F(Program, BenchTimesEveryCaseAndWritesJson) {
   EXPECT_GE(report["machine"]["threads"], 1);
   EXPECT_GT(report["machine"]["fma_peak_gflops"], 0.0);
   EXPECT_NE(run_program({"info"}).out.find(report["machine"]["isa"]), std::string::npos);
-  // Two lengths, two types, full and causal; forward with three sets of statistics, statistics alone, backward.
-  ASSERT_EQ(report["cases"].size(), 2u * 2 * 2 * 5);
+  // Two lengths, two types, full and causal; forward with four sets of statistics, statistics alone, backward.
+  ASSERT_EQ(report["cases"].size(), 2u * 2 * 2 * 6);
   for (const json& timing : report["cases"]) {
     EXPECT_TRUE(timing["n"] == 64 || timing["n"] == 128);
     EXPECT_GT(timing["seconds"], 0.0);

@@ -77,7 +77,7 @@ struct AttentionProblem {
 struct RowScales {
   std::vector<double> lambda;               // [batch, heads, n_q]
   std::vector<std::int64_t> visible;        // n of the whole problem; empty when the law does not look at it
-  std::vector<WantedEntropyStatus> status;  // only for wanted entropies, else empty
+  std::vector<TargetEntropyStatus> status;  // only for target entropies, else empty
   std::vector<int> iterations;              // statistics passes spent, likewise
 };
 

@@ -1,4 +1,4 @@
-// The scale that gives a softmax row a wanted entropy.
+// The scale that gives a softmax row a target entropy.
 //
 // For scores s = lambda r the entropy falls with lambda: dH/dlambda = -lambda Var_p(r) <= 0. In the variable
 // lambda^2 it is nearly a straight line (Gaussian scores: H = log k - lambda^2 Var(r) / 2), so Newton's step is
@@ -20,7 +20,7 @@
 
 namespace isentropic {
 
-enum class WantedEntropyStatus : std::uint8_t {
+enum class TargetEntropyStatus : std::uint8_t {
   solved,        // |H - target| <= tolerance
   above_reach,   // target >= log k: uniform weights, lambda = 0
   below_reach,   // target <= log(ties): H stays above it for every lambda
@@ -35,29 +35,29 @@ class EntropySolver {
   // k visible keys. start > 0 is the first lambda tried; tolerance is absolute, in nats.
   EntropySolver(double target, std::int64_t k, double start, double tolerance)
       : target_(target), tolerance_(tolerance), lambda_(start) {
-    if (k == 0 || target >= std::log(static_cast<double>(k))) finish(WantedEntropyStatus::above_reach, 0.0);
+    if (k == 0 || target >= std::log(static_cast<double>(k))) finish(TargetEntropyStatus::above_reach, 0.0);
   }
 
   bool active() const { return active_; }
   double lambda() const { return lambda_; }
   int iterations() const { return iterations_; }
-  WantedEntropyStatus status() const { return status_; }
+  TargetEntropyStatus status() const { return status_; }
 
   // H, V and max - E of the row at lambda(); the last matters only where V underflows.
   void update(double entropy, double variance, double mean_gap = 0) {
     ++iterations_;
     const double excess = entropy - target_;
     if (!(std::isfinite(entropy) && std::isfinite(variance)))
-      return finish(WantedEntropyStatus::not_converged, lambda_);
-    if (std::abs(excess) <= tolerance_) return finish(WantedEntropyStatus::solved, lambda_);
+      return finish(TargetEntropyStatus::not_converged, lambda_);
+    if (std::abs(excess) <= tolerance_) return finish(TargetEntropyStatus::solved, lambda_);
     const bool frozen = variance <= std::numeric_limits<double>::min();
     if (excess > 0 && frozen && mean_gap > 0 && lambda_ / mean_gap < std::numeric_limits<float>::max()) {
       low_ = lambda_;
       lambda_ /= mean_gap;
       return;
     }
-    if (excess > 0 && frozen) return finish(WantedEntropyStatus::below_reach, lambda_);
-    if (iterations_ >= kMaxIterations) return finish(WantedEntropyStatus::not_converged, lambda_);
+    if (excess > 0 && frozen) return finish(TargetEntropyStatus::below_reach, lambda_);
+    if (iterations_ >= kMaxIterations) return finish(TargetEntropyStatus::not_converged, lambda_);
     (excess > 0 ? low_ : high_) = lambda_;
     lambda_ = inside(frozen ? 0.0 : lambda_ * std::sqrt(std::max(0.0, 1 + 2 * excess / variance)));
   }
@@ -72,7 +72,7 @@ class EntropySolver {
     return low_ > 0 ? std::sqrt(low_ * high_) : high_ / 8;
   }
 
-  void finish(WantedEntropyStatus status, double lambda) {
+  void finish(TargetEntropyStatus status, double lambda) {
     status_ = status;
     lambda_ = lambda;
     active_ = false;
@@ -82,7 +82,7 @@ class EntropySolver {
   double low_ = 0, high_ = std::numeric_limits<double>::infinity();
   int iterations_ = 0;
   bool active_ = true;
-  WantedEntropyStatus status_ = WantedEntropyStatus::not_converged;
+  TargetEntropyStatus status_ = TargetEntropyStatus::not_converged;
 };
 
 }  // namespace isentropic

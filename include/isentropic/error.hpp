@@ -1,7 +1,7 @@
 // The one exception of the public boundary.
 //
 // It is thrown before any work starts, and its message names the argument, the value met and the value
-// expected. Data never throws: an empty row, a NaN or a wanted entropy out of reach has a defined result.
+// expected. Data never throws: an empty row, a NaN or a target entropy out of reach has a defined result.
 #pragma once
 
 #include <charconv>

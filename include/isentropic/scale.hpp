@@ -12,7 +12,7 @@
 //   llama4            (1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, by position p
 //   constant          lambda itself (1 / temperature)
 //   per_row           a tensor
-//   wanted_entropy    solved per row so that H = target (entropy_solver.hpp)
+//   target_entropy    solved per row so that H = target (entropy_solver.hpp)
 //
 // n is the number of keys the row can see: i + 1 when causal, the neighbourhood's size when sparse, n_k in
 // cross-attention. log 1 = 0, so a row with one key gets lambda = 0, which is harmless. By hand: log_n(1) at
@@ -42,15 +42,15 @@ class PerHead {
 };
 
 // What a law may look at.
-struct ScaleRow {
+struct ScaleInput {
   std::int64_t visible;  // n
   std::int64_t d;
   std::int64_t position;  // of the query within its document, from 0
   std::int64_t head;
 };
 
-// How gradients treat the lambda of a wanted entropy: as a constant, or through the equation H = target.
-enum class WantedEntropyGradient : std::uint8_t { detached, implicit };
+// How gradients treat the lambda of a target entropy: as a constant, or through the equation H = target.
+enum class TargetEntropyGradient : std::uint8_t { detached, implicit };
 
 class ISENTROPIC_API Scale {
  public:
@@ -67,7 +67,7 @@ class ISENTROPIC_API Scale {
     llama4,
     constant,
     per_row,
-    wanted_entropy
+    target_entropy
   };
 
   static Scale inverse_sqrt_d();
@@ -83,23 +83,23 @@ class ISENTROPIC_API Scale {
   static Scale constant(PerHead lambda);
   static Scale temperature(PerHead tau);  // constant(1 / tau)
   static Scale per_row(View lambda);      // [batch or 1, heads or 1, n_q]
-  static Scale wanted_entropy(PerHead target, WantedEntropyGradient gradient = WantedEntropyGradient::detached);
+  static Scale target_entropy(PerHead target, TargetEntropyGradient gradient = TargetEntropyGradient::detached);
 
   Law law() const { return law_; }
   const View& rows() const { return rows_; }
   double target(std::int64_t head) const { return parameters_[0][head]; }
-  WantedEntropyGradient gradient() const { return gradient_; }
+  TargetEntropyGradient gradient() const { return gradient_; }
 
   // Whether the law depends on n, so that visible keys must be counted before it is known.
   bool looks_at_n() const;
-  // lambda of a row; not for per_row and wanted_entropy.
-  double lambda(const ScaleRow& row) const;
+  // lambda of a row; not for per_row and target_entropy.
+  double lambda(const ScaleInput& row) const;
 
   // The learnable numbers of the law: kappa; alpha and beta; s; lambda. The others have none.
   const std::vector<PerHead>& parameters() const { return parameters_; }
   int learnable() const;
   // d lambda / d parameter.
-  double derivative(int parameter, const ScaleRow& row) const;
+  double derivative(int parameter, const ScaleInput& row) const;
 
   // The law's name as above: "log_n".
   std::string name() const;
@@ -110,7 +110,7 @@ class ISENTROPIC_API Scale {
   std::vector<PerHead> parameters_;
   std::int64_t length_ = 0;  // n_max, n_train or step
   View rows_;
-  WantedEntropyGradient gradient_ = WantedEntropyGradient::detached;
+  TargetEntropyGradient gradient_ = TargetEntropyGradient::detached;
 };
 
 }  // namespace isentropic

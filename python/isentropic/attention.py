@@ -20,7 +20,7 @@ class Aux:
     ``peak``, ``visible``, ``argmax`` and, when ``groups`` are given, ``first_mass``, ``recent_mass``,
     ``entropy_without_first``, ``mean_distance``. Entropies are in nats.
 
-    ``row_scale`` is the scale every row was given. ``status`` says of a wanted entropy: 0 solved, 1 above reach
+    ``row_scale`` is the scale every row was given. ``status`` says of a target entropy: 0 solved, 1 above reach
     (uniform), 2 below reach, 3 not converged.
     """
 

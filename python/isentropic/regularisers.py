@@ -124,19 +124,19 @@ def gaussian_information_upper_bound(mean: Tensor, log_variance: Tensor) -> Tens
     return divergence.sum(-1).mean()
 
 
-class WantedEntropyController(nn.Module):
+class TargetEntropyController(nn.Module):
     """Moves the kappa of every head until its mean entropy is the wanted one.
 
     An integral controller of log kappa on the moving average of the measured entropy. Entropy falls with log kappa as
     fast as the variance of the scores says, so the step is ``rate (H - target) / variance``: a head that answers
     strongly is moved gently. A target out of reach leaves kappa at a bound.
 
-        controller = WantedEntropyController(num_heads=8, target=3.0).attach(attention)
+        controller = TargetEntropyController(num_heads=8, target=3.0).attach(attention)
         ...
         optimizer.step(); controller.step()
 
     In training the attention reports every forward pass; ``step`` moves kappa, between passes and never within one.
-    ``Scale.wanted_entropy`` is the exact alternative: solved for every row, at the price of further passes.
+    ``Scale.target_entropy`` is the exact alternative: solved for every row, at the price of further passes.
 
     Args:
         num_heads: heads of the attention.
@@ -184,7 +184,7 @@ class WantedEntropyController(nn.Module):
         self.register_buffer("variance", torch.zeros(num_heads))
         self.register_buffer("passes", torch.zeros(num_heads, dtype=torch.int64))
 
-    def attach(self, attention: EntropyInvariantAttention) -> WantedEntropyController:
+    def attach(self, attention: EntropyInvariantAttention) -> TargetEntropyController:
         """Sets the kappa of ``attention`` from now on, whose state then includes this controller; returns itself."""
         if not isinstance(attention, EntropyInvariantAttention):
             raise TypeError(f"attention is a {type(attention).__name__}; expected an EntropyInvariantAttention")

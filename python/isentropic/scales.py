@@ -30,10 +30,10 @@ class Scale:
     ``llama4``          (1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, p the position
     ``constant``        the number itself
     ``per_row``         a tensor ``[batch or 1, heads or 1, n_q]``
-    ``wanted_entropy``  solved so that the row has the wanted entropy, in nats
+    ``target_entropy``  solved so that the row has the target entropy, in nats
     ==================  ====================================================================
 
-    Parameters that are tensors get gradients, but for the target of a wanted entropy.
+    Parameters that are tensors get gradients, but for the target of a target entropy.
     """
 
     law: str
@@ -91,9 +91,9 @@ class Scale:
         return Scale("per_row", (rows,))
 
     @staticmethod
-    def wanted_entropy(target: PerHead, gradient: str = "detached") -> Scale:
+    def target_entropy(target: PerHead, gradient: str = "detached") -> Scale:
         """``gradient``: "detached" takes the solved scale as a constant, "implicit" moves it so that H stays."""
-        return Scale("wanted_entropy", (target,), gradient=gradient)
+        return Scale("target_entropy", (target,), gradient=gradient)
 
     @staticmethod
     def named(scale: Union[None, float, str, torch.Tensor, Scale]) -> Scale:

@@ -1,8 +1,8 @@
 #include "isentropic/attention.hpp"
 
-#include "attention/cpu/passes.hpp"
+#include "attention/devices.hpp"
+#include "attention/problem/validate.hpp"
 #include "attention/row_scales.hpp"
-#include "attention/validate.hpp"
 
 namespace isentropic {
 namespace {
@@ -14,9 +14,10 @@ bool is_recurrent(const ScoreMap& map) {
 
 AttentionResult forward(const AttentionProblem& problem, OutputUse output) {
   RowScales scales = row_scales(problem);
-  if (problem.map.streams()) return softmax_forward(problem, std::move(scales), output);
-  if (is_recurrent(problem.map)) return recurrent_forward(problem, std::move(scales), output);
-  return rows_forward(problem, std::move(scales), output);
+  const Passes& passes = passes_for(problem);
+  if (problem.map.streams()) return passes.softmax_forward(problem, std::move(scales), output);
+  if (is_recurrent(problem.map)) return passes.recurrent_forward(problem, std::move(scales), output);
+  return passes.whole_rows_forward(problem, std::move(scales), output);
 }
 
 }  // namespace
@@ -37,19 +38,21 @@ Tensor attention_weights(const AttentionProblem& problem, const std::vector<std:
   for (std::int64_t row : rows)
     if (row < 0 || row >= Dims(problem).n_q)
       throw Error("row", std::to_string(row), "from 0 to n_q - 1 = " + std::to_string(Dims(problem).n_q - 1));
-  return rows_weights(problem, row_scales(problem), rows);
+  return passes_for(problem).whole_rows_weights(problem, row_scales(problem), rows);
 }
 
 Tensor attention_key_mass(const AttentionProblem& problem, const AttentionResult& forward_result) {
   validate(problem, ValueUse::ignored);
   validate(problem, forward_result);
-  return problem.map.streams() ? softmax_key_mass(problem, forward_result) : rows_key_mass(problem, forward_result);
+  const Passes& passes = passes_for(problem);
+  return problem.map.streams() ? passes.softmax_key_mass(problem, forward_result)
+                               : passes.whole_rows_key_mass(problem, forward_result);
 }
 
 Partial attention_partial(const AttentionProblem& problem) {
   validate(problem);
   require_streaming_map(problem, "partial attention");
-  return softmax_partial(problem, row_scales(problem));
+  return passes_for(problem).softmax_partial(problem, row_scales(problem));
 }
 
 }  // namespace isentropic

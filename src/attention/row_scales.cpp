@@ -1,7 +1,9 @@
+// The scale laws of a problem's rows.
 #include "attention/row_scales.hpp"
 
-#include "attention/cpu/wanted_entropy.hpp"
-#include "tensor/element.hpp"
+#include "attention/devices.hpp"
+#include "attention/passes/backward.hpp"
+#include "base/element.hpp"
 
 namespace isentropic {
 namespace {
@@ -17,10 +19,10 @@ void for_each_row(const AttentionProblem& problem, F f) {
 
 }  // namespace
 
-ScaleRow scale_row(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
-                   std::int64_t b, std::int64_t h, std::int64_t i) {
+ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
+                       std::int64_t b, std::int64_t h, std::int64_t i) {
   const Dims dims(problem);
-  const RowPlace place = visibility.place(b, i);
+  const QueryPlace place = visibility.place(b, i);
   const std::int64_t visible = scales.visible.empty() ? 0 : scales.visible[dims.row(b, h, i)];
   return {visible, dims.d, place.position - place.document.begin, h};
 }
@@ -37,17 +39,31 @@ RowScales row_scales(const AttentionProblem& problem) {
       scales.visible[dims.row(b, h, i)] = visibility.count(b, h, i);
     });
   }
-  if (scale.law() == Scale::Law::wanted_entropy) {
-    solve_wanted_entropy(problem, scales);
+  if (scale.law() == Scale::Law::target_entropy) {
+    passes_for(problem).solve_target_entropy(problem, scales);
     return scales;
   }
   for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
     const View& given = scale.rows();
     scales.lambda[dims.row(b, h, i)] = scale.law() == Scale::Law::per_row
                                            ? element(given, broadcast_offset(given, b, h, i))
-                                           : scale.lambda(scale_row(problem, visibility, scales, b, h, i));
+                                           : scale.lambda(scale_input(problem, visibility, scales, b, h, i));
   });
   return scales;
+}
+
+std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowScales& scales,
+                                              const Tensor& lambda_gradient) {
+  const Dims dims(problem);
+  const Visibility visibility(problem);
+  const std::vector<double> rows = lambda_gradient.to_doubles();
+  std::vector<Tensor> out;
+  for (int parameter = 0; parameter < problem.scale.learnable(); ++parameter)
+    out.push_back(sum_by_head(dims, statistics_type(problem), [&](std::int64_t row) {
+      const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
+      return rows[row] * problem.scale.derivative(parameter, scale_input(problem, visibility, scales, b, h, i));
+    }));
+  return out;
 }
 
 }  // namespace isentropic

@@ -1,8 +1,8 @@
-// The scale of every row, by its law or solved for a wanted entropy.
+// The scale of every row, by its law or solved for a target entropy, and the gradients of the law.
 #pragma once
 
-#include "attention/dims.hpp"
-#include "attention/visibility.hpp"
+#include "attention/problem/dims.hpp"
+#include "attention/problem/visibility.hpp"
 #include "isentropic/attention.hpp"
 
 namespace isentropic {
@@ -10,7 +10,11 @@ namespace isentropic {
 RowScales row_scales(const AttentionProblem& problem);
 
 // What the law of row (b, h, i) is given.
-ScaleRow scale_row(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
-                   std::int64_t b, std::int64_t h, std::int64_t i);
+ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
+                       std::int64_t b, std::int64_t h, std::int64_t i);
+
+// [heads] for each learnable parameter: sum over batch and rows of dlambda_i d lambda_i / d parameter.
+std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowScales& scales,
+                                              const Tensor& lambda_gradient);
 
 }  // namespace isentropic

@@ -7,7 +7,7 @@
 
 #include "bench/timing.hpp"
 #include "isentropic/attention.hpp"
-#include "isentropic/kernels.hpp"
+#include "isentropic/instruction_sets.hpp"
 
 namespace isentropic::bench {
 namespace {

@@ -5,12 +5,12 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
-#include "bottleneck/present.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
-#include "samples/read.hpp"
+#include "experiments/bottleneck/present.hpp"
+#include "io/read.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -30,7 +30,7 @@ void require_size(const Table& joint) {
 }
 
 // A first column that has a name and counts up in whole numbers, as pandas' crosstab of integers writes.
-bool seems_to_name_rows(const samples::Part& part) {
+bool seems_to_name_rows(const io::Part& part) {
   bool counts_up = part.table.rows > 2 && part.names.front() != "0";
   for (std::size_t r = 0; r < part.table.rows && counts_up; ++r) {
     const double label = part.table(r, 0);
@@ -43,8 +43,8 @@ bool seems_to_name_rows(const samples::Part& part) {
 Table joint_of(const Arguments& arguments) {
   Table joint;
   try {
-    samples::Samples read = samples::read(arguments.joint, {{"--columns", arguments.columns}});
-    samples::Part& part = read.parts.front();
+    io::Samples read = io::read(arguments.joint, {{"--columns", arguments.columns}});
+    io::Part& part = read.parts.front();
     if (arguments.columns == "*" && seems_to_name_rows(part))
       read.notes.push_back(fmt::format("column {} was read as data; if it names the rows, give --columns without it",
                                        part.names.front()));
@@ -80,7 +80,7 @@ std::vector<double> betas_of(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
-  bottleneck::Results results;
+  experiments::bottleneck::Results results;
   results.options.seed = parse_seed(arguments.seed);
   if (arguments.deterministic) results.options.kind = BottleneckKind::deterministic;
   std::vector<double> betas = betas_of(arguments);
@@ -90,20 +90,22 @@ void run(const Arguments& arguments) {
   results.rows = joint.rows;
   results.columns = joint.columns;
   {
-    const std::size_t points = betas.empty() ? bottleneck::usual_betas(1).size() : betas.size();
-    Progress progress("ib", bottleneck::memory_needed(joint.rows, joint.columns, points));
+    const std::size_t points = betas.empty() ? experiments::bottleneck::usual_betas(1).size() : betas.size();
+    Progress progress("ib", experiments::bottleneck::memory_needed(joint.rows, joint.columns, points));
     progress.show(0);
     constexpr double kCritical = .06;  // of the time, for large joints
     results.critical =
         critical_beta(joint, 64, results.options.seed, [&](double share) { progress.show(kCritical * share); });
     results.options.critical_input = results.critical.input;
-    if (betas.empty()) betas = bottleneck::usual_betas(results.critical.global);
+    if (betas.empty()) betas = experiments::bottleneck::usual_betas(results.critical.global);
     results.curve = bottleneck_curve(joint, betas, results.options,
                                      [&](double share) { progress.show(kCritical + (1 - kCritical) * share); });
   }
 
-  arguments.outputs.write({[&] { return bottleneck::table(results); }, [&] { return bottleneck::json(results); },
-                           [&] { return bottleneck::picture(results); }, [&] { return bottleneck::page(results); }});
+  arguments.outputs.write({[&] { return experiments::bottleneck::table(results); },
+                           [&] { return experiments::bottleneck::json(results); },
+                           [&] { return experiments::bottleneck::picture(results); },
+                           [&] { return experiments::bottleneck::page(results); }});
 }
 
 }  // namespace

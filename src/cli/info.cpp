@@ -7,7 +7,7 @@
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "isentropic/attention.hpp"
-#include "isentropic/kernels.hpp"
+#include "isentropic/instruction_sets.hpp"
 #include "isentropic/version.hpp"
 
 namespace isentropic::cli {
@@ -42,7 +42,7 @@ Names scales() {
                              Scale::frozen(1.0, 1024), Scale::hybrid(1.0, 0.1), Scale::trained_length(512),
                              Scale::ssmax(1.0), Scale::yarn(1.0), Scale::llama4(), Scale::constant(1.0)})
     out.push_back(scale.name());
-  out.insert(out.end(), {"per_row", "wanted_entropy"});
+  out.insert(out.end(), {"per_row", "target_entropy"});
   return out;
 }
 

@@ -8,8 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
-#include "lengths/experiment.hpp"
-#include "lengths/present.hpp"
+#include "experiments/lengths/experiment.hpp"
+#include "experiments/lengths/present.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -21,22 +21,22 @@ struct Arguments {
   Outputs outputs;
 };
 
-lengths::Options options_of(const Arguments& arguments) {
-  lengths::Options out;
+experiments::lengths::Options options_of(const Arguments& arguments) {
+  experiments::lengths::Options out;
   out.d = parse_integer("--d", arguments.d, 2, 1024);
   out.seed = parse_seed(arguments.seed);
   out.laws = arguments.laws;
-  if (arguments.quick) out.effort = lengths::Effort::quick;
-  if (arguments.thorough) out.effort = lengths::Effort::thorough;
+  if (arguments.quick) out.effort = experiments::lengths::Effort::quick;
+  if (arguments.thorough) out.effort = experiments::lengths::Effort::thorough;
   try {
-    out.positions.kind = lengths::positions_named(arguments.positions);
-    lengths::laws_of(out);
+    out.positions.kind = experiments::lengths::positions_named(arguments.positions);
+    experiments::lengths::laws_of(out);
   } catch (const Error& error) {
     throw UsageError(std::string("--") + error.what());
   }
-  out.positions.strength = lengths::usual_strength(out.positions.kind);
+  out.positions.strength = experiments::lengths::usual_strength(out.positions.kind);
   if (!arguments.strength.empty()) {
-    if (out.positions.kind == lengths::Positions::none)
+    if (out.positions.kind == experiments::lengths::Positions::none)
       throw UsageError("--strength", arguments.strength, "--positions other than none with it");
     out.positions.strength = parse_number("--strength", arguments.strength, 0, 100);
   }
@@ -44,17 +44,19 @@ lengths::Options options_of(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
-  const lengths::Options options = options_of(arguments);
+  const experiments::lengths::Options options = options_of(arguments);
   arguments.outputs.check();
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
-             (lengths::memory_needed(options) >> 20) + 1, lengths::experiment_lengths(options.effort).back());
-  const lengths::Results results = [&] {
+             (experiments::lengths::memory_needed(options) >> 20) + 1,
+             experiments::lengths::experiment_lengths(options.effort).back());
+  const experiments::lengths::Results results = [&] {
     Progress line("lengths");
-    return lengths::run_experiment(options, [&](double share) { line.show(share); });
+    return experiments::lengths::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  arguments.outputs.write({[&] { return lengths::tables(results); }, [&] { return lengths::json(results); },
-                           [&] { return lengths::picture(results); }, [&] { return lengths::page(results); }});
+  arguments.outputs.write(
+      {[&] { return experiments::lengths::tables(results); }, [&] { return experiments::lengths::json(results); },
+       [&] { return experiments::lengths::picture(results); }, [&] { return experiments::lengths::page(results); }});
 }
 
 }  // namespace

@@ -8,12 +8,12 @@
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
 #include "cli/terminal.hpp"
-#include "dependence/findings.hpp"
+#include "experiments/mutual_information/findings.hpp"
 
 namespace isentropic::cli {
 namespace {
 
-using dependence::Data;
+using experiments::mutual_information::Data;
 
 constexpr const char* kAutomatic = "auto";
 
@@ -57,7 +57,7 @@ void check(const Arguments& arguments) {
   known("--scaling", arguments.scaling, "standardised, none");
 }
 
-void require_varying(const std::string& argument, const samples::Part& part) {
+void require_varying(const std::string& argument, const io::Part& part) {
   for (std::size_t c = 0; c < part.table.columns; ++c) {
     bool varies = false;
     for (std::size_t r = 1; r < part.table.rows && !varies; ++r) varies = part.table(r, c) != part.table(0, c);
@@ -66,15 +66,14 @@ void require_varying(const std::string& argument, const samples::Part& part) {
 }
 
 Data read_data(const Arguments& arguments) {
-  std::vector<samples::Selection> selections = {{"--x", arguments.x.empty() ? "*" : arguments.x}};
+  std::vector<io::Selection> selections = {{"--x", arguments.x.empty() ? "*" : arguments.x}};
   if (!arguments.y.empty()) selections.push_back({"--y", arguments.y});
   if (!arguments.given.empty()) selections.push_back({"--given", arguments.given});
-  samples::Samples read =
-      samples::read(arguments.data, selections,
-                    {.content = samples::Content::anything,
-                     .missing = arguments.drop_missing ? samples::Missing::dropped : samples::Missing::refused,
-                     .instead_of_missing = "--drop-missing to leave such rows out"});
-  std::vector<samples::Part>& parts = read.parts;
+  io::Samples read = io::read(arguments.data, selections,
+                              {.content = io::Content::anything,
+                               .missing = arguments.drop_missing ? io::Missing::dropped : io::Missing::refused,
+                               .instead_of_missing = "--drop-missing to leave such rows out"});
+  std::vector<io::Part>& parts = read.parts;
   for (std::size_t p = 0; p < parts.size(); ++p) require_varying(selections[p].argument, parts[p]);
   Data out{.source = arguments.data,
            .rows_dropped = read.rows_dropped,
@@ -95,23 +94,25 @@ void require_use(const std::string& argument, const std::string& value, bool use
 
 InformationOptions options_of(const Arguments& arguments, const Data& data) {
   InformationOptions out;
-  out.estimator = arguments.estimator == kAutomatic ? dependence::estimator_for(data)
+  out.estimator = arguments.estimator == kAutomatic ? experiments::mutual_information::estimator_for(data)
                                                     : information_estimator_named(arguments.estimator);
-  dependence::require_symbols_for_text(data, out.estimator);
-  require_use("--k", arguments.k, dependence::uses_neighbours(out.estimator), out.estimator);
-  require_use("--bins", arguments.bins, dependence::uses_bins(out.estimator), out.estimator);
-  require_use("--entropy", arguments.entropy, dependence::uses_entropy(out.estimator), out.estimator);
+  experiments::mutual_information::require_symbols_for_text(data, out.estimator);
+  require_use("--k", arguments.k, experiments::mutual_information::uses_neighbours(out.estimator), out.estimator);
+  require_use("--bins", arguments.bins, experiments::mutual_information::uses_bins(out.estimator), out.estimator);
+  require_use("--entropy", arguments.entropy, experiments::mutual_information::uses_entropy(out.estimator),
+              out.estimator);
   constexpr std::int64_t kMost = 1 << 30;
   if (!arguments.k.empty()) out.k = static_cast<int>(parse_integer("--k", arguments.k, 1, kMost));
   if (!arguments.bins.empty()) out.bins = static_cast<int>(parse_integer("--bins", arguments.bins, 2, kMost));
   if (!arguments.entropy.empty()) out.entropy = entropy_estimator_named(arguments.entropy);
   out.scaling = arguments.scaling == "none" ? Scaling::none : Scaling::standardised;
-  if (dependence::uses_neighbours(out.estimator) && static_cast<std::size_t>(out.k) >= data.x.table.rows)
+  if (experiments::mutual_information::uses_neighbours(out.estimator) &&
+      static_cast<std::size_t>(out.k) >= data.x.table.rows)
     throw UsageError("--k", std::to_string(out.k), fmt::format("less than the {} samples", data.x.table.rows));
   return out;
 }
 
-dependence::Request request_of(const Arguments& arguments, const Data& data) {
+experiments::mutual_information::Request request_of(const Arguments& arguments, const Data& data) {
   constexpr std::int64_t kMost = 1'000'000;
   return {.options = options_of(arguments, data),
           .estimator_chosen_by_data = arguments.estimator == kAutomatic,
@@ -123,8 +124,8 @@ dependence::Request request_of(const Arguments& arguments, const Data& data) {
 
 struct Answer {
   Data data;
-  dependence::Request request;
-  dependence::Findings findings;
+  experiments::mutual_information::Request request;
+  experiments::mutual_information::Findings findings;
 };
 
 Answer answer_to(const Arguments& arguments) {
@@ -133,7 +134,7 @@ Answer answer_to(const Arguments& arguments) {
     out.data = read_data(arguments);
     for (const std::string& note : out.data.notes) fmt::print(stderr, "mi: {}\n", printable_line(note));
     out.request = request_of(arguments, out.data);
-    Progress progress("mi", dependence::memory_needed(out.data));
+    Progress progress("mi", experiments::mutual_information::memory_needed(out.data));
     out.findings = find(out.data, out.request, [&](double share) { progress.show(share); });
     return out;
   } catch (const UsageError&) {

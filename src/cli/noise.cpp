@@ -8,8 +8,8 @@
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
-#include "noise/experiment.hpp"
-#include "noise/present.hpp"
+#include "experiments/noise/experiment.hpp"
+#include "experiments/noise/present.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -19,12 +19,12 @@ struct Arguments {
   Outputs outputs;
 };
 
-noise::Case case_of(const Arguments& arguments) {
+experiments::noise::Case case_of(const Arguments& arguments) {
   try {
-    noise::Case out{noise::family_named(arguments.family), 0};
-    out.strength = noise::standard_strength(out.family);
+    experiments::noise::Case out{experiments::noise::family_named(arguments.family), 0};
+    out.strength = experiments::noise::standard_strength(out.family);
     if (!arguments.strength.empty()) out.strength = parse_number("--strength", arguments.strength, -1e6, 1e6);
-    noise::require_meaning(out);
+    experiments::noise::require_meaning(out);
     return out;
   } catch (const UsageError&) {
     throw;
@@ -33,8 +33,8 @@ noise::Case case_of(const Arguments& arguments) {
   }
 }
 
-noise::Options options_of(const Arguments& arguments) {
-  noise::Options out;
+experiments::noise::Options options_of(const Arguments& arguments) {
+  experiments::noise::Options out;
   out.draws = parse_integer("--draws", arguments.draws, 10, 1'000'000);
   out.seed = parse_seed(arguments.seed);
   if (!arguments.family.empty())
@@ -45,18 +45,20 @@ noise::Options options_of(const Arguments& arguments) {
 }
 
 void run(const Arguments& arguments) {
-  const noise::Options options = options_of(arguments);
+  const experiments::noise::Options options = options_of(arguments);
   arguments.outputs.check();
-  for (const noise::Case& chosen : options.cases)
-    if (const std::string text = noise::caution(chosen); !text.empty()) fmt::print(stderr, "noise: {}\n", text);
+  for (const experiments::noise::Case& chosen : options.cases)
+    if (const std::string text = experiments::noise::caution(chosen); !text.empty())
+      fmt::print(stderr, "noise: {}\n", text);
 
-  const noise::Results results = [&] {
+  const experiments::noise::Results results = [&] {
     Progress line("noise");
-    return noise::run_experiment(options, [&](double share) { line.show(share); });
+    return experiments::noise::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  arguments.outputs.write({[&] { return noise::tables(results); }, [&] { return noise::json(results); },
-                           [&] { return noise::picture(results); }, [&] { return noise::page(results); }});
+  arguments.outputs.write(
+      {[&] { return experiments::noise::tables(results); }, [&] { return experiments::noise::json(results); },
+       [&] { return experiments::noise::picture(results); }, [&] { return experiments::noise::page(results); }});
 }
 
 }  // namespace

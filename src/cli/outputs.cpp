@@ -8,7 +8,7 @@
 
 #include "cli/commands.hpp"
 #include "cli/terminal.hpp"
-#include "report/output_file.hpp"
+#include "io/output_file.hpp"
 
 namespace isentropic::cli {
 namespace {

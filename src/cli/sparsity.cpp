@@ -8,7 +8,7 @@
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "cli/progress.hpp"
-#include "sparsity/present.hpp"
+#include "experiments/sparsity/present.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -19,19 +19,19 @@ struct Arguments {
 };
 
 void run(const Arguments& arguments) {
-  concentration::Options options;
+  experiments::sparsity::Options options;
   options.keys = parse_integer("--keys", arguments.keys, 100, 10000000);
   options.seed = parse_seed(arguments.seed);
   arguments.outputs.check();
 
-  const concentration::Results results = [&] {
+  const experiments::sparsity::Results results = [&] {
     Progress line("sparsity");
-    return concentration::run_experiment(options, [&](double share) { line.show(share); });
+    return experiments::sparsity::run_experiment(options, [&](double share) { line.show(share); });
   }();
 
-  arguments.outputs.write({[&] { return concentration::tables(results); }, [&] { return concentration::json(results); },
-                           [&] { return concentration::picture(results); },
-                           [&] { return concentration::page(results); }});
+  arguments.outputs.write(
+      {[&] { return experiments::sparsity::tables(results); }, [&] { return experiments::sparsity::json(results); },
+       [&] { return experiments::sparsity::picture(results); }, [&] { return experiments::sparsity::page(results); }});
 }
 
 }  // namespace

@@ -4,11 +4,11 @@
 #include <string>
 #include <utility>
 
+#include "base/random.hpp"
 #include "information/bottleneck_run.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace bottleneck {

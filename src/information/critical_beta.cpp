@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "information/bottleneck_problem.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

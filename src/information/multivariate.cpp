@@ -4,13 +4,13 @@
 #include <cmath>
 #include <string>
 
+#include "base/random.hpp"
 #include "information/gaussian.hpp"
 #include "information/neighbourhoods.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

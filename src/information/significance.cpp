@@ -8,13 +8,13 @@
 #include <optional>
 #include <string>
 
+#include "base/random.hpp"
 #include "information/point_tree.hpp"
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

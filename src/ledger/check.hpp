@@ -16,13 +16,13 @@
 #include <string>
 #include <vector>
 
-#include "instruments/estimate.hpp"
-#include "random/random.hpp"
+#include "base/random.hpp"
+#include "experiments/tools/estimate.hpp"
 #include "report/plot.hpp"
 
 namespace isentropic::ledger {
 
-using namespace instruments;  // what every experiment is made of: estimates, kernels
+using namespace experiments::tools;  // what every experiment is made of: estimates, kernels
 
 enum class Reading : std::uint8_t { sound, printed };
 enum class Effort : std::uint8_t { quick, thorough };

@@ -5,7 +5,7 @@
 #include <mutex>
 #include <thread>
 
-#include "random/mix.hpp"
+#include "base/mix.hpp"
 
 namespace isentropic::ledger {
 namespace {

@@ -12,7 +12,7 @@ std::int64_t scores_computed(const Table& query, const Table& key, const Table& 
   for (std::size_t j = 0; j < key.rows; ++j) {
     Table spoilt = key;
     for (double& x : spoilt.row(j)) x = std::numeric_limits<double>::quiet_NaN();
-    const Table output = instruments::table_of(instruments::attend(query, spoilt, value, options).output);
+    const Table output = experiments::tools::table_of(experiments::tools::attend(query, spoilt, value, options).output);
     for (std::size_t i = 0; i < output.rows; ++i)
       out += std::any_of(output.row(i).begin(), output.row(i).end(), [](double x) { return std::isnan(x); });
   }

@@ -4,7 +4,7 @@
 // and the spoilt rows are counted: n_q n_k for a map that looks at every score before it drops some of them.
 #pragma once
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 
 namespace isentropic::ledger {
 

@@ -4,10 +4,10 @@
 #include <cmath>
 #include <limits>
 
-#include "attention/cpu/blocks.hpp"
+#include "attention/passes/passes.hpp"
+#include "base/element.hpp"
 #include "isentropic/attention.hpp"
 #include "losses/validate.hpp"
-#include "tensor/element.hpp"
 
 namespace isentropic {
 namespace {

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
+#include "base/element.hpp"
 #include "isentropic/error.hpp"
-#include "tensor/element.hpp"
 
 namespace isentropic {
 namespace {

@@ -2,8 +2,8 @@
 #include <torch/library.h>
 
 #include "pytorch/attention.hpp"
+#include "pytorch/cpu_call.hpp"
 #include "pytorch/errors.hpp"
-#include "pytorch/on_threads.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
 #include "pytorch/upstream.hpp"
@@ -14,7 +14,7 @@ namespace {
 Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                     const std::optional<at::Tensor>& value, at::TensorList terms) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, value, terms);
+    const CpuCall on(text, query, key, value, terms);
     const AttentionProblem& problem = on.problem;
     AttentionResult result = value ? isentropic::attention(problem) : isentropic::attention_statistics(problem);
     auto [statistics, measures, counts] = stack_statistics(problem, result.statistics);
@@ -32,7 +32,7 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
                       const std::optional<at::Tensor>& output_gradient,
                       const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, value, terms);
+    const CpuCall on(text, query, key, value, terms);
     const AttentionProblem& problem = on.problem;
     const AttentionResult result = unpack_rows(problem, rows, output, selected);
     const Upstream upstream(problem, result, output_gradient, statistics_gradient);
@@ -58,7 +58,7 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
 at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
                        at::IntArrayRef rows) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, std::nullopt, terms);
+    const CpuCall on(text, query, key, std::nullopt, terms);
     return to_torch(isentropic::attention_weights(on.problem, rows.vec()));
   });
 }
@@ -67,7 +67,7 @@ at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at:
 at::Tensor key_mass_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
                         const at::Tensor& rows, const at::Tensor& selected) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, std::nullopt, terms);
+    const CpuCall on(text, query, key, std::nullopt, terms);
     return to_torch(isentropic::attention_key_mass(
         on.problem, unpack_rows(on.problem, rows, at::empty({0}, query.options()), selected)));
   });

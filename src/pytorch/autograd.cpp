@@ -61,7 +61,7 @@ class Attention : public torch::autograd::Function<Attention> {
       if (const auto place = named.place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
     for (std::size_t i = 0; i < named.scale_places().size(); ++i) {
       const std::size_t place = named.scale_places()[i];
-      // The target of a wanted entropy has no gradient.
+      // The target of a target entropy has no gradient.
       if (!wanted(place) || (!description.per_row && description.problem.scale.learnable() == 0)) continue;
       const at::Tensor gradient = description.per_row ? scale : scale.select(0, description.scale_parameters[i]);
       set(place, for_parameter(gradient, terms[place]));

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "attention/validate.hpp"
+#include "attention/problem/validate.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
@@ -60,9 +60,9 @@ class Reader {
     if (values_ == Values::absent) return mask;
     if (const at::Tensor* lengths = out_.terms.find("key_lengths")) mask = mask.key_lengths(integers_of(*lengths));
     if (const at::Tensor* layout = out_.terms.find("layout"))
-      mask = mask.block_sparse(out_.kept(*layout, "layout"), json_.at("block")[0], json_.at("block")[1]);
+      mask = mask.block_sparse(out_.keep_alive(*layout, "layout"), json_.at("block")[0], json_.at("block")[1]);
     if (const at::Tensor* offsets = out_.terms.find("query_offsets")) mask = mask.documents(documents(*offsets));
-    if (const at::Tensor* dense = out_.terms.find("mask")) mask = mask.dense(out_.kept(*dense, "mask"));
+    if (const at::Tensor* dense = out_.terms.find("mask")) mask = mask.dense(out_.keep_alive(*dense, "mask"));
     return mask;
   }
 
@@ -88,20 +88,20 @@ class Reader {
     if (law == "yarn") return Scale::yarn(number(0), number(1));
     if (law == "llama4") return Scale::llama4(length, number(0));
     if (law == "constant") return Scale::constant(parameter(0));
-    if (law == "wanted_entropy")
-      return Scale::wanted_entropy(parameter(0),
-                                   choose<WantedEntropyGradient>("gradient", json.value("gradient", "detached"),
-                                                                 {{"detached", WantedEntropyGradient::detached},
-                                                                  {"implicit", WantedEntropyGradient::implicit}}));
+    if (law == "target_entropy")
+      return Scale::target_entropy(parameter(0),
+                                   choose<TargetEntropyGradient>("gradient", json.value("gradient", "detached"),
+                                                                 {{"detached", TargetEntropyGradient::detached},
+                                                                  {"implicit", TargetEntropyGradient::implicit}}));
     if (law == "per_row") {
       out_.per_row = true;
       if (values_ == Values::absent) return Scale::inverse_sqrt_d();
       if (out_.terms.scale().size() != 1) throw Error("scale per_row", "without rows", "one tensor");
-      return Scale::per_row(out_.kept(out_.terms.scale()[0], "scale rows"));
+      return Scale::per_row(out_.keep_alive(out_.terms.scale()[0], "scale rows"));
     }
     throw Error("scale", "'" + law + "'",
                 "inverse_sqrt_d, log_n, log_n_sqrt_d, sqrt_log_n, frozen, hybrid, trained_length, ssmax, yarn, llama4, "
-                "constant, per_row or wanted_entropy");
+                "constant, per_row or target_entropy");
   }
 
   ScoreMap map() {
@@ -149,7 +149,8 @@ class Reader {
     if (kind == "none" || values_ == Values::absent) return {};
     if (!values) throw Error("bias", "absent", "a tensor");
     if (kind == "alibi") return Bias::alibi(in_range("alibi_slopes", numbers_of(*values), out_.problem.query.type));
-    return kind == "dense" ? Bias::dense(out_.kept(*values, "bias")) : Bias::relative(out_.kept(*values, "bias table"));
+    return kind == "dense" ? Bias::dense(out_.keep_alive(*values, "bias"))
+                           : Bias::relative(out_.keep_alive(*values, "bias table"));
   }
 
   std::optional<PerHead> sink() {
@@ -286,9 +287,9 @@ Description::Description(std::string_view text, const at::Tensor& query, const a
   const std::vector<at::Tensor> nothing(names.size());
   terms = Terms(names, values == Values::absent && tensors.empty() ? at::TensorList(nothing) : tensors);
   if (values == Values::read) {
-    problem.query = kept(query, "query");
-    problem.key = kept(key, "key");
-    if (value) problem.value = kept(*value, "value");
+    problem.query = keep_alive(query, "query");
+    problem.key = keep_alive(key, "key");
+    if (value) problem.value = keep_alive(*value, "value");
   }
   Reader reader(json, *this, values);
   problem.mask = reader.mask();

@@ -61,7 +61,7 @@ struct Description {
   std::vector<int> scale_parameters;  // for each "scale" term: which parameter of the law it is
   bool per_row = false;               // a "scale" term holds the rows of lambda
   bool alibi = false;                 // the "bias" term holds slopes
-  Kept kept;                          // what the views of the problem look at
+  TensorKeepAlive keep_alive;         // what the views of the problem look at
   AttentionProblem problem;
 };
 

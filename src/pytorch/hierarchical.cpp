@@ -2,9 +2,9 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
-#include "isentropic/composition.hpp"
+#include "isentropic/hierarchical_attention.hpp"
+#include "pytorch/cpu_call.hpp"
 #include "pytorch/errors.hpp"
-#include "pytorch/on_threads.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
@@ -30,7 +30,7 @@ struct Levels {
 Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                     at::TensorList terms, std::int64_t block, bool exact, std::optional<double> block_scale) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, value, terms);
+    const CpuCall on(text, query, key, value, terms);
     HierarchicalResult found = isentropic::hierarchical_attention(Levels{block, exact, block_scale}.with(on.problem));
     return Forward(to_torch(std::move(found.output)), to_torch(std::move(found.entropy)),
                    to_torch(std::move(found.block_entropy)), to_torch(std::move(found.within_entropy)));
@@ -42,7 +42,7 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
                       at::TensorList terms, std::int64_t block, bool exact, std::optional<double> block_scale,
                       const at::Tensor& gradient) {
   return with_python_errors([&] {
-    const OnTorchThreads on(text, query, key, value, terms);
+    const CpuCall on(text, query, key, value, terms);
     const HierarchicalProblem problem = Levels{block, exact, block_scale}.with(on.problem);
     const at::Tensor rows = with_contiguous_rows(gradient);
     HierarchicalGradients found = isentropic::hierarchical_attention_backward(

@@ -2,7 +2,7 @@
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
-#include "isentropic/kernels.hpp"
+#include "isentropic/instruction_sets.hpp"
 #include "pytorch/attention.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"

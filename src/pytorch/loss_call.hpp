@@ -14,11 +14,11 @@ namespace isentropic::pytorch {
 struct LossCall {
   LossCall(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
            const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool exclude_self) {
-    problem.query = kept(query, "query");
-    problem.key = kept(key, "key");
-    problem.target = kept(target, "target");
+    problem.query = keep_alive(query, "query");
+    problem.key = keep_alive(key, "key");
+    problem.target = keep_alive(target, "target");
     problem.scale = scale.item<double>();
-    if (bias) problem.bias = kept(*bias, "bias");
+    if (bias) problem.bias = keep_alive(*bias, "bias");
     problem.soft_cap = soft_cap;
     problem.exclude_self = exclude_self;
     problem.executor = &threads;
@@ -26,7 +26,7 @@ struct LossCall {
   LossCall(const LossCall&) = delete;
 
   SoftmaxLossProblem problem;
-  Kept kept;
+  TensorKeepAlive keep_alive;
   TorchThreads threads;
 };
 

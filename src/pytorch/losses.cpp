@@ -46,8 +46,10 @@ Backward backward_cpu(const at::Tensor& query, const at::Tensor& key, const at::
     result.records = unpack_records(records);
     const at::Tensor losses = loss.to(at::kDouble).contiguous();
     result.loss.assign(losses.const_data_ptr<double>(), losses.const_data_ptr<double>() + losses.numel());
-    Kept kept;
-    const auto view = [&](const OptionalTensor& gradient) { return gradient ? kept(*gradient, "gradient") : View(); };
+    TensorKeepAlive keep_alive;
+    const auto view = [&](const OptionalTensor& gradient) {
+      return gradient ? keep_alive(*gradient, "gradient") : View();
+    };
     SoftmaxLossGradients found = isentropic::softmax_loss_backward(
         call.problem, result, {view(loss_gradient), view(log_partition_gradient), view(entropy_gradient)});
     return Backward(to_torch(std::move(found.query)), to_torch(std::move(found.key)),

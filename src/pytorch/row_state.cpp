@@ -2,9 +2,9 @@
 
 #include <cstring>
 
-#include "attention/dims.hpp"
-#include "attention/statistics_sheet.hpp"
-#include "attention/validate.hpp"
+#include "attention/passes/statistics_writer.hpp"
+#include "attention/problem/dims.hpp"
+#include "attention/problem/validate.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/tensors.hpp"
 
@@ -78,7 +78,7 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
   const at::Tensor packed = rows.contiguous();
   const double* in = packed.const_data_ptr<double>();
   const auto count = static_cast<std::size_t>(packed.numel() / kRowState);
-  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::wanted_entropy;
+  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::target_entropy;
   AttentionResult result;
   result.moments = moments_for(available_statistics(problem));
   for (std::size_t row = 0; row < count; ++row, in += kRowState) {
@@ -86,7 +86,7 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
     if (problem.map.is_softmax()) result.records.push_back(unpack(in));
     result.scales.lambda.push_back(in[kRecord]);
     if (counted) result.scales.visible.push_back(static_cast<std::int64_t>(in[kRecord + 1]));
-    if (solved) result.scales.status.push_back(static_cast<WantedEntropyStatus>(in[kRecord + 2]));
+    if (solved) result.scales.status.push_back(static_cast<TargetEntropyStatus>(in[kRecord + 2]));
   }
   if (output.dim() == 4) result.output = copy_of(output);
   if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = copy_of(selected);

@@ -16,7 +16,7 @@ inline constexpr std::int64_t kRecord = 7;
 at::Tensor pack_records(const std::vector<SoftmaxRecord<double>>& records);
 std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 
-// [batch, heads, n_q, kRowState]: the record; lambda, n (-1: not counted), the status of a wanted entropy, and which
+// [batch, heads, n_q, kRowState]: the record; lambda, n (-1: not counted), the status of a target entropy, and which
 // sums the record holds: fewer than the problem says where checkpointing repeated the forward pass with fewer
 // statistics.
 inline constexpr std::int64_t kRowState = kRecord + 4;

@@ -21,7 +21,7 @@ View view_of(const at::Tensor& tensor, const char* argument);
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
 // Views of tensors that live as long as this does.
-class Kept {
+class TensorKeepAlive {
  public:
   View operator()(const at::Tensor& tensor, const char* argument) {
     tensors_.push_back(with_contiguous_rows(tensor));

@@ -2,8 +2,8 @@
 
 #include <cmath>
 
-#include "attention/statistics_sheet.hpp"
-#include "attention/validate.hpp"
+#include "attention/passes/statistics_writer.hpp"
+#include "attention/problem/validate.hpp"
 #include "pytorch/description.hpp"
 #include "pytorch/tensors.hpp"
 

@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/element.hpp"
 #include "sweep.hpp"
-#include "tensor/element.hpp"
 
 namespace attention_test {
 namespace {

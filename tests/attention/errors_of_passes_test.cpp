@@ -1,6 +1,6 @@
 // Bad maps, statistics, shards, and calls of the passes that build on a forward one.
 #include "errors_support.hpp"
-#include "isentropic/composition.hpp"
+#include "isentropic/hierarchical_attention.hpp"
 
 namespace attention_test {
 namespace {
@@ -103,7 +103,7 @@ TEST(Errors, Shards) {
   refused(
       [=](auto& p) {
         split(p);
-        p.scale = Scale::wanted_entropy(1.0);
+        p.scale = Scale::target_entropy(1.0);
       },
       {"entropy", "shard"});
   refused([](auto& p) { p.shard.visible = View(kNumbers, {2, 4, 6}); }, {"visible", "float64", "int64"});
@@ -154,9 +154,9 @@ TEST(Errors, Hierarchical) {
   bad(
       [](auto& p) {
         p.score = isentropic::BlockScore::mean_key;
-        p.block_scale = Scale::wanted_entropy(1.0);
+        p.block_scale = Scale::target_entropy(1.0);
       },
-      {"block scale", "wanted_entropy"});
+      {"block scale", "target_entropy"});
   bad([](auto& p) { p.attention.dropout = isentropic::Dropout{0.5, 1}; }, {"dropout"});
   bad([](auto& p) { p.attention.key = view({2, 2, 5, 4}); }, {"key", "4"});
 }

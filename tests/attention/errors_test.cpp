@@ -136,11 +136,11 @@ TEST(Errors, Scales) {
     expect_error([=] { Scale::llama4(8, bad); }, {"coefficient"});
     expect_error([=] { Scale::constant(bad); }, {"lambda"});
     expect_error([=] { Scale::temperature(bad); }, {"temperature"});
-    expect_error([=] { Scale::wanted_entropy(bad); }, {"entropy"});
+    expect_error([=] { Scale::target_entropy(bad); }, {"entropy"});
   }
   expect_error([] { Scale::temperature(0.0); }, {"temperature", "0"});
   expect_error([] { Scale::temperature(-1.0); }, {"temperature", "-1"});
-  expect_error([] { Scale::wanted_entropy(-0.5); }, {"entropy", "-0.5"});
+  expect_error([] { Scale::target_entropy(-0.5); }, {"entropy", "-0.5"});
   expect_error([] { Scale::frozen(1.0, 0); }, {"n_max", "0"});
   expect_error([] { Scale::trained_length(1); }, {"n_train", "1"});
   expect_error([] { Scale::yarn(0.5); }, {"factor", "0.5"});
@@ -152,10 +152,10 @@ TEST(Errors, Scales) {
   refused([](auto& p) { p.scale = Scale::per_row(View()); }, {"scale"});
 }
 
-TEST(Errors, WantedEntropyThatIsNotMonotone) {
+TEST(Errors, TargetEntropyThatIsNotMonotone) {
   const auto wanted = [](auto change) {
     return [=](AttentionProblem& p) {
-      p.scale = Scale::wanted_entropy(1.0);
+      p.scale = Scale::target_entropy(1.0);
       change(p);
     };
   };

@@ -7,8 +7,8 @@
 namespace attention_test {
 namespace {
 
+using isentropic::TargetEntropyGradient;
 using isentropic::View;
-using isentropic::WantedEntropyGradient;
 using support::UpstreamParts;
 
 const Sizes kTiny{.batch = 2, .heads = 2, .kv_heads = 1, .n_q = 3, .n_k = 5, .d = 3, .d_v = 2};
@@ -115,13 +115,13 @@ TEST(Gradients, ThroughDropout) {
 }
 
 // The solver stops at an entropy within about 1e-12 of the target, so lambda carries that error divided by V.
-TEST(Gradients, OfAWantedEntropyTakenAsAConstant) {
-  check({.sizes = kTiny, .parts = {support::wanted_entropy(1.0)}, .seed = 3800});
-  check({.sizes = kTinySquare, .parts = {support::causal(), support::wanted_entropy(0.5)}, .seed = 3801});
+TEST(Gradients, OfATargetEntropyTakenAsAConstant) {
+  check({.sizes = kTiny, .parts = {support::target_entropy(1.0)}, .seed = 3800});
+  check({.sizes = kTinySquare, .parts = {support::causal(), support::target_entropy(0.5)}, .seed = 3801});
 }
 
-TEST(Gradients, OfAWantedEntropyThroughItsEquation) {
-  const auto implicit = [](double target) { return support::wanted_entropy(target, WantedEntropyGradient::implicit); };
+TEST(Gradients, OfATargetEntropyThroughItsEquation) {
+  const auto implicit = [](double target) { return support::target_entropy(target, TargetEntropyGradient::implicit); };
   for (std::uint64_t seed : {3900, 3901, 3902}) {
     check({.sizes = kTiny, .parts = {implicit(1.0)}, .seed = seed}, UpstreamParts::output);
     check({.sizes = kTiny, .parts = {implicit(1.2)}, .seed = seed}, UpstreamParts::both);
@@ -132,7 +132,7 @@ TEST(Gradients, OfAWantedEntropyThroughItsEquation) {
 // H is held at the target whatever queries and keys do: nothing flows.
 TEST(Gradients, OfAnEntropyHeldFixedAreZero) {
   Instance x =
-      build({.sizes = kTiny, .parts = {support::wanted_entropy(1.0, WantedEntropyGradient::implicit)}, .seed = 3950});
+      build({.sizes = kTiny, .parts = {support::target_entropy(1.0, TargetEntropyGradient::implicit)}, .seed = 3950});
   support::Numbers upstream = x.random.normals(2 * 2 * 3);
   x.problem.statistics = isentropic::Statistics::all();
   const isentropic::AttentionUpstream entropy{.entropy = x.store(&upstream, {2, 2, 3})};
@@ -144,7 +144,7 @@ TEST(Gradients, OfAnEntropyHeldFixedAreZero) {
 // Rows out of reach have a lambda that does not move.
 TEST(Gradients, OfRowsOutOfReach) {
   check({.sizes = kTinySquare,
-         .parts = {support::causal(), support::wanted_entropy(1.2, WantedEntropyGradient::implicit)},
+         .parts = {support::causal(), support::target_entropy(1.2, TargetEntropyGradient::implicit)},
          .seed = 3960},
         UpstreamParts::output);
 }

@@ -1,4 +1,4 @@
-// The laws of lambda, and rows solved for a wanted entropy.
+// The laws of lambda, and rows solved for a target entropy.
 #include <cmath>
 
 #include "isentropic/scale.hpp"
@@ -8,8 +8,8 @@ namespace attention_test {
 namespace {
 
 using isentropic::Scale;
-using isentropic::ScaleRow;
-using isentropic::WantedEntropyStatus;
+using isentropic::ScaleInput;
+using isentropic::TargetEntropyStatus;
 
 TEST(Scales, EveryLawUnderEveryMask) {
   std::uint64_t seed = 400;
@@ -21,7 +21,7 @@ TEST(Scales, EveryLawUnderEveryMask) {
 }
 
 TEST(Scales, ByHand) {
-  const ScaleRow row{.visible = 1024, .d = 64, .position = 8191, .head = 1};
+  const ScaleInput row{.visible = 1024, .d = 64, .position = 8191, .head = 1};
   EXPECT_NEAR(Scale::log_n(1.0).lambda(row), 0.10830, 5e-6);
   EXPECT_DOUBLE_EQ(Scale::inverse_sqrt_d().lambda(row), 0.125);
   EXPECT_DOUBLE_EQ(Scale::log_n_sqrt_d(std::vector<double>{9, 2}).lambda(row), 2 * std::log(1024.0) / 8);
@@ -37,14 +37,14 @@ TEST(Scales, ByHand) {
   EXPECT_DOUBLE_EQ(Scale::llama4(8193, 0.1).lambda(row), 0.125);
   EXPECT_DOUBLE_EQ(Scale::constant(0.3).lambda(row), 0.3);
   EXPECT_DOUBLE_EQ(Scale::temperature(4.0).lambda(row), 0.25);
-  const ScaleRow alone{.visible = 1, .d = 64, .position = 0, .head = 0};
+  const ScaleInput alone{.visible = 1, .d = 64, .position = 0, .head = 0};
   EXPECT_EQ(Scale::log_n(1.0).lambda(alone), 0);
   EXPECT_EQ(Scale::ssmax(1.0).lambda(alone), 0);
   EXPECT_DOUBLE_EQ(Scale::trained_length(32).lambda(alone), 0.125);
 }
 
 TEST(Scales, DerivativesAreThoseOfTheLaw) {
-  const ScaleRow row{.visible = 37, .d = 6, .position = 11, .head = 1};
+  const ScaleInput row{.visible = 37, .d = 6, .position = 11, .head = 1};
   const double h = 1e-4;
   const auto check = [&](const char* name, auto make, std::vector<double> at) {
     SCOPED_TRACE(name);
@@ -75,7 +75,7 @@ TEST(Scales, DerivativesAreThoseOfTheLaw) {
 void check_wanted(const Case& description, double target, double tolerance) {
   SCOPED_TRACE(description.describe());
   Instance x = build(description);
-  support::wanted_entropy(target).apply(x);
+  support::target_entropy(target).apply(x);
   x.problem.statistics = isentropic::Statistics::all();
   const isentropic::AttentionResult result = attention(x.problem);
   const reference::Forward expected = reference::forward(x.oracle);
@@ -87,19 +87,19 @@ void check_wanted(const Case& description, double target, double tolerance) {
     EXPECT_LE(result.scales.iterations[r], 15);
     switch (expected.reach[r]) {
       case reference::Reach::solved:
-        EXPECT_EQ(result.scales.status[r], WantedEntropyStatus::solved);
+        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::solved);
         EXPECT_NEAR(entropy[r], target, tolerance);
         // dH/dlambda = -V / lambda: an error of the entropy divided by the slope, with room for its rounding.
         EXPECT_NEAR(result.scales.lambda[r], expected.lambda[r],
                     2 * tolerance * expected.lambda[r] / expected.statistics.at("score_variance")[r]);
         break;
       case reference::Reach::above:
-        EXPECT_EQ(result.scales.status[r], WantedEntropyStatus::above_reach);
+        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::above_reach);
         EXPECT_EQ(result.scales.lambda[r], 0);
         EXPECT_NEAR(entropy[r], std::log(std::max(1.0, static_cast<double>(expected.visible[r]))), tolerance);
         break;
       case reference::Reach::below:
-        EXPECT_EQ(result.scales.status[r], WantedEntropyStatus::below_reach);
+        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::below_reach);
         break;
     }
   }
@@ -112,7 +112,7 @@ void check_wanted(const Case& description, double target, double tolerance) {
   support::expect_result(result, same_scales, x, description.type == DType::float64 ? 1e-11 : rounding);
 }
 
-TEST(WantedEntropy, UnderEveryMask) {
+TEST(TargetEntropy, UnderEveryMask) {
   std::uint64_t seed = 500;
   for (const auto& masks : support::mask_combinations()) {
     const bool additive = masks.back().name.starts_with("dense additive");
@@ -123,7 +123,7 @@ TEST(WantedEntropy, UnderEveryMask) {
   }
 }
 
-TEST(WantedEntropy, LongRowsAndFloat32) {
+TEST(TargetEntropy, LongRowsAndFloat32) {
   const Sizes sizes{.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 40, .n_k = 300, .d = 16, .d_v = 3};
   for (double target : {0.2, 2.5, 5.5}) {
     check_wanted({.sizes = sizes, .parts = {support::causal(Align::end)}, .seed = 7}, target, 1e-10);
@@ -132,9 +132,9 @@ TEST(WantedEntropy, LongRowsAndFloat32) {
   }
 }
 
-TEST(WantedEntropy, OneTargetForEachHead) {
+TEST(TargetEntropy, OneTargetForEachHead) {
   Instance x = build({.sizes = kSquare, .seed = 9});
-  x.problem.scale = Scale::wanted_entropy(std::vector<double>{0.5, 2.0});
+  x.problem.scale = Scale::target_entropy(std::vector<double>{0.5, 2.0});
   x.problem.statistics = isentropic::Statistics::of({isentropic::Statistic::entropy});
   const isentropic::AttentionResult result = attention(x.problem);
   for (std::int64_t b = 0; b < 2; ++b) {
@@ -146,7 +146,7 @@ TEST(WantedEntropy, OneTargetForEachHead) {
 }
 
 // Scores of 1e-30: their squares are 0 in float32, but a scale of 1e30 spreads them as any others.
-TEST(WantedEntropy, SmallScores) {
+TEST(TargetEntropy, SmallScores) {
   for (const double amplitude : {1e-15, 1e-12, 1e-6}) {
     check_wanted(
         {.sizes = {.n_q = 5, .n_k = 64, .d = 8, .d_v = 2}, .type = DType::float32, .amplitude = amplitude, .seed = 11},
@@ -154,12 +154,12 @@ TEST(WantedEntropy, SmallScores) {
   }
 }
 
-TEST(WantedEntropy, EqualScoresAreOutOfReach) {
+TEST(TargetEntropy, EqualScoresAreOutOfReach) {
   Instance x = build({.sizes = {.n_q = 2, .n_k = 6, .d = 3, .d_v = 2}, .amplitude = 0, .seed = 10});
-  x.problem.scale = Scale::wanted_entropy(0.5);
+  x.problem.scale = Scale::target_entropy(0.5);
   x.problem.statistics = isentropic::Statistics::of({isentropic::Statistic::entropy});
   const isentropic::AttentionResult result = attention(x.problem);
-  EXPECT_EQ(result.scales.status[0], WantedEntropyStatus::below_reach);
+  EXPECT_EQ(result.scales.status[0], TargetEntropyStatus::below_reach);
   EXPECT_NEAR(result.statistics.entropy.at({0, 0, 0}), std::log(6.0), 1e-14);
 }
 

@@ -33,7 +33,7 @@ std::vector<std::vector<Part>> settings() {
                                         {dense_boolean(), dense_bias(Repeat::heads), ssmax()},
                                         {dense_bias(Repeat::rows)},
                                         {block_sparse(16, 8), dropout(0.2, 3)},
-                                        {causal(), wanted_entropy(1.5)}};
+                                        {causal(), target_entropy(1.5)}};
   for (const Part& map : score_maps()) out.push_back({causal(), constant_scale_per_head(), map});
   for (const Part& map : decaying_maps()) out.push_back({causal(), map});
   for (const Part& map : recurrent_decaying_maps()) out.push_back({causal(), map});

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "io/output_file.hpp"
 #include "program.hpp"
-#include "report/output_file.hpp"
 #include "report/page.hpp"
 
 namespace cli_test {

@@ -6,8 +6,8 @@
 #include <nlohmann/json.hpp>
 #include <sstream>
 
+#include "base/random.hpp"
 #include "program.hpp"
-#include "random/random.hpp"
 
 namespace cli_test {
 namespace {

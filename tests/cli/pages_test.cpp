@@ -101,7 +101,7 @@ TEST_F(Program, TheNoisePageDoesWithoutAPrediction) {
 
 TEST_F(Program, TheLengthsPageExplainsItself) {
   ASSERT_EQ(
-      run_program({"lengths", "--quick", "--laws", "inverse_sqrt_d,log_n,wanted_entropy", "--html", path("out.html")})
+      run_program({"lengths", "--quick", "--laws", "inverse_sqrt_d,log_n,target_entropy", "--html", path("out.html")})
           .status,
       0);
   const std::string page = drawn(path("out.html"));

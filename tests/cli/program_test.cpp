@@ -43,7 +43,7 @@ TEST_F(Program, UsageErrorsAreOneLineAndStatus2) {
   expect_one_line_error(run_program({"lengths", "--positions", "rotary"}), 2, "--positions is rotary; expected none, ");
   expect_one_line_error(run_program({"lengths", "--strength", "1"}), 2, "--strength is 1; expected --positions");
   expect_one_line_error(run_program({"lengths", "--positions", "alibi", "--strength", "nan"}), 2, "--strength is nan");
-  expect_one_line_error(run_program({"lengths", "--positions", "alibi", "--laws", "wanted_entropy"}), 2, "--laws is ");
+  expect_one_line_error(run_program({"lengths", "--positions", "alibi", "--laws", "target_entropy"}), 2, "--laws is ");
   expect_one_line_error(run_program({"lengths", "--quick", "--thorough"}), 2, "--thorough");
   expect_one_line_error(run_program({"lengths", "--json", "-", "--svg", "-"}), 2, "--svg is -; expected a file");
 }
@@ -133,7 +133,7 @@ TEST_F(Program, InfoListsWhatThereIs) {
     return std::find(info[list].begin(), info[list].end(), name) != info[list].end();
   };
   EXPECT_TRUE(has("statistics", "entropy"));
-  EXPECT_TRUE(has("scales", "wanted_entropy"));
+  EXPECT_TRUE(has("scales", "target_entropy"));
   EXPECT_TRUE(has("maps", "sparsemax"));
   EXPECT_TRUE(has("types", "bfloat16"));
 }

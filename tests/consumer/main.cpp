@@ -5,7 +5,7 @@
 #include <cstring>
 
 #include "isentropic/attention.hpp"
-#include "isentropic/composition.hpp"
+#include "isentropic/hierarchical_attention.hpp"
 #include "isentropic/version.hpp"
 
 int main() {

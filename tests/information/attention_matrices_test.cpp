@@ -7,8 +7,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -6,11 +6,11 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "information/joints.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "base/random.hpp"
 #include "isentropic/information/table.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 

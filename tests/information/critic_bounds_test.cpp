@@ -7,9 +7,9 @@
 #include <limits>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -5,10 +5,10 @@
 
 #include <cmath>
 
+#include "base/random.hpp"
 #include "information/joints.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

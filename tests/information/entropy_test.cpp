@@ -8,9 +8,9 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -9,6 +9,7 @@
 #include <numbers>
 #include <vector>
 
+#include "base/random.hpp"
 #include "information/bottleneck_problem.hpp"
 #include "information/point_tree.hpp"
 #include "isentropic/error.hpp"
@@ -17,7 +18,6 @@
 #include "isentropic/information/multivariate.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "isentropic/information/significance.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

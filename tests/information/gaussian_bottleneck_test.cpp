@@ -7,16 +7,16 @@
 #include <utility>
 #include <vector>
 
-#include "instruments/algebra.hpp"
+#include "base/random.hpp"
+#include "experiments/tools/algebra.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/critical_beta.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {
 
-using instruments::product, instruments::transposed;
+using experiments::tools::product, experiments::tools::transposed;
 
 Table block(const Table& a, std::size_t row, std::size_t column, std::size_t rows, std::size_t columns) {
   Table out(rows, columns);

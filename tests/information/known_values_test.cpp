@@ -6,10 +6,10 @@
 #include <numbers>
 #include <sstream>
 
+#include "base/random.hpp"
 #include "information/correlated.hpp"
 #include "information/shared_data.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "random/random.hpp"
+#include "base/random.hpp"
 
 namespace isentropic {
 namespace {

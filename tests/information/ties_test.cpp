@@ -4,10 +4,10 @@
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "information/correlated.hpp"
 #include "isentropic/information/multivariate.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

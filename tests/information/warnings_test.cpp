@@ -4,10 +4,10 @@
 #include <cmath>
 #include <string>
 
+#include "base/random.hpp"
 #include "information/correlated.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

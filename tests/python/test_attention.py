@@ -168,18 +168,18 @@ def test_scales_count_visible_keys():
     torch.testing.assert_close(aux.row_scale, expected.expand(1, 2, 6))
 
 
-def test_wanted_entropy():
+def test_target_entropy():
     q, k, v = tensors(1, 2, 8, 16, n_k=64)
-    _, aux = isentropic.attention(q, k, v, scale=Scale.wanted_entropy([2.0, 3.0]), return_aux=True)
+    _, aux = isentropic.attention(q, k, v, scale=Scale.target_entropy([2.0, 3.0]), return_aux=True)
     assert aux.status.eq(0).all()
     torch.testing.assert_close(aux.entropy, torch.tensor([2.0, 3.0])[:, None].expand(1, 2, 8), atol=1e-4, rtol=0)
-    _, aux = isentropic.attention(q, k, v, scale=Scale.wanted_entropy(9.0), return_aux=True)
+    _, aux = isentropic.attention(q, k, v, scale=Scale.target_entropy(9.0), return_aux=True)
     assert aux.status.eq(1).all() and aux.row_scale.eq(0).all()
 
 
 def test_under_the_implicit_gradient_entropy_does_not_move():
     q, k, v = tensors(1, 2, 4, 8, n_k=32, dtype=torch.float64, grad=True)
-    scale = Scale.wanted_entropy(2.0, gradient="implicit")
+    scale = Scale.target_entropy(2.0, gradient="implicit")
     output, aux = isentropic.attention(q, k, v, scale=scale, statistics=["entropy"], return_aux=True)
     of_entropy = torch.autograd.grad(aux.entropy.sum(), (q, k), retain_graph=True)
     of_output = torch.autograd.grad(output.sum(), (q, k))
@@ -255,10 +255,10 @@ def test_parameters_of_heads_learn_in_every_shape(shape):
         assert torch.autograd.gradcheck(call, (leaf(),)), name
 
 
-def test_the_target_of_a_wanted_entropy_gets_no_gradient():
+def test_the_target_of_a_target_entropy_gets_no_gradient():
     q, k, v = tensors(1, 2, 3, 4, n_k=20, grad=True)
     target = torch.ones(2, requires_grad=True)
-    isentropic.attention(q, k, v, scale=Scale.wanted_entropy(target)).sum().backward()
+    isentropic.attention(q, k, v, scale=Scale.target_entropy(target)).sum().backward()
     assert target.grad is None and q.grad is not None
 
 

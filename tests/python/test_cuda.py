@@ -41,7 +41,7 @@ def qkv(n=50, dtype=torch.float32):
         dict(is_causal=True),
         dict(causal="end", window=20, prefix=3),
         dict(scale="log_n", causal="start"),
-        dict(scale=Scale.wanted_entropy(2.0)),
+        dict(scale=Scale.target_entropy(2.0)),
         dict(soft_cap=3.0),
         dict(map=ScoreMap.top_k(5)),
         dict(map="relu_squared"),

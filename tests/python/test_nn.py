@@ -249,8 +249,8 @@ def test_kappa_of_each_head():
     close(module(x)[0], naive(module, row_scale, x)[0])
 
 
-def test_wanted_entropy():
-    module = EntropyInvariantAttention(D_MODEL, HEADS, scale=Scale.wanted_entropy(1.2))
+def test_target_entropy():
+    module = EntropyInvariantAttention(D_MODEL, HEADS, scale=Scale.target_entropy(1.2))
     entropy = module(inputs(n=20))[1].entropy
     close(entropy, torch.full_like(entropy, 1.2), 1e-4)
 
@@ -275,7 +275,7 @@ def test_tensors_of_a_scale_belong_to_the_module():
         ({"scale": "inverse_sqrt_d", "kappa": 2.0}, "kappa is 2.0; expected 1, for the scale 'inverse_sqrt_d'"),
         ({"scale": Scale.log_n(3.0), "kappa": 2.0}, "kappa is 2.0 beside a Scale"),
         ({"scale": "llama4", "learn_kappa": True}, "the scale 'llama4' has nothing to learn"),
-        ({"scale": Scale.wanted_entropy(1.0), "learn_kappa": True}, "'wanted_entropy' has nothing to learn"),
+        ({"scale": Scale.target_entropy(1.0), "learn_kappa": True}, "'target_entropy' has nothing to learn"),
         ({"positions": "alibi"}, "positions is 'alibi'; expected None, 'rotary'"),
         ({"causal": "middle"}, "causal is 'middle'; expected None, 'start' or 'end'"),
         ({"dropout": 1.0}, "dropout is 1.0"),

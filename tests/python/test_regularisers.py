@@ -10,7 +10,7 @@ from isentropic.nn import EntropyInvariantAttention, MultiHeadAttention
 from isentropic.regularisers import (
     EntropyRegulariser,
     MutualInformationRegulariser,
-    WantedEntropyController,
+    TargetEntropyController,
     gaussian_information_upper_bound,
     information_bottleneck_loss,
     mean_over_rows,
@@ -129,7 +129,7 @@ def test_gaussian_bound_keeps_small_differences():
 def controlled(target, **options):
     attention = EntropyInvariantAttention(D_MODEL, HEADS, **options)
     x = 4 * torch.randn(1, 48, D_MODEL)
-    return attention, x, WantedEntropyController(HEADS, target).attach(attention)
+    return attention, x, TargetEntropyController(HEADS, target).attach(attention)
 
 
 def steer(attention, x, controller, steps):
@@ -182,7 +182,7 @@ def test_kappa_stays_within_a_pass():
 @pytest.mark.parametrize("entropy, variance", [(math.nan, 1.0), (1.0, math.inf), (math.nan, math.nan)])
 def test_controller_passes_over_numbers_that_are_not_finite(entropy, variance):
     rows = torch.ones(1, HEADS, 5)
-    controller = WantedEntropyController(HEADS, 2.0)
+    controller = TargetEntropyController(HEADS, 2.0)
     controller.observe(Aux({"entropy": rows, "score_variance": rows, "visible": rows * 9}))
     odd = {"entropy": rows * entropy, "score_variance": rows * variance, "visible": rows * 9}
     controller.observe(Aux(odd))
@@ -235,14 +235,14 @@ def test_controller_under_compile():
 
 
 def test_attach_says_what_it_expects():
-    controller = WantedEntropyController(HEADS, 2.0)
+    controller = TargetEntropyController(HEADS, 2.0)
     with pytest.raises(TypeError, match="attention is a MultiHeadAttention; expected an EntropyInvariantAttention"):
         controller.attach(MultiHeadAttention(D_MODEL, HEADS))
     with pytest.raises(ValueError, match="attention has 2 heads; expected 4"):
         controller.attach(EntropyInvariantAttention(D_MODEL, 2))
     with pytest.raises(ValueError, match="attention learns its kappa"):
         controller.attach(EntropyInvariantAttention(D_MODEL, HEADS, learn_kappa=True))
-    for scale in ("inverse_sqrt_d", "hybrid", Scale.wanted_entropy(1.0)):
+    for scale in ("inverse_sqrt_d", "hybrid", Scale.target_entropy(1.0)):
         with pytest.raises(ValueError, match="expected a law with one kappa"):
             controller.attach(EntropyInvariantAttention(D_MODEL, HEADS, scale=scale))
 
@@ -260,4 +260,4 @@ def test_attach_says_what_it_expects():
 )
 def test_wrong_controllers(options, message):
     with pytest.raises(ValueError, match=message):
-        WantedEntropyController(HEADS, **{"target": 2.0, **options})
+        TargetEntropyController(HEADS, **{"target": 2.0, **options})

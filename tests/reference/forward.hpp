@@ -15,7 +15,7 @@ struct Forward {
   Numbers key_mass;                           // [batch, heads, n_k], column sums of the weights
   Numbers lambda;                             // [batch, heads, n_q]
   std::vector<Index> visible;                 // [batch, heads, n_q]
-  std::vector<Reach> reach;                   // [batch, heads, n_q], of wanted entropies
+  std::vector<Reach> reach;                   // [batch, heads, n_q], of target entropies
   std::vector<std::vector<Index>> selected;   // [batch, heads, n_q]: the chosen keys, ascending
   std::map<std::string, Numbers> statistics;  // name -> [batch, heads, n_q]; only those the map defines
 };

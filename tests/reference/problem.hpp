@@ -29,7 +29,7 @@ struct Mask {
   Index prefix = 0;
   bool exclude_self = false;
   std::vector<Index> excluded_keys = {};  // [n_q]
-  Index stride = 0, local = 0;    // stride 0: no such part
+  Index stride = 0, local = 0;            // stride 0: no such part
   std::vector<char> blocks = {};  // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: no such part
   Index block_q = 0, block_k = 0;
   std::vector<Index> key_lengths = {};    // [batch]
@@ -52,7 +52,7 @@ enum class Law {
   llama4,
   constant,
   per_row,
-  wanted_entropy
+  target_entropy
 };
 
 struct Scale {

@@ -65,7 +65,7 @@ double bias_at(const Problem& problem, Index b, Index h, Index i, Index j) {
 double lambda_of(const Problem& problem, Index b, Index h, Index i, ScoreRow* row) {
   const Scale& scale = problem.scale;
   if (scale.law == Law::per_row) return scale.rows[problem.row(b, h, i)];
-  if (scale.law == Law::wanted_entropy) {
+  if (scale.law == Law::target_entropy) {
     Numbers raw;
     for (Index j = 0; j < problem.n_k; ++j) {
       if (row->seen[j]) raw.push_back(row->raw[j]);
@@ -109,7 +109,7 @@ double law_value(const Scale& scale, const LawRow& row) {
     case Law::constant:
       return parameter(0);
     case Law::per_row:
-    case Law::wanted_entropy:
+    case Law::target_entropy:
       break;
   }
   return std::nan("");

@@ -10,7 +10,7 @@ struct LawRow {
   Index visible, d, position, head;
 };
 
-// Not for per_row and wanted_entropy.
+// Not for per_row and target_entropy.
 double law_value(const Scale& scale, const LawRow& row);
 
 enum class Reach { solved, above, below };

@@ -15,7 +15,7 @@ namespace softmax_test {
 namespace {
 
 using isentropic::EntropySolver;
-using isentropic::WantedEntropyStatus;
+using isentropic::TargetEntropyStatus;
 using support::Random;
 
 Record record_at(const std::vector<double>& raw, double lambda) {
@@ -37,7 +37,7 @@ TEST(EntropySolver, TwoKeysByHand) {
   const double target = std::log(4.0) - 0.75 * std::log(3.0);  // H(1/4, 3/4)
   for (double start : {1e-3, 0.1, 1.0, 10.0, 100.0}) {
     const EntropySolver solver = solve({0, 1}, target, start, 1e-13);
-    EXPECT_EQ(solver.status(), WantedEntropyStatus::solved);
+    EXPECT_EQ(solver.status(), TargetEntropyStatus::solved);
     EXPECT_NEAR(solver.lambda(), std::log(3.0), 1e-11);
   }
 }
@@ -53,7 +53,7 @@ TEST(EntropySolver, FiveHundredProblemsWithinFifteenPasses) {
     SCOPED_TRACE(testing::Message() << "trial " << trial << ", n " << n << ", target " << target << ", start "
                                     << start);
     const EntropySolver solver = solve(raw, target, start);
-    ASSERT_EQ(solver.status(), WantedEntropyStatus::solved);
+    ASSERT_EQ(solver.status(), TargetEntropyStatus::solved);
     EXPECT_NEAR(entropy(record_at(raw, solver.lambda())), target, 1e-8);
     EXPECT_GT(solver.lambda(), 0);
     EXPECT_LE(solver.iterations(), 15);
@@ -85,7 +85,7 @@ TEST(EntropySolver, AwkwardScores) {
         const double target = low + part * (high - low);
         SCOPED_TRACE(testing::Message() << raw.size() << " keys, part " << part << ", start " << start);
         const EntropySolver solver = solve(raw, target, start);
-        EXPECT_EQ(solver.status(), WantedEntropyStatus::solved);
+        EXPECT_EQ(solver.status(), TargetEntropyStatus::solved);
         EXPECT_NEAR(entropy(record_at(raw, solver.lambda())), target, 1e-8);
       }
     }
@@ -96,13 +96,13 @@ TEST(EntropySolver, MoreThanUniformSaturatesAtZero) {
   const std::vector<double> raw = {0.5, -1, 2};
   for (double target : {std::log(3.0), 1.2, 100.0, std::numeric_limits<double>::infinity()}) {
     const EntropySolver solver = solve(raw, target, 1.0);
-    EXPECT_EQ(solver.status(), WantedEntropyStatus::above_reach);
+    EXPECT_EQ(solver.status(), TargetEntropyStatus::above_reach);
     EXPECT_EQ(solver.lambda(), 0);
     EXPECT_EQ(solver.iterations(), 0);
   }
-  EXPECT_EQ(solve({4.0}, 0.0, 1.0).status(), WantedEntropyStatus::above_reach);  // one key: H = 0 = log 1
-  EXPECT_EQ(solve({4.0}, 0.5, 1.0).status(), WantedEntropyStatus::above_reach);
-  EXPECT_EQ(solve({}, 0.5, 1.0).status(), WantedEntropyStatus::above_reach);
+  EXPECT_EQ(solve({4.0}, 0.0, 1.0).status(), TargetEntropyStatus::above_reach);  // one key: H = 0 = log 1
+  EXPECT_EQ(solve({4.0}, 0.5, 1.0).status(), TargetEntropyStatus::above_reach);
+  EXPECT_EQ(solve({}, 0.5, 1.0).status(), TargetEntropyStatus::above_reach);
 }
 
 TEST(EntropySolver, TiesSetAFloor) {
@@ -111,23 +111,23 @@ TEST(EntropySolver, TiesSetAFloor) {
   for (double target : {0.0, 0.3, std::log(2.0) - 1e-6}) {
     for (double start : {1e-3, 1.0, 100.0}) {
       const EntropySolver solver = solve(tied, target, start);
-      EXPECT_EQ(solver.status(), WantedEntropyStatus::below_reach);
+      EXPECT_EQ(solver.status(), TargetEntropyStatus::below_reach);
       EXPECT_TRUE(std::isfinite(solver.lambda()));
       EXPECT_NEAR(entropy(record_at(tied, solver.lambda())), std::log(2.0), 1e-6);
     }
   }
   // All equal: H = log k whatever lambda, so nothing below it can be had.
-  EXPECT_EQ(solve({2, 2, 2, 2}, 0.5, 1.0).status(), WantedEntropyStatus::below_reach);
+  EXPECT_EQ(solve({2, 2, 2, 2}, 0.5, 1.0).status(), TargetEntropyStatus::below_reach);
 }
 
 TEST(EntropySolver, ScoresThatAreNotFinite) {
   EntropySolver solver(0.5, 3, 1.0, 1e-8);
   solver.update(std::numeric_limits<double>::quiet_NaN(), 1.0);
   EXPECT_FALSE(solver.active());
-  EXPECT_EQ(solver.status(), WantedEntropyStatus::not_converged);
+  EXPECT_EQ(solver.status(), TargetEntropyStatus::not_converged);
   EntropySolver other(0.5, 3, 1.0, 1e-8);
   other.update(0.7, std::numeric_limits<double>::infinity());
-  EXPECT_EQ(other.status(), WantedEntropyStatus::not_converged);
+  EXPECT_EQ(other.status(), TargetEntropyStatus::not_converged);
 }
 
 TEST(EntropySolver, StopsWhateverItIsTold) {
@@ -138,7 +138,7 @@ TEST(EntropySolver, StopsWhateverItIsTold) {
     solver.update(0.9, 1.0);
   }
   EXPECT_FALSE(solver.active());
-  EXPECT_EQ(solver.status(), WantedEntropyStatus::not_converged);
+  EXPECT_EQ(solver.status(), TargetEntropyStatus::not_converged);
   EXPECT_EQ(solver.iterations(), EntropySolver::kMaxIterations);
 }
 

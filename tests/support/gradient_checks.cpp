@@ -89,11 +89,11 @@ void expect_gradients(Instance& x, UpstreamParts parts, double tolerance) {
   const isentropic::AttentionResult result = attention(x.problem);
   const AttentionGradients gradients = attention_backward(x.problem, result, upstream.views);
 
-  // What the library differentiates: a wanted entropy's lambda is a constant unless its gradient is implicit, and a
+  // What the library differentiates: a target entropy's lambda is a constant unless its gradient is implicit, and a
   // straight-through sample has the output of the argmax and the gradient of the relaxed weights.
-  const bool implicit = x.problem.scale.law() == isentropic::Scale::Law::wanted_entropy &&
-                        x.problem.scale.gradient() == isentropic::WantedEntropyGradient::implicit;
-  const bool wanted = x.oracle.scale.law == reference::Law::wanted_entropy;
+  const bool implicit = x.problem.scale.law() == isentropic::Scale::Law::target_entropy &&
+                        x.problem.scale.gradient() == isentropic::TargetEntropyGradient::implicit;
+  const bool wanted = x.oracle.scale.law == reference::Law::target_entropy;
   const Problem oracle = wanted && !implicit ? with_explicit_scale(x.oracle) : x.oracle;
   Problem relaxed = oracle;
   relaxed.map.straight_through = false;

@@ -50,8 +50,8 @@ Part constant_scale(double lambda);
 Part constant_scale_per_head();
 Part per_row_scale(Repeat repeat = Repeat::none);
 // A fraction of log(smallest visible count) would be in reach of every row; here the target itself, in nats.
-Part wanted_entropy(double target,
-                    isentropic::WantedEntropyGradient gradient = isentropic::WantedEntropyGradient::detached);
+Part target_entropy(double target,
+                    isentropic::TargetEntropyGradient gradient = isentropic::TargetEntropyGradient::detached);
 std::vector<Part> formula_scales();  // every law that is a formula, and per_row
 
 // ---- Score terms ----

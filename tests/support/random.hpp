@@ -1,7 +1,7 @@
 // The library's reproducible random numbers, under the name the tests use.
 #pragma once
 
-#include "random/random.hpp"
+#include "base/random.hpp"
 
 namespace support {
 

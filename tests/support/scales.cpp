@@ -108,10 +108,10 @@ Part per_row_scale(Repeat repeat) {
           }};
 }
 
-Part wanted_entropy(double target, isentropic::WantedEntropyGradient gradient) {
-  return {"wanted_entropy(" + std::to_string(target) + ")", [=](Instance& x) {
-            x.problem.scale = Scale::wanted_entropy(target, gradient);
-            x.oracle.scale = {Law::wanted_entropy, {same(x, target)}, 0, {}};
+Part target_entropy(double target, isentropic::TargetEntropyGradient gradient) {
+  return {"target_entropy(" + std::to_string(target) + ")", [=](Instance& x) {
+            x.problem.scale = Scale::target_entropy(target, gradient);
+            x.oracle.scale = {Law::target_entropy, {same(x, target)}, 0, {}};
           }};
 }
 

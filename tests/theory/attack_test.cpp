@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/theory/sensitivity.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -8,8 +8,8 @@
 #include <limits>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 #include "theory/naive_softmax.hpp"
 
 namespace isentropic {

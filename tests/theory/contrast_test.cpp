@@ -6,9 +6,9 @@
 #include <functional>
 #include <limits>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

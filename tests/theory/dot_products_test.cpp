@@ -5,8 +5,8 @@
 
 #include <cmath>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

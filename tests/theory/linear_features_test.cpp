@@ -5,9 +5,9 @@
 #include <cmath>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_energy.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

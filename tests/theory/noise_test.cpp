@@ -7,8 +7,8 @@
 #include <limits>
 #include <numbers>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <functional>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/softmax_record.hpp"
 #include "isentropic/theory/random_energy.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

@@ -72,9 +72,9 @@ TEST(ScaleLaws, LawsByPosition) {
   EXPECT_NEAR(law_lambda(scale, 8192, 64), (1 + 0.1 * std::log(2.0)) / 8, 1e-15);
 }
 
-TEST(ScaleLaws, WantedEntropyIsCappedByTheLength) {
-  EXPECT_EQ(law_entropy(Scale::wanted_entropy(2), 1024, 64), 2);
-  EXPECT_EQ(law_entropy(Scale::wanted_entropy(2), 4, 64), std::log(4.0));
+TEST(ScaleLaws, TargetEntropyIsCappedByTheLength) {
+  EXPECT_EQ(law_entropy(Scale::target_entropy(2), 1024, 64), 2);
+  EXPECT_EQ(law_entropy(Scale::target_entropy(2), 4, 64), std::log(4.0));
 }
 
 TEST(ScaleLaws, NeedleProbability) {
@@ -107,7 +107,7 @@ TEST(ScaleLaws, TailsGiveTheGrowth) {
 }
 
 TEST(ScaleLaws, RefuseWhatHasNoLambda) {
-  EXPECT_THROW(law_lambda(Scale::wanted_entropy(1), 64, 8), Error);
+  EXPECT_THROW(law_lambda(Scale::target_entropy(1), 64, 8), Error);
   EXPECT_THROW(law_slope(Scale::log_n(), std::vector<std::int64_t>{64}, 8), Error);
   EXPECT_THROW(law_slope(Scale::log_n(), std::vector<std::int64_t>{1, 64}, 8), Error);
 }

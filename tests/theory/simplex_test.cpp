@@ -7,8 +7,8 @@
 #include <functional>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/error.hpp"
-#include "random/random.hpp"
 #include "theory/naive_softmax.hpp"
 
 namespace isentropic {

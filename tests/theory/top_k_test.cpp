@@ -6,8 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "base/random.hpp"
 #include "isentropic/attention.hpp"
-#include "random/random.hpp"
 
 namespace isentropic {
 namespace {

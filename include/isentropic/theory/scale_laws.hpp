@@ -6,8 +6,8 @@
 //
 //   1/sqrt d               slope near 1 at every d
 //   log n/d                0.71, 0.88, 0.97 at d = 16, 64, 256 over n = 2^6 ... 2^17
-//   kappa log n/d          slope 0 at a kappa that depends on d and the range (5.2: d = 64, 2^6 ... 2^17); invariant_kappa
-//   invariant_kappa
+//   kappa log n/d          slope 0 at a kappa that depends on d and the range (5.2: d = 64, 2^6 ... 2^17);
+//   invariant_kappa invariant_kappa
 //
 // A match. One planted key with score lambda d (cosine 1) among n spread ones has the probability
 //
@@ -28,9 +28,9 @@
 
 namespace isentropic {
 
-// lambda of a query that sees n keys and sits at the last of them. Error for per_row and wanted_entropy.
+// lambda of a query that sees n keys and sits at the last of them. Error for per_row and target_entropy.
 ISENTROPIC_API double law_lambda(const Scale& scale, std::int64_t n, std::int64_t d);
-// E H of random keys. A wanted entropy is min(target, log n). Error for per_row.
+// E H of random keys. A target entropy is min(target, log n). Error for per_row.
 ISENTROPIC_API double law_entropy(const Scale& scale, std::int64_t n, std::int64_t d);
 // Least-squares dH/dlog n over the lengths, of which there are at least two.
 ISENTROPIC_API double law_slope(const Scale& scale, std::span<const std::int64_t> lengths, std::int64_t d);

@@ -18,7 +18,7 @@ _OF_KAPPA = {
     "constant": Scale.constant,
 }
 _WITHOUT_KAPPA = {"inverse_sqrt_d": Scale.inverse_sqrt_d, "llama4": Scale.llama4}
-_NOT_LEARNABLE = ("per_row", "wanted_entropy")
+_NOT_LEARNABLE = ("per_row", "target_entropy")
 
 
 class ScaleLaw(nn.Module):

@@ -26,7 +26,7 @@ class EntropyInvariantAttention(MultiHeadAttention):
         options: of :class:`isentropic.nn.MultiHeadAttention`.
 
     ``scale.kappa`` is kappa as given or learnt. ``controller`` is the
-    :class:`isentropic.regularisers.WantedEntropyController` that sets it instead, if one is attached.
+    :class:`isentropic.regularisers.TargetEntropyController` that sets it instead, if one is attached.
     """
 
     def __init__(

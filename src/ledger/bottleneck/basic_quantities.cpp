@@ -3,10 +3,10 @@
 #include <limits>
 #include <numbers>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <set>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/attention_matrices.hpp"
 #include "isentropic/information/entropy.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

@@ -7,13 +7,13 @@
 #include <limits>
 #include <map>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/problems.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

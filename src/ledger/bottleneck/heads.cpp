@@ -3,12 +3,12 @@
 #include <numbers>
 #include <optional>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "isentropic/information/attention_matrices.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

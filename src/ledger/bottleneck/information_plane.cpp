@@ -3,16 +3,16 @@
 #include <array>
 #include <map>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
+#include "experiments/tools/random_network.hpp"
+#include "experiments/tools/tabular_code.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "ledger/bottleneck/layer_estimators.hpp"
-#include "ledger/bottleneck/one_unit.hpp"
+#include "experiments/tools/layer_estimators.hpp"
+#include "experiments/tools/one_unit.hpp"
 #include "ledger/bottleneck/problems.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
-#include "ledger/bottleneck/random_network.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/bottleneck/tabular_code.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

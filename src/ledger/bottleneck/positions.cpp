@@ -4,7 +4,7 @@
 #include <numbers>
 #include <set>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/position_codes.hpp"
 #include "isentropic/theory/position_capacity.hpp"

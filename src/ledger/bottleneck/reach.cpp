@@ -3,7 +3,7 @@
 #include <cmath>
 #include <limits>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/dependency_paths.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 

@@ -1,9 +1,9 @@
 // Mutual information as a regulariser: 10.4.18.
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/tabular_code.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/bottleneck/problems.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/bottleneck/tabular_code.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

@@ -1,11 +1,11 @@
 // Residual connections: 10.4.16.
 #include <functional>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/attention_matrices.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

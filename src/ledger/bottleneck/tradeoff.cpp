@@ -1,13 +1,13 @@
 // The information bottleneck itself: 10.4.6 and 10.4.7a.
 #include <algorithm>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/gaussian_bottleneck.hpp"
 #include "isentropic/information/mutual_information.hpp"
 #include "ledger/bottleneck/problems.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

@@ -1,8 +1,8 @@
 // Entropy under temperature, and what cross-attention passes on: 10.4.14, 10.4.15.
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
+#include "experiments/tools/random_laws.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 
 namespace isentropic::ledger::bottleneck {

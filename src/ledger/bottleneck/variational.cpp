@@ -1,12 +1,12 @@
 // The bottleneck as a loss and its descent: 10.4.7b and 10.4.8.
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/gaussian_code.hpp"
+#include "experiments/tools/random_laws.hpp"
+#include "experiments/tools/tabular_code.hpp"
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/gaussian_bottleneck.hpp"
-#include "ledger/bottleneck/gaussian_code.hpp"
 #include "ledger/bottleneck/problems.hpp"
-#include "ledger/bottleneck/random_laws.hpp"
 #include "ledger/bottleneck/subjects.hpp"
-#include "ledger/bottleneck/tabular_code.hpp"
 
 namespace isentropic::ledger::bottleneck {
 namespace {

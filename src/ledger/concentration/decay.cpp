@@ -3,10 +3,10 @@
 
 #include <cmath>
 
-#include "instruments/kernels.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {

@@ -4,16 +4,16 @@
 #include <cmath>
 #include <numbers>
 
-#include "instruments/algebra.hpp"
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/algebra.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using isentropic::concentration::measure;
+using experiments::sparsity::measure;
 
 std::vector<double> scaled(std::vector<double> x, double length) {
   const double factor = length / std::sqrt(dot(x, x));

@@ -3,14 +3,14 @@
 
 #include <cmath>
 
-#include "instruments/estimate.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/estimate.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using isentropic::concentration::measure;
+using experiments::sparsity::measure;
 
 const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser::none);
 

@@ -1,15 +1,15 @@
 // The sparsity index itself.
 #include <cmath>
 
-#include "instruments/kernels.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using isentropic::concentration::measure;
+using experiments::sparsity::measure;
 
 void index(Check& check) {
   const std::size_t n = 100;
@@ -46,7 +46,7 @@ void window(Check& check) {
        {std::pair{std::size_t{64}, 0.5}, {std::size_t{1024}, 0.125}, {std::size_t{16384}, 0.031}}) {
     std::vector<double> scores(n, -1e9);
     std::fill(scores.begin(), scores.begin() + 16, 0.0);
-    const isentropic::concentration::Concentration found = measure(scores, ScoreMap::softmax());
+    const experiments::sparsity::Concentration found = measure(scores, ScoreMap::softmax());
     const std::string at = " at n = " + std::to_string(n);
     check.near("keys that share the mass" + at, found.participation, check.choose(width, 1.0), 1e-9);
     check.near("S" + at, found.sparsity, std::sqrt(width / static_cast<double>(n)), 1e-12);

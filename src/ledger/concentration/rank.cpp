@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
 
 namespace isentropic::ledger::concentration {

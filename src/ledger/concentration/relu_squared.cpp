@@ -3,14 +3,14 @@
 
 #include <cmath>
 
-#include "instruments/estimate.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/estimate.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
 
-using isentropic::concentration::measure;
+using experiments::sparsity::measure;
 
 double by_quadrature(double t) { return sparsity_by_quadrature(relu_squared, {t, 1}); }
 

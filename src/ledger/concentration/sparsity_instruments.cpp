@@ -1,9 +1,9 @@
 #include <cmath>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/sparsity/measure.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/concentration/subjects.hpp"
-#include "sparsity/measure.hpp"
 
 namespace isentropic::ledger::concentration {
 namespace {
@@ -55,7 +55,7 @@ Estimate sampled_sparsity(Check& check, GaussianScores scores, const ScoreMap& m
   return mean_of(draws, [&] {
     std::vector<double> s = check.random().normals(n, scores.gamma);
     for (double& x : s) x += scores.beta;
-    return isentropic::concentration::measure(s, map).sparsity;
+    return experiments::sparsity::measure(s, map).sparsity;
   });
 }
 

@@ -3,7 +3,7 @@
 #include <limits>
 #include <numeric>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
 

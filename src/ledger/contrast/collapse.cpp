@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "experiments/tools/adam.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
 
@@ -12,26 +13,6 @@ using Vector = std::vector<double>;
 constexpr std::size_t kInstances = 32, kDimensions = 8;
 
 enum class Start : std::uint8_t { random, near_collapse };
-
-// Adam (Kingma & Ba 2015) with its usual decay rates.
-class Adam {
- public:
-  Adam(std::size_t size, double rate) : rate_(rate), mean_(size, 0.0), square_(size, 0.0) {}
-  void step(Vector* point, const Vector& gradient) {
-    ++steps_;
-    const double first = 1 - std::pow(0.9, steps_), second = 1 - std::pow(0.999, steps_);
-    for (std::size_t i = 0; i < gradient.size(); ++i) {
-      mean_[i] = 0.9 * mean_[i] + 0.1 * gradient[i];
-      square_[i] = 0.999 * square_[i] + 0.001 * gradient[i] * gradient[i];
-      (*point)[i] -= rate_ * mean_[i] / first / (std::sqrt(square_[i] / second) + 1e-8);
-    }
-  }
-
- private:
-  double rate_;
-  Vector mean_, square_;
-  int steps_ = 0;
-};
 
 // The gradient of x from that of x / |x|.
 void through_normalisation(std::span<const double> x, std::span<double> gradient) {
@@ -44,7 +25,7 @@ Table trained(Random& random, double temperature, std::int64_t steps, Start star
   Table points(kInstances, kDimensions, random.normals(kInstances * kDimensions));
   if (start == Start::near_collapse)
     for (double& x : points.values) x = 1 + 0.01 * x;
-  Adam adam(points.values.size(), 0.02);
+  Adam adam(points.values.size());
   Contrast views{Table(), Table(), std::vector<std::int64_t>(kInstances), temperature};
   std::iota(views.target.begin(), views.target.end(), 0);
   const Vector shares(kInstances, 1.0 / kInstances);
@@ -64,7 +45,7 @@ Table trained(Random& random, double temperature, std::int64_t steps, Start star
       for (std::size_t c = 0; c < kDimensions; ++c) gradients.query(i, c) += gradients.key(i, c);
       through_normalisation(points.row(i), gradients.query.row(i));
     }
-    adam.step(&points.values, gradients.query.values);
+    adam.descend(points.values, gradients.query.values, 0.02);
   }
   normalise_rows(&points);
   return points;

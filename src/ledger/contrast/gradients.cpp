@@ -1,8 +1,8 @@
 // InfoNCE's loss of one anchor, and the gradient that moves the anchor.
 #include <algorithm>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/one_anchor.hpp"
 #include "ledger/contrast/subjects.hpp"

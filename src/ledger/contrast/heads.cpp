@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "instruments/algebra.hpp"
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/algebra.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"
 

@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/critic_bounds.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/losses.hpp"

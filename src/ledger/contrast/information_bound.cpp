@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <bit>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/gaussian_pairs.hpp"
 #include "ledger/contrast/subjects.hpp"

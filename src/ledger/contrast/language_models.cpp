@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <numeric>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/control_variate.hpp"
 #include "ledger/contrast/losses.hpp"

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {
@@ -29,7 +29,9 @@ SoftmaxLossProblem problem_of(const Contrast& contrast, Self self) {
 
 }  // namespace
 
-std::vector<double> losses_of(const Contrast& contrast, Self self) { return softmax_loss(problem_of(contrast, self)).loss; }
+std::vector<double> losses_of(const Contrast& contrast, Self self) {
+  return softmax_loss(problem_of(contrast, self)).loss;
+}
 
 std::vector<double> single_precision_losses_of(const Contrast& contrast) {
   const auto rounded = [](const std::vector<double>& values) {
@@ -59,8 +61,7 @@ LossGradients gradients_of(const Contrast& contrast, std::span<const double> wei
   const SoftmaxLossProblem problem = problem_of(contrast, Self::seen);
   std::vector<double> up(contrast.query.rows, 1.0);
   if (!weights.empty()) up.assign(weights.begin(), weights.end());
-  const SoftmaxLossGradients gradients =
-      softmax_loss_backward(problem, softmax_loss(problem), {.loss = vector(up)});
+  const SoftmaxLossGradients gradients = softmax_loss_backward(problem, softmax_loss(problem), {.loss = vector(up)});
   return {Table(contrast.query.rows, contrast.query.columns, gradients.query.to_doubles()),
           Table(contrast.key.rows, contrast.key.columns, gradients.key.to_doubles())};
 }
@@ -82,7 +83,7 @@ std::vector<double> attention_score_gradient(const std::vector<double>& scores, 
   const auto n = static_cast<std::int64_t>(scores.size()), d = static_cast<std::int64_t>(values.columns);
   const AttentionProblem problem{.query = View(&one, {1, 1, 1, 1}),
                                  .key = View(scores.data(), {1, 1, n, 1}),
-                                 .value = instruments::view_of(values),
+                                 .value = experiments::tools::view_of(values),
                                  .scale = Scale::constant(1),
                                  .executor = &serial_executor()};
   return attention_backward(problem, attention(problem), {.output = View(upstream.data(), {1, 1, 1, d})})

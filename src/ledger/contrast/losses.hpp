@@ -5,7 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "instruments/algebra.hpp"
+#include "experiments/tools/algebra.hpp"
 #include "isentropic/information/table.hpp"
 #include "isentropic/softmax_loss.hpp"
 
@@ -54,7 +54,7 @@ std::vector<double> attention_score_gradient(const std::vector<double>& scores, 
 
 // ---- Vectors ----
 
-using instruments::dot;
+using experiments::tools::dot;
 
 inline double norm(std::span<const double> x) { return std::sqrt(dot(x, x)); }
 inline double cosine(std::span<const double> x, std::span<const double> y) { return dot(x, y) / (norm(x) * norm(y)); }

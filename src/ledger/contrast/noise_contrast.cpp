@@ -1,6 +1,6 @@
 // Noise-contrastive estimation: its posterior, its loss, and many draws of noise.
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/nce_kernel.hpp"

@@ -3,8 +3,8 @@
 #include <functional>
 #include <limits>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "ledger/contrast/nce_kernel.hpp"

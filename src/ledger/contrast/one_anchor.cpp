@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 
 namespace isentropic::ledger::contrast {
 namespace {
@@ -16,11 +16,12 @@ AttentionProblem at_temperature(double temperature) {
 }  // namespace
 
 std::vector<double> Case::weights() const {
-  return instruments::weights_of(contrast().query, keys, at_temperature(temperature)).values;
+  return experiments::tools::weights_of(contrast().query, keys, at_temperature(temperature)).values;
 }
 
 std::vector<double> Case::mean_key() const {
-  return instruments::table_of(instruments::attend(contrast().query, keys, keys, at_temperature(temperature)).output)
+  return experiments::tools::table_of(
+             experiments::tools::attend(contrast().query, keys, keys, at_temperature(temperature)).output)
       .values;
 }
 

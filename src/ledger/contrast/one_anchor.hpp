@@ -3,8 +3,8 @@
 
 #include <string>
 
+#include "base/random.hpp"
 #include "ledger/contrast/losses.hpp"
-#include "random/random.hpp"
 
 namespace isentropic::ledger::contrast {
 

@@ -1,8 +1,8 @@
 // What InfoNCE's gradients say in words: pulls, pushes, prediction less truth.
 #include <algorithm>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/contrast/one_anchor.hpp"
 #include "ledger/contrast/subjects.hpp"
 

@@ -1,8 +1,8 @@
 // The usual temperatures, and 1 / sqrt(d_k) as one.
 #include <algorithm>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/random_scores.hpp"
 #include "ledger/contrast/one_anchor.hpp"
 #include "ledger/contrast/subjects.hpp"

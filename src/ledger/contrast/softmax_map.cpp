@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <numeric>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "ledger/contrast/losses.hpp"
 #include "ledger/contrast/subjects.hpp"

@@ -3,7 +3,7 @@
 #include <bit>
 #include <numbers>
 
-#include "instruments/estimate.hpp"
+#include "experiments/tools/estimate.hpp"
 #include "isentropic/information/critic_bounds.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/multivariate.hpp"

@@ -171,7 +171,7 @@ void a_scale_for_every_entropy(Check& check) {
   const double wanted = check.choose(2.0, 0.5);
   const Table key(64, 1, s), query(1, 1, 1.0);
   const AttentionResult solved =
-      attend(query, key, Table(64, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::wanted_entropy(wanted)});
+      attend(query, key, Table(64, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::target_entropy(wanted)});
   check.near("H of the solved row", entropy(solved.records.front()), wanted, 1e-3);
   double worst = 0, last = std::log(64.0);
   std::int64_t rises = 0;
@@ -255,7 +255,7 @@ std::vector<Claim> approximation_claims() {
                "a lower bound, usually loose and soon negative: its two approximations hold in disjoint regimes",
                lower_bound_taken_for_a_value),
       computed("003-1", holds, "Usual attention divides the scores by sqrt d", "", usual_attention),
-      computed("003-2,3", holds_if, "Some lambda gives the row any wanted entropy C",
+      computed("003-2,3", holds_if, "Some lambda gives the row any target entropy C",
                "if log(ties of the maximum) < C < log n; unique, since dH/dlambda = -lambda Var_p(s) <= 0",
                a_scale_for_every_entropy),
       computed("003-8", holds, "Jensen: the mean of e^{lambda s} is at least e^{lambda mean(s)}", "", jensen),

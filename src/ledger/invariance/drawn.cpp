@@ -6,8 +6,8 @@
 #include <numbers>
 #include <numeric>
 
+#include "experiments/lengths/slope.hpp"
 #include "isentropic/theory/scale_laws.hpp"
-#include "lengths/slope.hpp"
 
 namespace isentropic::ledger::invariance {
 
@@ -81,20 +81,20 @@ std::vector<std::int64_t> context_lengths(const Check& check) { return powers_of
 
 Estimate Curve::slope() const {
   std::vector<Estimate> entropies;
-  for (const lengths::Measurement& point : points) entropies.push_back(point.entropy);
-  return lengths::slope(lengths, entropies);
+  for (const experiments::lengths::Measurement& point : points) entropies.push_back(point.entropy);
+  return experiments::lengths::slope(lengths, entropies);
 }
 
 std::vector<double> Curve::x() const { return {lengths.begin(), lengths.end()}; }
 
 std::vector<double> Curve::y() const {
   std::vector<double> out;
-  for (const lengths::Measurement& point : points) out.push_back(point.entropy.mean);
+  for (const experiments::lengths::Measurement& point : points) out.push_back(point.entropy.mean);
   return out;
 }
 
 std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, const std::vector<std::int64_t>& lengths,
-                               std::int64_t d, std::int64_t rows, lengths::Keys keys) {
+                               std::int64_t d, std::int64_t rows, experiments::lengths::Keys keys) {
   constexpr std::int64_t kQueries = 16, kPlenty = std::int64_t{1} << 13;
   std::vector<Curve> out(laws.size(), Curve{lengths, {}});
   const std::uint64_t seed = check.random().bits();
@@ -102,9 +102,9 @@ std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, con
     std::vector<double> lambdas;
     for (const Scale& law : laws) lambdas.push_back(law_lambda(law, n, d));
     const std::int64_t sets = std::max<std::int64_t>(2, rows * std::min(kPlenty, n) / (n * kQueries));
-    const auto measured =
-        lengths::measure({.keys = keys, .positions = {}, .n = n, .d = d, .sets = sets, .queries = kQueries}, lambdas,
-                         seed, serial_executor());
+    const auto measured = experiments::lengths::measure(
+        {.keys = keys, .positions = {}, .n = n, .d = d, .sets = sets, .queries = kQueries}, lambdas, seed,
+        serial_executor());
     for (std::size_t i = 0; i < laws.size(); ++i) out[i].points.push_back(measured[i]);
   }
   return out;

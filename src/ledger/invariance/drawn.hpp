@@ -5,11 +5,11 @@
 #include <functional>
 #include <vector>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/lengths/measure.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/scale.hpp"
 #include "ledger/check.hpp"
-#include "lengths/measure.hpp"
 
 namespace isentropic::ledger::invariance {
 
@@ -42,7 +42,7 @@ std::vector<std::int64_t> context_lengths(const Check& check);
 // Random keys of norm sqrt d under several scales, at each length.
 struct Curve {
   std::vector<std::int64_t> lengths;
-  std::vector<lengths::Measurement> points;
+  std::vector<experiments::lengths::Measurement> points;
 
   Estimate entropy(std::size_t i) const { return {points[i].entropy.mean, points[i].entropy.error}; }
   Estimate needle(std::size_t i) const { return {points[i].needle.mean, points[i].needle.error}; }
@@ -52,7 +52,8 @@ struct Curve {
 };
 // `rows` of each length below 2^13; fewer beyond.
 std::vector<Curve> draw_curves(Check& check, const std::vector<Scale>& laws, const std::vector<std::int64_t>& lengths,
-                               std::int64_t d, std::int64_t rows, lengths::Keys keys = lengths::Keys::random);
+                               std::int64_t d, std::int64_t rows,
+                               experiments::lengths::Keys keys = experiments::lengths::Keys::random);
 Curve draw_curve(Check& check, const Scale& law, const std::vector<std::int64_t>& lengths, std::int64_t d,
                  std::int64_t rows);
 

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 
+#include "experiments/lengths/slope.hpp"
 #include "isentropic/theory/random_energy.hpp"
 #include "isentropic/theory/random_scores.hpp"
 #include "isentropic/theory/scale_laws.hpp"
 #include "ledger/invariance/drawn.hpp"
 #include "ledger/invariance/subjects.hpp"
-#include "lengths/slope.hpp"
 
 namespace isentropic::ledger::invariance {
 namespace {
@@ -98,7 +98,7 @@ void compare_table(Check& check, const std::vector<NamedLaw>& laws, std::int64_t
     rows.push_back(cosine_rows(check, lambdas_of(laws, n, d), n, d,
                                std::clamp<std::int64_t>(check.effort(1 << 18, 1 << 20) / n, 48, 600)));
   for (std::size_t i = 0; i < laws.size(); ++i) {
-    std::vector<lengths::Estimate> expected;
+    std::vector<experiments::lengths::Estimate> expected;
     for (const std::int64_t n : lengths) {
       const auto next = std::lower_bound(drawn.begin(), std::prev(drawn.end()), n) - drawn.begin();
       expected.push_back({law_entropy(laws[i].scale, n, d),
@@ -112,7 +112,7 @@ void compare_table(Check& check, const std::vector<NamedLaw>& laws, std::int64_t
       check.near(name + ", quoted", value, laws[i].elsewhere[column].entropy[t], 5 * error + 0.005);
     }
     if (!slopes) continue;
-    const lengths::Estimate slope = lengths::slope(lengths, expected);
+    const experiments::lengths::Estimate slope = experiments::lengths::slope(lengths, expected);
     check.near(fmt::format("slope of {}, d = {}, quoted", laws[i].name, d), slope.mean, laws[i].elsewhere[column].slope,
                5 * slope.error + 6e-4);
   }

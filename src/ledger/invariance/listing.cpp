@@ -5,7 +5,7 @@
 #include <limits>
 #include <optional>
 
-#include "instruments/algebra.hpp"
+#include "experiments/tools/algebra.hpp"
 #include "ledger/invariance/drawn.hpp"
 #include "ledger/invariance/subjects.hpp"
 

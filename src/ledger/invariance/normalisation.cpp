@@ -1,7 +1,7 @@
 // Sections 16 to 18: normalised inputs, scales that follow the length, position codes.
 #include <fmt/format.h>
 
-#include "instruments/algebra.hpp"
+#include "experiments/tools/algebra.hpp"
 #include "isentropic/theory/scale_laws.hpp"
 #include "ledger/invariance/drawn.hpp"
 #include "ledger/invariance/subjects.hpp"

@@ -76,8 +76,8 @@ void clustered_keys(Check& check) {
   const double kappa = 5.2;
   const Scale law = Scale::log_n(kappa);
   const Curve random = draw_curve(check, law, lengths, 64, rows);
-  const Curve clustered = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::clustered).front();
-  const Curve correlated = draw_curves(check, {law}, lengths, 64, rows, lengths::Keys::correlated).front();
+  const Curve clustered = draw_curves(check, {law}, lengths, 64, rows, experiments::lengths::Keys::clustered).front();
+  const Curve correlated = draw_curves(check, {law}, lengths, 64, rows, experiments::lengths::Keys::correlated).front();
   check.near("slope of random keys under 5.2 log n/d", random.slope(), law_slope(law, lengths, 64), 0.005);
   check.at_least("slope of keys in 16 clusters under the same law", clustered.slope().mean, random.slope().mean + 0.1);
   // Any two correlated keys have cosine r = 0.3 (lengths/contexts.hpp). Scaling them to one norm, which makes the
@@ -89,11 +89,13 @@ void clustered_keys(Check& check) {
                correlated.entropy(i), alike, 0.08 * alike);
   }
   // A solved scale needs no law: it meets the target whatever the keys.
-  for (const lengths::Keys keys : {lengths::Keys::clustered, lengths::Keys::correlated}) {
-    const lengths::Measurement solved =
-        lengths::measure_wanted({.keys = keys, .positions = {}, .n = 512, .d = 64, .sets = 2, .queries = 8}, 2,
-                                check.random().bits(), serial_executor());
-    check.near(fmt::format("H of {} keys at the solved scale", lengths::name(keys)), solved.entropy.mean, 2, 1e-3);
+  for (const experiments::lengths::Keys keys :
+       {experiments::lengths::Keys::clustered, experiments::lengths::Keys::correlated}) {
+    const experiments::lengths::Measurement solved = experiments::lengths::measure_target(
+        {.keys = keys, .positions = {}, .n = 512, .d = 64, .sets = 2, .queries = 8}, 2, check.random().bits(),
+        serial_executor());
+    check.near(fmt::format("H of {} keys at the solved scale", experiments::lengths::name(keys)), solved.entropy.mean,
+               2, 1e-3);
   }
 }
 
@@ -125,7 +127,7 @@ void other_regularisers(Check& check) {
   for (double& x : smaller_q.values) x *= c;
   for (double& x : smaller_k.values) x *= c;
   const auto solved = [&](const Table& query, const Table& key) {
-    return attend(query, key, v, {.query = {}, .key = {}, .scale = Scale::wanted_entropy(2.0)});
+    return attend(query, key, v, {.query = {}, .key = {}, .scale = Scale::target_entropy(2.0)});
   };
   const AttentionResult full = solved(q, k), shrunk = solved(smaller_q, smaller_k);
   check.near("solved lambda after shrinking by 0.8, against lambda/0.64",
@@ -273,7 +275,7 @@ std::vector<Claim> open_question_claims() {
           causal_lengths),
       pending("003-s30-Q1", "Does the scale help large language models?", "a question about trained models"),
       computed("003-s30-Q2", note, "Can kappa be learnt?",
-               "for a wanted entropy, yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it",
+               "for a target entropy, yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it",
                learnt_kappa),
       computed("003-s30-Q3", note,
                "Does the scale carry over to other attention, such as linear features, a = phi(q).phi(k)/sum?",

@@ -1,7 +1,7 @@
 // Sections 23 and 24: sizes met in practice, feedback on the entropy, long contexts.
 #include <fmt/format.h>
 
-#include "isentropic/composition.hpp"
+#include "isentropic/hierarchical_attention.hpp"
 #include "isentropic/theory/random_energy.hpp"
 #include "isentropic/theory/random_scores.hpp"
 #include "isentropic/theory/scale_laws.hpp"
@@ -210,7 +210,7 @@ void feedback(Check& check) {
     const EntropySolver solver = solve(row, check.random().uniform(0.05, 0.98) * std::log(static_cast<double>(n)),
                                        std::pow(10.0, check.random().uniform(-3, 2)));
     most = std::max(most, solver.iterations());
-    unsolved += solver.status() != WantedEntropyStatus::solved;
+    unsolved += solver.status() != TargetEntropyStatus::solved;
   }
   check.never("random problems left unsolved", unsolved);
   check.at_most("most passes over a row", most, 14);

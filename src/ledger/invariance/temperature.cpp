@@ -79,7 +79,7 @@ void stated_limits(Check& check) {
   const std::vector<std::int64_t> lengths = {256, 1024};
   const Scale law = Scale::log_n_sqrt_d(0.4);
   const Curve shared =
-      draw_curves(check, {law}, lengths, 64, check.effort(320, 1600), lengths::Keys::correlated).front();
+      draw_curves(check, {law}, lengths, 64, check.effort(320, 1600), experiments::lengths::Keys::correlated).front();
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const double independent = law_entropy(law, lengths[i], 64);
     const double lambda = law_lambda(law, lengths[i], 64) * std::sqrt(0.7);

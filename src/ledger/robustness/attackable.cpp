@@ -2,9 +2,9 @@
 #include <algorithm>
 #include <cmath>
 
-#include "instruments/algebra.hpp"
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/tools/algebra.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/sensitivity.hpp"
 #include "ledger/robustness/quoted_draws.hpp"

@@ -5,16 +5,16 @@
 #include <cmath>
 #include <utility>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/noise/attack_trials.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "ledger/robustness/quoted_draws.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/attack_trials.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 std::vector<double> plus(const std::vector<double>& s, const std::vector<double>& change, double factor = 1) {

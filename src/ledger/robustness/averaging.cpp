@@ -3,14 +3,14 @@
 #include <cmath>
 #include <numbers>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/noise/deviation.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 double largest_difference(const std::vector<double>& a, const std::vector<double>& b) {

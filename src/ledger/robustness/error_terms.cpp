@@ -4,15 +4,15 @@
 #include <cmath>
 #include <limits>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/noise/deviation.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/robustness/quoted_draws.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 // Scores N(0, 1/4) and values e^s on a grid of quantiles, noise N(0, 1): the 1/n regime comes later.

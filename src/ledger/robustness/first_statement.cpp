@@ -2,13 +2,13 @@
 #include <algorithm>
 #include <cmath>
 
-#include "instruments/kernels.hpp"
+#include "experiments/noise/deviation.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 // All weight on two keys of value 1 and -1, however many others there are.

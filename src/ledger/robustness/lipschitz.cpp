@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "instruments/kernels.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/sensitivity.hpp"
 #include "ledger/robustness/subjects.hpp"

@@ -5,14 +5,14 @@
 #include <limits>
 #include <numbers>
 
-#include "instruments/kernels.hpp"
+#include "experiments/noise/deviation.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/robustness/quoted_powers.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 // Simpson's rule on a smooth piece.

@@ -2,15 +2,15 @@
 #include <algorithm>
 #include <cmath>
 
-#include "instruments/estimate.hpp"
-#include "instruments/kernels.hpp"
+#include "experiments/noise/deviation.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "experiments/tools/kernels.hpp"
 #include "ledger/robustness/quoted_powers.hpp"
 #include "ledger/robustness/subjects.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
-using namespace noise;
+using namespace experiments::noise;
 namespace {
 
 void plot_decays(Check& check, const std::vector<std::size_t>& lengths,

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "experiments/noise/deviation.hpp"
 #include "ledger/check.hpp"
-#include "noise/deviation.hpp"
 
 namespace isentropic::ledger::robustness {
 
@@ -18,7 +18,7 @@ struct QuotedPower {
 // Both the quoted powers and those measured come from 600 draws at n = 1024, 4096, 16384 and 65536.
 inline void check_quoted_powers(Check& check, const std::vector<QuotedPower>& all) {
   for (const QuotedPower& quoted : all) {
-    const Estimate power = noise::decay({1024, 4096, 16384, 65536}, quoted.law, 600, check.random()).power;
+    const Estimate power = experiments::noise::decay({1024, 4096, 16384, 65536}, quoted.law, 600, check.random()).power;
     check.near("power up to n = 65536, quoted, " + quoted.parameter, power, quoted.power, 2.5 * power.error);
   }
 }

@@ -1,0 +1,140 @@
+// A group of rows against one block of keys, in steps that can run overlapped the products of another group.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <utility>
+#include <vector>
+
+#include "attention/cpu/streaming/key_runs.hpp"
+#include "attention/cpu/streaming/query_blocks.hpp"
+#include "attention/cpu/tiles/dropout.hpp"
+
+namespace isentropic {
+
+// Some rows of the result against one block of keys: scores, then weights row by row, then weights times values.
+template <class T>
+class QueryGroup final : public OverlappedWork {
+ public:
+  QueryGroup(const ScoreContext& context, const SoftmaxPass& pass, const LoadedRows<T>& queries,
+             QueryBlockResult<T>& rows)
+      : context_(context),
+        pass_(pass),
+        queries_(queries),
+        rows_(rows),
+        tile_(context),
+        piece_(std::max<std::int64_t>(
+            2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) + padded_inner(context.dims.d_v)) / 32 * 32)) {}
+
+  // Once they are loaded.
+  void use_queries() {
+    tile_.use_queries(rows_.b, rows_.h, queries_);
+    for (std::int64_t row = 0; pass_.groups && row < rows_.rows(); ++row)
+      bounds_.emplace_back(context_.visibility.place(rows_.b, rows_.query(row)), context_.problem.statistics);
+  }
+
+  // False when none of the rows sees a key of the block.
+  bool score(std::int64_t first, std::int64_t count, const KeyBlock<T>& block, OverlappedWork* overlapped) {
+    first_ = first, values_ = block.values;
+    tile_.select_rows(first, count);
+    tile_.load_keys(block);
+    if (tile_.compute(pass_.groups ? Lambda::now : Lambda::may_wait, overlapped) == TileVisibility::none) return false;
+    if (rounds()) narrow_.resize(context_.planes, count, tile_.keys.rows());
+    shrink_.resize(count);
+    rows_left_ = count;
+    return scored_ = true;
+  }
+
+  // The next scores become weights.
+  void step() override { fold(piece_); }
+
+  // The rows that are left, then the values; nothing when there are no scores.
+  void finish(OverlappedWork* overlapped) {
+    while (rows_left_ > 0) fold(tile_.stride());
+    if (std::exchange(scored_, false) && pass_.values) add_values(overlapped);
+  }
+
+ private:
+  void add_values(OverlappedWork* overlapped) {
+    const std::int64_t keys = tile_.keys.rows(), stride = rows_.output_stride;
+    T* out = rows_.output.data() + first_ * stride;
+    for (std::int64_t r = 0; r < tile_.rows(); ++r) {
+      const T shrink = shrink_[r];
+      if (shrink == T(1)) continue;
+      for (std::int64_t c = 0; c < stride; ++c) out[r * stride + c] *= shrink;
+    }
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds())
+        return multiply(narrow_, 0, *values_.narrow, tile_.rows(), keys, stride, out, stride, Store::accumulate,
+                        overlapped);
+    add_weighted(tile_.row(0), tile_.stride(), tile_.rows(), values_, keys, out, stride);
+  }
+
+  // Weights go to the values in 16 bits.
+  bool rounds() const { return pass_.values && values_.narrow; }
+  // And nobody needs them in 32.
+  bool rounds_at_once() const { return rounds() && context_.planes == 1 && !context_.problem.dropout && !pass_.groups; }
+
+  // Up to `count` scores of the row whose turn it is.
+  void fold(std::int64_t count) {
+    if (rows_left_ == 0) return;
+    const std::int64_t r = tile_.rows() - rows_left_;
+    if (!row_begun_) begin_row(r);
+    if (pass_.groups) {
+      end_row(r, fold_row_by_groups(r));
+      --rows_left_;
+      return;
+    }
+    row_begun_ = row_.add(pass_.moments, count, rounds_at_once() ? narrow_.row(0, r) : nullptr);
+    if (row_begun_) return;
+    end_row(r, row_.end());
+    --rows_left_;
+  }
+
+  T fold_row_by_groups(std::int64_t r) {
+    const std::int64_t row = first_ + r;
+    const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), bounds_[row]);
+    const auto visible = [&](const KeyRun& run) {
+      if (tile_.visible(r) == tile_.keys.rows()) return run.end - run.begin;
+      return context_.visibility.count(rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin + run.begin,
+                                       tile_.keys.begin + run.end);
+    };
+    return row_.end_with([&](T* s, std::int64_t padded_n, T highest, T m) {
+      return fold_groups(pass_.moments, s, padded_n, highest, m, runs, visible, run_scores_, rows_.groups[row]);
+    });
+  }
+
+  void begin_row(std::int64_t r) {
+    row_.begin(rows_.records[first_ + r], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
+               tile_.keys.begin + context_.visibility.key_offset(), tile_.visible(r));
+  }
+
+  // shrink: of what is in the output so far.
+  void end_row(std::int64_t r, T shrink) {
+    const std::int64_t row = first_ + r;
+    shrink_[r] = shrink;
+    if (!pass_.values) return;
+    apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
+                  tile_.row(r));
+    if (rounds_at_once()) return narrow_.pad_row(r, tile_.stride());
+    if constexpr (std::is_same_v<T, float>)
+      if (rounds()) narrow_.round_row(r, tile_.row(r), tile_.stride());
+  }
+
+  const ScoreContext& context_;
+  const SoftmaxPass& pass_;
+  const LoadedRows<T>& queries_;
+  QueryBlockResult<T>& rows_;
+  ScoreTile<T> tile_;
+  PackedRows<T> values_;
+  bool scored_ = false, row_begun_ = false;
+  std::int64_t first_ = 0, rows_left_ = 0;
+  std::int64_t piece_;  // scores of a step: as many steps as there are calls for one while a block is multiplied
+  RecordFold<T> row_;
+  std::vector<T> shrink_;            // what is in the output so far is relative to an older maximum
+  NarrowLeft narrow_;                // the weights in 16 bits
+  std::vector<GroupBounds> bounds_;  // of all rows, for key groups
+  std::vector<T> run_scores_;        // of a run of them
+};
+
+}  // namespace isentropic

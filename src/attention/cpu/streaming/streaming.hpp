@@ -1,0 +1,17 @@
+// The streaming passes of softmax and Gumbel maps: keys block by block, a record for each row.
+// attention/passes/passes.hpp says what each one does.
+#pragma once
+
+#include "attention/passes/passes.hpp"
+
+namespace isentropic {
+
+AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scales, OutputUse output);
+Partial softmax_partial(const AttentionProblem& problem, RowScales scales);
+AttentionGradients softmax_backward(const AttentionProblem& problem, const RowScales& scales,
+                                    const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
+                                    const std::vector<std::int64_t>& hard_keys, BiasGradient bias);
+Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward);
+void solve_target_entropy(const AttentionProblem& problem, RowScales& scales);
+
+}  // namespace isentropic

@@ -1,0 +1,126 @@
+// A mask made ready for kernels: for each row at most two spans of keys, plus a test for what is not a span.
+//
+// Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts
+// (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two in a
+// row, are taken out last.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <iterator>
+#include <limits>
+
+#include "attention/problem/dims.hpp"
+#include "isentropic/attention.hpp"
+
+namespace isentropic {
+
+struct Span {
+  std::int64_t begin = 0, end = 0;
+  std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
+};
+
+// Where a query lies, in positions of the whole problem's key axis.
+struct QueryPlace {
+  std::int64_t position;  // p_i
+  Span document;          // keys of its document
+};
+
+struct VisibleSpans {
+  Span prefix, band;  // disjoint, prefix first
+  std::int64_t begin() const { return prefix.size() ? prefix.begin : band.begin; }
+  std::int64_t end() const { return band.size() ? band.end : prefix.end; }
+};
+
+enum class TileVisibility : std::uint8_t { none, some, all };
+
+class Visibility {
+ public:
+  explicit Visibility(const AttentionProblem& problem);
+
+  QueryPlace place(std::int64_t b, std::int64_t i) const;
+  // In local keys, cut to [0, n_k).
+  VisibleSpans spans(std::int64_t b, std::int64_t i) const;
+  // The local keys any of the rows [i0, i1) may see lie within this range.
+  Span reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
+  TileVisibility tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                      std::int64_t j1) const;
+
+  // Sets the scores of unseen keys among [j0, j1) to -inf; returns how many are seen.
+  template <class T>
+  std::int64_t hide(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1, T* scores) const {
+    constexpr T kHidden = -std::numeric_limits<T>::infinity();
+    const VisibleSpans row = spans(b, i);
+    std::int64_t seen = 0, from = j0;  // everything before `from` is settled
+    for (const Span& span : {row.prefix, row.band}) {
+      const Span part{std::clamp(span.begin, from, j1), std::clamp(span.end, from, j1)};
+      std::fill(scores + (from - j0), scores + (part.begin - j0), kHidden);
+      for_each_passed(b, h, i, part, [&](std::int64_t first, std::int64_t n, const std::uint8_t* passed) {
+        T* s = scores + (first - j0);
+        for (std::int64_t j = 0; j < n; ++j) s[j] = passed[j] ? s[j] : kHidden;
+        for (std::int64_t j = 0; j < n; ++j) seen += passed[j];
+      });
+      if (!tests_keys_) seen += part.size();
+      from = std::max(from, part.end);
+    }
+    std::fill(scores + (from - j0), scores + (j1 - j0), kHidden);
+    for_each_excluded(b, i, [&](std::int64_t j) {
+      if (j < j0 || j >= j1) return;
+      seen -= passes(b, h, i, row, j);
+      scores[j - j0] = kHidden;
+    });
+    return seen;
+  }
+
+  // How many of the local keys [j0, j1) the row sees.
+  std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
+    return count_within(b, h, i, spans(b, i), {j0, j1});
+  }
+
+  // Keys of the whole problem that the row sees: the n of the scale laws.
+  std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i) const;
+
+  std::int64_t key_offset() const { return problem_.shard.key_offset; }
+
+ private:
+  VisibleSpans whole_spans(std::int64_t b, std::int64_t i) const;
+  std::int64_t count_within(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, Span range) const;
+  bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
+  // The key-by-key parts for local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
+  void test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
+                 std::uint8_t* passed) const;
+  // f(first, n, passed) for pieces of the span; not called when there is no test.
+  template <class F>
+  void for_each_passed(std::int64_t b, std::int64_t h, std::int64_t i, Span span, F f) const {
+    std::uint8_t passed[256];
+    for (std::int64_t first = span.begin; tests_keys_ && first < span.end; first += std::ssize(passed)) {
+      const std::int64_t n = std::min<std::int64_t>(std::ssize(passed), span.end - first);
+      std::fill_n(passed, n, std::uint8_t{1});
+      test_keys(b, h, i, first, n, passed);
+      f(first, n, passed);
+    }
+  }
+  // f(j) for each key that the row leaves out, in local keys; j may lie outside of [0, n_k).
+  template <class F>
+  void for_each_excluded(std::int64_t b, std::int64_t i, F f) const {
+    const Mask& mask = problem_.mask;
+    const std::int64_t own = mask.excludes_self ? place(b, i).position : -1;
+    if (own >= 0) f(own - key_offset());
+    if (!mask.excluded_keys.present()) return;
+    const std::int64_t named =
+        static_cast<const std::int64_t*>(mask.excluded_keys.data)[i * mask.excluded_keys.stride[0]];
+    if (named >= 0 && named != own) f(named - key_offset());
+  }
+  // Whether the row sees local key j but for what it leaves out.
+  bool passes(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, std::int64_t j) const;
+  bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+  bool layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
+                         std::int64_t j1) const;
+
+  const AttentionProblem& problem_;
+  Dims dims_;
+  std::int64_t total_queries_, total_keys_;
+  bool tests_keys_, tests_dense_;
+};
+
+}  // namespace isentropic

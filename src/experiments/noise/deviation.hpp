@@ -1,0 +1,64 @@
+// Attention under noise, simulated with the product's kernel.
+//
+// Scores s_i become s_i + lean v_i + eps_i and attention runs on them; what is kept is x = o~ - o. Where E e^{2 eps}
+// is finite the bias is the mean of x - N with N = sum_i a_i (Z_i / E Z - 1) (v_i - o): N has mean zero and nearly all
+// of the fluctuation, so a bias of 1e-4 shows in thousands of draws instead of millions.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "base/random.hpp"
+#include "experiments/tools/estimate.hpp"
+#include "isentropic/information/table.hpp"
+#include "isentropic/theory/noise.hpp"
+
+namespace isentropic::experiments::noise {
+
+using namespace experiments::tools;
+
+// One row of attention with values of one coordinate.
+struct Row {
+  std::vector<double> scores, values;
+
+  std::size_t size() const { return scores.size(); }
+  Table value_table() const { return {values.size(), 1, values}; }
+};
+
+// Scores 0, 1, 0, 1, ... with values equal to them: bounded, and with a bias that does not vanish by symmetry.
+Row alternating_row(std::size_t n);
+// Equal scores; values 1 and -1 in turn, constant over blocks of `block` keys.
+Row flat_row(std::size_t n, std::size_t block = 1);
+
+struct Disturbance {
+  NoiseLaw law;
+  std::size_t group = 1;  // this many consecutive keys share a draw
+  double lean = 0;        // noise along the values
+};
+
+double draw(const NoiseLaw& law, Random& random);
+
+struct Deviation {
+  Estimate bias;    // of o~ - o
+  Estimate square;  // of (o~ - o)^2
+  Estimate median;  // of |o~ - o|, which exists for every law
+
+  Estimate rms() const { return {std::sqrt(square.mean), square.error / (2 * std::sqrt(square.mean))}; }
+};
+
+// `draws` independent noises on one row.
+Deviation deviation(const Row& row, const Disturbance& disturbance, std::int64_t draws, Random& random);
+
+// ---- How a quantity follows n ----
+
+// The power p of y ~ n^p by least squares, with its error.
+Estimate power_estimate(const std::vector<std::size_t>& lengths, const std::vector<Estimate>& y);
+
+// The power of the median |o~ - o| of flat rows: the rate at which noise averages out.
+struct Decay {
+  std::vector<Estimate> medians;  // one for each length
+  Estimate power;
+};
+Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random);
+
+}  // namespace isentropic::experiments::noise

@@ -1,0 +1,53 @@
+// S against gamma for the three maps whose closed forms are known: what the formulas say, and what the kernels find.
+//
+// Scores of n Gaussian keys, s ~ N(beta, gamma^2), are mapped by relu^2, by the identity and by exp; each measured
+// point is the mean of S over several key sets. The formulas hold for n -> inf: exp leaves its own before gamma =
+// sqrt(log(n) / 2), above n^-1/2; the other two stay on theirs.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace isentropic::experiments::sparsity {
+
+struct Options {
+  std::int64_t keys = 20000;
+  std::int64_t key_sets = 10;
+  std::uint64_t seed = 1;
+};
+
+enum class WeightMap : std::uint8_t { relu_squared, identity, exp };
+
+const char* name(WeightMap map);   // "relu_squared"
+const char* label(WeightMap map);  // "relu²"
+// As gamma -> inf, for every beta: 1/sqrt 6, sqrt(2/pi), 0.
+double wide_limit(WeightMap map);
+// The closed form.
+double sparsity_of(WeightMap map, double beta, double gamma);
+
+struct Curve {
+  WeightMap map = WeightMap::exp;
+  double beta = 0;
+  // One for each of Results::gammas: the measured S, its standard error, and n S^2, the keys that share the mass.
+  std::vector<double> mean = {}, error = {}, participation = {};
+};
+
+struct Results {
+  Options options;
+  std::vector<double> gammas;
+  std::vector<Curve> curves;
+
+  // Past it the formula of exp speaks of more keys than there are.
+  double exp_breaks_at() const;  // sqrt(log(n) / 2)
+};
+
+inline constexpr double kWidestGamma = 5;
+// Where the formulas are drawn: closer together near 0, where they are steep.
+std::vector<double> drawn_gammas();
+
+using Progress = std::function<void(double)>;  // the share that is done
+Results run_experiment(const Options& options, const Progress& progress = {});
+
+}  // namespace isentropic::experiments::sparsity

@@ -1,0 +1,33 @@
+#include "experiments/sparsity/measure.hpp"
+
+#include "isentropic/attention.hpp"
+
+namespace isentropic::experiments::sparsity {
+namespace {
+
+Concentration measure(View query, View keys, const ScoreMap& map) {
+  const AttentionResult result =
+      attention_statistics({.query = query,
+                            .key = keys,
+                            .scale = Scale::constant(1),
+                            .map = map,
+                            .statistics = Statistics::of({Statistic::sparsity, Statistic::participation}),
+                            .executor = &serial_executor()});
+  return {result.statistics.sparsity.to_doubles()[0], result.statistics.participation.to_doubles()[0]};
+}
+
+std::int64_t size(std::size_t n) { return static_cast<std::int64_t>(n); }
+
+}  // namespace
+
+Concentration measure(std::span<const double> query, const Table& keys, const ScoreMap& map) {
+  return measure(View(query.data(), {1, 1, 1, size(query.size())}),
+                 View(keys.values.data(), {1, 1, size(keys.rows), size(keys.columns)}), map);
+}
+
+Concentration measure(std::span<const double> scores, const ScoreMap& map) {
+  const double one = 1;
+  return measure(View(&one, {1, 1, 1, 1}), View(scores.data(), {1, 1, size(scores.size()), 1}), map);
+}
+
+}  // namespace isentropic::experiments::sparsity

@@ -1,0 +1,21 @@
+// The sparsity index of attention weights, measured by the kernels in float64 at scale 1.
+#pragma once
+
+#include <span>
+
+#include "isentropic/information/table.hpp"
+#include "isentropic/score_map.hpp"
+
+namespace isentropic::experiments::sparsity {
+
+struct Concentration {
+  double sparsity = 0;       // S = E|a| / sqrt(E[a^2])
+  double participation = 0;  // n S^2: the number of keys that share the mass
+};
+
+// One query [d] over keys [n, d].
+Concentration measure(std::span<const double> query, const Table& keys, const ScoreMap& map);
+// Scores as they are: keys of one coordinate under the query 1.
+Concentration measure(std::span<const double> scores, const ScoreMap& map);
+
+}  // namespace isentropic::experiments::sparsity

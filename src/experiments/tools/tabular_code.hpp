@@ -1,0 +1,52 @@
+// A code of a few symbols trained by gradient descent: encoder p(z|x), decoder q(y|z) and prior r(z) are tables of
+// softmax logits, and every expectation is a sum, so that nothing but the loss decides where descent leads. Nats.
+//
+//   loss = a E[-log q(y|z)] + b E_x KL(p(z|x) || r) + c I(X;Z) + e I(Z;Y)
+#pragma once
+
+#include <cstdint>
+
+#include "base/random.hpp"
+#include "isentropic/information/table.hpp"
+
+namespace isentropic::experiments::tools {
+
+// What the decoder reads. With the input itself, its likelihood does not depend on the code.
+enum class DecoderInput : std::uint8_t { code, input };
+
+struct CodeLoss {
+  double surprise = 1;       // a
+  double rate = 0;           // b
+  double information_x = 0;  // c
+  double information_y = 0;  // e
+  DecoderInput decoder = DecoderInput::code;
+};
+
+struct Training {
+  std::size_t codes = 4;
+  std::int64_t steps = 3000;
+  double learning_rate = .05;
+  double spread = 1;  // of the initial logits
+};
+
+struct TabularCode {
+  Table encoder, decoder;  // rows are distributions: p(z|x); q(y|z), or q(y|x)
+  std::vector<double> prior;
+  double loss = 0;
+  double information_x = 0, information_y = 0;  // I(X;Z), I(Z;Y)
+};
+
+// joint: p(x, y), x along the rows.
+TabularCode train_code(const Table& joint, const CodeLoss& loss, const Training& training, Random& random);
+// The least loss of several starts: descent from one may stop at a local optimum.
+TabularCode train_code(const Table& joint, const CodeLoss& loss, const Training& training, Random& random,
+                       std::int64_t starts);
+
+// I(X;Z) and I(Z;Y) along the way, `points` times at equal distances, the start included.
+std::vector<TabularCode> training_path(const Table& joint, const CodeLoss& loss, const Training& training,
+                                       Random& random, std::int64_t points);
+
+// p(z, y) of an encoder.
+Table joint_of_code(const Table& joint, const Table& encoder);
+
+}  // namespace isentropic::experiments::tools

@@ -1,0 +1,118 @@
+#include "io/output_file.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <filesystem>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::report {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void fail(const std::string& argument, const std::string& path, int error) {
+  throw Error(argument, path, std::string("a file that can be written (") + std::strerror(error) + ")");
+}
+
+// Where the bytes end up: links are followed, so that a link stays a link.
+fs::path target_of(const std::string& path) {
+  std::error_code error;
+  const fs::path real = fs::canonical(path, error);
+  return error ? fs::path(path) : real;
+}
+
+bool is_special(const fs::path& target) {
+  std::error_code error;
+  const fs::file_status status = fs::status(target, error);
+  return fs::exists(status) && !fs::is_regular_file(status);
+}
+
+fs::path temporary_beside(const fs::path& target) { return target.string() + ".part-" + std::to_string(::getpid()); }
+
+int create(const fs::path& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
+
+// Returns the errno of the first failure, or 0.
+int write_all(int file, const std::string& text) {
+  for (std::size_t done = 0; done < text.size();) {
+    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
+    if (count < 0 && errno != EINTR) return errno;
+    if (count > 0) done += static_cast<std::size_t>(count);
+  }
+  return 0;
+}
+
+volatile std::sig_atomic_t pending_signal = 0;
+
+// Keeps signals that would end the program until the object dies, then delivers the last of them.
+class SignalsWait {
+ public:
+  SignalsWait() {
+    struct sigaction wait = {};
+    wait.sa_handler = [](int signal) { pending_signal = signal; };
+    wait.sa_flags = SA_RESTART;
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &wait, &before_[i]);
+  }
+  ~SignalsWait() {
+    for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
+    if (pending_signal != 0) std::raise(pending_signal);
+  }
+  SignalsWait(const SignalsWait&) = delete;
+  SignalsWait& operator=(const SignalsWait&) = delete;
+
+ private:
+  static constexpr std::array kSignals = {SIGINT, SIGTERM, SIGHUP};
+  std::array<struct sigaction, kSignals.size()> before_;
+};
+
+// Both return the errno of the first failure, or 0.
+int write_directly(const fs::path& target, const std::string& text) {
+  const int file = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
+  if (file < 0) return errno;
+  const int failure = write_all(file, text);
+  return ::close(file) != 0 && failure == 0 ? errno : failure;
+}
+
+int write_and_rename(const fs::path& target, const std::string& text) {
+  const fs::path temporary = temporary_beside(target);
+  const SignalsWait guard;
+  const int file = create(temporary);
+  if (file < 0) return errno;
+  int failure = write_all(file, text);
+  if (failure == 0 && ::fsync(file) != 0) failure = errno;
+  if (::close(file) != 0 && failure == 0) failure = errno;
+  if (failure == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) failure = errno;
+  if (failure != 0) ::unlink(temporary.c_str());
+  return failure;
+}
+
+}  // namespace
+
+void check_writable(const std::string& argument, const std::string& path) {
+  if (path.empty()) throw Error(argument, "empty", "the name of a file");
+  const fs::path target = target_of(path);
+  std::error_code error;
+  if (fs::is_directory(target, error)) fail(argument, path, EISDIR);
+  if (fs::exists(target, error) && ::access(target.c_str(), W_OK) != 0) fail(argument, path, errno);
+  if (is_special(target)) return;
+  // Only an attempt tells the truth about read-only file systems, quotas and missing folders.
+  const fs::path temporary = temporary_beside(target);
+  const SignalsWait guard;
+  const int file = create(temporary);
+  if (file < 0) fail(argument, path, errno);
+  ::close(file);
+  ::unlink(temporary.c_str());
+}
+
+void write_file(const std::string& argument, const std::string& path, const std::string& text) {
+  const fs::path target = target_of(path);
+  const int failure = is_special(target) ? write_directly(target, text) : write_and_rename(target, text);
+  if (failure != 0) fail(argument, path, failure);
+}
+
+}  // namespace isentropic::report

@@ -1,0 +1,60 @@
+# The layers: folders of src/ and what each may include. CMake makes a target for every line that sees the headers of
+# these layers and no others; tests/layers/check_layers.py compares the lines with the includes, so that nothing is
+# missing and nothing is listed in vain. A new folder needs a line.
+#
+#   layer(FOLDER LIBRARY library [USES layer...] [HEADERS public header...] [PACKAGES third party...] [RECURSIVE])
+#
+# HEADERS are those of include/isentropic that belong to the layer (a name, or a folder ending in /). RECURSIVE: the
+# folders below belong to the layer as well.
+
+# ---- isentropic: attention and losses, without dependencies at run time ----
+layer(base LIBRARY isentropic HEADERS error executor export tensor version)
+layer(softmax LIBRARY isentropic USES base HEADERS entropy_solver key_groups softmax_record statistics)
+layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask scale score_map score_terms)
+# Shared by devices and bindings: the table of passes, partial results, row constants, the end of a row.
+layer(attention/passes LIBRARY isentropic USES base softmax attention/problem)
+layer(attention/cpu/kernels LIBRARY isentropic USES base attention/problem HEADERS instruction_sets
+      PACKAGES highway)
+layer(attention/cpu/tiles LIBRARY isentropic USES base attention/problem attention/passes attention/cpu/kernels)
+layer(attention/cpu/streaming LIBRARY isentropic USES softmax attention/problem attention/passes
+      attention/cpu/kernels attention/cpu/tiles)
+layer(attention/cpu/whole_rows LIBRARY isentropic USES attention/problem attention/passes attention/cpu/kernels
+      attention/cpu/tiles)
+layer(attention/cpu LIBRARY isentropic USES attention/passes attention/cpu/streaming attention/cpu/whole_rows)
+layer(attention LIBRARY isentropic USES base softmax attention/problem attention/passes attention/cpu
+      HEADERS hierarchical_attention)
+layer(losses LIBRARY isentropic USES base softmax attention/problem attention/passes HEADERS softmax_loss)
+
+# ---- isentropic_information: closed forms and estimators ----
+layer(information LIBRARY isentropic_information USES base softmax HEADERS information/ PACKAGES eigen boost)
+layer(theory LIBRARY isentropic_information USES base softmax attention/problem information
+      HEADERS theory/ PACKAGES eigen boost)
+
+# ---- isentropic_experiments: what the program is made of ----
+layer(io LIBRARY isentropic_experiments USES base information PACKAGES fmt)
+layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
+layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information)
+layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report
+      PACKAGES fmt json)
+layer(experiments/noise LIBRARY isentropic_experiments USES base information theory experiments/tools report
+      PACKAGES fmt json)
+layer(experiments/sparsity LIBRARY isentropic_experiments USES base attention/problem information theory report
+      PACKAGES fmt json)
+layer(experiments/bottleneck LIBRARY isentropic_experiments USES base information report PACKAGES fmt json)
+layer(experiments/mutual_information LIBRARY isentropic_experiments USES base information io PACKAGES fmt json)
+layer(bench LIBRARY isentropic_experiments USES attention/problem attention/cpu/kernels PACKAGES json)
+layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/problem attention losses information
+      theory report experiments/tools experiments/lengths experiments/noise experiments/sparsity
+      PACKAGES boost fmt json)
+
+# ---- the program ----
+layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kernels io bench ledger experiments/lengths
+      experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information
+      PACKAGES cli11 fmt json)
+
+# ---- isentropic_torch: the operators for PyTorch ----
+layer(pytorch LIBRARY isentropic_torch USES base attention/problem attention/passes attention
+      attention/cpu/kernels losses HEADERS pytorch/ PACKAGES json torch)
+# What devices without kernels use.
+layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
+      pytorch PACKAGES torch)

@@ -1,0 +1,108 @@
+// The contexts are what their header says: cosines of the families, position codes, needles.
+#include "experiments/lengths/contexts.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::experiments::lengths {
+namespace {
+
+double cosine(const float* x, const float* y, std::int64_t d) {
+  double xy = 0, xx = 0, yy = 0;
+  for (std::int64_t i = 0; i < d; ++i) {
+    xy += static_cast<double>(x[i]) * y[i];
+    xx += static_cast<double>(x[i]) * x[i];
+    yy += static_cast<double>(y[i]) * y[i];
+  }
+  return xy / std::sqrt(xx * yy);
+}
+
+// Mean cosine of keys j and j + step.
+double mean_cosine(Keys keys, std::int64_t step) {
+  const Contexts contexts =
+      draw_contexts({.keys = keys, .positions = {}, .n = 2048, .d = 64, .sets = 1, .queries = 1}, 3);
+  double sum = 0;
+  for (std::int64_t j = 0; j + step < 2048; ++j) sum += cosine(contexts.key(0, j), contexts.key(0, j + step), 64);
+  return sum / static_cast<double>(2048 - step);
+}
+
+TEST(Contexts, FamiliesHaveTheirCosines) {
+  EXPECT_NEAR(mean_cosine(Keys::random, 1), 0.0, 0.02);
+  EXPECT_NEAR(mean_cosine(Keys::correlated, 1), 0.3, 0.02);
+  EXPECT_NEAR(mean_cosine(Keys::clustered, 16), 0.8, 0.02);  // the same cluster
+  EXPECT_NEAR(mean_cosine(Keys::clustered, 1), 0.0, 0.1);    // neighbours of different ones: 16 random pairs
+}
+
+TEST(Contexts, NormsAreTheRootOfD) {
+  for (const Keys keys : {Keys::random, Keys::clustered, Keys::correlated}) {
+    const Contexts contexts =
+        draw_contexts({.keys = keys, .positions = {}, .n = 8, .d = 20, .sets = 2, .queries = 3}, 1);
+    for (std::int64_t j = 0; j < 8; ++j) {
+      double squares = 0;
+      for (int i = 0; i < 20; ++i) squares += contexts.key(1, j)[i] * contexts.key(1, j)[i];
+      EXPECT_NEAR(squares, 20, 1e-4);
+    }
+  }
+}
+
+TEST(Contexts, NeedleRepeatsTheQuery) {
+  const Contexts contexts =
+      draw_contexts({.keys = Keys::random, .positions = {}, .n = 8, .d = 20, .sets = 2, .queries = 3}, 1);
+  EXPECT_EQ(contexts.needles, contexts.queries);
+}
+
+// A set is the same whether it is drawn alone or among others.
+TEST(Contexts, SetsDoNotDependOnTheBatch) {
+  const ContextShape three{.keys = Keys::clustered, .positions = {}, .n = 8, .d = 4, .sets = 3, .queries = 2};
+  ContextShape one = three;
+  one.sets = 1;
+  const Contexts all = draw_contexts(three, 9), last = draw_contexts(one, 9, 2);
+  EXPECT_TRUE(std::equal(last.keys.begin(), last.keys.end(), all.key(2, 0)));
+  EXPECT_TRUE(std::equal(last.queries.begin(), last.queries.end(), all.query(2, 0)));
+}
+
+// c(p).c(p + r) depends on r alone and is d/2 at r = 0. Codes are what is left when the content is taken away.
+TEST(Contexts, SinusoidalCodesDependOnTheLag) {
+  constexpr std::int64_t kLength = 64, kSize = 64;
+  ContextShape shape{.keys = Keys::random, .positions = {}, .n = kLength, .d = kSize, .sets = 1, .queries = 1};
+  const Contexts plain = draw_contexts(shape, 5);
+  shape.positions = {Positions::sinusoidal, 1.0};
+  const Contexts coded = draw_contexts(shape, 5);
+  const auto product = [&](std::int64_t i, std::int64_t j) {
+    double sum = 0;
+    for (std::int64_t e = 0; e < kSize; ++e)
+      sum += (coded.key(0, i)[e] - plain.key(0, i)[e]) * (coded.key(0, j)[e] - plain.key(0, j)[e]);
+    return sum;
+  };
+  EXPECT_NEAR(product(10, 10), kSize / 2.0, 1e-3);
+  EXPECT_NEAR(product(10, 17), product(40, 47), 1e-3);
+  EXPECT_NEAR(product(0, 1), 30.9, 0.05);  // measured value at lag 1, d = 64
+  // The needle carries the code of the first position, the query that of the last.
+  for (std::int64_t e = 0; e < kSize; ++e) {
+    EXPECT_NEAR(coded.needle(0, 0)[e] - plain.needle(0, 0)[e], coded.key(0, 0)[e] - plain.key(0, 0)[e], 1e-5);
+    EXPECT_NEAR(coded.query(0, 0)[e] - plain.query(0, 0)[e],
+                coded.key(0, kLength - 1)[e] - plain.key(0, kLength - 1)[e], 1e-5);
+  }
+}
+
+TEST(Contexts, BiasesFallWithDistance) {
+  EXPECT_EQ((PositionCode{Positions::alibi, 0.1}.bias(10)), -1.0);
+  EXPECT_NEAR((PositionCode{Positions::relative, 2.0}.bias(6)), -2 * std::log(7.0), 1e-15);
+  EXPECT_EQ((PositionCode{Positions::sinusoidal, 1.0}.bias(10)), 0.0);
+}
+
+TEST(Contexts, UnknownPositionsAreListed) {
+  EXPECT_EQ(positions_named("relative"), Positions::relative);
+  try {
+    positions_named("rotary");
+    FAIL();
+  } catch (const Error& error) {
+    EXPECT_STREQ(error.what(), "positions is rotary; expected none, random, sinusoidal, alibi or relative");
+  }
+}
+
+}  // namespace
+}  // namespace isentropic::experiments::lengths

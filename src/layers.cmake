@@ -10,7 +10,8 @@
 # ---- isentropic: attention and losses, without dependencies at run time ----
 layer(base LIBRARY isentropic HEADERS error executor export tensor version)
 layer(softmax LIBRARY isentropic USES base HEADERS entropy_solver key_groups softmax_record statistics)
-layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask scale score_map score_terms)
+layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask scale score_map score_terms
+      vocabulary PACKAGES json)
 # Shared by devices and bindings: the table of passes, partial results, row constants, the end of a row.
 layer(attention/passes LIBRARY isentropic USES base softmax attention/problem)
 layer(attention/cpu/kernels LIBRARY isentropic USES base attention/problem HEADERS instruction_sets
@@ -53,8 +54,8 @@ layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kerne
       PACKAGES cli11 fmt json)
 
 # ---- isentropic_torch: the operators for PyTorch ----
-layer(pytorch LIBRARY isentropic_torch USES base attention/problem attention/passes attention
-      attention/cpu/kernels losses HEADERS pytorch/ PACKAGES json torch)
+layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem attention/passes attention
+      attention/cpu/kernels losses HEADERS pytorch/ PACKAGES torch)
 # What devices without kernels use.
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
       pytorch PACKAGES torch)

@@ -26,6 +26,7 @@
 
 #include "isentropic/export.hpp"
 #include "isentropic/tensor.hpp"
+#include "isentropic/vocabulary.hpp"
 
 namespace isentropic {
 
@@ -52,24 +53,10 @@ struct ScaleInput {
 // How gradients treat the lambda of a target entropy: as a constant, or through the equation H = target.
 enum class TargetEntropyGradient : std::uint8_t { detached, implicit };
 
+struct ScaleLaw;
+
 class ISENTROPIC_API Scale {
  public:
-  enum class Law : std::uint8_t {
-    inverse_sqrt_d,
-    log_n,
-    log_n_sqrt_d,
-    sqrt_log_n,
-    frozen,
-    hybrid,
-    trained_length,
-    ssmax,
-    yarn,
-    llama4,
-    constant,
-    per_row,
-    target_entropy
-  };
-
   static Scale inverse_sqrt_d();
   static Scale log_n(PerHead kappa = 1.0);
   static Scale log_n_sqrt_d(PerHead kappa = 1.0);
@@ -85,7 +72,17 @@ class ISENTROPIC_API Scale {
   static Scale per_row(View lambda);      // [batch or 1, heads or 1, n_q]
   static Scale target_entropy(PerHead target, TargetEntropyGradient gradient = TargetEntropyGradient::detached);
 
-  Law law() const { return law_; }
+  // Any law by its name: named("frozen", {{"kappa", 1.0}, {"n_max", std::int64_t{4096}}}). What is left out takes its
+  // usual value. An Error lists what is known.
+  static Scale named(const std::string& law, const Options& options = {});
+  // Every law, in the order above.
+  static const std::vector<ScaleLaw>& laws();
+
+  const ScaleLaw& law() const { return *law_; }
+  const std::string& name() const;  // "log_n"
+  bool is_per_row() const;
+  bool is_target_entropy() const;
+
   const View& rows() const { return rows_; }
   double target(std::int64_t head) const { return parameters_[0][head]; }
   TargetEntropyGradient gradient() const { return gradient_; }
@@ -95,22 +92,41 @@ class ISENTROPIC_API Scale {
   // lambda of a row; not for per_row and target_entropy.
   double lambda(const ScaleInput& row) const;
 
-  // The learnable numbers of the law: kappa; alpha and beta; s; lambda. The others have none.
+  // The numbers of the law in the order of its table, the learnable ones first.
   const std::vector<PerHead>& parameters() const { return parameters_; }
+  Scale with_parameter(std::size_t index, PerHead value) const;
   int learnable() const;
   // d lambda / d parameter.
   double derivative(int parameter, const ScaleInput& row) const;
 
-  // The law's name as above: "log_n".
-  std::string name() const;
+  // What named() takes.
+  Options options() const;
 
  private:
-  explicit Scale(Law law, std::vector<PerHead> parameters = {}) : law_(law), parameters_(std::move(parameters)) {}
-  Law law_;
+  explicit Scale(const ScaleLaw& law, std::vector<PerHead> parameters = {});
+  const ScaleLaw* law_;
   std::vector<PerHead> parameters_;
-  std::int64_t length_ = 0;  // n_max, n_train or step
   View rows_;
   TargetEntropyGradient gradient_ = TargetEntropyGradient::detached;
+};
+
+// What the formula of a law is written in.
+struct ScaleTerms {
+  const std::vector<PerHead>& parameters;
+  const ScaleInput& row;
+  double d;
+  double log_n;  // 0 for n <= 1
+
+  double operator[](std::size_t index) const { return parameters[index][row.head]; }
+};
+
+// A law: one entry of the table in scale.cpp is all there is to it.
+struct ScaleLaw {
+  std::string name;
+  std::string formula;
+  std::vector<Parameter> parameters;
+  bool looks_at_n;
+  double (*lambda)(const ScaleTerms& terms);  // null: not a formula
 };
 
 }  // namespace isentropic

@@ -36,6 +36,13 @@ enum class Feature : std::uint8_t { elu_plus_one, relu, exp, identity };
 // output. It exists for linear and decay with masks none, causal and key lengths. Its backward is the quadratic one.
 enum class LinearForm : std::uint8_t { quadratic, recurrent };
 
+// A map as it is written: its name, b or the weight, and its options.
+struct ScoreMapWords {
+  std::string name;
+  std::string formula;
+  std::vector<Parameter> parameters;
+};
+
 class ISENTROPIC_API ScoreMap {
  public:
   enum class Kind : std::uint8_t { softmax, top_k, gumbel, sparsemax, sigmoid, relu_squared, identity, linear, decay };
@@ -54,8 +61,18 @@ class ISENTROPIC_API ScoreMap {
                          LinearForm form = LinearForm::quadratic);
   static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1, LinearForm form = LinearForm::quadratic);
 
+  // Any map by its name: named("top_k", {{"keys", std::int64_t{8}}}). What is left out takes its usual value; the seed
+  // of a gumbel map is set by with_seed(). An Error lists what is known.
+  static ScoreMap named(const std::string& name, const Options& options = {});
+  // Every map, in the order above; "hard" is a name for top_k(1).
+  static const std::vector<ScoreMapWords>& maps();
+
+  ScoreMap with_seed(std::uint64_t seed) const;
+
   Kind kind() const { return kind_; }
-  std::string name() const;
+  const std::string& name() const;
+  // What named() takes.
+  Options options() const;
   std::int64_t keys() const { return keys_; }
   double tau() const { return number_; }
   double offset() const { return number_; }

@@ -24,6 +24,7 @@
 #include <initializer_list>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "isentropic/export.hpp"
 #include "isentropic/tensor.hpp"
@@ -59,6 +60,8 @@ enum class Statistic : std::uint8_t {
 
 ISENTROPIC_API const char* name(Statistic statistic);
 ISENTROPIC_API Statistic statistic_named(const std::string& name);  // Error lists the names
+ISENTROPIC_API const std::vector<std::string>& statistic_names();
+ISENTROPIC_API std::vector<std::string> group_statistic_names();  // those over key groups
 
 // Which statistics to compute.
 class ISENTROPIC_API Statistics {

@@ -30,7 +30,7 @@ def describe() -> dict:
     import torch
 
     import isentropic
-    from isentropic._observe import known_statistics
+    from isentropic._vocabulary import STATISTICS
 
     active, usable = torch.ops.isentropic.instruction_sets()
     return {
@@ -42,7 +42,7 @@ def describe() -> dict:
         "instruction_sets": usable,
         "threads": torch.get_num_threads(),
         "devices": ["cpu", *(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))],
-        "statistics": list(known_statistics()),
+        "statistics": list(STATISTICS),
         "package": os.path.dirname(isentropic.__file__),
     }
 

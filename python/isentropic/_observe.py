@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import json
 from typing import TYPE_CHECKING, Iterable, Protocol, Union
 
 import torch
 from torch import Tensor
 
+from . import _vocabulary
+from ._aux import Aux
+
 if TYPE_CHECKING:
     from ._problem import Problem
-    from .attention import Aux
 
 Names = Union[str, Iterable[str]]  # "all", or names of statistics
 
-_GROUP_STATISTICS = ("first_mass", "recent_mass", "entropy_without_first", "mean_distance")
 _USUAL_GROUPS = (1, 64)  # what a group statistic means that is asked for by name alone
 
 
@@ -63,17 +62,6 @@ def run(problem: Problem) -> tuple[Tensor, Aux]:
     return output, _part(aux, asked)
 
 
-@functools.cache
-def _every_name() -> tuple[str, ...]:
-    return _names(json.dumps({"statistics": "all", "groups": _USUAL_GROUPS, "terms": ["sink"]}))
-
-
-@torch.compiler.assume_constant_result
-def known_statistics() -> tuple[str, ...]:
-    """Every name that a statistic may have."""
-    return _every_name()
-
-
 def checked_names(statistics: Names) -> Names:
     """ "all", or a tuple of names that are known."""
     if isinstance(statistics, str):
@@ -85,8 +73,8 @@ def checked_names(statistics: Names) -> Names:
     except TypeError:
         raise TypeError(f"statistics is a {type(statistics).__name__}; expected names, or 'all'") from None
     for name in names:
-        if name not in known_statistics():
-            raise ValueError(f"statistics has {name!r}; expected 'all' or some of {', '.join(known_statistics())}")
+        if name not in _vocabulary.STATISTICS:
+            raise ValueError(f"statistics has {name!r}; expected 'all' or some of {', '.join(_vocabulary.STATISTICS)}")
     return names
 
 
@@ -94,7 +82,7 @@ def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
     """Those of the wanted statistics that this problem has; "all" means all but those of key groups."""
     there = _names(problem.text(statistics="all", groups=_USUAL_GROUPS))
     if statistics == "all" or problem.groups not in (None, _USUAL_GROUPS):
-        there = tuple(name for name in there if name not in _GROUP_STATISTICS)
+        there = tuple(name for name in there if name not in _vocabulary.GROUP_STATISTICS)
     if statistics == "all":
         return there
     return tuple(name for name in statistics if name in there)
@@ -107,8 +95,6 @@ def _names(text: str) -> tuple[str, ...]:
 
 
 def _part(aux: Aux, names: Iterable[str], detached: bool = False) -> Aux:
-    from .attention import Aux
-
     there = aux.as_dict()
     part = {name: there[name].detach() if detached else there[name] for name in names}
     return Aux(part, aux._rows)

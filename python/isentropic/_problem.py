@@ -1,7 +1,8 @@
-"""An attention problem as the operators take it: a JSON text and tensors (src/pytorch/description.hpp)."""
+"""An attention problem as the operators take it: a JSON text and tensors (src/attention/problem/problem_spec.hpp)."""
 
 from __future__ import annotations
 
+import functools
 import json
 
 import torch
@@ -9,21 +10,32 @@ from torch import Tensor
 
 from . import _observe
 from ._checks import integer, number, pair_of_integers, require, require_tensor
+from ._aux import Aux
 from .maps import ScoreMap
 from .scales import Scale
 
-TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
+TYPES = frozenset((torch.float32, torch.bfloat16, torch.float16, torch.float64))
+
+
+@functools.lru_cache(maxsize=1024)
+def _cached_text(items) -> str:
+    return json.dumps({name: dict(value) if name in ("scale", "map") else value for name, value in items})
 
 
 @torch.compiler.assume_constant_result
-def _to_text(items):
-    return json.dumps(dict(items))
+def _to_text(items) -> str:
+    return _cached_text(items)
+
+
+@functools.lru_cache(maxsize=1024)
+def _cached_names(text: str):
+    return torch.ops.isentropic.attention_layout(text)
 
 
 @torch.compiler.assume_constant_result
 def names_of(text: str):
     """Names of statistics, measures and counts, in the operator's order."""
-    return torch.ops.isentropic.attention_layout(text)
+    return _cached_names(text)
 
 
 def _integers(values, name: str) -> Tensor:
@@ -42,7 +54,7 @@ class Problem:
     """Checks and translates the arguments of :func:`isentropic.attention`, which explains them."""
 
     def __init__(
-        self, query, key, value, *, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
+        self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
         causal=None, window=None, prefix=None, strided=None, block_sparse=None, key_lengths=None, documents=None,
         segments=None, exclude_self=False, map=None, bias=None, alibi_slopes=None, relative_bias=None, soft_cap=None,
         sink=None, statistics=None, groups=None, seed=None,
@@ -50,17 +62,33 @@ class Problem:
         self._items: list[tuple[str, object]] = []
         self._names: list[str] = []
         self._terms: list[Tensor] = []
-        self._set_tensors(query, key, value, enable_gqa)
-        self._set_causal(is_causal, causal, attn_mask)
-        self._set_mask(window, prefix, strided, block_sparse, key_lengths, documents, segments, exclude_self)
-        self._set_bias(attn_mask, bias, alibi_slopes, relative_bias)
-        self._set_scale(Scale.named(scale))
-        self._set_map(ScoreMap.named(map), dropout_p, seed)
+        self.groups = None
+        self._needs_variance = self._has_statistics = False
+        self._is_softmax = True
+        # What is not given costs nothing: for small problems the checks would take longer than the attention.
+        if self._are_plain(query, key, value):
+            self.query, self.key, self.value = query, key, value
+            self.row_shape, self._has_four_axes = query.shape[:-1], True
+        else:
+            self._set_tensors(query, key, value, enable_gqa)
+        if is_causal or causal is not None:
+            self._set_causal(is_causal, causal, attn_mask)
+        if exclude_self or not (
+            window is prefix is strided is block_sparse is key_lengths is documents is segments is None
+        ):
+            self._set_mask(window, prefix, strided, block_sparse, key_lengths, documents, segments, exclude_self)
+        if not (attn_mask is None and bias is None and alibi_slopes is None and relative_bias is None):
+            self._set_bias(attn_mask, bias, alibi_slopes, relative_bias)
+        if scale is not None:
+            self._set_scale(Scale.named(scale))
+        if map is not None or dropout_p != 0.0:
+            self._set_map(ScoreMap.named(map), dropout_p, seed)
         if soft_cap is not None:
-            self._items.append(("soft_cap", number("soft_cap", soft_cap, query.dtype, positive=True)))
+            self._items.append(("soft_cap", number("soft_cap", soft_cap, positive=True)))
         if sink is not None:
             self._add("sink", sink)
-        self._set_statistics(statistics, groups)
+        if statistics or groups is not None or self._needs_variance:
+            self._set_statistics(statistics, groups)
 
     # ---- passes ----
 
@@ -72,25 +100,20 @@ class Problem:
 
     def run_text(self, text: str):
         """As :meth:`run`, with a text that may ask for other statistics."""
-        from .attention import Aux
-
-        output, statistics, measures, counts, rows, _ = torch.ops.isentropic.attention(
+        output, *stacks, rows, _ = torch.ops.isentropic.attention.default(
             text, self.query, self.key, self.value, self._terms
         )
         found = {}
-        for stack, names in zip((statistics, measures, counts), names_of(text)):
-            found |= zip(names, stack.unbind(0))
-        if rows.shape[:-1] != self.row_shape:
+        for stack, names in zip(stacks, names_of(text)):
+            if names:
+                found |= zip(names, stack.unbind(0))
+        if not self._has_four_axes:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
             rows = rows.reshape(*self.row_shape, rows.shape[-1])
-        aux = Aux(found, rows)
-        if self.value is None:
-            return None, aux
-        return output.reshape(*self.row_shape, self.value.shape[-1]), aux
+            output = output if self.value is None else output.reshape(*self.row_shape, output.shape[-1])
+        return (None if self.value is None else output), Aux(found, rows)
 
     def run_hierarchical(self, block, exact, block_scale):
-        from .attention import Aux
-
         output, *entropies = torch.ops.isentropic.hierarchical_attention(
             self.text(), self.query, self.key, self.value, self._terms, block, exact, block_scale
         )
@@ -111,7 +134,7 @@ class Problem:
     def key_mass(self):
         with torch.no_grad():
             if not self._has_statistics:
-                self._items.append(("statistics", ["log_partition" if self._is_softmax else "visible"]))
+                self._items.append(("statistics", ("log_partition" if self._is_softmax else "visible",)))
             text = self.text()
             _, _, _, _, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
             found = torch.ops.isentropic.attention_key_mass(text, self.query, self.key, self._terms, rows, selected)
@@ -121,7 +144,7 @@ class Problem:
 
     def text(self, **replaced) -> str:
         """The description; ``replaced`` takes the place of what the caller asked for."""
-        return _to_text((*self._items, *replaced.items(), ("terms", tuple(self._names))))
+        return _to_text((*self._items, *replaced.items(), ("tensors", tuple(self._names))))
 
     def _add(self, name: str, tensor: Tensor) -> None:
         require_tensor(name, tensor)
@@ -130,6 +153,20 @@ class Problem:
 
     def _detached_terms(self):
         return [term.detach() for term in self._terms]
+
+    @staticmethod
+    def _are_plain(query, key, value) -> bool:
+        """Whether there is nothing to say about these tensors and nothing to do."""
+        if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
+            return False
+        dtype, device, shape = query.dtype, query.device, query.shape
+        return (
+            len(shape) == len(key.shape) == len(value.shape) == 4
+            and shape[:2] == key.shape[:2] == value.shape[:2]
+            and dtype in TYPES
+            and dtype == key.dtype == value.dtype
+            and device == key.device == value.device
+        )
 
     def _set_tensors(self, query, key, value, enable_gqa) -> None:
         for name, tensor in (("query", query), ("key", key), ("value", value)):
@@ -145,6 +182,7 @@ class Problem:
             )
         leading = self._common_leading(*(x.shape[:-3] for x in (query, key, value) if x is not None))
         self.row_shape = torch.Size((*leading, *query.shape[-3:-1]))
+        self._has_four_axes = len(leading) == 1 and query.dim() == 4
         self.query = self._four_axes(query, leading)
         self.key = self._four_axes(key, leading)
         self.value = None if value is None else self._four_axes(value, leading)
@@ -155,7 +193,10 @@ class Problem:
         )
 
     @staticmethod
-    def _common_leading(*shapes) -> torch.Size:
+    def _common_leading(first, *others) -> torch.Size:
+        if all(shape == first for shape in others):
+            return first
+        shapes = (first, *others)
         try:
             return torch.broadcast_shapes(*shapes)
         except RuntimeError as error:
@@ -164,6 +205,8 @@ class Problem:
 
     @staticmethod
     def _four_axes(tensor: Tensor, leading) -> Tensor:
+        if tensor.dim() == 4 and tensor.shape[:-3] == leading:
+            return tensor
         while tensor.dim() < 3:
             tensor = tensor.unsqueeze(0)
         if tensor.shape[:-3] != leading:
@@ -269,15 +312,17 @@ class Problem:
         return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
 
     def _set_scale(self, scale: Scale) -> None:
-        description, tensors = scale.written(self.query.dtype)
+        items, tensors = scale.written()
         for tensor in tensors:
             self._add("scale", tensor)
-        self._items.append(("scale", description))
-        self._needs_variance = scale.gradient == "implicit"
+        if scale.law != "inverse_sqrt_d":
+            self._items.append(("scale", items))
+        self._needs_variance = scale.get("gradient") == "implicit"
 
     def _set_map(self, map: ScoreMap, dropout_p: float, seed) -> None:
-        self._items.append(("map", {"name": map.name, **map.checked_options(self.query.dtype)}))
-        self._is_softmax = map.name in ("softmax", "gumbel", "top_k", "hard")
+        if map.name != "softmax":
+            self._items.append(("map", (("name", map.name), *map.checked_options())))
+        self._is_softmax = map.is_softmax
         dropout_p = number("dropout_p", dropout_p)
         require(0.0 <= dropout_p < 1.0, lambda: f"dropout_p is {dropout_p}; expected a probability in [0, 1)")
         if dropout_p > 0.0:
@@ -287,12 +332,12 @@ class Problem:
             self._add("seed", drawn)
 
     def _set_statistics(self, statistics, groups) -> None:
-        names = _observe.checked_names(statistics or ())
+        names = _observe.checked_names(statistics) if statistics else ()
         if self._needs_variance and names != "all" and "score_variance" not in names:
             names = (*names, "score_variance")
         self._has_statistics = bool(names)
         if names:
             self._items.append(("statistics", names))
-        self.groups = None if groups is None else pair_of_integers("groups", groups, "first and recent")
         if groups is not None:
+            self.groups = pair_of_integers("groups", groups, "first and recent")
             self._items.append(("groups", self.groups))

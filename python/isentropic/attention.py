@@ -4,53 +4,12 @@ from __future__ import annotations
 
 from typing import Iterable, Optional, Sequence, Union
 
-import torch
 from torch import Tensor
 
 from ._problem import Problem
+from ._aux import Aux
 from .maps import ScoreMap
 from .scales import Scale
-
-
-class Aux:
-    """What attention found out about its rows: one attribute for each statistic, ``[..., heads, n_q]``.
-
-    With gradients (softmax maps): ``log_partition``, ``entropy``, ``mean_score``, ``score_variance``, ``collision``,
-    ``normalised_entropy``, ``effective_keys``, ``participation``, ``sparsity``, ``sink_mass``. Without: ``max_score``,
-    ``peak``, ``visible``, ``argmax`` and, when ``groups`` are given, ``first_mass``, ``recent_mass``,
-    ``entropy_without_first``, ``mean_distance``. Entropies are in nats.
-
-    ``row_scale`` is the scale every row was given. ``status`` says of a target entropy: 0 solved, 1 above reach
-    (uniform), 2 below reach, 3 not converged.
-    """
-
-    def __init__(self, statistics: dict[str, Tensor], rows: Optional[Tensor] = None):
-        self._statistics = statistics
-        self._rows = rows  # [..., heads, n_q, numbers], as src/pytorch/row_state.hpp has them
-
-    @property
-    def row_scale(self) -> Optional[Tensor]:
-        return None if self._rows is None else self._rows[..., 7]
-
-    @property
-    def status(self) -> Optional[Tensor]:
-        return None if self._rows is None else self._rows[..., 9].to(torch.int64)
-
-    def __getattr__(self, name: str) -> Tensor:
-        statistics = self.__dict__.get("_statistics", {})
-        if name in statistics:
-            return statistics[name]
-        raise AttributeError(f"statistic '{name}' was not asked for; there are {', '.join(statistics) or 'none'}")
-
-    def __dir__(self):
-        return [*super().__dir__(), *self._statistics]
-
-    def as_dict(self) -> dict[str, Tensor]:
-        """The statistics by name."""
-        return dict(self._statistics)
-
-    def __repr__(self) -> str:
-        return f"Aux({', '.join(self._statistics)})"
 
 
 def attention(
@@ -124,12 +83,11 @@ def attention(
     """
     if statistics is None and return_aux:
         statistics = "all"
+    # By position: keywords would cost as much as a small problem.
     problem = Problem(
-        query, key, value, attn_mask=attn_mask, dropout_p=dropout_p, is_causal=is_causal, scale=scale,
-        enable_gqa=enable_gqa, causal=causal, window=window, prefix=prefix, strided=strided, block_sparse=block_sparse,
-        key_lengths=key_lengths, documents=documents, segments=segments, exclude_self=exclude_self, map=map, bias=bias,
-        alibi_slopes=alibi_slopes, relative_bias=relative_bias, soft_cap=soft_cap, sink=sink, statistics=statistics,
-        groups=groups, seed=seed,
+        query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, causal, window, prefix, strided,
+        block_sparse, key_lengths, documents, segments, exclude_self, map, bias, alibi_slopes, relative_bias, soft_cap,
+        sink, statistics, groups, seed,
     )  # fmt: skip
     output, aux = problem.run()
     return (output, aux) if return_aux else output

@@ -9,7 +9,7 @@ from torch import nn
 
 from . import _observe
 from ._layers import RunningLayer
-from .attention import Aux
+from ._aux import Aux
 
 
 @contextlib.contextmanager

@@ -3,129 +3,75 @@
 from __future__ import annotations
 
 import dataclasses
+import inspect
 from typing import Sequence, Union
 
-import torch
-
+from . import _vocabulary
 from ._checks import integer, number
 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreMap:
-    """A score map.
+    """A score map, made by the method of its name.
 
-    ================  =====================================================================================
-    ``softmax``       e^{s - L}
-    ``top_k``         softmax over the k largest scores
-    ``hard``          1 at the largest score
-    ``gumbel``        softmax((s + Gumbel noise) / tau); ``straight_through``: one key, relaxed gradients
-    ``sparsemax``     max(s - t, 0), summing to one
-    ``sigmoid``       1 / (1 + e^{-(s + offset)})
-    ``relu_squared``  max(s, 0)^2 / visible keys (GAU)
-    ``identity``      s / visible keys; normaliser "l1", "l2", "none"
-    ``linear``        gamma^{i-j} phi(q).phi(k), normalised; feature "elu_plus_one", "relu", "exp", "identity"
-    ``decay``         gamma^{i-j}, whatever the content
-    ================  =====================================================================================
+    {table}
     """
 
     name: str = "softmax"
     options: tuple[tuple[str, object], ...] = ()
 
     @staticmethod
-    def softmax() -> ScoreMap:
-        return ScoreMap()
-
-    @staticmethod
-    def top_k(keys: int) -> ScoreMap:
-        return ScoreMap("top_k", (("keys", integer("keys", keys)),))
-
-    @staticmethod
-    def hard() -> ScoreMap:
-        return ScoreMap("hard")
-
-    @staticmethod
-    def gumbel(tau: float = 1.0, straight_through: bool = False) -> ScoreMap:
-        return ScoreMap("gumbel", (("tau", tau), ("straight_through", straight_through)))
-
-    @staticmethod
-    def sparsemax() -> ScoreMap:
-        return ScoreMap("sparsemax")
-
-    @staticmethod
-    def sigmoid(offset: float = 0.0, normaliser: str = "none") -> ScoreMap:
-        return ScoreMap("sigmoid", (("offset", offset), ("normaliser", normaliser)))
-
-    @staticmethod
-    def relu_squared(normaliser: str = "visible") -> ScoreMap:
-        return ScoreMap("relu_squared", (("normaliser", normaliser),))
-
-    @staticmethod
-    def identity(normaliser: str = "visible") -> ScoreMap:
-        return ScoreMap("identity", (("normaliser", normaliser),))
-
-    @staticmethod
-    def linear(
-        feature: str = "elu_plus_one",
-        normaliser: str = "l1",
-        gamma: Union[float, Sequence[float]] = 1.0,
-        recurrent: bool = False,
-    ) -> ScoreMap:
-        return ScoreMap("linear", (("feature", feature), *_linear_options(normaliser, gamma, recurrent)))
-
-    @staticmethod
-    def decay(gamma: Union[float, Sequence[float]], normaliser: str = "l1", recurrent: bool = False) -> ScoreMap:
-        return ScoreMap("decay", _linear_options(normaliser, gamma, recurrent))
-
-    @staticmethod
     def named(map: Union[None, str, ScoreMap]) -> ScoreMap:
         """None: softmax. A name: that map with its usual options."""
         if map is None:
-            return ScoreMap()
+            return _USUAL
         if isinstance(map, ScoreMap):
             return map
         if isinstance(map, str):
-            if map not in _USUAL:
-                raise ValueError(f"map is '{map}'; expected a ScoreMap or one of {', '.join(_USUAL)}")
-            return _USUAL[map]()
+            usual = _vocabulary.USUAL["maps"]
+            if map not in usual:
+                raise ValueError(f"map is '{map}'; expected a ScoreMap or one of {', '.join(usual)}")
+            return getattr(ScoreMap, map)()
         raise TypeError(f"map is a {type(map).__name__}; expected a name or a ScoreMap")
 
     def __post_init__(self):
-        self.checked_options(torch.float64)
+        self.checked_options()
 
-    def checked_options(self, dtype: torch.dtype) -> dict[str, object]:
-        """The options by name, numbers within the range of what is computed for tensors of ``dtype``."""
-        return {name: _checked(f"{name} of the map {self.name}", name, value, dtype) for name, value in self.options}
+    def checked_options(self) -> tuple[tuple[str, object], ...]:
+        """The options by name."""
+        known = _vocabulary.PARAMETERS["maps"][self.name]
+        return tuple(
+            (name, _checked(f"{name} of the map {self.name}", known[name]["type"], value, name == "tau"))
+            for name, value in self.options
+        )
 
     @property
     def is_random(self) -> bool:
         return self.name == "gumbel"
 
+    @property
+    def is_softmax(self) -> bool:
+        return self.name in ("softmax", "gumbel", "top_k", "hard")
 
-def _checked(full_name: str, name: str, value: object, dtype: torch.dtype) -> object:
-    if name == "keys":
+
+def _checked(full_name: str, kind: str, value: object, positive: bool) -> object:
+    if kind == "integer":
         return integer(full_name, value)
-    if name == "gamma":
-        return tuple(number(full_name, one, dtype) for one in value)
-    if name in ("tau", "offset"):
-        return number(full_name, value, dtype, positive=name == "tau")
-    expected = bool if name == "straight_through" else str
+    if kind == "per_head" and isinstance(value, (tuple, list)):
+        return tuple(number(full_name, one) for one in value)
+    if kind in ("per_head", "number"):
+        return number(full_name, value, positive=positive)
+    expected = bool if kind == "boolean" else str
     if not isinstance(value, expected):
         raise TypeError(f"{full_name} is {value!r}; expected {'True or False' if expected is bool else 'a name'}")
     return value
 
 
-def _linear_options(normaliser, gamma, recurrent):
-    gammas = tuple(gamma) if isinstance(gamma, (tuple, list)) else (gamma,)
-    return (("normaliser", normaliser), ("gamma", gammas), ("form", "recurrent" if recurrent else "quadratic"))
+def _made(name: str, values: dict[str, object]) -> ScoreMap:
+    return ScoreMap(name, tuple((key, tuple(x) if isinstance(x, list) else x) for key, x in values.items()))
 
 
-_USUAL = {
-    "softmax": ScoreMap.softmax,
-    "hard": ScoreMap.hard,
-    "gumbel": ScoreMap.gumbel,
-    "sparsemax": ScoreMap.sparsemax,
-    "sigmoid": ScoreMap.sigmoid,
-    "relu_squared": ScoreMap.relu_squared,
-    "identity": ScoreMap.identity,
-    "linear": ScoreMap.linear,
-}
+_USUAL = ScoreMap()
+_TYPES = {"per_head": Union[float, Sequence[float]], "integer": int, "number": float, "choice": str, "boolean": bool}
+_vocabulary.add_constructors(ScoreMap, "maps", _TYPES, _made)
+ScoreMap.__doc__ = inspect.cleandoc(ScoreMap.__doc__).format(table=_vocabulary.table("maps"))

@@ -15,7 +15,7 @@ from ._checks import integer
 from ._layers import RunningLayer
 from ._tallies import COLUMNS, LayerRecord
 from .alarms import Alarm, Thresholds
-from .attention import Aux
+from ._aux import Aux
 
 
 class Monitor:

@@ -9,7 +9,7 @@ from typing import Iterable, Iterator, Mapping, Sequence, Union
 import torch
 from torch import Tensor, nn
 
-from .attention import Aux
+from ._aux import Aux
 from .nn import EntropyInvariantAttention
 
 

@@ -71,7 +71,7 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
   std::vector<RowConstants> constants =
       row_constants(problem, forward, upstream, output_products(problem, forward, upstream.output));
   const bool implicit =
-      problem.scale.law() == Scale::Law::target_entropy && problem.scale.gradient() == TargetEntropyGradient::implicit;
+      problem.scale.is_target_entropy() && problem.scale.gradient() == TargetEntropyGradient::implicit;
   if (implicit) {
     if (forward.moments != MomentSet::all)
       throw Error("implicit gradient", "wanted", "a forward pass that computed score_variance");

@@ -23,8 +23,7 @@ void validate(const HierarchicalProblem& problem) {
   const bool additive = inner.mask.dense_part.present() && inner.mask.dense_part.type != DType::boolean;
   if (inner.bias.kind() != Bias::Kind::none || inner.soft_cap || additive)
     throw Error("mean-key block score", "given with a bias or soft cap", "plain scores");
-  const Scale::Law law = problem.block_scale.law();
-  if (law == Scale::Law::per_row || law == Scale::Law::target_entropy)
+  if (problem.block_scale.is_per_row() || problem.block_scale.is_target_entropy())
     throw Error("block scale", problem.block_scale.name(), "a law that is a formula");
 }
 

@@ -39,15 +39,15 @@ RowScales row_scales(const AttentionProblem& problem) {
       scales.visible[dims.row(b, h, i)] = visibility.count(b, h, i);
     });
   }
-  if (scale.law() == Scale::Law::target_entropy) {
+  if (scale.is_target_entropy()) {
     passes_for(problem).solve_target_entropy(problem, scales);
     return scales;
   }
+  const bool per_row = scale.is_per_row();
   for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
     const View& given = scale.rows();
-    scales.lambda[dims.row(b, h, i)] = scale.law() == Scale::Law::per_row
-                                           ? element(given, broadcast_offset(given, b, h, i))
-                                           : scale.lambda(scale_input(problem, visibility, scales, b, h, i));
+    scales.lambda[dims.row(b, h, i)] = per_row ? element(given, broadcast_offset(given, b, h, i))
+                                               : scale.lambda(scale_input(problem, visibility, scales, b, h, i));
   });
   return scales;
 }

@@ -4,6 +4,7 @@
 #include <memory>
 #include <nlohmann/json.hpp>
 
+#include "attention/problem/problem_spec.hpp"
 #include "cli/commands.hpp"
 #include "cli/outputs.hpp"
 #include "isentropic/attention.hpp"
@@ -36,46 +37,25 @@ Names types() {
   return out;
 }
 
-Names scales() {
+Names names_of(const Json& words) {
   Names out;
-  for (const Scale& scale : {Scale::inverse_sqrt_d(), Scale::log_n(), Scale::log_n_sqrt_d(), Scale::sqrt_log_n(),
-                             Scale::frozen(1.0, 1024), Scale::hybrid(1.0, 0.1), Scale::trained_length(512),
-                             Scale::ssmax(1.0), Scale::yarn(1.0), Scale::llama4(), Scale::constant(1.0)})
-    out.push_back(scale.name());
-  out.insert(out.end(), {"per_row", "target_entropy"});
+  for (const Json& word : words) out.push_back(word.at("name"));
   return out;
-}
-
-Names maps() {
-  Names out;
-  for (const ScoreMap& map :
-       {ScoreMap::softmax(), ScoreMap::top_k(1), ScoreMap::gumbel(1.0, 0), ScoreMap::sparsemax(), ScoreMap::sigmoid(),
-        ScoreMap::relu_squared(), ScoreMap::identity(), ScoreMap::linear(Feature::relu), ScoreMap::decay(1.0)})
-    out.push_back(map.name());
-  return out;
-}
-
-Names statistics() {
-  return {
-#define ISENTROPIC_NAME(name) #name,
-      ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_NAME)
-#undef ISENTROPIC_NAME
-  };
 }
 
 Json describe() {
+  const Json words = Json::parse(vocabulary_json());
   return {{"version", ISENTROPIC_VERSION},
           {"instruction_sets", usable_instruction_sets()},
           {"kernels", active_instruction_set()},
           {"threads", default_executor().threads()},
           {"executor", default_executor().name()},
           {"types", types()},
-          {"masks", Names{"none", "causal", "window", "prefix", "strided", "block_sparse", "key_lengths", "documents",
-                          "segments", "dense"}},
-          {"score_terms", Names{"dense_bias", "alibi", "relative_bias", "soft_cap", "sink"}},
-          {"scales", scales()},
-          {"maps", maps()},
-          {"statistics", statistics()}};
+          {"masks", words["masks"]},
+          {"score_terms", words["score_terms"]},
+          {"scales", names_of(words["scales"])},
+          {"maps", names_of(words["maps"])},
+          {"statistics", words["statistics"]}};
 }
 
 std::string text_of(const Json& value) {

@@ -1,6 +1,6 @@
 // The attention operators, isentropic::attention and isentropic::attention_backward.
 //
-// `problem` and `terms` as in description.hpp; query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value
+// `problem` and `terms` as in bound_problem.hpp; query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value
 // [batch, kv_heads, n_k, d_v] or none: then only statistics are computed and `output` is empty.
 #pragma once
 

@@ -46,9 +46,9 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
     if (problem.sink) sink = sink + upstream.sink_share().to(sink.scalar_type());
     std::vector<at::Tensor> parameters;
     for (Tensor& parameter : found.scale_parameters) parameters.push_back(to_torch(std::move(parameter)));
-    at::Tensor scale = problem.scale.law() == Scale::Law::per_row ? to_torch(std::move(found.lambda))
-                       : parameters.empty()                       ? at::empty({0}, at::kFloat)
-                                                                  : at::stack(parameters);
+    at::Tensor scale = problem.scale.is_per_row() ? to_torch(std::move(found.lambda))
+                       : parameters.empty()       ? at::empty({0}, at::kFloat)
+                                                  : at::stack(parameters);
     return Backward(or_zeros(found.query, query), or_zeros(found.key, key), or_zeros(found.value, value),
                     to_torch(std::move(found.bias)), std::move(sink), std::move(scale));
   });

@@ -2,8 +2,10 @@
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
+#include <algorithm>
+
+#include "attention/problem/problem_spec.hpp"
 #include "pytorch/attention.hpp"
-#include "pytorch/description.hpp"
 #include "pytorch/errors.hpp"
 
 namespace isentropic::pytorch {
@@ -44,34 +46,45 @@ class Attention : public torch::autograd::Function<Attention> {
     variable_list out(kFirstTerm + terms.size());
     const auto given = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
     if (!gradients[0].defined() && !gradients[1].defined()) return out;
-    const Description description(problem, {}, {}, {}, terms, Values::absent);
-    const Terms& named = description.terms;
+    const std::shared_ptr<const ProblemSpec> spec = cached_spec(problem);
     const auto wanted = [&](std::optional<std::size_t> place) {
       const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted there
       return place && context->needs_input_grad(tensors_before + *place);
     };
     const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale] =
         attention_backward(problem, query, key, value, terms, output, rows, selected, given(gradients[0]),
-                           given(gradients[1]), wanted(named.place("bias")));
+                           given(gradients[1]), wanted(spec->place("bias")));
     out[1] = query_gradient;
     out[2] = key_gradient;
     if (value) out[3] = value_gradient;
     const auto set = [&](std::size_t place, const at::Tensor& gradient) { out[kFirstTerm + place] = gradient; };
     for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink)})
-      if (const auto place = named.place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
-    for (std::size_t i = 0; i < named.scale_places().size(); ++i) {
-      const std::size_t place = named.scale_places()[i];
+      if (const auto place = spec->place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
+    const std::vector<std::size_t> scale_places = spec->scale_places();
+    const bool per_row = spec->scale.is_per_row();
+    for (std::size_t i = 0; i < scale_places.size(); ++i) {
+      const std::size_t place = scale_places[i];
       // The target of a target entropy has no gradient.
-      if (!wanted(place) || (!description.per_row && description.problem.scale.learnable() == 0)) continue;
-      const at::Tensor gradient = description.per_row ? scale : scale.select(0, description.scale_parameters[i]);
+      if (!wanted(place) || (!per_row && spec->scale.learnable() == 0)) continue;
+      const at::Tensor gradient = per_row ? scale : scale.select(0, static_cast<std::int64_t>(spec->scale_tensors[i]));
       set(place, for_parameter(gradient, terms[place]));
     }
     return out;
   }
 };
 
+// Whether a graph is to be recorded. Recording costs as much as a small problem itself.
+bool is_differentiated(const at::Tensor& tensor) {
+  return tensor.defined() && ((at::GradMode::is_enabled() && tensor.requires_grad()) || tensor._fw_grad(0).defined());
+}
+
 Forward forward_autograd(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                          const std::optional<at::Tensor>& value, at::TensorList terms) {
+  if (!is_differentiated(query) && !is_differentiated(key) && !(value && is_differentiated(*value)) &&
+      std::ranges::none_of(terms, is_differentiated)) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    return attention_forward(problem, query, key, value, terms);
+  }
   const variable_list out = Attention::apply(std::string(problem), query, key, value, terms);
   return {out[0], out[1], out[2], out[3], out[4], out[5]};
 }

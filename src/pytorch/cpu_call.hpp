@@ -3,15 +3,15 @@
 
 #include "attention/problem/dims.hpp"
 #include "attention/problem/validate.hpp"
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 #include "pytorch/executor.hpp"
 
 namespace isentropic::pytorch {
 
-struct CpuCall : Description {
+struct CpuCall : BoundProblem {
   CpuCall(std::string_view text, const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
           at::TensorList tensors)
-      : Description(text, query, key, value, tensors) {
+      : BoundProblem(text, query, key, value, tensors) {
     validate(problem, value ? ValueUse::required : ValueUse::ignored);
     problem.executor = worth_threads(problem) ? static_cast<Executor*>(&threads_) : &serial_executor();
   }

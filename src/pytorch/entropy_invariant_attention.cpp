@@ -1,5 +1,6 @@
 #include "isentropic/pytorch/entropy_invariant_attention.hpp"
 
+#include <algorithm>
 #include <cmath>
 
 namespace isentropic::pytorch {
@@ -37,7 +38,13 @@ at::Tensor four_axes(const at::Tensor& mask) {
   }
 }
 
-bool has_kappa(const std::string& law) { return law != "inverse_sqrt_d"; }
+// The law's one learnable parameter; nullptr: it has none.
+const Parameter* learnable_parameter(const std::string& name) {
+  const auto law = std::ranges::find(Scale::laws(), name, &ScaleLaw::name);
+  if (law == Scale::laws().end()) return nullptr;  // Scale::named says what is known
+  const auto found = std::ranges::find_if(law->parameters, &Parameter::learnable);
+  return found == law->parameters.end() ? nullptr : &*found;
+}
 
 }  // namespace
 
@@ -74,8 +81,12 @@ AttentionOptions EntropyInvariantAttentionImpl::attention_options(const at::Tens
   AttentionOptions out;
   out.mask = options.mask;
   if (mask.defined()) out.visible = four_axes(mask);
-  out.scale.law = options.scale;
-  if (has_kappa(options.scale)) out.scale.parameters = {kappa};
+  if (const Parameter* parameter = learnable_parameter(options.scale)) {
+    out.scale = Scale::named(options.scale, {{parameter->name, options.kappa}});
+    out.scale_parameters = {{parameter->name, kappa}};
+  } else {
+    out.scale = Scale::named(options.scale);
+  }
   out.relative_bias = table;
   out.dropout = is_training() ? options.dropout : 0.0;
   out.statistics = options.statistics;

@@ -1,57 +1,51 @@
+// The operators from C++: typed options become a problem's text and the tensors beside it.
 #include <ATen/core/dispatch/Dispatcher.h>
 
-#include <nlohmann/json.hpp>
-
+#include "attention/problem/problem_spec.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/pytorch/attention.hpp"
 #include "pytorch/attention.hpp"
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 #include "pytorch/errors.hpp"
 
 namespace isentropic::pytorch {
 namespace {
 
-using Json = nlohmann::json;
-
 // Options as the operators take them.
 struct Call {
   explicit Call(const AttentionOptions& options) {
     set_mask(options.mask);
-    set_scale(options.scale);
-    json["map"] = {{"name", options.map}};
+    set_scale(options);
+    spec.map = options.map;
     add("mask", options.visible);
     set_bias(options);
-    if (options.soft_cap) json["soft_cap"] = *options.soft_cap;
+    spec.soft_cap = options.soft_cap;
     add("sink", options.sink);
-    if (options.dropout > 0) json["dropout"] = options.dropout;
-    if (options.dropout > 0 || options.map == "gumbel") add("seed", at::randint(std::int64_t{1} << 62, {1}, at::kLong));
-    const bool all = options.statistics == std::vector<std::string>{"all"};
-    json["statistics"] = all ? Json("all") : Json(options.statistics);
+    spec.dropout = options.dropout;
+    if (options.dropout > 0 || options.map.kind() == ScoreMap::Kind::gumbel)
+      add("seed", at::randint(std::int64_t{1} << 62, {1}, at::kLong));
+    spec.statistics = options.statistics;
+    text = cached_text(spec);
   }
 
-  std::string text() const { return json.dump(); }
-
-  Json json = {{"terms", Json::array()}};
-  std::vector<at::Tensor> terms;
+  ProblemSpec spec;
+  std::string text;
+  std::vector<at::Tensor> tensors;
 
  private:
   void add(const char* name, const at::Tensor& tensor) {
     if (!tensor.defined()) return;
-    json["terms"].push_back(name);
-    terms.push_back(tensor);
+    spec.tensors.emplace_back(name);
+    tensors.push_back(tensor);
   }
 
   void set_mask(const Mask& mask) {
     if (mask.dense_part.present() || mask.block_sparse_part || mask.excluded_keys.present())
       throw Error("mask", "given with a dense or block-sparse part or with excluded keys",
                   "the tensor `visible` instead");
-    json["causal"] = mask.is_causal;
-    json["align"] = mask.align == Align::end ? "end" : "start";
-    json["exclude_self"] = mask.excludes_self;
-    if (mask.window_part) json["window"] = {mask.window_part->left, mask.window_part->right};
-    if (mask.prefix_keys > 0) json["prefix"] = mask.prefix_keys;
-    if (mask.strided_part) json["strided"] = {mask.strided_part->stride, mask.strided_part->local};
-    if (mask.segment_length > 0) json["segments"] = mask.segment_length;
+    spec.mask = mask;
+    spec.mask.lengths.clear();
+    spec.mask.document_offsets.clear();
     if (!mask.lengths.empty()) add("key_lengths", at::tensor(mask.lengths, at::kLong));
     if (mask.document_offsets.empty()) return;
     const auto offsets = [&](std::vector<std::int64_t> DocumentOffsets::*part) {
@@ -64,21 +58,30 @@ struct Call {
     add("key_offsets", offsets(&DocumentOffsets::key));
   }
 
-  void set_scale(const ScaleOptions& scale) {
-    json["scale"] = {{"law", scale.law}};
-    if (scale.length > 0) json["scale"]["length"] = scale.length;
-    if (!scale.numbers.empty()) json["scale"]["numbers"] = scale.numbers;
-    if (scale.law != "per_row")
-      json["scale"]["parameters"] = std::vector<std::string>(scale.parameters.size(), "tensor");
-    for (const at::Tensor& parameter : scale.parameters) add("scale", parameter);
+  void set_scale(const AttentionOptions& options) {
+    spec.scale = options.scale;
+    const std::vector<Parameter>& parameters = options.scale.law().parameters;
+    std::size_t used = 0;
+    for (std::size_t i = 0; i < parameters.size(); ++i) {
+      const auto given = options.scale_parameters.find(parameters[i].name);
+      if (given == options.scale_parameters.end()) continue;
+      ++used;
+      add("scale", given->second);
+      if (!options.scale.is_per_row()) spec.scale_tensors.push_back(i);
+    }
+    if (used < options.scale_parameters.size())
+      throw Error("scale_parameters", "given with a name that the scale " + options.scale.name() + " does not have",
+                  "names of its parameters");
   }
 
   void set_bias(const AttentionOptions& options) {
-    for (const auto& [kind, tensor] : {std::pair("dense", options.bias), std::pair("alibi", options.alibi_slopes),
-                                       std::pair("relative", options.relative_bias)}) {
+    for (const auto& [kind, tensor] :
+         {std::pair(Bias::Kind::dense, options.bias), std::pair(Bias::Kind::alibi, options.alibi_slopes),
+          std::pair(Bias::Kind::relative, options.relative_bias)}) {
       if (!tensor.defined()) continue;
-      if (json.contains("bias")) throw Error("bias", "given twice", "one of bias, alibi_slopes and relative_bias");
-      json["bias"] = kind;
+      if (spec.bias != Bias::Kind::none)
+        throw Error("bias", "given twice", "one of bias, alibi_slopes and relative_bias");
+      spec.bias = kind;
       add("bias", tensor);
     }
   }
@@ -90,8 +93,8 @@ AttentionOutput attention(const at::Tensor& query, const at::Tensor& key, const 
                           const AttentionOptions& options) {
   return with_python_errors([&] {
     const Call call(options);
-    const auto found = attention_forward(call.text(), query, key, value, call.terms);
-    const StatisticsLayout layout(Description(call.text(), {}, {}, {}, {}, Values::absent).problem);
+    const auto found = attention_forward(call.text, query, key, value, call.tensors);
+    const StatisticsLayout layout(call.spec.without_tensors());
     AttentionOutput out;
     out.output = std::get<0>(found);
     const auto name_rows = [&](const std::vector<Statistic>& names, const at::Tensor& stack) {
@@ -113,7 +116,7 @@ at::Tensor attention_weights(const at::Tensor& query, const at::Tensor& key, con
         c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention_weights", "").typed<Weights>();
     const at::NoGradGuard no_gradient;
     const Call call(options);
-    return operation.call(call.text(), query, key, call.terms, rows);
+    return operation.call(call.text, query, key, call.tensors, rows);
   });
 }
 

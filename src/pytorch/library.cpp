@@ -4,7 +4,7 @@
 
 #include "isentropic/instruction_sets.hpp"
 #include "pytorch/attention.hpp"
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 #include "pytorch/errors.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
@@ -25,6 +25,8 @@ TORCH_LIBRARY(isentropic, library) {
       " -> Tensor");
   library.def("attention_layout(str problem) -> (str[], str[], str[])");
   library.def("instruction_sets() -> (str active, str[] usable)");
+  library.def("vocabulary() -> str");
+  library.def("row_state() -> str[]");
 }
 
 namespace {
@@ -34,7 +36,7 @@ using Names = std::vector<std::string>;
 // The names of statistics, measures and counts that attention returns, in their order.
 std::tuple<Names, Names, Names> layout(c10::string_view text) {
   return with_python_errors([&] {
-    const StatisticsLayout found(Description(text, {}, {}, {}, {}, Values::absent).problem);
+    const StatisticsLayout found(cached_spec(text)->without_tensors());
     const auto names = [](const std::vector<Statistic>& statistics) {
       Names out;
       for (Statistic statistic : statistics) out.emplace_back(name(statistic));
@@ -57,12 +59,11 @@ std::tuple<std::string, Names> instruction_sets_here() {
 }
 
 Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
-                     const std::optional<at::Tensor>& value, at::TensorList terms) {
+                     const std::optional<at::Tensor>& value, at::TensorList) {
   return with_python_errors([&] {
     if (query.dim() != 4 || key.dim() != 4 || (value && value->dim() != 4))
       throw Error("query, key or value", "without four axes", "[batch, heads, n, d]");
-    const Description description(text, query, key, value, terms, Values::absent);
-    const AttentionProblem& problem = description.problem;
+    const AttentionProblem problem = cached_spec(text)->without_tensors();
     const StatisticsLayout found(problem);
     const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
     const at::TensorOptions options = query.options();
@@ -86,21 +87,21 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
                        const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                        const std::optional<at::Tensor>&, bool bias_gradient) {
   return with_python_errors([&] {
-    const Description description(text, query, key, value, terms, Values::absent);
+    const std::shared_ptr<const ProblemSpec> spec = cached_spec(text);
     const at::TensorOptions real = query.options().dtype(statistics_type(query));
     const auto like = [&](const at::Tensor& tensor) { return at::empty_symint(tensor.sym_sizes(), query.options()); };
-    const at::Tensor* bias = description.terms.find("bias");
-    const at::Tensor* sink = description.terms.find("sink");
+    const std::optional<std::size_t> bias = spec->place("bias"), sink = spec->place("sink");
     const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
-    const int parameters = description.problem.scale.learnable();
+    const int parameters = spec->scale.learnable();
     at::Tensor scale = at::empty({0}, query.options().dtype(at::kFloat));
-    if (description.per_row)
+    if (spec->scale.is_per_row())
       scale = at::empty_symint({batch, heads, n_q}, real);
     else if (parameters > 0)
       scale = at::empty_symint({parameters, heads}, real);
     at::Tensor bias_out = at::empty({0}, query.options().dtype(at::kFloat));
     if (bias && bias_gradient)
-      bias_out = description.alibi ? at::empty_symint({heads}, real) : at::empty_symint(bias->sym_sizes(), real);
+      bias_out = spec->bias == Bias::Kind::alibi ? at::empty_symint({heads}, real)
+                                                 : at::empty_symint(terms[*bias].sym_sizes(), real);
     return Backward(like(query), like(key), value ? like(*value) : at::empty({0}, query.options()), std::move(bias_out),
                     sink ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)),
                     std::move(scale));
@@ -144,6 +145,8 @@ Backward attention_backward(c10::string_view problem, const at::Tensor& query, c
 TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) {
   library.impl("attention_layout", layout);
   library.impl("instruction_sets", instruction_sets_here);
+  library.impl("vocabulary", vocabulary_json);
+  library.impl("row_state", row_state_names);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, Meta, library) {

@@ -5,7 +5,7 @@
 #include "attention/passes/statistics_writer.hpp"
 #include "attention/problem/dims.hpp"
 #include "attention/problem/validate.hpp"
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {
@@ -45,6 +45,10 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed) {
   return records;
 }
 
+std::vector<std::string> row_state_names() {
+  return {"m", "z", "u", "w", "c", "k", "a", "scale", "visible", "status", "moments"};
+}
+
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result) {
   const Shape& q = problem.query.shape;
   at::Tensor rows = at::empty({q[0], q[1], q[2], kRowState}, at::kDouble);
@@ -78,7 +82,7 @@ AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& r
   const at::Tensor packed = rows.contiguous();
   const double* in = packed.const_data_ptr<double>();
   const auto count = static_cast<std::size_t>(packed.numel() / kRowState);
-  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.law() == Scale::Law::target_entropy;
+  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.is_target_entropy();
   AttentionResult result;
   result.moments = moments_for(available_statistics(problem));
   for (std::size_t row = 0; row < count; ++row, in += kRowState) {

@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <string>
 #include <tuple>
 #include <vector>
 
@@ -20,6 +21,9 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 // sums the record holds: fewer than the problem says where checkpointing repeated the forward pass with fewer
 // statistics.
 inline constexpr std::int64_t kRowState = kRecord + 4;
+
+// Their names, for who reads them: "m", ..., "scale", "visible", "status", "moments".
+std::vector<std::string> row_state_names();
 
 at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result);
 

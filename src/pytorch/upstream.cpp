@@ -4,7 +4,7 @@
 
 #include "attention/passes/statistics_writer.hpp"
 #include "attention/problem/validate.hpp"
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 #include "pytorch/tensors.hpp"
 
 namespace isentropic::pytorch {

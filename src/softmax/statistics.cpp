@@ -1,3 +1,4 @@
+// The names of statistics, and sets of them.
 #include "isentropic/statistics.hpp"
 
 #include <algorithm>
@@ -31,6 +32,18 @@ Statistic statistic_named(const std::string& name) {
     known += (i ? ", " : "") + std::string(kNames[i]);
   }
   throw Error("statistic", "'" + name + "'", "one of " + known);
+}
+
+const std::vector<std::string>& statistic_names() {
+  static const std::vector<std::string> names(kNames.begin(), kNames.end());
+  return names;
+}
+
+std::vector<std::string> group_statistic_names() {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < kNames.size(); ++i)
+    if (kGroupBits & bit(static_cast<Statistic>(i))) out.emplace_back(kNames[i]);
+  return out;
 }
 
 Statistics Statistics::all() {

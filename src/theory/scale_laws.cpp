@@ -33,14 +33,14 @@ void require_lengths(std::span<const std::int64_t> lengths) {
 }  // namespace
 
 double law_lambda(const Scale& scale, std::int64_t n, std::int64_t d) {
-  if (scale.law() == Scale::Law::per_row || scale.law() == Scale::Law::target_entropy)
+  if (scale.is_per_row() || scale.is_target_entropy())
     throw Error("scale", scale.name(), "a law that gives lambda from n and d");
   return scale.lambda({.visible = n, .d = d, .position = n - 1, .head = 0});
 }
 
 double law_entropy(const Scale& scale, std::int64_t n, std::int64_t d) {
   const double log_n = std::log(static_cast<double>(n));
-  if (scale.law() == Scale::Law::target_entropy) return std::min(scale.target(0), log_n);
+  if (scale.is_target_entropy()) return std::min(scale.target(0), log_n);
   return expected_row(ScoreLaw::cosine(static_cast<double>(d)), log_n, law_lambda(scale, n, d)).entropy;
 }
 

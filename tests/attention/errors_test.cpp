@@ -59,11 +59,11 @@ TEST(Errors, NumbersPastTheComputeType) {
     EXPECT_NO_THROW(attention(wide));
     return in_floats;
   };
-  refused(single([](auto& p) { p.soft_cap = 1e39; }), {"soft cap", "1e+39", "float32"});
-  refused(single([](auto& p) { p.soft_cap = 1e-50; }), {"soft cap", "1e-50"});
+  refused(single([](auto& p) { p.soft_cap = 1e39; }), {"soft_cap", "1e+39", "float32"});
+  refused(single([](auto& p) { p.soft_cap = 1e-50; }), {"soft_cap", "1e-50"});
   refused(single([](auto& p) { p.sink = -1e39; }), {"sink", "-1e+39"});
   refused(single([](auto& p) { p.bias = Bias::alibi(1e39); }), {"slope", "1e+39"});
-  refused(single([](auto& p) { p.scale = Scale::constant(1e39); }), {"scale parameter", "1e+39"});
+  refused(single([](auto& p) { p.scale = Scale::constant(1e39); }), {"scale is 1e+39", "float32"});
   refused(single([](auto& p) { p.map = ScoreMap::gumbel(1e-50, 1); }), {"tau", "1e-50"});
   refused(single([](auto& p) { p.map = ScoreMap::sigmoid(1e39); }), {"offset", "1e+39"});
 }
@@ -134,13 +134,13 @@ TEST(Errors, Scales) {
     expect_error([=] { Scale::yarn(bad); }, {"factor"});
     expect_error([=] { Scale::yarn(2, bad); }, {"mscale"});
     expect_error([=] { Scale::llama4(8, bad); }, {"coefficient"});
-    expect_error([=] { Scale::constant(bad); }, {"lambda"});
+    expect_error([=] { Scale::constant(bad); }, {"value of the scale constant"});
     expect_error([=] { Scale::temperature(bad); }, {"temperature"});
-    expect_error([=] { Scale::target_entropy(bad); }, {"entropy"});
+    expect_error([=] { Scale::target_entropy(bad); }, {"target", "nats"});
   }
   expect_error([] { Scale::temperature(0.0); }, {"temperature", "0"});
   expect_error([] { Scale::temperature(-1.0); }, {"temperature", "-1"});
-  expect_error([] { Scale::target_entropy(-0.5); }, {"entropy", "-0.5"});
+  expect_error([] { Scale::target_entropy(-0.5); }, {"target", "-0.5"});
   expect_error([] { Scale::frozen(1.0, 0); }, {"n_max", "0"});
   expect_error([] { Scale::trained_length(1); }, {"n_train", "1"});
   expect_error([] { Scale::yarn(0.5); }, {"factor", "0.5"});

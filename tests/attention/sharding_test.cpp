@@ -38,7 +38,7 @@ AttentionProblem piece(Instance& x, Range queries, Range keys) {
   if (dense_bias) {
     out.bias = isentropic::Bias::dense(cut(out.bias.values(), 2, queries).slice(3, keys.begin, keys.end));
   }
-  if (out.scale.law() == isentropic::Scale::Law::per_row) {
+  if (out.scale.is_per_row()) {
     out.scale = isentropic::Scale::per_row(cut(out.scale.rows(), 2, queries));
   }
   if (dense_mask || dense_bias) {

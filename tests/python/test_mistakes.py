@@ -32,7 +32,7 @@ def refused(change, error, words):
         (dict(causal="middle"), ValueError, "causal is 'middle'"),
         (dict(scale="log"), ValueError, "scale is 'log'"),
         (dict(scale=[1]), TypeError, "scale is a list"),
-        (dict(scale=torch.zeros(3)), ValueError, "scale parameter count is 3"),
+        (dict(scale=torch.zeros(3)), ValueError, "scale count is 3"),
         (dict(map="soft"), ValueError, "map is 'soft'"),
         (dict(map=3), TypeError, "map is a int"),
         (dict(dropout_p=1.0), ValueError, "dropout_p is 1.0"),
@@ -95,14 +95,14 @@ def test_the_largest_integers_are_no_limit():
     (dict(soft_cap=1e-46), "soft_cap is 1e-46; expected a positive number in the range of float32"),
     (dict(soft_cap=math.nan), "soft_cap is nan; expected a positive number"),
     (dict(soft_cap=math.inf), "soft_cap is inf; expected a positive number"),
-    (dict(scale=1e39), r"scale is 1e\+39; expected a number in the range of float32"),
+    (dict(scale=1e39), r"scale is 1e\+39; expected a finite number in the range of float32"),
     (dict(scale=math.nan), "scale is nan; expected a number that is finite"),
-    (dict(scale=Scale.log_n(-1e39)), r"parameter of the scale log_n is -1e\+39; expected a number in the range"),
-    (dict(scale=Scale.yarn(math.inf)), "number of the scale yarn is inf; expected a number that is finite"),
-    (dict(scale=torch.tensor(1e39, dtype=torch.float64)), r"scale is 1e\+39; expected a number in the range of float32"),
-    (dict(sink=torch.full((2,), 1e39, dtype=torch.float64)), r"sink is 1e\+39; expected a number in the range of float32"),
-    (dict(alibi_slopes=torch.full((2,), 1e39, dtype=torch.float64)), r"alibi_slopes is 1e\+39; expected a number in the"),
-    (dict(map=ScoreMap.sigmoid(offset=1e39)), r"offset of the map sigmoid is 1e\+39; expected a number in the range"),
+    (dict(scale=Scale.log_n(-1e39)), r"kappa of the scale log_n is -1e\+39; expected a finite number in the range"),
+    (dict(scale=Scale.yarn(math.inf)), "factor of the scale yarn is inf; expected a number that is finite"),
+    (dict(scale=torch.tensor(1e39, dtype=torch.float64)), r"scale is 1e\+39; expected a finite number in the range of float32"),
+    (dict(sink=torch.full((2,), 1e39, dtype=torch.float64)), r"sink is 1e\+39; expected a finite number in the range of float32"),
+    (dict(alibi_slopes=torch.full((2,), 1e39, dtype=torch.float64)), r"ALiBi slope is 1e\+39; expected a finite number in the"),
+    (dict(map=ScoreMap.sigmoid(offset=1e39)), r"offset of the map sigmoid is 1e\+39; expected a finite number in the range"),
     (dict(map=ScoreMap.gumbel(tau=1e-46)), "tau of the map gumbel is 1e-46; expected a positive number in the range"),
 ])  # fmt: skip
 def test_numbers_past_float32_are_refused(change, words):
@@ -132,7 +132,7 @@ def test_documents_hold_every_row(documents, words):
     (lambda: ScoreMap.gumbel(0.5, straight_through=1), "straight_through of the map gumbel is 1; expected True or False"),
     (lambda: ScoreMap.sigmoid(normaliser=None), "normaliser of the map sigmoid is None; expected a name"),
     (lambda: ScoreMap.linear(gamma="slow"), "gamma of the map linear is 'slow'; expected a number"),
-    (lambda: ScoreMap.top_k(2.5), "keys is 2.5; expected an integer"),
+    (lambda: ScoreMap.top_k(2.5), "keys of the map top_k is 2.5; expected an integer"),
 ])  # fmt: skip
 def test_options_of_maps_are_checked_where_they_are_given(build, words):
     with pytest.raises(TypeError, match=words):

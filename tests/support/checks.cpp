@@ -83,7 +83,7 @@ void expect_result(const AttentionResult& result, const reference::Forward& expe
   for (std::size_t r = 0; r < lambda.size(); ++r) {
     if (expected.visible[r] == 0) lambda[r] = expected.lambda[r];  // it scales nothing
   }
-  if (instance.problem.scale.law() != isentropic::Scale::Law::target_entropy) {
+  if (!instance.problem.scale.is_target_entropy()) {
     EXPECT_TRUE(close(lambda, expected.lambda, tolerance)) << "lambda";
   }
 }

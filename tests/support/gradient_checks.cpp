@@ -91,8 +91,8 @@ void expect_gradients(Instance& x, UpstreamParts parts, double tolerance) {
 
   // What the library differentiates: a target entropy's lambda is a constant unless its gradient is implicit, and a
   // straight-through sample has the output of the argmax and the gradient of the relaxed weights.
-  const bool implicit = x.problem.scale.law() == isentropic::Scale::Law::target_entropy &&
-                        x.problem.scale.gradient() == isentropic::TargetEntropyGradient::implicit;
+  const bool implicit =
+      x.problem.scale.is_target_entropy() && x.problem.scale.gradient() == isentropic::TargetEntropyGradient::implicit;
   const bool wanted = x.oracle.scale.law == reference::Law::target_entropy;
   const Problem oracle = wanted && !implicit ? with_explicit_scale(x.oracle) : x.oracle;
   Problem relaxed = oracle;

@@ -1,8 +1,8 @@
 // Attention on PyTorch's tensors, from C++: the operator isentropic::attention with gradients.
 //
 //   auto [output, statistics] = isentropic::pytorch::attention(
-//       q, k, v, {.mask = Mask::causal(), .scale = {.law = "log_n", .parameters = {kappa}}, .statistics =
-//       {"entropy"}});
+//       q, k, v, {.mask = Mask::causal(), .scale = Scale::log_n(), .scale_parameters = {{"kappa", kappa}},
+//                 .statistics = Statistics::of({Statistic::entropy})});
 //   (output.square().mean() - 0.01 * statistics.at("entropy").mean()).backward();
 //
 // Link the library isentropic_torch; nothing above this folder knows PyTorch.
@@ -17,29 +17,26 @@
 
 #include "isentropic/export.hpp"
 #include "isentropic/mask.hpp"
+#include "isentropic/score_map.hpp"
+#include "isentropic/statistics.hpp"
 
 namespace isentropic::pytorch {
-
-// A law of scale.hpp by name; its parameters as tensors [], [1] or [heads], which get gradients.
-struct ScaleOptions {
-  std::string law = "inverse_sqrt_d";
-  std::vector<at::Tensor> parameters = {};
-  std::int64_t length = 0;           // of frozen, trained_length and llama4
-  std::vector<double> numbers = {};  // of yarn (factor, mscale) and llama4 (coefficient)
-};
 
 struct AttentionOptions {
   Mask mask = Mask::none();  // its dense and block-sparse parts are given as `visible` instead
   at::Tensor visible = {};   // boolean or additive, [batch or 1, heads or 1, n_q or 1, n_k]
-  ScaleOptions scale = {};
-  std::string map = "softmax";    // one that needs no options
-  at::Tensor bias = {};           // [batch or 1, heads or 1, n_q or 1, n_k]
-  at::Tensor alibi_slopes = {};   // [heads]
-  at::Tensor relative_bias = {};  // [heads or 1, 2 r + 1]
+  Scale scale = Scale::inverse_sqrt_d();
+  // Parameters of the law that are tensors [], [1] or [heads], by name; they get gradients, and the numbers in `scale`
+  // do not count. The rows of per_row: {"rows", [batch or 1, heads or 1, n_q]}.
+  std::map<std::string, at::Tensor> scale_parameters = {};
+  ScoreMap map = ScoreMap::softmax();  // the seed of a gumbel map is drawn from PyTorch's generator
+  at::Tensor bias = {};                // [batch or 1, heads or 1, n_q or 1, n_k]
+  at::Tensor alibi_slopes = {};        // [heads]
+  at::Tensor relative_bias = {};       // [heads or 1, 2 r + 1]
   std::optional<double> soft_cap = {};
   at::Tensor sink = {};  // [heads]
   double dropout = 0.0;
-  std::vector<std::string> statistics = {};  // names, or {"all"}
+  Statistics statistics = Statistics::none();
 };
 
 struct AttentionOutput {

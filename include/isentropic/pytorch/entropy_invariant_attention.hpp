@@ -22,13 +22,13 @@ struct EntropyInvariantAttentionOptions {
   double kappa = 1.0;
   bool learn_kappa = false;       // one for each head
   std::int64_t num_kv_heads = 0;  // 0: as many as heads
-  std::string scale = "log_n";    // a law with kappa as its parameter, or one without
+  std::string scale = "log_n";    // a law with one learnable parameter, which is kappa, or one without
   Mask mask = Mask::none();
   Positions positions = Positions::none;
   double base = 10000.0;            // of rotary and sinusoidal positions
   std::int64_t max_distance = 128;  // of relative positions
   double dropout = 0.0;
-  std::vector<std::string> statistics = {"all"};
+  Statistics statistics = Statistics::all();
 };
 
 struct EntropyInvariantAttentionOutput {

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
-import inspect
-
 import torch
 from torch import nn
 
+from .. import _vocabulary
 from ..scales import PerHead, Scale
 
-_OF_KAPPA = {
-    "log_n": Scale.log_n,
-    "log_n_sqrt_d": Scale.log_n_sqrt_d,
-    "sqrt_log_n": Scale.sqrt_log_n,
-    "hybrid": lambda kappa: Scale.hybrid(1.0, kappa),
-    "ssmax": Scale.ssmax,
-    "constant": Scale.constant,
-}
-_WITHOUT_KAPPA = {"inverse_sqrt_d": Scale.inverse_sqrt_d, "llama4": Scale.llama4}
-_NOT_LEARNABLE = ("per_row", "target_entropy")
+
+def _learnable(law: str) -> tuple[str, ...]:
+    return tuple(name for name, one in _vocabulary.PARAMETERS["scales"][law].items() if one["learnable"])
+
+
+def _with_one_factor() -> tuple[str, ...]:
+    """Laws of which kappa says all: one learnable parameter, and nothing else that must be given."""
+    return tuple(
+        law
+        for law in _vocabulary.WORDS["scales"]
+        if len(_learnable(law)) == 1
+        and all("default" in one or one["learnable"] for one in _vocabulary.PARAMETERS["scales"][law].values())
+    )
+
+
+def _without_factor() -> tuple[str, ...]:
+    return tuple(law for law in _vocabulary.USUAL["scales"] if not _learnable(law))
 
 
 class ScaleLaw(nn.Module):
@@ -26,10 +32,11 @@ class ScaleLaw(nn.Module):
 
     def __init__(self, scale: Scale):
         super().__init__()
-        self.law, self.length, self.numbers, self.gradient = scale.law, scale.length, scale.numbers, scale.gradient
-        names = list(inspect.signature(getattr(Scale, scale.law)).parameters)
-        self.names = tuple(names[: len(scale.parameters)])
-        for name, value in zip(self.names, scale.parameters):
+        self.law = scale.law
+        values = scale.learnable() or {name: x for name, x in scale.arguments if isinstance(x, torch.Tensor)}
+        self.names = tuple(values)
+        self._scale = scale.replaced(**dict.fromkeys(values))  # with the numbers that no module's state holds
+        for name, value in values.items():
             if isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
                 self.register_buffer(name, value)
             else:
@@ -38,17 +45,20 @@ class ScaleLaw(nn.Module):
     @property
     def is_one_factor(self) -> bool:
         """Whether the scale is a number for each head times something fixed."""
-        return len(self.names) == 1 and self.law not in _NOT_LEARNABLE
+        return len(_learnable(self.law)) == 1
 
     def values(self) -> tuple[PerHead, ...]:
         return tuple(getattr(self, name) for name in self.names)
 
     def forward(self, *values: PerHead) -> Scale:
         """The law with its own values, or with the given ones."""
-        return Scale(self.law, values or self.values(), self.length, self.numbers, self.gradient)
+        return self._scale.replaced(**dict(zip(self.names, values or self.values())))
 
     def extra_repr(self) -> str:
-        numbers = (f"{name}={getattr(self, name)}" for name in self.names if name not in self._parameters)
+        held = dict(zip(self.names, self.values()))
+        numbers = (
+            f"{name}={held.get(name, value)}" for name, value in self._scale.arguments if name not in self._parameters
+        )
         return ", ".join((self.law, *numbers))
 
 
@@ -58,26 +68,28 @@ def with_kappa(scale: str | Scale, kappa: PerHead) -> Scale:
         if not _is_one(kappa):
             raise ValueError(f"kappa is {kappa} beside a Scale; expected the Scale alone, with its numbers inside")
         return scale
-    if scale in _OF_KAPPA:
-        return _OF_KAPPA[scale](kappa)
-    if scale in _WITHOUT_KAPPA:
+    if scale == "hybrid":
+        return Scale.hybrid(1.0, kappa)
+    if scale in _with_one_factor():
+        return getattr(Scale, scale)(**{_learnable(scale)[0]: kappa})
+    if scale in _without_factor():
         if not _is_one(kappa):
             raise ValueError(f"kappa is {kappa}; expected 1, for the scale '{scale}' has no kappa")
-        return _WITHOUT_KAPPA[scale]()
-    known = ", ".join((*_OF_KAPPA, *_WITHOUT_KAPPA))
+        return getattr(Scale, scale)()
+    known = ", ".join((*_with_one_factor(), "hybrid", *_without_factor()))
     raise ValueError(f"scale is {scale!r}; expected {known}, or a Scale, e.g. Scale.frozen(1.0, n_max=4096)")
 
 
 def learnt(scale: Scale, num_heads: int, device=None, dtype=None) -> Scale:
     """The law with its numbers as parameters, one for each head."""
-    if not scale.parameters or scale.law in _NOT_LEARNABLE:
+    if not scale.learnable():
         raise ValueError(f"learn_kappa is True; expected False, for the scale '{scale.law}' has nothing to learn")
 
     def parameter(value: PerHead) -> nn.Parameter:
         start = torch.as_tensor(value, device=device, dtype=dtype or torch.get_default_dtype())
         return nn.Parameter(start.detach().expand(num_heads).clone())
 
-    return Scale(scale.law, tuple(parameter(value) for value in scale.parameters), scale.length, scale.numbers)
+    return scale.replaced(**{name: parameter(value) for name, value in scale.learnable().items()})
 
 
 def _is_one(kappa: PerHead) -> bool:

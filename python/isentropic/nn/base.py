@@ -7,7 +7,8 @@ from typing import Iterable, Optional, Sequence, Union
 import torch
 from torch import Tensor, nn
 
-from ..attention import Aux, attention, attention_weights
+from .._aux import Aux
+from ..attention import attention, attention_weights
 from ..maps import ScoreMap
 from ..scales import Scale
 from ._mask import over_scores

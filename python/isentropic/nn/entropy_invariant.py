@@ -7,7 +7,7 @@ from typing import Optional, Union
 from torch import Tensor
 from torch.nn import Module
 
-from ..attention import Aux
+from .._aux import Aux
 from ..scales import PerHead, Scale
 from ._scale import learnt, with_kappa
 from .multi_head import MultiHeadAttention

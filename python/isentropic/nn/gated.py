@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from ..attention import Aux
+from .._aux import Aux
 from ..maps import ScoreMap
 from .base import AttentionModule
 

@@ -6,7 +6,8 @@ from typing import Optional, Sequence
 
 from torch import Tensor
 
-from ..attention import Aux, hierarchical_attention
+from .._aux import Aux
+from ..attention import hierarchical_attention
 from .multi_head import MultiHeadAttention
 
 

@@ -6,7 +6,7 @@ from typing import Optional, Sequence, Union
 
 from torch import Tensor, nn
 
-from ..attention import Aux
+from .._aux import Aux
 from .base import AttentionModule
 
 

@@ -1,3 +1,4 @@
+// Records of finished rows become the statistics that were asked for.
 #include "attention/passes/statistics_writer.hpp"
 
 #include <cmath>
@@ -53,6 +54,7 @@ void StatisticsWriter::set(Statistic statistic, std::int64_t row, double value) 
 }
 
 void StatisticsWriter::write(std::int64_t row, std::int64_t head, const SoftmaxRecord<double>& keys) {
+  if (asked_.empty()) return;
   const double total = log_partition(with_sink(problem_, head, keys));
   set(Statistic::log_partition, row, total);
   set(Statistic::entropy, row, entropy(keys));

@@ -1,181 +1,203 @@
+// The scale laws: one table, and what is done with its entries.
 #include "isentropic/scale.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "attention/problem/options.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic {
 namespace {
 
-void require_finite(const std::string& argument, const PerHead& values) {
-  if (values.values().empty()) throw Error(argument, "an empty list", "one value, or one for each head");
-  for (double value : values.values())
-    if (!std::isfinite(value)) throw Error(argument, value, "a finite number");
+double log_of(double n) { return n > 1 ? std::log(n) : 0.0; }
+
+Parameter learnable(const char* name, std::optional<Option> usual = {}) {
+  return {.name = name, .type = Parameter::Type::per_head, .usual = std::move(usual), .learnable = true};
 }
 
-void require_length(const std::string& argument, std::int64_t value, std::int64_t least) {
-  if (value < least) throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
+Parameter length(const char* name, std::int64_t least, std::optional<Option> usual = {}) {
+  return {.name = name,
+          .type = Parameter::Type::integer,
+          .usual = std::move(usual),
+          .least = static_cast<double>(least),
+          .expected = "at least " + std::to_string(least)};
 }
 
-double log_of(std::int64_t n) { return n > 1 ? std::log(static_cast<double>(n)) : 0.0; }
+Parameter number(const char* name, std::optional<Option> usual) {
+  return {.name = name, .type = Parameter::Type::number, .usual = std::move(usual)};
+}
+
+// A law that is linear in its learnable parameters, which come first, has gradients without further ado; looks_at_n
+// says whether log_n is used.
+std::vector<ScaleLaw> make_laws() {
+  using X = const ScaleTerms&;
+  const Parameter factor = {
+      .name = "factor", .type = Parameter::Type::number, .least = 1, .expected = "a finite number >= 1"};
+  const Parameter target = {
+      .name = "target", .type = Parameter::Type::per_head, .least = 0, .expected = "a finite number >= 0, in nats"};
+  const Parameter gradient = {
+      .name = "gradient", .type = Parameter::Type::choice, .usual = "detached", .choices = {"detached", "implicit"}};
+  return {
+      {"inverse_sqrt_d", "1 / sqrt d", {}, false, [](X x) { return 1 / std::sqrt(x.d); }},
+      {"log_n", "kappa log n / d", {learnable("kappa", 1.0)}, true, [](X x) { return x[0] * x.log_n / x.d; }},
+      {"log_n_sqrt_d",
+       "kappa log n / sqrt d",
+       {learnable("kappa", 1.0)},
+       true,
+       [](X x) { return x[0] * x.log_n / std::sqrt(x.d); }},
+      {"sqrt_log_n",
+       "kappa sqrt(log n / d)",
+       {learnable("kappa", 1.0)},
+       true,
+       [](X x) { return x[0] * std::sqrt(x.log_n / x.d); }},
+      {"frozen",
+       "kappa log n_max / d",
+       {learnable("kappa"), length("n_max", 1)},
+       false,
+       [](X x) { return x[0] * log_of(x[1]) / x.d; }},
+      {"hybrid",
+       "alpha / sqrt d + beta log n / d",
+       {learnable("alpha"), learnable("beta")},
+       true,
+       [](X x) { return x[0] / std::sqrt(x.d) + x[1] * x.log_n / x.d; }},
+      {"trained_length",
+       "max(1, log n / log n_train) / sqrt d",
+       {length("n_train", 2)},
+       true,
+       [](X x) { return std::max(1.0, x.log_n / log_of(x[0])) / std::sqrt(x.d); }},
+      {"ssmax", "s log n", {learnable("s")}, true, [](X x) { return x[0] * x.log_n; }},
+      {"yarn",
+       "(0.1 mscale log(factor) + 1)^2 / sqrt d",
+       {factor, number("mscale", 1.0)},
+       false,
+       [](X x) {
+         const double root = 0.1 * x[1] * std::log(x[0]) + 1;
+         return root * root / std::sqrt(x.d);
+       }},
+      {"llama4",
+       "(1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, p the position",
+       {length("step", 1, std::int64_t{8192}), number("coefficient", 0.1)},
+       false,
+       [](X x) {
+         // A query may lie before the first key (aligned to the end, more queries than keys): no step yet.
+         const std::int64_t steps = std::max<std::int64_t>(0, x.row.position + 1) / static_cast<std::int64_t>(x[0]);
+         return (1 + x[1] * std::log1p(static_cast<double>(steps))) / std::sqrt(x.d);
+       }},
+      {"constant", "value", {learnable("value")}, false, [](X x) { return x[0]; }},
+      {"per_row",
+       "a tensor [batch or 1, heads or 1, n_q]",
+       {{.name = "rows", .type = Parameter::Type::tensor}},
+       false,
+       nullptr},
+      {"target_entropy",
+       "solved for each row, so that its entropy is the target, in nats",
+       {target, gradient},
+       true,
+       nullptr},
+  };
+}
+
+const ScaleLaw& law_named(const std::string& name) {
+  const std::vector<ScaleLaw>& laws = Scale::laws();
+  const auto found = std::ranges::find(laws, name, &ScaleLaw::name);
+  if (found != laws.end()) return *found;
+  std::vector<std::string> known;
+  for (const ScaleLaw& law : laws) known.push_back(law.name);
+  throw Error("scale", "'" + name + "'", list_of(known));
+}
 
 }  // namespace
 
-Scale Scale::inverse_sqrt_d() { return Scale(Law::inverse_sqrt_d); }
-
-Scale Scale::log_n(PerHead kappa) {
-  require_finite("kappa", kappa);
-  return Scale(Law::log_n, {std::move(kappa)});
+const std::vector<ScaleLaw>& Scale::laws() {
+  static const std::vector<ScaleLaw> laws = make_laws();
+  return laws;
 }
 
-Scale Scale::log_n_sqrt_d(PerHead kappa) {
-  require_finite("kappa", kappa);
-  return Scale(Law::log_n_sqrt_d, {std::move(kappa)});
+Scale::Scale(const ScaleLaw& law, std::vector<PerHead> parameters) : law_(&law), parameters_(std::move(parameters)) {
+  for (std::size_t i = 0; i < parameters_.size(); ++i)
+    require_numbers("scale " + law.name, law.parameters[i], parameters_[i]);
 }
 
-Scale Scale::sqrt_log_n(PerHead kappa) {
-  require_finite("kappa", kappa);
-  return Scale(Law::sqrt_log_n, {std::move(kappa)});
+Scale Scale::named(const std::string& name, const Options& options) {
+  const ScaleLaw& law = law_named(name);
+  const std::vector<Option> all = complete_options("scale " + name, law.parameters, options);
+  std::vector<PerHead> numbers;
+  TargetEntropyGradient gradient = TargetEntropyGradient::detached;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    if (law.parameters[i].type != Parameter::Type::choice)
+      numbers.push_back(as_per_head(all[i]));
+    else if (std::get<std::string>(all[i]) == "implicit")
+      gradient = TargetEntropyGradient::implicit;
+  }
+  Scale scale(law, std::move(numbers));
+  scale.gradient_ = gradient;
+  return scale;
 }
 
+Scale Scale::inverse_sqrt_d() {
+  static const Scale usual = named("inverse_sqrt_d");  // what every problem starts from
+  return usual;
+}
+Scale Scale::log_n(PerHead kappa) { return Scale(law_named("log_n"), {std::move(kappa)}); }
+Scale Scale::log_n_sqrt_d(PerHead kappa) { return Scale(law_named("log_n_sqrt_d"), {std::move(kappa)}); }
+Scale Scale::sqrt_log_n(PerHead kappa) { return Scale(law_named("sqrt_log_n"), {std::move(kappa)}); }
 Scale Scale::frozen(PerHead kappa, std::int64_t n_max) {
-  require_finite("kappa", kappa);
-  require_length("n_max", n_max, 1);
-  Scale scale(Law::frozen, {std::move(kappa)});
-  scale.length_ = n_max;
-  return scale;
+  return Scale(law_named("frozen"), {std::move(kappa), static_cast<double>(n_max)});
 }
-
 Scale Scale::hybrid(PerHead alpha, PerHead beta) {
-  require_finite("alpha", alpha);
-  require_finite("beta", beta);
-  return Scale(Law::hybrid, {std::move(alpha), std::move(beta)});
+  return Scale(law_named("hybrid"), {std::move(alpha), std::move(beta)});
 }
-
 Scale Scale::trained_length(std::int64_t n_train) {
-  require_length("n_train", n_train, 2);
-  Scale scale(Law::trained_length);
-  scale.length_ = n_train;
-  return scale;
+  return Scale(law_named("trained_length"), {static_cast<double>(n_train)});
 }
-
-Scale Scale::ssmax(PerHead s) {
-  require_finite("s", s);
-  return Scale(Law::ssmax, {std::move(s)});
-}
-
-Scale Scale::yarn(double factor, double mscale) {
-  require_finite("mscale", mscale);
-  if (!(std::isfinite(factor) && factor >= 1)) throw Error("factor", factor, "a finite number >= 1");
-  return Scale(Law::yarn, {factor, mscale});
-}
-
+Scale Scale::ssmax(PerHead s) { return Scale(law_named("ssmax"), {std::move(s)}); }
+Scale Scale::yarn(double factor, double mscale) { return Scale(law_named("yarn"), {factor, mscale}); }
 Scale Scale::llama4(std::int64_t step, double coefficient) {
-  require_length("step", step, 1);
-  require_finite("coefficient", coefficient);
-  Scale scale(Law::llama4, {coefficient});
-  scale.length_ = step;
-  return scale;
+  return Scale(law_named("llama4"), {static_cast<double>(step), coefficient});
 }
-
-Scale Scale::constant(PerHead lambda) {
-  require_finite("lambda", lambda);
-  return Scale(Law::constant, {std::move(lambda)});
-}
+Scale Scale::constant(PerHead lambda) { return Scale(law_named("constant"), {std::move(lambda)}); }
 
 Scale Scale::temperature(PerHead tau) {
-  require_finite("temperature", tau);
   std::vector<double> lambda;
   for (double value : tau.values()) {
-    if (!(value > 0)) throw Error("temperature", value, "a positive number");
+    if (!(std::isfinite(value) && value > 0)) throw Error("temperature", value, "a positive number");
     lambda.push_back(1 / value);
   }
-  return Scale(Law::constant, {PerHead(std::move(lambda))});
+  return constant(std::move(lambda));
 }
 
 Scale Scale::per_row(View lambda) {
-  Scale scale(Law::per_row);
+  Scale scale(law_named("per_row"));
   scale.rows_ = std::move(lambda);
   return scale;
 }
 
 Scale Scale::target_entropy(PerHead target, TargetEntropyGradient gradient) {
-  require_finite("target entropy", target);
-  for (double value : target.values())
-    if (value < 0) throw Error("target entropy", value, "a number >= 0, in nats");
-  Scale scale(Law::target_entropy, {std::move(target)});
+  Scale scale(law_named("target_entropy"), {std::move(target)});
   scale.gradient_ = gradient;
   return scale;
 }
 
-bool Scale::looks_at_n() const {
-  switch (law_) {
-    case Law::log_n:
-    case Law::log_n_sqrt_d:
-    case Law::sqrt_log_n:
-    case Law::hybrid:
-    case Law::trained_length:
-    case Law::ssmax:
-    case Law::target_entropy:
-      return true;
-    default:
-      return false;
-  }
-}
+const std::string& Scale::name() const { return law_->name; }
+bool Scale::is_per_row() const { return name() == "per_row"; }
+bool Scale::is_target_entropy() const { return name() == "target_entropy"; }
+bool Scale::looks_at_n() const { return law_->looks_at_n; }
 
 double Scale::lambda(const ScaleInput& row) const {
-  const auto parameter = [&](int index) { return parameters_[index][row.head]; };
-  const double d = static_cast<double>(row.d), log_n = log_of(row.visible);
-  switch (law_) {
-    case Law::inverse_sqrt_d:
-      return 1 / std::sqrt(d);
-    case Law::log_n:
-      return parameter(0) * log_n / d;
-    case Law::log_n_sqrt_d:
-      return parameter(0) * log_n / std::sqrt(d);
-    case Law::sqrt_log_n:
-      return parameter(0) * std::sqrt(log_n / d);
-    case Law::frozen:
-      return parameter(0) * log_of(length_) / d;
-    case Law::hybrid:
-      return parameter(0) / std::sqrt(d) + parameter(1) * log_n / d;
-    case Law::trained_length:
-      return std::max(1.0, log_n / log_of(length_)) / std::sqrt(d);
-    case Law::ssmax:
-      return parameter(0) * log_n;
-    case Law::yarn: {
-      const double mscale = 0.1 * parameter(1) * std::log(parameter(0)) + 1;
-      return mscale * mscale / std::sqrt(d);
-    }
-    case Law::llama4: {
-      // A query may lie before the first key (aligned to the end, more queries than keys): no step yet.
-      const double steps = static_cast<double>(std::max<std::int64_t>(0, row.position + 1) / length_);
-      return (1 + parameter(0) * std::log1p(steps)) / std::sqrt(d);
-    }
-    case Law::constant:
-      return parameter(0);
-    case Law::per_row:
-    case Law::target_entropy:
-      break;
-  }
-  throw Error("scale", name(), "a law that is a formula");
+  if (!law_->lambda) throw Error("scale", name(), "a law that is a formula");
+  return law_->lambda({parameters_, row, static_cast<double>(row.d), log_of(static_cast<double>(row.visible))});
+}
+
+Scale Scale::with_parameter(std::size_t index, PerHead value) const {
+  Scale out = *this;
+  require_numbers("scale " + name(), law_->parameters.at(index), value);
+  out.parameters_.at(index) = std::move(value);
+  return out;
 }
 
 int Scale::learnable() const {
-  switch (law_) {
-    case Law::log_n:
-    case Law::log_n_sqrt_d:
-    case Law::sqrt_log_n:
-    case Law::frozen:
-    case Law::ssmax:
-    case Law::constant:
-      return 1;
-    case Law::hybrid:
-      return 2;
-    default:
-      return 0;
-  }
+  return static_cast<int>(std::ranges::count_if(law_->parameters, &Parameter::learnable));
 }
 
 // Every learnable law is linear in its parameters: the derivative is the law with that parameter 1, the others 0.
@@ -185,36 +207,15 @@ double Scale::derivative(int parameter, const ScaleInput& row) const {
   return unit.lambda(row);
 }
 
-std::string Scale::name() const {
-  switch (law_) {
-    case Law::inverse_sqrt_d:
-      return "inverse_sqrt_d";
-    case Law::log_n:
-      return "log_n";
-    case Law::log_n_sqrt_d:
-      return "log_n_sqrt_d";
-    case Law::sqrt_log_n:
-      return "sqrt_log_n";
-    case Law::frozen:
-      return "frozen";
-    case Law::hybrid:
-      return "hybrid";
-    case Law::trained_length:
-      return "trained_length";
-    case Law::ssmax:
-      return "ssmax";
-    case Law::yarn:
-      return "yarn";
-    case Law::llama4:
-      return "llama4";
-    case Law::constant:
-      return "constant";
-    case Law::per_row:
-      return "per_row";
-    case Law::target_entropy:
-      return "target_entropy";
+Options Scale::options() const {
+  Options out;
+  for (std::size_t i = 0; i < parameters_.size(); ++i) {
+    const bool integer = law_->parameters[i].type == Parameter::Type::integer;
+    out.emplace_back(law_->parameters[i].name,
+                     integer ? Option(static_cast<std::int64_t>(parameters_[i][0])) : as_option(parameters_[i]));
   }
-  return "unknown";
+  if (gradient_ == TargetEntropyGradient::implicit) out.emplace_back("gradient", "implicit");
+  return out;
 }
 
 }  // namespace isentropic

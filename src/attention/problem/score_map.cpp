@@ -1,12 +1,78 @@
+// The score maps: how they are written, and what is done with them.
 #include "isentropic/score_map.hpp"
 
+#include <algorithm>
 #include <cmath>
 
+#include "attention/problem/options.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/score_terms.hpp"
 
 namespace isentropic {
 namespace {
+
+const std::vector<std::string>& normaliser_names() {
+  static const std::vector<std::string> names = {"none", "visible", "l1", "l2"};
+  return names;
+}
+const std::vector<std::string>& feature_names() {
+  static const std::vector<std::string> names = {"elu_plus_one", "relu", "exp", "identity"};
+  return names;
+}
+
+// The enumerator with that name; names are listed in the order of the enumeration.
+template <class Enum>
+Enum chosen(const std::vector<std::string>& names, const Option& option) {
+  return static_cast<Enum>(std::ranges::find(names, std::get<std::string>(option)) - names.begin());
+}
+
+template <class Enum>
+Option written(const std::vector<std::string>& names, Enum value) {
+  return names[static_cast<std::size_t>(value)];
+}
+
+Parameter number(const char* name, double usual) {
+  return {.name = name, .type = Parameter::Type::number, .usual = usual};
+}
+Parameter flag(const char* name) { return {.name = name, .type = Parameter::Type::boolean, .usual = false}; }
+Parameter choice(const char* name, const char* usual, const std::vector<std::string>& choices) {
+  return {.name = name, .type = Parameter::Type::choice, .usual = usual, .choices = choices};
+}
+Parameter decay_of(std::optional<Option> usual) {
+  return {.name = "gamma", .type = Parameter::Type::per_head, .usual = std::move(usual)};
+}
+
+// In the order of ScoreMap::Kind, then the names that stand for one of these.
+std::vector<ScoreMapWords> make_maps() {
+  const auto normaliser = [](const char* usual) { return choice("normaliser", usual, normaliser_names()); };
+  const Parameter keys = {.name = "keys", .type = Parameter::Type::integer};
+  const Parameter feature = choice("feature", "elu_plus_one", feature_names());
+  return {
+      {"softmax", "e^{s - L}", {}},
+      {"top_k", "softmax over the k largest scores", {keys}},
+      {"gumbel",
+       "softmax((s + Gumbel noise) / tau); straight_through: one key, relaxed gradients",
+       {number("tau", 1.0), flag("straight_through")}},
+      {"sparsemax", "max(s - t, 0), summing to one", {}},
+      {"sigmoid", "1 / (1 + e^{-(s + offset)})", {number("offset", 0.0), normaliser("none")}},
+      {"relu_squared", "max(s, 0)^2 / visible keys (GAU)", {normaliser("visible")}},
+      {"identity", "s / visible keys", {normaliser("visible")}},
+      {"linear",
+       "gamma^{i - j} phi(q).phi(k), normalised",
+       {feature, normaliser("l1"), decay_of(1.0), flag("recurrent")}},
+      {"decay", "gamma^{i - j}, whatever the content", {decay_of({}), normaliser("l1"), flag("recurrent")}},
+      {"hard", "1 at the largest score", {}},
+  };
+}
+
+const ScoreMapWords& words_of(const std::string& name) {
+  const std::vector<ScoreMapWords>& maps = ScoreMap::maps();
+  const auto found = std::ranges::find(maps, name, &ScoreMapWords::name);
+  if (found != maps.end()) return *found;
+  std::vector<std::string> known;
+  for (const ScoreMapWords& map : maps) known.push_back(map.name);
+  throw Error("map", "'" + name + "'", list_of(known));
+}
 
 void require_decay(const PerHead& gamma) {
   for (double value : gamma.values())
@@ -70,28 +136,68 @@ ScoreMap ScoreMap::decay(PerHead gamma, Normaliser normaliser, LinearForm form) 
   return map;
 }
 
-std::string ScoreMap::name() const {
-  switch (kind_) {
+const std::vector<ScoreMapWords>& ScoreMap::maps() {
+  static const std::vector<ScoreMapWords> maps = make_maps();
+  return maps;
+}
+
+ScoreMap ScoreMap::named(const std::string& name, const Options& options) {
+  const ScoreMapWords& words = words_of(name);
+  const std::vector<Option> all = complete_options("map " + name, words.parameters, options);
+  const auto value = [&](const char* parameter) -> const Option& {
+    return all[std::ranges::find(words.parameters, parameter, &Parameter::name) - words.parameters.begin()];
+  };
+  const auto normaliser = [&] { return chosen<Normaliser>(normaliser_names(), value("normaliser")); };
+  const auto form = [&] { return std::get<bool>(value("recurrent")) ? LinearForm::recurrent : LinearForm::quadratic; };
+  if (name == "hard") return hard();
+  switch (static_cast<Kind>(&words - maps().data())) {
     case Kind::softmax:
-      return "softmax";
+      return softmax();
     case Kind::top_k:
-      return "top_k";
+      return top_k(std::get<std::int64_t>(value("keys")));
     case Kind::gumbel:
-      return "gumbel";
+      return gumbel(as_number(value("tau")), 0,
+                    std::get<bool>(value("straight_through")) ? GumbelSample::straight_through : GumbelSample::relaxed);
     case Kind::sparsemax:
-      return "sparsemax";
+      return sparsemax();
     case Kind::sigmoid:
-      return "sigmoid";
+      return sigmoid(as_number(value("offset")), normaliser());
     case Kind::relu_squared:
-      return "relu_squared";
+      return relu_squared(normaliser());
     case Kind::identity:
-      return "identity";
+      return identity(normaliser());
     case Kind::linear:
-      return "linear";
+      return linear(chosen<Feature>(feature_names(), value("feature")), normaliser(), as_per_head(value("gamma")),
+                    form());
     case Kind::decay:
-      return "decay";
+      return decay(as_per_head(value("gamma")), normaliser(), form());
   }
-  return "unknown";
+  throw Error("map", "'" + name + "'", "a map that can be made by name");
+}
+
+ScoreMap ScoreMap::with_seed(std::uint64_t seed) const {
+  ScoreMap map = *this;
+  map.seed_ = seed;
+  return map;
+}
+
+const std::string& ScoreMap::name() const { return maps()[static_cast<std::size_t>(kind_)].name; }
+
+Options ScoreMap::options() const {
+  Options out;
+  for (const Parameter& parameter : maps()[static_cast<std::size_t>(kind_)].parameters) {
+    const auto value = [&]() -> Option {
+      if (parameter.name == "keys") return keys_;
+      if (parameter.name == "straight_through") return sample_ == GumbelSample::straight_through;
+      if (parameter.name == "normaliser") return written(normaliser_names(), normaliser_);
+      if (parameter.name == "feature") return written(feature_names(), feature_);
+      if (parameter.name == "gamma") return as_option(gamma_);
+      if (parameter.name == "recurrent") return form_ == LinearForm::recurrent;
+      return number_;  // tau, offset
+    };
+    out.emplace_back(parameter.name, value());
+  }
+  return out;
 }
 
 bool ScoreMap::is_distribution() const {

@@ -1,3 +1,4 @@
+// Checks of a problem, each mistake named once and for all callers.
 #include "attention/problem/validate.hpp"
 
 #include <cmath>
@@ -29,15 +30,15 @@ void require_layout(const char* argument, const View& view, std::size_t rank) {
 
 // Finite in the type the problem computes in, and positive there when it must be.
 enum class Sign : std::uint8_t { any, positive };
-void require_number(const char* argument, double value, const AttentionProblem& problem, Sign sign) {
+void require_number(const std::string& argument, double value, const AttentionProblem& problem, Sign sign) {
   const bool wide = problem.query.type == DType::float64;
   const double held = wide ? value : static_cast<double>(static_cast<float>(value));
   if (std::isfinite(held) && (sign == Sign::any || held > 0)) return;
   const std::string kind = sign == Sign::positive ? "a positive number" : "a finite number";
-  throw Error(argument, value, kind + (wide ? "" : " of float32"));
+  throw Error(argument, value, kind + (wide ? "" : " in the range of float32, the type of the computation"));
 }
 
-void require_numbers(const char* argument, const PerHead& values, const AttentionProblem& problem, Sign sign) {
+void require_numbers(const std::string& argument, const PerHead& values, const AttentionProblem& problem, Sign sign) {
   for (double value : values.values()) require_number(argument, value, problem, sign);
 }
 
@@ -61,11 +62,10 @@ void require_floating(const char* argument, const View& view) {
     throw Error(std::string(argument) + " type", name(view.type), "float32, bfloat16, float16 or float64");
 }
 
-void require_per_head(const char* argument, const PerHead& values, std::int64_t heads) {
+void require_per_head(const std::string& argument, const PerHead& values, std::int64_t heads) {
   const auto count = static_cast<std::int64_t>(values.values().size());
   if (count != 1 && count != heads)
-    throw Error(std::string(argument) + " count", to_string(count),
-                "1 or " + to_string(heads) + " (one for each head)");
+    throw Error(argument + " count", to_string(count), "1 or " + to_string(heads) + " (one for each head)");
 }
 
 void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
@@ -93,7 +93,8 @@ void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
 }
 
 void require_offsets(const char* argument, const std::vector<std::int64_t>& offsets, std::int64_t n) {
-  const std::string expected = "at least two offsets that never fall, from 0 on, ending at most at " + to_string(n);
+  const std::string expected =
+      "at least two non-decreasing offsets starting at 0 or later and ending at " + to_string(n) + " or earlier";
   bool ok = offsets.size() >= 2 && offsets.front() >= 0 && offsets.back() <= n;
   for (std::size_t t = 1; ok && t < offsets.size(); ++t) ok = offsets[t - 1] <= offsets[t];
   if (!ok) throw Error(argument, to_string(Shape(offsets)), expected);
@@ -165,9 +166,11 @@ void validate_terms(const AttentionProblem& problem, const Dims& dims) {
       throw Error("relative bias table shape", to_string(bias.values().shape),
                   "[1 or " + to_string(dims.heads) + ", an odd number 2 r + 1]");
   }
-  if (problem.soft_cap) require_number("soft cap", *problem.soft_cap, problem, Sign::positive);
-  if (problem.map.kind() == ScoreMap::Kind::gumbel) require_number("tau", problem.map.tau(), problem, Sign::positive);
-  if (problem.map.kind() == ScoreMap::Kind::sigmoid) require_number("offset", problem.map.offset(), problem, Sign::any);
+  if (problem.soft_cap) require_number("soft_cap", *problem.soft_cap, problem, Sign::positive);
+  if (problem.map.kind() == ScoreMap::Kind::gumbel)
+    require_number("tau of the map gumbel", problem.map.tau(), problem, Sign::positive);
+  if (problem.map.kind() == ScoreMap::Kind::sigmoid)
+    require_number("offset of the map sigmoid", problem.map.offset(), problem, Sign::any);
   if (problem.sink) {
     require_per_head("sink", *problem.sink, dims.heads);
     require_numbers("sink", *problem.sink, problem, Sign::any);
@@ -196,14 +199,17 @@ void validate_target_entropy(const AttentionProblem& problem) {
 
 void validate_scale(const AttentionProblem& problem, const Dims& dims) {
   const Scale& scale = problem.scale;
-  for (const PerHead& parameter : scale.parameters())
-    if (scale.law() != Scale::Law::yarn) require_per_head("scale parameter", parameter, dims.heads);
-  for (const PerHead& parameter : scale.parameters()) require_numbers("scale parameter", parameter, problem, Sign::any);
-  if (scale.law() == Scale::Law::per_row) {
+  for (std::size_t i = 0; i < scale.parameters().size(); ++i) {
+    const std::string argument =
+        scale.name() == "constant" ? "scale" : scale.law().parameters[i].name + " of the scale " + scale.name();
+    require_per_head(argument, scale.parameters()[i], dims.heads);
+    require_numbers(argument, scale.parameters()[i], problem, Sign::any);
+  }
+  if (scale.is_per_row()) {
     require_floating("scale rows", scale.rows());
     require_shape("scale rows", scale.rows(), {dims.batch, dims.heads, dims.n_q}, Broadcast::all_but_last);
   }
-  if (scale.law() == Scale::Law::target_entropy) validate_target_entropy(problem);
+  if (scale.is_target_entropy()) validate_target_entropy(problem);
 }
 
 void validate_shard(const AttentionProblem& problem, const Dims& dims) {

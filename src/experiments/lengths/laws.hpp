@@ -34,7 +34,7 @@ struct Law {
   std::function<Scale(std::int64_t n, std::int64_t d)> scale;
 
   // Whether lambda is solved for each row rather than given by n and d.
-  bool is_solved() const { return scale(2, 2).law() == Scale::Law::target_entropy; }
+  bool is_solved() const { return scale(2, 2).is_target_entropy(); }
   // lambda of a query at the end of n keys; not for solved laws.
   double lambda(std::int64_t n, std::int64_t d) const {
     return scale(n, d).lambda({.visible = n, .d = d, .position = n - 1, .head = 0});

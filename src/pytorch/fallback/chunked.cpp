@@ -21,7 +21,7 @@ namespace {
 
 bool needs_kernels(const AttentionProblem& problem) {
   return problem.map.kind() != ScoreMap::Kind::softmax || problem.dropout || problem.statistics.wants_groups() ||
-         problem.scale.law() == Scale::Law::target_entropy ||
+         problem.scale.is_target_entropy() ||
          Dims(problem).rows() * Dims(problem).n_k == 0;  // PyTorch's reductions refuse empty axes
 }
 
@@ -92,24 +92,24 @@ class Chunked {
  public:
   Chunked(std::string_view text, const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
           at::TensorList terms)
-      : description(text, query, key, value, terms), device(query.device()) {
-    validate(description.problem, value ? ValueUse::required : ValueUse::ignored);
-    if (needs_kernels(description.problem)) return;
-    scores_.emplace(description, device);
+      : bound(text, query, key, value, terms), device(query.device()) {
+    validate(bound.problem, value ? ValueUse::required : ValueUse::ignored);
+    if (needs_kernels(bound.problem)) return;
+    scores_.emplace(bound, device);
     real = statistics_type(query);
     leaves.query = query.detach().to(real), leaves.key = key.detach().to(real);
     if (value) leaves.value = value->detach().to(real);
     const auto by_head = [&](const at::Tensor& numbers) { return numbers.reshape({-1}).expand({query.size(1)}); };
-    if (const at::Tensor* bias = description.terms.find("bias"))
-      leaves.bias = (description.alibi ? by_head(*bias) : *bias).detach().to(real);
-    if (const at::Tensor* sink = description.terms.find("sink")) leaves.sink = by_head(*sink).detach().to(real);
+    if (const at::Tensor* bias = bound.find("bias"))
+      leaves.bias = (bound.spec->bias == Bias::Kind::alibi ? by_head(*bias) : *bias).detach().to(real);
+    if (const at::Tensor* sink = bound.find("sink")) leaves.sink = by_head(*sink).detach().to(real);
     part_from_not_finite();
     set_scales();
   }
 
   template <class Work>
   void for_each_chunk(Work work) const {
-    const std::int64_t n_q = description.problem.query.shape[2], step = scores_->rows_at_a_time();
+    const std::int64_t n_q = bound.problem.query.shape[2], step = scores_->rows_at_a_time();
     for (std::int64_t begin = 0; begin < n_q; begin += step) work(begin, std::min(begin + step, n_q));
   }
 
@@ -117,7 +117,7 @@ class Chunked {
     return Folded(scores_->scores(from, inputs, begin, end), from, inputs);
   }
 
-  Description description;
+  BoundProblem bound;
   at::Device device;
   at::ScalarType real = at::kFloat;
   Leaves leaves;
@@ -135,10 +135,10 @@ class Chunked {
 
   // Laws are evaluated on the host; what they look at is counted where the masks are.
   void set_scales() {
-    AttentionProblem& problem = description.problem;
+    AttentionProblem& problem = bound.problem;
     const Shape& q = problem.query.shape;
-    if (description.per_row) {
-      const at::Tensor rows = description.terms.scale()[0].detach().to(real).expand({q[0], q[1], q[2]}).contiguous();
+    if (bound.problem.scale.is_per_row()) {
+      const at::Tensor rows = (*bound.find("scale")).detach().to(real).expand({q[0], q[1], q[2]}).contiguous();
       leaves.lambda = rows;
       const at::Tensor host = rows.to(at::kCPU, at::kDouble);
       scales.lambda.assign(host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
@@ -175,7 +175,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProb
 // The gradients of output and statistics of every chunk, added up for the leaves.
 void add_chunks(const Chunked& chunked, const at::Tensor& output, const AttentionUpstream& statistics,
                 ChunkGradients& gradients) {
-  const Shape& q = chunked.description.problem.query.shape;
+  const Shape& q = chunked.bound.problem.query.shape;
   const auto on_device = [&](const View& view) {
     if (!view.present()) return at::Tensor();
     const at::Tensor host = at::from_blob(const_cast<void*>(view.data), {q[0], q[1], q[2]}, at::kDouble);
@@ -199,8 +199,8 @@ void add_chunks(const Chunked& chunked, const at::Tensor& output, const Attentio
 
 // From lambda to the parameters of its law.
 at::Tensor scale_gradient(const Chunked& chunked, const at::Tensor& lambda) {
-  const AttentionProblem& problem = chunked.description.problem;
-  if (chunked.description.per_row) return lambda;
+  const AttentionProblem& problem = chunked.bound.problem;
+  if (chunked.bound.problem.scale.is_per_row()) return lambda;
   if (problem.scale.learnable() == 0) return at::empty({0}, lambda.options().dtype(at::kFloat));
   const at::Tensor host = lambda.to(at::kCPU, at::kDouble).contiguous();
   Tensor rows(DType::float64, host.sizes().vec());
@@ -218,7 +218,7 @@ Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at
   return with_python_errors([&] {
     const at::NoGradGuard no_gradient;
     const Chunked chunked(text, query, key, value, terms);
-    const AttentionProblem& problem = chunked.description.problem;
+    const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))
       return moved_to(attention_forward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms)), query.device());
     std::vector<at::Tensor> outputs, records;
@@ -248,7 +248,7 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   return with_python_errors([&] {
     Chunked chunked(text, query, key, value, terms);
-    const AttentionProblem& problem = chunked.description.problem;
+    const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))
       return moved_to(
           attention_backward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms), output.cpu(), rows.cpu(),

@@ -20,10 +20,10 @@ at::Tensor not_masked(const at::Tensor& added) { return added.gt(lowest(added.sc
 
 }  // namespace
 
-ChunkedScores::ChunkedScores(const Description& description, at::Device device)
-    : description_(description), integers_(at::TensorOptions().dtype(at::kLong).device(device)) {
-  const Dims dims(description.problem);
-  const Visibility visibility(description.problem);
+ChunkedScores::ChunkedScores(const BoundProblem& bound, at::Device device)
+    : bound_(bound), integers_(at::TensorOptions().dtype(at::kLong).device(device)) {
+  const Dims dims(bound.problem);
+  const Visibility visibility(bound.problem);
   const at::Tensor places = at::empty({3, dims.batch, 1, dims.n_q, 1}, at::kLong);
   auto* out = places.mutable_data_ptr<std::int64_t>();
   const std::int64_t count = dims.batch * dims.n_q;
@@ -39,7 +39,7 @@ ChunkedScores::ChunkedScores(const Description& description, at::Device device)
 }
 
 std::int64_t ChunkedScores::rows_at_a_time() const {
-  const Dims dims(description_.problem);
+  const Dims dims(bound_.problem);
   return std::max<std::int64_t>(1, kScoresOfChunk / std::max<std::int64_t>(1, dims.batch * dims.heads * dims.n_k));
 }
 
@@ -48,7 +48,7 @@ at::Tensor ChunkedScores::distance(std::int64_t begin, std::int64_t end) const {
 }
 
 at::Tensor ChunkedScores::visible(std::int64_t begin, std::int64_t end) const {
-  const Mask& mask = description_.problem.mask;
+  const Mask& mask = bound_.problem.mask;
   const at::Tensor lag = distance(begin, end), first = document_begin_.slice(2, begin, end);
   at::Tensor band = at::ones_like(lag, at::kBool);
   if (mask.is_causal) band = band & lag.ge(0);
@@ -58,7 +58,7 @@ at::Tensor ChunkedScores::visible(std::int64_t begin, std::int64_t end) const {
   if (mask.excludes_self) seen = seen & lag.ne(0);
   if (mask.strided_part)
     seen = seen & (lag.abs().lt(mask.strided_part->local) | lag.remainder(mask.strided_part->stride).eq(0));
-  if (const at::Tensor* layout = description_.terms.find("layout")) {
+  if (const at::Tensor* layout = bound_.find("layout")) {
     const auto index = [&](std::int64_t from, std::int64_t to, std::int64_t block) {
       return at::arange(from, to, integers_).div(block, "floor");
     };
@@ -67,17 +67,17 @@ at::Tensor ChunkedScores::visible(std::int64_t begin, std::int64_t end) const {
         seen &
         layout->index_select(2, index(begin, end, part.block_q)).index_select(3, index(0, keys_.size(0), part.block_k));
   }
-  if (const at::Tensor* dense = description_.terms.find("mask")) {
+  if (const at::Tensor* dense = bound_.find("mask")) {
     const at::Tensor rows = rows_of(*dense, 2, begin, end);
     seen = seen & (rows.scalar_type() == at::kBool ? rows : not_masked(rows));
   }
-  if (description_.problem.bias.kind() == Bias::Kind::dense)
-    seen = seen & not_masked(rows_of(*description_.terms.find("bias"), 2, begin, end));
+  if (bound_.problem.bias.kind() == Bias::Kind::dense)
+    seen = seen & not_masked(rows_of(*bound_.find("bias"), 2, begin, end));
   return seen;
 }
 
 at::Tensor ChunkedScores::bias(const at::Tensor& values, std::int64_t begin, std::int64_t end) const {
-  switch (description_.problem.bias.kind()) {
+  switch (bound_.problem.bias.kind()) {
     case Bias::Kind::dense:
       return rows_of(values, 2, begin, end);
     case Bias::Kind::alibi:
@@ -97,7 +97,7 @@ at::Tensor ChunkedScores::bias(const at::Tensor& values, std::int64_t begin, std
 
 at::Tensor ChunkedScores::scores(const Leaves& leaves, const NotFinite& inputs, std::int64_t begin,
                                  std::int64_t end) const {
-  const Dims dims(description_.problem);
+  const Dims dims(bound_.problem);
   const at::Tensor hidden = visible(begin, end).logical_not();
   // Heads that share keys are rows of one product: the keys need not be repeated.
   const auto product = [&](const at::Tensor& query, const at::Tensor& key) {
@@ -110,9 +110,9 @@ at::Tensor ChunkedScores::scores(const Leaves& leaves, const NotFinite& inputs, 
   // The scores as they are, with the gradient of the finite parts: 0 times a NaN or Inf that is hidden would be NaN.
   if (inputs.query.defined()) s = (s + (product(inputs.query, inputs.key) - s).detach()).masked_fill(hidden, 0);
   s = s * leaves.lambda.slice(2, begin, end).unsqueeze(-1);
-  if (const auto cap = description_.problem.soft_cap) s = *cap * (s / *cap).tanh();
+  if (const auto cap = bound_.problem.soft_cap) s = *cap * (s / *cap).tanh();
   if (leaves.bias.defined()) s = s + bias(leaves.bias, begin, end);
-  if (const at::Tensor* added = description_.terms.find("mask"); added && added->scalar_type() != at::kBool)
+  if (const at::Tensor* added = bound_.find("mask"); added && added->scalar_type() != at::kBool)
     s = s + rows_of(*added, 2, begin, end).to(s.scalar_type());
   return s.masked_fill(hidden, -std::numeric_limits<double>::infinity());
 }

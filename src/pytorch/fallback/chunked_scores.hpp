@@ -3,7 +3,7 @@
 
 #include <ATen/ATen.h>
 
-#include "pytorch/description.hpp"
+#include "pytorch/bound_problem.hpp"
 
 namespace isentropic::pytorch {
 
@@ -22,7 +22,7 @@ struct NotFinite {
 
 class ChunkedScores {
  public:
-  ChunkedScores(const Description& description, at::Device device);
+  ChunkedScores(const BoundProblem& bound, at::Device device);
 
   // Which keys the rows [begin, end) see: boolean, to be broadcast to [batch, heads, rows, n_k].
   at::Tensor visible(std::int64_t begin, std::int64_t end) const;
@@ -35,7 +35,7 @@ class ChunkedScores {
   at::Tensor distance(std::int64_t begin, std::int64_t end) const;  // position of the query minus that of the key
   at::Tensor bias(const at::Tensor& values, std::int64_t begin, std::int64_t end) const;
 
-  const Description& description_;
+  const BoundProblem& bound_;
   at::TensorOptions integers_;
   at::Tensor position_, document_begin_, document_end_;  // [batch, 1, n_q, 1]
   at::Tensor keys_;                                      // [n_k]

@@ -28,34 +28,34 @@ constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kQueries = 7, kKeys
 
 std::vector<Case> cases() {
   const std::string all = R"("statistics": "all")";
-  return {
-      {"{" + all + "}", {}},
-      {R"({"causal": true, )" + all + "}", {}},
-      {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
-      {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
-      {R"({"exclude_self": true, "segments": 4, )" + all + "}", {}},
-      {R"({"causal": true, "align": "end", )" + all + R"(, "terms": ["key_lengths"]})", {torch::tensor({4, 0})}},
-      {R"({"causal": true, )" + all + R"(, "terms": ["query_offsets", "key_offsets"]})",
-       {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},
-      {R"({"block": [2, 4], )" + all + R"(, "terms": ["layout"]})", {flags({1, kHeads, 4, 3})}},
-      {"{" + all + R"(, "scale": {"law": "log_n", "parameters": ["tensor"]}, "terms": ["mask", "scale"]})",
-       {flags({kBatch, 1, kQueries, kKeys}), numbers({kHeads}).abs()}},
-      {"{" + all + R"(, "terms": ["mask"]})", {numbers({1, kHeads, 1, kKeys})}},
-      {"{" + all + R"(, "terms": ["mask"]})", {flags({kBatch, 1, kQueries, 1})}},
-      {"{" + all + R"(, "bias": "dense", "terms": ["mask", "bias"]})",
-       {numbers({1, kHeads, kQueries, 1}), numbers({1, 1, kQueries, 1})}},
-      {"{" + all + R"(, "scale": {"law": "hybrid", "parameters": ["tensor", [0.3]]}, "soft_cap": 0.9,
-        "bias": "dense", "terms": ["scale", "bias"]})",
-       {numbers({1}).abs(), numbers({1, kHeads, kQueries, kKeys})}},
-      {R"({"causal": true, )" + all + R"(, "scale": {"law": "per_row"}, "bias": "alibi", "terms": ["scale", "bias"]})",
-       {numbers({1, kHeads, kQueries}), numbers({kHeads})}},
-      {"{" + all + R"(, "bias": "relative", "terms": ["bias"]})", {numbers({kHeads, 5})}},
-      {R"({"causal": true, "align": "end", )" + all + R"(, "terms": ["sink", "key_lengths"]})",
-       {numbers({kHeads}), torch::tensor({3, 9})}},
-      // By the CPU's kernels on copies.
-      {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
-      {R"({"scale": {"law": "target_entropy", "parameters": [[1.0]]}, )" + all + "}", {}},
-      {R"({"dropout": 0.4, )" + all + R"(, "terms": ["seed"]})", {torch::tensor({5})}}};
+  return {{"{" + all + "}", {}},
+          {R"({"causal": true, )" + all + "}", {}},
+          {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
+          {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
+          {R"({"exclude_self": true, "segments": 4, )" + all + "}", {}},
+          {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["key_lengths"]})", {torch::tensor({4, 0})}},
+          {R"({"causal": true, )" + all + R"(, "tensors": ["query_offsets", "key_offsets"]})",
+           {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},
+          {R"({"block": [2, 4], )" + all + R"(, "tensors": ["layout"]})", {flags({1, kHeads, 4, 3})}},
+          {"{" + all + R"(, "scale": {"law": "log_n", "kappa": "tensor"}, "tensors": ["mask", "scale"]})",
+           {flags({kBatch, 1, kQueries, kKeys}), numbers({kHeads}).abs()}},
+          {"{" + all + R"(, "tensors": ["mask"]})", {numbers({1, kHeads, 1, kKeys})}},
+          {"{" + all + R"(, "tensors": ["mask"]})", {flags({kBatch, 1, kQueries, 1})}},
+          {"{" + all + R"(, "bias": "dense", "tensors": ["mask", "bias"]})",
+           {numbers({1, kHeads, kQueries, 1}), numbers({1, 1, kQueries, 1})}},
+          {"{" + all + R"(, "scale": {"law": "hybrid", "alpha": "tensor", "beta": 0.3}, "soft_cap": 0.9,
+        "bias": "dense", "tensors": ["scale", "bias"]})",
+           {numbers({1}).abs(), numbers({1, kHeads, kQueries, kKeys})}},
+          {R"({"causal": true, )" + all +
+               R"(, "scale": {"law": "per_row"}, "bias": "alibi", "tensors": ["scale", "bias"]})",
+           {numbers({1, kHeads, kQueries}), numbers({kHeads})}},
+          {"{" + all + R"(, "bias": "relative", "tensors": ["bias"]})", {numbers({kHeads, 5})}},
+          {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["sink", "key_lengths"]})",
+           {numbers({kHeads}), torch::tensor({3, 9})}},
+          // By the CPU's kernels on copies.
+          {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
+          {R"({"scale": {"law": "target_entropy", "target": 1.0}, )" + all + "}", {}},
+          {R"({"dropout": 0.4, )" + all + R"(, "tensors": ["seed"]})", {torch::tensor({5})}}};
 }
 
 // Whether a number that is not finite is Inf or NaN may depend on the order of sums.
@@ -126,9 +126,9 @@ TEST(Chunked, ContainsNotFiniteNumbers) {
   const std::vector<Case> masks = {
       {R"({"causal": true, "statistics": "all"})", {}},
       {R"({"causal": true, "window": [3, 0], "statistics": "all"})", {}},
-      {R"({"statistics": "all", "scale": {"law": "log_n", "parameters": ["tensor"]}, "terms": ["key_lengths", "scale"]})",
+      {R"({"statistics": "all", "scale": {"law": "log_n", "kappa": "tensor"}, "tensors": ["key_lengths", "scale"]})",
        {torch::tensor({4, 0}), torch::ones({kHeads}, torch::kDouble)}},
-      {R"({"statistics": "all", "terms": ["sink", "key_lengths"]})",
+      {R"({"statistics": "all", "tensors": ["sink", "key_lengths"]})",
        {torch::zeros({kHeads}, torch::kDouble), torch::tensor({6, 7})}}};
   torch::manual_seed(4);
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()})

@@ -1,0 +1,26 @@
+// Parameters by name, checked against what a law or map takes.
+#pragma once
+
+#include "isentropic/error.hpp"
+#include "isentropic/scale.hpp"
+#include "isentropic/vocabulary.hpp"
+
+namespace isentropic {
+
+// A value for every parameter, in their order: what is given, else the usual one. An Error where a name is unknown, a
+// value has another type, or one is missing that has no usual value. `of`: "scale log_n", for messages.
+std::vector<Option> complete_options(const std::string& of, const std::vector<Parameter>& parameters,
+                                     const Options& options);
+
+// A number where the parameter wants one: an integer will do.
+double as_number(const Option& option);
+PerHead as_per_head(const Option& option);
+Option as_option(const PerHead& values);
+
+// The numbers of a parameter: finite, not below what it says.
+void require_numbers(const std::string& of, const Parameter& parameter, const PerHead& values);
+
+// "a, b or c".
+std::string list_of(const std::vector<std::string>& names);
+
+}  // namespace isentropic

@@ -36,7 +36,9 @@ def owner_of_source(layers, path):
     folder = path.parent.as_posix()
     if folder in layers:
         return folder
-    return next((up.as_posix() for up in path.parents if up.as_posix() in layers and layers[up.as_posix()].recursive), None)
+    return next(
+        (up.as_posix() for up in path.parents if up.as_posix() in layers and layers[up.as_posix()].recursive), None
+    )
 
 
 def owner_of_header(layers, name):

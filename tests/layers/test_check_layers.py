@@ -20,7 +20,9 @@ FILES = {
 
 def problems_of(**changed):
     with tempfile.TemporaryDirectory() as folder:
-        for name, text in (FILES | {key.replace("__", "/").replace("_dot_", "."): x for key, x in changed.items()}).items():
+        for name, text in (
+            FILES | {key.replace("__", "/").replace("_dot_", "."): x for key, x in changed.items()}
+        ).items():
             path = pathlib.Path(folder) / name
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)

@@ -37,7 +37,7 @@ def test_installed_package_runs(installed):
 
 
 def test_the_metadata_have_the_version(installed):
-    code = "import importlib.metadata, isentropic; print(importlib.metadata.version('isentropic'), isentropic.__version__)"
+    code = "from importlib import metadata; import isentropic; print(metadata.version('isentropic'), isentropic.__version__)"
     version = (ROOT / "VERSION").read_text().strip()
     assert run(installed, code).stdout.split() == [version, version]
 

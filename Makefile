@@ -72,7 +72,7 @@ TIDY ?= src/(base|softmax|attention|losses)
 
 # The formats are those of Debian 12's clang-format and of the ruff of tools/python-requirements.txt.
 lint: configure build/venv/ready
-	@tools/require-packages clang-format clang-tidy
+	@tools/require-packages clang-format clang-tidy libomp-dev
 	@tools/check-opening-lines
 	@git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format --dry-run -Werror
 	@build/venv/bin/ruff check --quiet .

@@ -67,7 +67,7 @@ asan tsan: test-packages
 	@cmake --build --preset $@ -j $(JOBS)
 	@tools/run-tests $@ $(JOBS)
 
-# What clang-tidy reads: the layers of the core. All of src/ (make lint TIDY=src) takes most of an hour on two cores.
+# What clang-tidy reads: the core, 34 files in three minutes of one CPU. All of src/ (make lint TIDY=src) is 262 files.
 TIDY ?= src/(base|softmax|attention|losses)
 
 # The formats are those of Debian 12's clang-format and of the ruff of tools/python-requirements.txt.

@@ -1,3 +1,4 @@
+// The operators called from C++: options become the description that the operators take.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include <nlohmann/json.hpp>

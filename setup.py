@@ -18,7 +18,7 @@ if tuple(int(part) for part in setuptools.__version__.split(".")[:2]) < OLDEST_S
     )
 
 ROOT = pathlib.Path(__file__).parent.resolve()
-FILES = ("libisentropic_torch.so", "built_for_torch.txt")
+FILES = ("libisentropic_torch.so", "built_for_torch.txt", "version.txt")
 
 
 class CMakeBuild(build_ext):

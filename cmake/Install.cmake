@@ -1,3 +1,4 @@
+# What `cmake --install` puts where: libraries, headers, the program and the package that find_package reads.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isentropic)

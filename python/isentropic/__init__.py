@@ -4,6 +4,8 @@ output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
 aux.entropy      # [batch, heads, n], nats, differentiable
 """
 
+import pathlib
+
 from . import _library
 
 _library.load()
@@ -27,7 +29,7 @@ from .sdpa import replace_sdpa  # noqa: E402
 from . import hf, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
 
-__version__ = "0.1.0"
+__version__ = pathlib.Path(__file__).with_name("version.txt").read_text().strip()  # written by the build
 
 __all__ = [
     "Alarm",

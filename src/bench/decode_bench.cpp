@@ -1,3 +1,4 @@
+// Decoding timed: one query for each head against a long cache, beside the time it takes to read that cache once.
 #include <cmath>
 #include <cstring>
 #include <numeric>

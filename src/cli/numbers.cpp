@@ -1,3 +1,4 @@
+// Numbers on the command line, with the range that is expected of them.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Numbers and labels in text: comma, semicolon, tab or blanks between cells, a header or none.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Outcomes of claims as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// Total correlation by hand and in closed form, shuffles that keep or break it, chains that lose information.
 #include "isentropic/information/multivariate.hpp"
 
 #include <gtest/gtest.h>

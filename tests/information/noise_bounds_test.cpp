@@ -1,3 +1,4 @@
+// Bounds on the information of noisy outputs: by hand, around the truth, in their limits.
 #include "isentropic/information/noise_bounds.hpp"
 
 #include <gtest/gtest.h>

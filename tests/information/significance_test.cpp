@@ -1,3 +1,4 @@
+// Permutation tests and half samples: by hand, and against what fresh data say.
 #include "isentropic/information/significance.hpp"
 
 #include <gtest/gtest.h>

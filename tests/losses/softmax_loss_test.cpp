@@ -203,10 +203,8 @@ TEST(SoftmaxLoss, IgnoredRowsPoisonNothing) {
 TEST(SoftmaxLoss, MaskedTarget) {
   const float q[] = {1}, k[] = {1, 2}, bias[] = {-std::numeric_limits<float>::infinity(), 0};
   const std::int64_t target[] = {0};
-  const SoftmaxLossResult result = softmax_loss({.query = View(q, {1, 1}),
-                                                 .key = View(k, {2, 1}),
-                                                 .target = View(target, {1}),
-                                                 .bias = View(bias, {2})});
+  const SoftmaxLossResult result = softmax_loss(
+      {.query = View(q, {1, 1}), .key = View(k, {2, 1}), .target = View(target, {1}), .bias = View(bias, {2})});
   EXPECT_EQ(result.loss[0], std::numeric_limits<double>::infinity());
   EXPECT_EQ(log_partition(result.records[0]), 2);
   EXPECT_EQ(result.records[0].k, 1);

@@ -1,3 +1,5 @@
+"""Every test starts from the same seed."""
+
 import pytest
 import torch
 

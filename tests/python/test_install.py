@@ -36,6 +36,12 @@ def test_installed_package_runs(installed):
     assert str(installed) in found.stdout and "(1, 2, 16)" in found.stdout
 
 
+def test_the_metadata_have_the_version(installed):
+    code = "from importlib import metadata; import isentropic; print(metadata.version('isentropic'), isentropic.__version__)"
+    version = (ROOT / "VERSION").read_text().strip()
+    assert run(installed, code).stdout.split() == [version, version]
+
+
 def test_typing_marker_is_installed(installed):
     assert (installed / "isentropic" / "py.typed").exists()
 

@@ -1,3 +1,4 @@
+// Tables of plain text: columns align by characters, rules span the width.
 #include "report/text_table.hpp"
 
 #include <gtest/gtest.h>

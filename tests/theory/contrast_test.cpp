@@ -1,3 +1,4 @@
+// NCE and InfoNCE: values by hand, gradients against differences, limits against quadrature.
 #include "isentropic/theory/contrast.hpp"
 
 #include <gtest/gtest.h>

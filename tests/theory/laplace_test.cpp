@@ -1,3 +1,4 @@
+// Laplace's method where it is exact, where it converges and where it does not apply.
 #include "isentropic/theory/laplace.hpp"
 
 #include <gtest/gtest.h>

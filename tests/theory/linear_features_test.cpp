@@ -1,3 +1,4 @@
+// The entropy that linear features fall short of log n by, and how far they can be sharpened.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// How many positions a code of d coordinates of b bits can tell apart.
 #include "isentropic/theory/position_capacity.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// The random energy model: two phases, the frozen value, the maximum, cosine scores.
 #include "isentropic/theory/random_energy.hpp"
 
 #include <gtest/gtest.h>

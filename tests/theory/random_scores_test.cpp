@@ -1,3 +1,4 @@
+// Expected entropy, log-partition and mean score of random rows against rows that were drawn.
 #include "isentropic/theory/random_scores.hpp"
 
 #include <gtest/gtest.h>

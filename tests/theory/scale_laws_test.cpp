@@ -1,3 +1,4 @@
+// Slopes and constants of the scale laws against drawn keys; the probability of a needle.
 #include "isentropic/theory/scale_laws.hpp"
 
 #include <gtest/gtest.h>

@@ -1,3 +1,4 @@
+// Entropy and needle probability over lengths, as SVG.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Entropies, needle probabilities and slopes of every law, as text.
 #include <fmt/format.h>
 
 #include <algorithm>

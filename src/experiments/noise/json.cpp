@@ -1,3 +1,4 @@
+// What noise and attacks did to the output, as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

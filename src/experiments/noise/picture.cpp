@@ -1,3 +1,4 @@
+// The rms change of the output against n, measured and predicted, as SVG.
 #include <algorithm>
 #include <cmath>
 

@@ -1,3 +1,4 @@
+// What noise and attacks did to the output, as text.
 #include <fmt/format.h>
 
 #include <cmath>

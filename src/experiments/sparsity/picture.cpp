@@ -1,3 +1,4 @@
+// The sparsity index against the spread of the scores, formula and measurement, as SVG.
 #include <fmt/format.h>
 
 #include <set>

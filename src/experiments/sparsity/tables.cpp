@@ -1,3 +1,4 @@
+// The sparsity index of every map, as text.
 #include <fmt/format.h>
 
 #include <algorithm>

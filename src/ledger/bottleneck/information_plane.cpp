@@ -4,13 +4,13 @@
 #include <map>
 
 #include "experiments/tools/estimate.hpp"
+#include "experiments/tools/layer_estimators.hpp"
+#include "experiments/tools/one_unit.hpp"
 #include "experiments/tools/random_laws.hpp"
 #include "experiments/tools/random_network.hpp"
 #include "experiments/tools/tabular_code.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
-#include "experiments/tools/layer_estimators.hpp"
-#include "experiments/tools/one_unit.hpp"
 #include "ledger/bottleneck/problems.hpp"
 #include "ledger/bottleneck/subjects.hpp"
 

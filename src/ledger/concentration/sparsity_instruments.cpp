@@ -1,3 +1,4 @@
+// The sparsity index by quadrature and by drawn keys, apart from the closed forms that it judges.
 #include <cmath>
 
 #include "experiments/sparsity/measure.hpp"

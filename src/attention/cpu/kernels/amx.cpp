@@ -1,3 +1,4 @@
+// amx.hpp on x86-64: a product in steps of tiles, two tiles of rows at a time.
 #if defined(__x86_64__)
 
 #include "attention/cpu/kernels/amx.hpp"

@@ -1,3 +1,4 @@
+// Rows solved for a target entropy: statistics-only passes over the keys, one Newton step of every row in each.
 #include <cmath>
 
 #include "attention/cpu/streaming/query_blocks.hpp"

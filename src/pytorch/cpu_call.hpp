@@ -10,8 +10,8 @@ namespace isentropic::pytorch {
 
 struct CpuCall : BoundProblem {
   CpuCall(std::string_view text, const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
-          at::TensorList tensors)
-      : BoundProblem(text, query, key, value, tensors) {
+          at::TensorList given)
+      : BoundProblem(text, query, key, value, given) {
     validate(problem, value ? ValueUse::required : ValueUse::ignored);
     problem.executor = worth_threads(problem) ? static_cast<Executor*>(&threads_) : &serial_executor();
   }

@@ -1,4 +1,4 @@
-// isentropic::hierarchical_attention: two-level attention (composition.hpp), with gradients of its output.
+// isentropic::hierarchical_attention: two-level attention (hierarchical_attention.hpp), with gradients of its output.
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 

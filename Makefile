@@ -1,6 +1,6 @@
 JOBS := $(shell nproc)
 
-.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan format clean help configure packages test-packages
+.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan odr format clean help configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
 
@@ -65,6 +65,12 @@ asan tsan: test-packages
 	@cmake --build --preset $@ -j $(JOBS)
 	@tools/run-tests $@ $(JOBS)
 
+# The linker does not complain of two inline functions that share a name: it keeps one of them.
+odr: packages
+	@cmake --preset odr >/dev/null
+	@cmake --build --preset odr -j $(JOBS)
+	@tools/check-one-definition build/odr
+
 format: build/venv/ready
 	@tools/require-packages clang-format
 	@git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format -i
@@ -81,6 +87,7 @@ help:
 	@echo 'make oldest-torch  compile the operators against the oldest PyTorch that is promised'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
+	@echo 'make odr      check that every name has one definition: link-time optimisation, and the symbols of all objects'
 	@echo 'make format   format the sources'
 	@echo 'make clean    remove build/'
 

@@ -1,3 +1,4 @@
+// Numbers on the command line, with their allowed range in the error message.
 #include <fmt/format.h>
 
 #include <charconv>

@@ -1,3 +1,4 @@
+// Reads CSV and whitespace-separated files line by line.
 #include <fmt/format.h>
 
 #include <algorithm>

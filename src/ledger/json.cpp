@@ -1,3 +1,4 @@
+// The outcome of `isentropic verify` as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// Bounds for noisy layers around the exact information of a mixture.
 #include "isentropic/information/noise_bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // I(X;T) of a one-dimensional mixture by integrating its density.
@@ -96,4 +97,4 @@ TEST(NoiseBounds, Errors) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Text tables stay aligned with any characters.
 #include "report/text_table.hpp"
 
 #include <gtest/gtest.h>

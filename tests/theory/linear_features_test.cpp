@@ -1,3 +1,4 @@
+// The entropy deficit of linear attention, by hand and for random features.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +10,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_energy.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(LinearFeatures, DeficitByHand) {
@@ -41,4 +42,4 @@ TEST(LinearFeatures, RefuseNegativeWeights) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -19,7 +19,7 @@
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // p(j1, j2): keys of the first head along the rows. At least two queries.
 ISENTROPIC_API Table joint_of_heads(const Table& first, const Table& second);
@@ -51,4 +51,4 @@ struct HeadDecomposition {
 // At least two variables; at most 16 heads, since there are 2^H terms.
 ISENTROPIC_API HeadDecomposition decompose_heads(const Joint& joint);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

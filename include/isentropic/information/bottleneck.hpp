@@ -28,7 +28,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 enum class BottleneckKind : std::uint8_t { stochastic, deterministic };
 
@@ -102,4 +102,4 @@ ISENTROPIC_API BottleneckTerms bottleneck_terms(const Table& joint, const Table&
 ISENTROPIC_API double variational_bottleneck(const Table& joint, const Table& encoder, const Table& decoder,
                                              std::span<const double> prior, double beta);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

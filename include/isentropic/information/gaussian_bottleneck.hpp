@@ -17,7 +17,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct GaussianBottleneck {
   double information_x = 0, information_y = 0;
@@ -32,4 +32,4 @@ ISENTROPIC_API GaussianBottleneck gaussian_bottleneck(std::span<const double> ca
 ISENTROPIC_API GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& covariance_y,
                                                       const Table& cross_covariance, double beta);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -39,7 +39,7 @@
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // ---- Each estimator by itself ----
 
@@ -132,4 +132,4 @@ ISENTROPIC_API std::vector<std::string> information_warnings(const Table& x, con
 // Columns side by side: (x, y). The same number of rows, unless one of them has no columns.
 ISENTROPIC_API Table beside(const Table& x, const Table& y);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -17,7 +17,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct ISENTROPIC_API InformationBounds {
   double lower = 0, upper = 0;
@@ -40,4 +40,4 @@ ISENTROPIC_API LabelInformation noisy_layer_label_information(const Table& outpu
                                                               double noise_variance,
                                                               Executor& executor = default_executor());
 
-}  // namespace isentropic
+}  // namespace isentropic::information

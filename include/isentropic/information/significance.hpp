@@ -19,7 +19,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // An estimate from x, y and z, rows observed together; z may have no columns.
 using InformationMeasure = std::function<double(const Table& x, const Table& y, const Table& z)>;
@@ -47,4 +47,4 @@ ISENTROPIC_API Interval half_sample_interval(const Table& x, const Table& y, con
                                              const InformationMeasure& measure, int halves, double level,
                                              std::uint64_t seed, const std::function<void(double)>& progress = {});
 
-}  // namespace isentropic
+}  // namespace isentropic::information

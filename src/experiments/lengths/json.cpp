@@ -1,3 +1,4 @@
+// The lengths experiment as JSON.
 #include <nlohmann/json.hpp>
 
 #include "experiments/lengths/present.hpp"

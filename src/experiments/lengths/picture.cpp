@@ -1,3 +1,4 @@
+// The lengths experiment as an SVG chart: entropy and needle probability against n.
 #include <fmt/format.h>
 
 #include <cmath>

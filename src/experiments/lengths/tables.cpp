@@ -1,3 +1,4 @@
+// The lengths experiment as text tables for the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

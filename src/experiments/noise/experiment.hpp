@@ -40,8 +40,8 @@ struct Case {
   Family family = Family::gaussian;
   double strength = 1;
 
-  NoiseLaw law() const;       // of the independent part
-  std::string label() const;  // "Laplace, b = 0.3"
+  theory::NoiseLaw law() const;  // of the independent part
+  std::string label() const;     // "Laplace, b = 0.3"
 };
 
 // Error when the experiment has nothing to predict: a strength outside its family's range, E e^eps infinite.
@@ -70,7 +70,7 @@ struct Curve {
 };
 
 struct AttackRow {
-  Budget budget = Budget::infinity;
+  theory::Budget budget = theory::Budget::infinity;
   double eps = 0;
   double best_gain = 0;             // mean of the exact optimum
   std::array<Mean, 3> shares = {};  // of it, by the directions sign, gradient and single coordinate

@@ -1,3 +1,4 @@
+// The noise experiment as JSON; infinite predictions become null.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// The noise experiment as an SVG chart: rms against n, measured and predicted.
 #include <algorithm>
 #include <cmath>
 

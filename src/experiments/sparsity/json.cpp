@@ -1,3 +1,4 @@
+// The sparsity experiment as JSON.
 #include <nlohmann/json.hpp>
 
 #include "experiments/sparsity/present.hpp"

@@ -1,3 +1,4 @@
+// The sparsity experiment as an SVG chart: formulas as lines, measurements as points.
 #include <fmt/format.h>
 
 #include <set>

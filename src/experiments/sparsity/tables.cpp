@@ -1,3 +1,4 @@
+// The sparsity experiment as text tables for the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

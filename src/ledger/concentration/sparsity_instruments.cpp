@@ -1,3 +1,4 @@
+// Sparsity indices by quadrature and by sampling, independent of the closed forms they check.
 #include <cmath>
 
 #include "experiments/sparsity/measure.hpp"

@@ -21,7 +21,7 @@ TEST(Measure, ByHand) {
   EXPECT_NEAR(measure(mixed, ScoreMap::relu_squared()).participation, 2, 1e-15);
   EXPECT_NEAR(measure(scores, ScoreMap::softmax()).participation, 1.6, 1e-14);  // 1 / (1/16 + 9/16)
   // A query of two coordinates: scores 1 and -1.
-  const Table keys{{1, 0}, {0, 1}};
+  const information::Table keys{{1, 0}, {0, 1}};
   EXPECT_NEAR(measure(std::vector<double>{1, -1}, keys, ScoreMap::relu_squared()).participation, 1, 1e-15);
 }
 

@@ -175,7 +175,8 @@ CriticBound barber_agakov_bound(double entropy_of_x, std::span<const double> log
   require(!log_likelihoods.empty(), "log_likelihoods", "empty", "at least one");
   if (kind == Likelihood::probability) {
     require_non_negative("entropy_of_x", entropy_of_x);
-    for (double x : log_likelihoods) require(!(x > 0), "a log likelihood", x, "the logarithm of a probability, <= 0");
+    for (double x : log_likelihoods)
+      if (x > 0) throw Error("a log likelihood", x, "the logarithm of a probability, <= 0");
   }
   const double ceiling = kind == Likelihood::probability ? entropy_of_x : kInfinity;
   return {entropy_of_x + mean(log_likelihoods), ceiling, BoundValidity::lower_bound};

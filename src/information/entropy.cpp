@@ -140,7 +140,7 @@ double entropy_with_alphabet(const Counts& all_counts, EntropyEstimator estimato
 double entropy_from_counts(std::span<const std::int64_t> counts, EntropyEstimator estimator, std::size_t cells) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    require_at_least("counts[" + std::to_string(i) + "]", counts[i], 0);
+    if (counts[i] < 0) throw Error("counts[" + std::to_string(i) + "]", std::to_string(counts[i]), "at least 0");
     if (counts[i] > std::numeric_limits<std::int64_t>::max() - total)
       throw Error("the sum of counts", "more than 2^63 - 1", "a sum that fits in an int64");
     total += counts[i];

@@ -30,7 +30,7 @@ std::vector<std::size_t> numbered(const Table& codes, double resolution) {
   for (std::size_t position = 0; position < codes.rows; ++position) {
     std::vector<double> code(codes.row(position).begin(), codes.row(position).end());
     for (double& x : code) {
-      require_finite("a coordinate of codes", x);
+      require_finite("codes", x);
       if (resolution > 0) x = std::nearbyint(x / resolution);
     }
     out.push_back(known.try_emplace(std::move(code), known.size()).first->second);

@@ -21,8 +21,8 @@ void require_laws(std::span<const double> data, std::span<const double> model, s
   require_distribution("noise", noise);
   require_length("model", model.size(), data.size(), kAsData);
   require_length("noise", noise.size(), data.size(), kAsData);
-  for (double p : model) require_positive("a value of model", p);
-  for (double n : noise) require_positive("a probability of noise", n);
+  for (double p : model) require_positive("model", p);
+  for (double n : noise) require_positive("noise", n);
 }
 
 // 1 - the posterior of a datum, without the difference.

@@ -146,7 +146,7 @@ double sparsity_of_independent_features(std::span<const double> query, double me
   require_non_negative("deviation", deviation);
   double sum = 0, squares = 0;
   for (const double x : query) {
-    require_non_negative("a coordinate of query", x);
+    require_non_negative("query", x);
     sum += x;
     squares += x * x;
   }

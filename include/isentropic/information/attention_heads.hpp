@@ -1,4 +1,4 @@
-// Several attention heads beside each other: how redundant, how diverse, and what they say together. Nats.
+// Several attention heads together: how redundant, how diverse, and what they jointly say about a label. Nats.
 //
 // Heads are row-stochastic tables of one shape (attention_matrices.hpp says what is accepted), at least two of them.
 // J_i is the key that head i picks for a random query; given the query the heads pick independently:

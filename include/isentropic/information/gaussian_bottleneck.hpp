@@ -8,7 +8,7 @@
 //   I_Y = I_X - 1/2 sum_i log( rho_i^2 / beta )
 //
 // In one dimension I_Y = -1/2 log(1 - rho^2 (1 - e^{-2 I_X})). By hand: rho^2 = 1/2, beta = 1/4 gives I_X = log(3)/2,
-// I_Y = log(3/2)/2. Nothing is left from beta = max rho_i^2 on.
+// I_Y = log(3/2)/2. Nothing is left for beta >= max rho_i^2.
 #pragma once
 
 #include <cstddef>

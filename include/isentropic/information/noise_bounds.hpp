@@ -24,7 +24,7 @@ struct ISENTROPIC_API InformationBounds {
 };
 
 // I(X;T): `outputs` holds f(x_i), one row for each input; equal weights when `weights` is empty.
-// Error: variance not positive, outputs not finite, weights that are no distribution.
+// Error: variance not positive, outputs not finite, weights that are not a distribution.
 ISENTROPIC_API InformationBounds noisy_layer_input_information(const Table& outputs, double noise_variance,
                                                                std::span<const double> weights = {},
                                                                Executor& executor = default_executor());

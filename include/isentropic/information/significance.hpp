@@ -31,7 +31,7 @@ struct ISENTROPIC_API Significance {
   int permutations = 0;
 };
 
-// Error: permutations < 1, fewer than 2 rows. progress: told the share of the work done, 0 ... 1.
+// Error: permutations < 1, fewer than 2 rows. progress receives the fraction of the work done.
 ISENTROPIC_API Significance permutation_significance(const Table& x, const Table& y, const Table& z,
                                                      const InformationMeasure& measure, int permutations,
                                                      std::uint64_t seed,

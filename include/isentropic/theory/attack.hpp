@@ -53,7 +53,7 @@ ISENTROPIC_API Attack exact_attack(std::span<const double> scores, std::span<con
 ISENTROPIC_API double attack_gain(std::span<const double> scores, std::span<const double> x,
                                   std::span<const double> change);
 
-// No direction wanted, |o(s + delta) - o(s)| itself to first order under |delta|_2 <= eps: eps times the top
+// Without a direction: |o(s + delta) - o(s)| itself, to first order under |delta|_2 <= eps: eps times the top
 // right-singular vector of the output's Jacobian; the gain is eps times its singular value.
 ISENTROPIC_API Attack norm_attack(std::span<const double> scores, const information::Table& values, double eps);
 

@@ -69,7 +69,7 @@ struct ISENTROPIC_API NoiseEffect {
 };
 
 // Bias and rms of o~ for noise of variance ratio r; one row of `values` for each weight.
-// Error: weights that are no distribution, another number of values, r negative or NaN.
+// Error: weights that are not a distribution, a different number of values, r negative or NaN.
 ISENTROPIC_API NoiseEffect noise_effect(std::span<const double> weights, const information::Table& values,
                                         double variance_ratio);
 // Keys of the same group (any label) share one draw of noise. Exactly the case above with one key for each group: the

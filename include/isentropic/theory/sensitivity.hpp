@@ -34,10 +34,10 @@ ISENTROPIC_API double output_change_bound(double diameter, double range);
 inline constexpr double kSoftmaxEuclideanConstant = 0.5;
 
 // The inf -> 1 norm of J, exact: the sums of all subsets, in two halves. Weights that are zero cost nothing; Error
-// when more than kMostSubsetKeys are not, or when they are no distribution.
+// when more than kMostSubsetKeys are not, or when they are not a distribution.
 inline constexpr std::size_t kMostSubsetKeys = 36;
 ISENTROPIC_API double softmax_infinity_norm(std::span<const double> weights);
-// The 2 -> 2 norm of J: its greatest eigenvalue, between a_max (1 - a_max) and 1/2. Error: no distribution.
+// The 2 -> 2 norm of J: its greatest eigenvalue, between a_max (1 - a_max) and 1/2. Error: not a distribution.
 ISENTROPIC_API double softmax_euclidean_norm(std::span<const double> weights);
 // The 2 -> 2 norm of the output's Jacobian, the d_v x n matrix with columns a_i (v_i - o).
 ISENTROPIC_API double output_euclidean_norm(std::span<const double> weights, const information::Table& values);

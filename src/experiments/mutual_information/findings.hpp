@@ -52,7 +52,7 @@ information::InformationEstimator estimator_for(const Data& data);
 // Error where the estimator would compare the numbers that stand for text, or where they hardly repeat.
 void require_symbols_for_text(const Data& data, information::InformationEstimator estimator);
 
-// progress: told the share of the work done, 0 ... 1.
+// progress receives the fraction of the work done.
 Findings find(const Data& data, const Request& request, const std::function<void(double)>& progress = {});
 // At most, in bytes.
 std::size_t memory_needed(const Data& data);

@@ -6,7 +6,7 @@
 //
 //   gaussian   N(0, sigma^2)                       strength sigma
 //   uniform    on [-a, a]                          strength a
-//   laplace    of scale b                          strength b; E e^eps is infinite from 1 on, E e^{2 eps} from 1/2 on
+//   laplace    of scale b                          strength b; E e^eps is infinite for b >= 1, E e^{2 eps} for b >= 1/2
 //   gumbel     standard Gumbel / tau               strength tau; the same up to 1 and up to 2
 //   groups     N(0, 1), shared by g neighbours     strength g, a whole number; the scores keep step with the groups
 //   values     c v_i + N(0, 1)                     strength c; it does not cancel, and the bias does not vanish

@@ -80,6 +80,12 @@ lint: configure build/venv/ready
 	@echo 'clang-tidy over $(TIDY)'
 	@run-clang-tidy -quiet -j $(JOBS) -p build '$(CURDIR)/$(TIDY)/' >build/clang-tidy.txt 2>&1 || { cat build/clang-tidy.txt; exit 1; }
 
+# The linker does not complain of two inline functions that share a name: it keeps one of them.
+odr: packages
+	@cmake --preset odr >/dev/null
+	@cmake --build --preset odr -j $(JOBS)
+	@tools/check-one-definition build/odr
+
 # What is asked of a change beyond its tests.
 check: lint odr oldest-torch
 
@@ -100,6 +106,7 @@ help:
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'
 	@echo 'make lint     formats, opening lines, ruff, and clang-tidy over the core (TIDY=src: over all of src/)'
+	@echo 'make odr      check that every name has one definition: link-time optimisation, and the symbols of all objects'
 	@echo 'make check    lint, the one-definition rule across libraries, and the oldest PyTorch'
 	@echo 'make format   format the sources'
 	@echo 'make clean    remove build/'

@@ -1,3 +1,4 @@
+// Times forward and backward passes after comparing their results with a plain computation.
 #include "bench/attention_bench.hpp"
 
 #include <algorithm>
@@ -71,7 +72,7 @@ void verify(const AttentionUpstream& upstream, const Tensor& upstream_tensor, co
   const auto [expected, expected_size] = total(upstream_tensor);
   const auto [met, met_size] = total(gradients.value);
   if (!upstream.output.present() || !(std::abs(met - expected) < 1e-3 * (1 + expected_size)))
-    throw Error("gradient of the values", std::to_string(met), std::to_string(expected) + "; not timed");
+    throw Error("gradient of the values", met, to_text(expected) + "; not timed");
 }
 
 struct Variant {

@@ -1,4 +1,4 @@
-// Decoding timed: one query for each head against a long cache, beside the time it takes to read that cache once.
+// Decoding: one query for each head against a long cache, limited by memory bandwidth.
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -66,7 +66,7 @@ void verify(const std::vector<E>& query, const std::vector<E>& key, const Decode
     u += s * std::exp(s);
   }
   if (!(std::abs(met - (std::log(z) - u / z)) < 1e-4))
-    throw Error("entropy of decoding", std::to_string(met), std::to_string(std::log(z) - u / z) + "; not timed");
+    throw Error("entropy of decoding", met, to_text(std::log(z) - u / z) + "; not timed");
 }
 
 template <class E>

@@ -64,7 +64,7 @@ void run(const Arguments& arguments) {
   const bench::Report result = bench::run(options, {show, [&](const bench::DecodeTiming& timing) {
                                                       if (std::exchange(first_decode, false))
                                                         fmt::print(
-                                                            "\ndecoding: one query a head, all statistics\n\n"
+                                                            "\ndecoding: one query per head, all statistics\n\n"
                                                             "{:>8} {:>6} {:>4} {:>7} {:>8} {:>8} {:>14}\n",
                                                             "type", "n", "d", "heads", "ms", "GB/s", "of a read loop");
                                                       show_decode(timing);
@@ -93,7 +93,7 @@ void add_bench(CLI::App& program) {
   command->add_option("--decode", arguments->decode_keys, "keys of the decoding cases; 0: none")
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--seconds", arguments->seconds, "spent on each timing at least")
+  command->add_option("--seconds", arguments->seconds, "least time spent on each measurement")
       ->type_name("S")
       ->capture_default_str();
   arguments->outputs.offer_json(command, "write every timing");

@@ -15,6 +15,8 @@
 namespace isentropic::cli {
 namespace {
 
+using information::Table;
+
 struct Arguments {
   std::string joint, columns = "*", seed = "1";
   Outputs outputs;
@@ -82,7 +84,7 @@ std::vector<double> betas_of(const Arguments& arguments) {
 void run(const Arguments& arguments) {
   experiments::bottleneck::Results results;
   results.options.seed = parse_seed(arguments.seed);
-  if (arguments.deterministic) results.options.kind = BottleneckKind::deterministic;
+  if (arguments.deterministic) results.options.kind = information::BottleneckKind::deterministic;
   std::vector<double> betas = betas_of(arguments);
   const Table joint = joint_of(arguments);
   arguments.outputs.check({arguments.joint});
@@ -94,12 +96,12 @@ void run(const Arguments& arguments) {
     Progress progress("ib", experiments::bottleneck::memory_needed(joint.rows, joint.columns, points));
     progress.show(0);
     constexpr double kCritical = .06;  // of the time, for large joints
-    results.critical =
-        critical_beta(joint, 64, results.options.seed, [&](double share) { progress.show(kCritical * share); });
+    results.critical = information::critical_beta(joint, 64, results.options.seed,
+                                                  [&](double share) { progress.show(kCritical * share); });
     results.options.critical_input = results.critical.input;
     if (betas.empty()) betas = experiments::bottleneck::usual_betas(results.critical.global);
-    results.curve = bottleneck_curve(joint, betas, results.options,
-                                     [&](double share) { progress.show(kCritical + (1 - kCritical) * share); });
+    results.curve = information::bottleneck_curve(
+        joint, betas, results.options, [&](double share) { progress.show(kCritical + (1 - kCritical) * share); });
   }
 
   arguments.outputs.write({[&] { return experiments::bottleneck::table(results); },
@@ -116,15 +118,15 @@ void add_ib(CLI::App& program) {
   const auto arguments = std::make_shared<Arguments>();
   command
       ->add_option("JOINT", arguments->joint,
-                   "p(x, y): CSV, columns between blanks or .npy; x along the rows, header optional")
+                   "p(x, y): CSV, whitespace-separated text or .npy; x along the rows, header optional")
       ->required();
   command->add_option("--columns", arguments->columns, "the values of Y, by name or number from 0 (all)")
       ->type_name("COLS");
-  command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical one)")
+  command->add_option("--betas", arguments->betas, "prices of I(Z;X), increasing (1% to 102% of the critical value)")
       ->type_name("X,...")
       ->delimiter(',');
   command->add_flag("--deterministic", arguments->deterministic, "codes that are functions of X, at the price H(Z)");
-  command->add_flag("--normalise", arguments->normalise, "divide by the sum: for counts");
+  command->add_flag("--normalise", arguments->normalise, "divide by the sum, for tables of counts");
   command->add_option("--seed", arguments->seed, "seed of the random starts")->type_name("N")->capture_default_str();
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_svg(command, "draw the curve");

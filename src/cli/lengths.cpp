@@ -37,7 +37,7 @@ experiments::lengths::Options options_of(const Arguments& arguments) {
   out.positions.strength = experiments::lengths::usual_strength(out.positions.kind);
   if (!arguments.strength.empty()) {
     if (out.positions.kind == experiments::lengths::Positions::none)
-      throw UsageError("--strength", arguments.strength, "--positions other than none with it");
+      throw UsageError("--strength", arguments.strength, "--positions other than none as well");
     out.positions.strength = parse_number("--strength", arguments.strength, 0, 100);
   }
   return out;

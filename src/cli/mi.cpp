@@ -13,6 +13,10 @@
 namespace isentropic::cli {
 namespace {
 
+using information::EntropyEstimator;
+using information::InformationEstimator;
+using information::InformationOptions;
+
 using experiments::mutual_information::Data;
 
 constexpr const char* kAutomatic = "auto";
@@ -27,13 +31,14 @@ struct Arguments {
 
 std::string estimator_names() {
   std::string out = kAutomatic;
-  for (InformationEstimator estimator : information_estimators()) out += ", " + name(estimator);
+  for (InformationEstimator estimator : information::information_estimators()) out += ", " + name(estimator);
   return out;
 }
 
 std::string entropy_names() {
   std::string out;
-  for (EntropyEstimator estimator : entropy_estimators()) out += (out.empty() ? "" : ", ") + name(estimator);
+  for (EntropyEstimator estimator : information::entropy_estimators())
+    out += (out.empty() ? "" : ", ") + name(estimator);
   return out;
 }
 
@@ -41,9 +46,9 @@ std::string entropy_names() {
 void check(const Arguments& arguments) {
   for (const auto& [argument, columns] : {std::pair{"--x", &arguments.x}, {"--y", &arguments.y}})
     if (columns->empty() && !(arguments.total_correlation && arguments.y.empty()))
-      throw UsageError(argument, "missing", "columns, unless --total-correlation is asked for");
+      throw UsageError(argument, "missing", "columns, unless --total-correlation is given");
   const auto needs_y = [&](const std::string& argument, const std::string& value, const std::string& usual) {
-    if (arguments.y.empty() && value != usual) throw UsageError(argument, value, "--y with it");
+    if (arguments.y.empty() && value != usual) throw UsageError(argument, value, "--y as well");
   };
   needs_y("--given", arguments.given, "");
   needs_y("--permutations", arguments.permutations, "0");
@@ -95,7 +100,7 @@ void require_use(const std::string& argument, const std::string& value, bool use
 InformationOptions options_of(const Arguments& arguments, const Data& data) {
   InformationOptions out;
   out.estimator = arguments.estimator == kAutomatic ? experiments::mutual_information::estimator_for(data)
-                                                    : information_estimator_named(arguments.estimator);
+                                                    : information::information_estimator_named(arguments.estimator);
   experiments::mutual_information::require_symbols_for_text(data, out.estimator);
   require_use("--k", arguments.k, experiments::mutual_information::uses_neighbours(out.estimator), out.estimator);
   require_use("--bins", arguments.bins, experiments::mutual_information::uses_bins(out.estimator), out.estimator);
@@ -104,8 +109,8 @@ InformationOptions options_of(const Arguments& arguments, const Data& data) {
   constexpr std::int64_t kMost = 1 << 30;
   if (!arguments.k.empty()) out.k = static_cast<int>(parse_integer("--k", arguments.k, 1, kMost));
   if (!arguments.bins.empty()) out.bins = static_cast<int>(parse_integer("--bins", arguments.bins, 2, kMost));
-  if (!arguments.entropy.empty()) out.entropy = entropy_estimator_named(arguments.entropy);
-  out.scaling = arguments.scaling == "none" ? Scaling::none : Scaling::standardised;
+  if (!arguments.entropy.empty()) out.entropy = information::entropy_estimator_named(arguments.entropy);
+  out.scaling = arguments.scaling == "none" ? information::Scaling::none : information::Scaling::standardised;
   if (experiments::mutual_information::uses_neighbours(out.estimator) &&
       static_cast<std::size_t>(out.k) >= data.x.table.rows)
     throw UsageError("--k", std::to_string(out.k), fmt::format("less than the {} samples", data.x.table.rows));
@@ -161,7 +166,7 @@ void add_mi(CLI::App& program) {
   const auto option = [&](const std::string& flag, std::string* value, const std::string& help, const char* type) {
     return command->add_option(flag, *value, help)->type_name(type);
   };
-  option("DATA", &arguments->data, "CSV, TSV, blanks between columns, or .npy; one observation per row", "")
+  option("DATA", &arguments->data, "CSV, TSV, whitespace-separated text or .npy; one observation per row", "")
       ->required();
   option("--x", &arguments->x, "columns by name or number from 0, e.g. 0,1 or 0-3 or age; numbers, True/False or text",
          "COLS");

@@ -40,7 +40,7 @@ experiments::noise::Options options_of(const Arguments& arguments) {
   if (!arguments.family.empty())
     out.cases = {case_of(arguments)};
   else if (!arguments.strength.empty())
-    throw UsageError("--strength", arguments.strength, "--family with it");
+    throw UsageError("--strength", arguments.strength, "--family as well");
   return out;
 }
 
@@ -71,7 +71,7 @@ void add_noise(CLI::App& program) {
       ->type_name("NAME");
   command
       ->add_option("--strength", arguments->strength,
-                   "sigma, a, b, tau, keys in a group, or c (standard: 1, 1, 0.3, 3, 16, 0.5)")
+                   "sigma, a, b, tau, keys in a group, or c (default: 1, 1, 0.3, 3, 16, 0.5)")
       ->type_name("X");
   command->add_option("--draws", arguments->draws, "draws of noise at each length")
       ->type_name("N")

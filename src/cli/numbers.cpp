@@ -1,4 +1,4 @@
-// Numbers on the command line, with the range that is expected of them.
+// Numbers on the command line, with their allowed range in the error message.
 #include <fmt/format.h>
 
 #include <charconv>

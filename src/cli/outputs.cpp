@@ -1,3 +1,4 @@
+// Checks the output options against each other before work starts, and writes the files at the end.
 #include "cli/outputs.hpp"
 
 #include <fmt/format.h>
@@ -42,7 +43,7 @@ void Outputs::offer(CLI::App* command, Output* output, const std::string& help) 
 }
 void Outputs::offer_json(CLI::App* command, const std::string& help) { offer(command, &json_, help + ", as JSON"); }
 void Outputs::offer_svg(CLI::App* command, const std::string& help) { offer(command, &svg_, help); }
-void Outputs::offer_html(CLI::App* command) { offer(command, &html_, "write a page to read"); }
+void Outputs::offer_html(CLI::App* command) { offer(command, &html_, "write an HTML page"); }
 
 std::vector<const Outputs::Output*> Outputs::wanted() const {
   std::vector<const Output*> out;
@@ -63,7 +64,7 @@ void Outputs::check(const std::vector<std::string>& inputs) const {
     }
     for (const std::string& input : inputs)
       if (!is_standard_output(path) && same_place(path, input))
-        throw UsageError(option, path, "another file than the one that is read");
+        throw UsageError(option, path, "a file other than the input");
   }
   for (const Output* output : outputs)
     if (!is_standard_output(output->path)) report::check_writable(output->option, output->path);

@@ -1,3 +1,4 @@
+// The progress line and the estimate of the remaining time.
 #include "cli/progress.hpp"
 
 #include <fmt/format.h>

@@ -40,7 +40,7 @@ void add_sparsity(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "sparsity", "How sparse attention can be: S against the spread of the scores, for relu^2, identity and exp");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("--keys", arguments->keys, "keys of a measured row")->type_name("N")->capture_default_str();
+  command->add_option("--keys", arguments->keys, "keys in each measured row")->type_name("N")->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_svg(command, "draw the curves");

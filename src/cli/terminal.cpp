@@ -1,3 +1,4 @@
+// Replaces control characters and invalid UTF-8 before text reaches a terminal.
 #include "cli/terminal.hpp"
 
 #include <fmt/format.h>

@@ -65,7 +65,8 @@ void run(const Arguments& arguments) {
 void add_verify(CLI::App& program) {
   CLI::App* command = program.add_subcommand("verify", "Check the claims of the theory, each by an experiment");
   const auto arguments = std::make_shared<Arguments>();
-  command->add_option("ID-PREFIX", arguments->prefixes, "only claims whose ids start so: 001, 003-s, 000-10.4.6 (all)");
+  command->add_option("ID-PREFIX", arguments->prefixes,
+                      "only claims whose ids start with this: 001, 003-s, 000-10.4.6 (all)");
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_html(command);
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();

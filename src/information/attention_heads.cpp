@@ -1,3 +1,4 @@
+// Redundancy, similarity and diversity of heads, and the split of what they say about a label.
 #include "isentropic/information/attention_heads.hpp"
 
 #include <algorithm>
@@ -5,19 +6,19 @@
 #include <numbers>
 #include <string>
 
+#include "base/checks.hpp"
 #include "information/attention_rows.hpp"
-#include "isentropic/error.hpp"
+#include "information/validate.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 std::vector<Table> exact_heads(std::span<const Table> heads) {
-  if (heads.size() < 2) throw Error("heads", std::to_string(heads.size()), "at least two");
+  require_at_least("the number of heads", heads.size(), 2);
   std::vector<Table> out;
   for (std::size_t h = 0; h < heads.size(); ++h) {
     if (heads[h].rows != heads[0].rows || heads[h].columns != heads[0].columns)
-      throw Error("head " + std::to_string(h), std::to_string(heads[h].rows) + " x " + std::to_string(heads[h].columns),
-                  std::to_string(heads[0].rows) + " x " + std::to_string(heads[0].columns) + ", as the first");
+      throw Error("head " + std::to_string(h), shape_text(heads[h]), shape_text(heads[0]) + ", as the first head");
     out.push_back(exact_rows("head " + std::to_string(h), heads[h]));
   }
   return out;
@@ -25,7 +26,8 @@ std::vector<Table> exact_heads(std::span<const Table> heads) {
 
 // Given the query the heads pick independently: one query makes any two heads look unrelated.
 void require_queries(std::size_t queries) {
-  if (queries < 2) throw Error("queries", std::to_string(queries), "at least two: one says nothing about a pair");
+  require(queries >= 2, "the number of queries", std::to_string(queries),
+          "at least 2: a single query says nothing about dependence");
 }
 
 Table joint_of(const Table& first, const Table& second) {
@@ -67,8 +69,7 @@ double mean_divergence(std::span<const Table* const> heads) {
 }  // namespace
 
 Table joint_of_heads(const Table& first, const Table& second) {
-  if (first.rows != second.rows)
-    throw Error("second", std::to_string(second.rows) + " queries", std::to_string(first.rows) + ", as the first");
+  require_length("second", second.rows, first.rows, "as many queries as first");
   require_queries(first.rows);
   return joint_of(exact_rows("first", first), exact_rows("second", second));
 }
@@ -110,7 +111,7 @@ double HeadDecomposition::inclusion_exclusion() const {
 HeadDecomposition decompose_heads(const Joint& joint) {
   constexpr std::size_t kMostHeads = 16;
   if (joint.sizes.size() < 2 || joint.sizes.size() > kMostHeads + 1)
-    throw Error("joint", std::to_string(joint.sizes.size()) + " variables", "one to 16 heads, then Y");
+    throw Error("joint", "over " + std::to_string(joint.sizes.size()) + " variables", "1 to 16 heads, followed by Y");
   const std::size_t heads = joint.sizes.size() - 1;
   const Variables y = {heads};
   // I(Z_S; Y) for every set S, from which everything else follows.
@@ -141,4 +142,4 @@ HeadDecomposition decompose_heads(const Joint& joint) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Entropies and the spectrum of a matrix of attention weights.
 #include "isentropic/information/attention_matrices.hpp"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 std::vector<double> singular_values_of(const Matrix& matrix) {
@@ -47,9 +48,7 @@ double attention_perplexity(const Table& weights) { return std::exp(attention_en
 
 AttentionSpectrum attention_spectrum(const Table& weights) {
   constexpr double kNear = 1e-8;
-  if (weights.rows != weights.columns)
-    throw Error("weights", std::to_string(weights.rows) + " x " + std::to_string(weights.columns),
-                "as many queries as keys");
+  if (weights.rows != weights.columns) throw Error("weights", shape_text(weights), "as many queries as keys");
   const Matrix matrix = matrix_of(exact_rows("weights", weights));
   AttentionSpectrum out;
   out.singular_values = singular_values_of(matrix);
@@ -74,4 +73,4 @@ double effective_rank(const Table& weights) {
   return std::exp(entropy_of_shares(singular_values_of(matrix_of(exact_rows("weights", weights)))));
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

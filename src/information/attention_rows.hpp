@@ -5,9 +5,9 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Error where a row is not a distribution within 1e-5, or there is none.
 Table exact_rows(const std::string& name, const Table& weights);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

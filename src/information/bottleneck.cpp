@@ -6,13 +6,13 @@
 #include <limits>
 #include <string>
 
+#include "base/checks.hpp"
 #include "information/bottleneck_problem.hpp"
 #include "information/bottleneck_run.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 using bottleneck::Decoder;
 using bottleneck::Problem;
 
@@ -20,7 +20,7 @@ BottleneckCode iterate_bottleneck(const Table& joint, double beta, const Table& 
                                   const BottleneckOptions& options) {
   const Problem problem(joint);
   bottleneck::require_encoder(start, joint.rows);
-  bottleneck::require_beta(beta);
+  require_positive("beta", beta);
   BottleneckCode out = bottleneck::run(problem, beta, problem.without_unused(start), options);
   out.encoder = problem.with_unused(out.encoder, joint.rows);
   return out;
@@ -48,14 +48,13 @@ double variational_bottleneck(const Table& joint, const Table& encoder, const Ta
                               std::span<const double> prior, double beta) {
   const Problem problem(joint);
   bottleneck::require_encoder(encoder, joint.rows);
-  bottleneck::require_beta(beta);
+  require_positive("beta", beta);
   if (decoder.rows != encoder.columns || decoder.columns != joint.columns)
-    throw Error("decoder", std::to_string(decoder.rows) + " x " + std::to_string(decoder.columns),
+    throw Error("decoder", shape_text(decoder),
                 std::to_string(encoder.columns) + " codes x " + std::to_string(joint.columns) + " values of Y");
   for (std::size_t z = 0; z < decoder.rows; ++z)
     require_distribution("decoder row " + std::to_string(z), decoder.row(z));
-  if (prior.size() != encoder.columns)
-    throw Error("prior", std::to_string(prior.size()) + " long", std::to_string(encoder.columns) + ", one per code");
+  require_length("prior", prior.size(), encoder.columns, "one for each code");
   require_distribution("prior", prior);
   const Table used = problem.without_unused(encoder);
   double value = entropy(problem.py);
@@ -70,4 +69,4 @@ double variational_bottleneck(const Table& joint, const Table& encoder, const Ta
   return value;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

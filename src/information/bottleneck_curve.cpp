@@ -4,13 +4,13 @@
 #include <string>
 #include <utility>
 
+#include "base/checks.hpp"
 #include "base/random.hpp"
 #include "information/bottleneck_run.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace bottleneck {
 namespace {
 
@@ -188,9 +188,9 @@ BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> bet
                                  const std::function<void(double)>& progress) {
   const bottleneck::Problem problem(joint);
   for (std::size_t i = 0; i < betas.size(); ++i) {
-    bottleneck::require_beta(betas[i]);
-    if (i > 0 && betas[i] <= betas[i - 1])
-      throw Error("betas[" + std::to_string(i) + "]", std::to_string(betas[i]), "more than the one before");
+    const std::string argument = "betas[" + std::to_string(i) + "]";
+    require_positive(argument, betas[i]);
+    require(i == 0 || betas[i] > betas[i - 1], argument, betas[i], "increasing numbers");
   }
   BottleneckCurve out;
   out.kind = options.kind;
@@ -198,9 +198,7 @@ BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> bet
   out.entropy_x = entropy(problem.px);
   out.entropy_y = entropy(problem.py);
   const bool known = !options.critical_input.empty();
-  if (known && options.critical_input.size() != joint.rows)
-    throw Error("critical_input", std::to_string(options.critical_input.size()) + " long",
-                std::to_string(joint.rows) + ", as many as the joint has rows");
+  if (known) require_length("critical_input", options.critical_input.size(), joint.rows, "one for each row of joint");
   const Table rare = bottleneck::rare_code(problem, known ? options.critical_input : critical_beta(joint).input);
   out.points = bottleneck::CurveSearch(problem, betas, options, progress, rare).find();
   for (BottleneckCode& point : out.points) point.encoder = problem.with_unused(point.encoder, joint.rows);
@@ -245,4 +243,4 @@ BottleneckDefects defects(const BottleneckCurve& curve) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,15 +1,16 @@
+// A joint distribution without its empty rows and columns, and what any code over it needs.
 #include "information/bottleneck_problem.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "base/checks.hpp"
 #include "information/matrix.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic::bottleneck {
+namespace isentropic::information::bottleneck {
 namespace {
 
 constexpr double kLeast = 1e-300;      // keeps logarithms of vanished probabilities finite
@@ -122,9 +123,8 @@ Table compact(const Problem& problem, const Table& encoder, double difference) {
 
 void require_encoder(const Table& encoder, std::size_t rows) {
   if (encoder.rows != rows || encoder.columns == 0 || encoder.values.size() != encoder.rows * encoder.columns)
-    throw Error("encoder", std::to_string(encoder.rows) + " x " + std::to_string(encoder.columns),
-                "one row for each of " + std::to_string(rows) + " values of X");
+    throw Error("encoder", shape_text(encoder), "one row for each of the " + std::to_string(rows) + " values of X");
   for (std::size_t x = 0; x < rows; ++x) require_distribution("encoder row " + std::to_string(x), encoder.row(x));
 }
 
-}  // namespace isentropic::bottleneck
+}  // namespace isentropic::information::bottleneck

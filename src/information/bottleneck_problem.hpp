@@ -7,7 +7,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic::bottleneck {
+namespace isentropic::information::bottleneck {
 
 struct Problem {
   std::vector<std::size_t> support;  // rows of the joint that have mass
@@ -47,4 +47,4 @@ Table compact(const Problem& problem, const Table& encoder, double difference);
 
 void require_encoder(const Table& encoder, std::size_t rows);
 
-}  // namespace isentropic::bottleneck
+}  // namespace isentropic::information::bottleneck

@@ -1,3 +1,4 @@
+// One bottleneck code at one beta: the self-consistent iteration, or moves and merges for deterministic codes.
 #include "information/bottleneck_run.hpp"
 
 #include <algorithm>
@@ -5,9 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "isentropic/error.hpp"
-
-namespace isentropic::bottleneck {
+namespace isentropic::information::bottleneck {
 namespace {
 
 constexpr double kLeastLog = -700;  // of a probability that has vanished
@@ -195,8 +194,4 @@ BottleneckCode run(const Problem& problem, double beta, const Table& start, cons
   return out;
 }
 
-void require_beta(double beta) {
-  if (!(beta > 0) || std::isinf(beta)) throw Error("beta", std::to_string(beta), "a finite number > 0");
-}
-
-}  // namespace isentropic::bottleneck
+}  // namespace isentropic::information::bottleneck

@@ -4,13 +4,11 @@
 #include "information/bottleneck_problem.hpp"
 #include "isentropic/information/bottleneck.hpp"
 
-namespace isentropic::bottleneck {
+namespace isentropic::information::bottleneck {
 
 // I(Z;Y) less beta times the price: I(Z;X), or H(Z) of the deterministic kind.
 double objective(const Information& information, double beta, BottleneckKind kind);
 
 BottleneckCode run(const Problem& problem, double beta, const Table& start, const BottleneckOptions& options);
 
-void require_beta(double beta);
-
-}  // namespace isentropic::bottleneck
+}  // namespace isentropic::information::bottleneck

@@ -1,3 +1,4 @@
+// Lower bounds on mutual information from a table of critic scores, all in logarithms.
 #include "isentropic/information/critic_bounds.hpp"
 
 #include <algorithm>
@@ -8,10 +9,11 @@
 #include <string>
 #include <vector>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
+#include "information/validate.hpp"
 #include "isentropic/softmax_record.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Record = SoftmaxRecord<double>;
@@ -19,14 +21,11 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 void require_scores(const Table& scores, std::size_t least) {
   if (scores.rows != scores.columns || scores.rows < least)
-    throw Error("scores", std::to_string(scores.rows) + " x " + std::to_string(scores.columns),
-                "a square table of at least " + std::to_string(least) + " rows");
+    throw Error("scores", shape_text(scores), "a square table of at least " + std::to_string(least) + " rows");
 }
 
 void require_baseline(const Table& scores, std::span<const double> log_baseline) {
-  if (log_baseline.size() != scores.rows)
-    throw Error("log_baseline", std::to_string(log_baseline.size()) + " long",
-                "one for each of " + std::to_string(scores.rows) + " rows of scores");
+  require_length("log_baseline", log_baseline.size(), scores.rows, "one for each row of scores");
 }
 
 double mean(std::span<const double> values) {
@@ -126,7 +125,7 @@ CriticBound tuba_bound(const Table& scores, std::span<const double> log_baseline
 CriticBound interpolated_bound(const Table& scores, std::span<const double> log_baseline, double alpha) {
   require_scores(scores, 3);
   require_baseline(scores, log_baseline);
-  if (!(alpha >= 0 && alpha <= 1)) throw Error("alpha", std::to_string(alpha), "a number from 0 to 1");
+  require(alpha >= 0 && alpha <= 1, "alpha", alpha, "a number in [0, 1]");
   const double n = static_cast<double>(scores.rows);
   double together = 0, apart = 0;
   for (std::size_t i = 0; i < scores.rows; ++i) {
@@ -143,13 +142,13 @@ CriticBound interpolated_bound(const Table& scores, std::span<const double> log_
 
 CriticBound smile_estimate(const Table& scores, double clip) {
   require_scores(scores, 2);
-  if (!(clip > 0)) throw Error("clip", std::to_string(clip), "a number > 0");
+  require(clip > 0, "clip", clip, "a number > 0, or inf for no clipping");
   const double apart = log_mean_apart(scores, [&](std::size_t, double f) { return std::clamp(f, -clip, clip); });
   return {mean_together(scores) - apart, kInfinity, BoundValidity::estimate};
 }
 
 MovingPartition::MovingPartition(double share) : share_(share), log_average_(-kInfinity) {
-  if (!(share > 0 && share <= 1)) throw Error("share", std::to_string(share), "a number in (0, 1]");
+  require(share > 0 && share <= 1, "share", share, "a number in (0, 1]");
 }
 
 CriticBound MovingPartition::update(const Table& scores) {
@@ -173,21 +172,21 @@ JensenShannonBound jensen_shannon_bound(const Table& scores) {
 }
 
 CriticBound barber_agakov_bound(double entropy_of_x, std::span<const double> log_likelihoods, Likelihood kind) {
-  if (log_likelihoods.empty()) throw Error("log_likelihoods", "empty", "at least one");
+  require(!log_likelihoods.empty(), "log_likelihoods", "empty", "at least one");
   if (kind == Likelihood::probability) {
-    if (!(entropy_of_x >= 0)) throw Error("entropy_of_x", std::to_string(entropy_of_x), "a number >= 0");
+    require_non_negative("entropy_of_x", entropy_of_x);
     for (double x : log_likelihoods)
-      if (x > 0) throw Error("log_likelihoods", std::to_string(x), "logarithms of probabilities, <= 0");
+      if (x > 0) throw Error("a log likelihood", x, "the logarithm of a probability, <= 0");
   }
   const double ceiling = kind == Likelihood::probability ? entropy_of_x : kInfinity;
   return {entropy_of_x + mean(log_likelihoods), ceiling, BoundValidity::lower_bound};
 }
 
 double cosine_critic_ceiling(std::size_t candidates, double temperature) {
-  if (candidates < 1) throw Error("candidates", "0", "at least 1");
-  if (!(temperature > 0)) throw Error("temperature", std::to_string(temperature), "a number > 0");
+  require_at_least("candidates", candidates, 1);
+  require_positive("temperature", temperature);
   const double n = static_cast<double>(candidates);
   return std::log(n) - std::log1p((n - 1) * std::exp(-2 / temperature));
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Searches for the largest ratio KL(rW || p_Y) / KL(r || p_X), the beta where the bottleneck opens.
 #include "isentropic/information/critical_beta.hpp"
 
 #include <Eigen/Dense>
@@ -7,7 +8,7 @@
 #include "base/random.hpp"
 #include "information/bottleneck_problem.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using bottleneck::Problem;
@@ -178,4 +179,4 @@ CriticalBeta critical_beta(const Table& joint, std::size_t random_starts, std::u
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,12 +1,13 @@
+// Builds the dependency graphs of layer types and measures path lengths by breadth-first search.
 #include "isentropic/information/dependency_paths.hpp"
 
 #include <algorithm>
 #include <queue>
 #include <string>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // Position t feeds the positions first(t) ... last(t).
@@ -49,7 +50,7 @@ DependencyGraph window_attention_graph(std::size_t n, std::size_t window) {
 
 std::vector<std::size_t> path_lengths(const DependencyGraph& graph, std::size_t source) {
   const std::size_t n = graph.successors.size();
-  if (source >= n) throw Error("source", std::to_string(source), "a node below " + std::to_string(n));
+  require_below("source", source, n);
   std::vector<std::size_t> out(n, kUnreachable);
   std::queue<std::size_t> waiting;
   out[source] = 0;
@@ -58,7 +59,7 @@ std::vector<std::size_t> path_lengths(const DependencyGraph& graph, std::size_t 
     const std::size_t node = waiting.front();
     waiting.pop();
     for (std::size_t next : graph.successors[node]) {
-      if (next >= n) throw Error("successor", std::to_string(next), "a node below " + std::to_string(n));
+      require_below("a successor", next, n);
       if (out[next] != kUnreachable) continue;
       out[next] = out[node] + 1;
       waiting.push(next);
@@ -82,4 +83,4 @@ PathSummary summarise_paths(const DependencyGraph& graph) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

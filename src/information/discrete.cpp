@@ -2,16 +2,15 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <sstream>
 
+#include "base/checks.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 double real(std::size_t n) { return static_cast<double>(n); }
@@ -77,16 +76,13 @@ double mutual_information_from_counts(const Table& counts, EntropyEstimator esti
   double total = 0;
   for (std::size_t i = 0; i < counts.values.size(); ++i) {
     const double n = counts.values[i];
-    if (n < 0 || n != std::floor(n) || n > 0x1p53) {
-      std::ostringstream met;
-      met << n;
-      throw Error("counts(" + std::to_string(i / counts.columns) + ", " + std::to_string(i % counts.columns) + ")",
-                  met.str(), "a whole number that is not negative");
-    }
+    if (n < 0 || n != std::floor(n) || n > 0x1p53)
+      throw Error("counts(" + std::to_string(i / counts.columns) + ", " + std::to_string(i % counts.columns) + ")", n,
+                  "a non-negative whole number");
     total += n;
   }
   if (total == 0) throw Error("the sum of counts", "0", "at least one observation");
-  if (total > 0x1p53) throw Error("the sum of counts", "more than 2^53", "whole numbers that a double holds");
+  if (total > 0x1p53) throw Error("the sum of counts", "more than 2^53", "a sum that a double holds exactly");
   const auto whole = [](const std::vector<double>& v) { return std::vector<std::int64_t>(v.begin(), v.end()); };
   if (estimator == EntropyEstimator::james_stein) {
     double squares = 0;
@@ -110,7 +106,7 @@ double discrete_mutual_information(const Table& x, const Table& y, EntropyEstima
 
 Table binned(const Table& samples, int bins, Binning binning) {
   require_samples("samples", samples);
-  if (bins < 1) throw Error("bins", std::to_string(bins), "at least 1");
+  require_at_least("bins", bins, 1);
   const Table source = moderate(samples).samples;  // a width may exceed the largest number
   Table out(samples.rows, samples.columns);
   std::vector<double> column(samples.rows);
@@ -130,4 +126,4 @@ double binned_mutual_information(const Table& x, const Table& y, int bins, Binni
   return discrete_mutual_information(binned(x, bins, binning), binned(y, bins, binning), estimator);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Entropies and divergences of given probabilities; every sum skips zeros, where x log x is 0.
 #include "isentropic/information/distribution.hpp"
 
 #include <algorithm>
@@ -7,10 +8,10 @@
 #include <numeric>
 #include <string>
 
+#include "base/checks.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 double minus_p_log_p(double p) { return p > 0 ? -p * std::log(p) : 0; }
@@ -52,7 +53,7 @@ double entropy(std::span<const double> p) {
 double kl_divergence(std::span<const double> p, std::span<const double> q) {
   require_distribution("p", p);
   require_distribution("q", q);
-  if (p.size() != q.size()) throw Error("q", std::to_string(q.size()) + " long", std::to_string(p.size()) + ", as p");
+  require_length("q", q.size(), p.size(), "as p");
   double sum = 0;
   for (std::size_t i = 0; i < p.size(); ++i) {
     if (p[i] == 0) continue;
@@ -66,9 +67,7 @@ double jensen_shannon(const Table& distributions, std::span<const double> weight
   require_shape("distributions", distributions);
   const std::vector<double> equal(distributions.rows, 1.0 / static_cast<double>(distributions.rows));
   if (weights.empty()) weights = equal;
-  if (weights.size() != distributions.rows)
-    throw Error("weights", std::to_string(weights.size()) + " long",
-                "one for each of " + std::to_string(distributions.rows) + " distributions");
+  require_length("weights", weights.size(), distributions.rows, "one for each distribution");
   require_distribution("weights", weights);
   std::vector<double> mixture(distributions.columns, 0.0);
   double mean = 0;
@@ -82,7 +81,7 @@ double jensen_shannon(const Table& distributions, std::span<const double> weight
 
 double renyi_entropy(std::span<const double> p, double order) {
   require_distribution("p", p);
-  if (!(order >= 0)) throw Error("order", std::to_string(order), "a number >= 0");
+  require(order >= 0, "order", order, "a number >= 0, or inf");
   if (order == 1) return entropy_of(p);
   const double peak = *std::max_element(p.begin(), p.end());
   if (std::isinf(order)) return -std::log(peak);
@@ -134,10 +133,11 @@ double conditional_entropy(const Table& joint) {
 
 Joint Joint::marginal(std::span<const std::size_t> variables) const {
   if (const std::size_t cells = cells_of(sizes); cells != p.size())
-    throw Error("joint", std::to_string(p.size()) + " probabilities", std::to_string(cells) + ", as its sizes say");
+    throw Error("joint", std::to_string(p.size()) + " probabilities",
+                std::to_string(cells) + ", the product of its sizes");
   Joint out;
   for (std::size_t v : variables) {
-    if (v >= sizes.size()) throw Error("variable", std::to_string(v), "one below " + std::to_string(sizes.size()));
+    require_below("a variable", v, sizes.size());
     out.sizes.push_back(sizes[v]);
   }
   out.p.assign(cells_of(out.sizes), 0.0);
@@ -203,4 +203,4 @@ double dual_total_correlation(const Joint& joint) {
   return sum;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

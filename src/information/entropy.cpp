@@ -1,3 +1,4 @@
+// Entropy estimators from counts, each with its own correction of the bias of few samples.
 #include "isentropic/information/entropy.hpp"
 
 #include <algorithm>
@@ -6,12 +7,12 @@
 #include <numbers>
 #include <numeric>
 
+#include "base/checks.hpp"
 #include "information/nsb.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Counts = std::vector<std::int64_t>;  // positive ones alone
@@ -139,10 +140,9 @@ double entropy_with_alphabet(const Counts& all_counts, EntropyEstimator estimato
 double entropy_from_counts(std::span<const std::int64_t> counts, EntropyEstimator estimator, std::size_t cells) {
   std::int64_t total = 0;
   for (std::size_t i = 0; i < counts.size(); ++i) {
-    if (counts[i] < 0)
-      throw Error("counts[" + std::to_string(i) + "]", std::to_string(counts[i]), "a number that is not negative");
+    if (counts[i] < 0) throw Error("counts[" + std::to_string(i) + "]", std::to_string(counts[i]), "at least 0");
     if (counts[i] > std::numeric_limits<std::int64_t>::max() - total)
-      throw Error("the sum of counts", "more than 2^63 - 1", "a number that an int64 holds");
+      throw Error("the sum of counts", "more than 2^63 - 1", "a sum that fits in an int64");
     total += counts[i];
   }
   if (total == 0) throw Error("the sum of counts", "0", "at least one observation");
@@ -157,4 +157,4 @@ double entropy_from_symbols(const Table& samples, EntropyEstimator estimator) {
   return entropy_from_counts(symbols_of(samples).counts(), estimator);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

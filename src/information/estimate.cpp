@@ -2,14 +2,14 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/checks.hpp"
 #include "information/gaussian.hpp"
 #include "information/symbols.hpp"
 #include "information/ties.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 KsgOptions ksg_options(const InformationOptions& options) {
@@ -110,7 +110,7 @@ double estimate_information(const Table& x, const Table& y, const Table& z, cons
     case InformationEstimator::binned:
     case InformationEstimator::equal_mass:
     case InformationEstimator::discrete: {
-      if (options.bins < 0) throw Error("bins", std::to_string(options.bins), "at least 0");
+      require_at_least("bins", options.bins, 0);
       const Symbols xs = symbols_for(x, options), ys = symbols_for(y, options);
       return given ? information_of_symbols(xs, ys, symbols_for(z, options), options.entropy)
                    : information_of_symbols(xs, ys, options.entropy);
@@ -133,4 +133,4 @@ InformationEstimator suitable_estimator(const Table& x, const Table& y, const Ta
   return ties ? InformationEstimator::mesner_shalizi : InformationEstimator::ksg1;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Entropy and information of normal variables from log determinants.
 #include "information/gaussian.hpp"
 
 #include <cmath>
@@ -5,21 +6,19 @@
 #include <numbers>
 #include <string>
 
+#include "base/checks.hpp"
 #include "information/matrix.hpp"
 #include "information/scaling.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 void require_covariance(const Table& covariance) {
   require_samples("covariance", covariance);
-  if (covariance.rows != covariance.columns)
-    throw Error("covariance", std::to_string(covariance.rows) + " x " + std::to_string(covariance.columns),
-                "a square matrix");
+  if (covariance.rows != covariance.columns) throw Error("covariance", shape_text(covariance), "a square matrix");
   for (std::size_t i = 0; i < covariance.rows; ++i)
     for (std::size_t j = 0; j < i; ++j)
       if (std::abs(covariance(i, j) - covariance(j, i)) >
@@ -27,22 +26,21 @@ void require_covariance(const Table& covariance) {
         throw Error("covariance", "not symmetric at (" + std::to_string(i) + ", " + std::to_string(j) + ")",
                     "a symmetric matrix");
   if (std::isnan(log_determinant(covariance)))
-    throw Error("covariance", "negative in some direction", "a matrix without negative eigenvalues");
+    throw Error("covariance", "not positive semi-definite", "a matrix without negative eigenvalues");
 }
 
 // A part that is itself singular has no density, so no information with respect to it is defined.
 double regular_log_determinant(const std::string& what, const Table& covariance) {
   const double out = log_determinant(covariance);
   if (std::isinf(out))
-    throw Error("the covariance of " + what, "singular",
-                "columns of which none is constant or follows from the others");
+    throw Error("the covariance of " + what, "singular", "linearly independent columns, none of them constant");
   return out;
 }
 
 }  // namespace
 
 Table covariance_of(const Table& samples) {
-  if (samples.rows < 2) throw Error("samples", std::to_string(samples.rows) + " row", "at least 2");
+  require_at_least("the number of samples", samples.rows, 2);
   const auto values = matrix_of(samples);
   const Matrix centred = values.rowwise() - values.colwise().mean();
   const Matrix product = centred.transpose() * centred / static_cast<double>(samples.rows - 1);
@@ -120,4 +118,4 @@ double gaussian_mutual_information_from_samples(const Table& x, const Table& y) 
   return gaussian_information(x, y, Table{});
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -3,7 +3,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Divisor N - 1; needs two rows.
 Table covariance_of(const Table& samples);
@@ -20,4 +20,4 @@ double gaussian_information(const Table& covariance, std::size_t x, std::size_t 
 // The same of samples with as many rows each; z may have no columns.
 double gaussian_information(const Table& x, const Table& y, const Table& z);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

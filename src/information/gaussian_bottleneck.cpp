@@ -1,20 +1,22 @@
+// The bottleneck of normal variables in closed form, from canonical correlations.
 #include "isentropic/information/gaussian_bottleneck.hpp"
 
 #include <cmath>
 #include <string>
 #include <vector>
 
+#include "base/checks.hpp"
 #include "information/bottleneck_run.hpp"
 #include "information/matrix.hpp"
-#include "isentropic/error.hpp"
+#include "information/validate.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // The lower Cholesky factor.
 Matrix factor(const std::string& name, const Table& covariance) {
   if (covariance.rows != covariance.columns || covariance.rows == 0)
-    throw Error(name, std::to_string(covariance.rows) + " x " + std::to_string(covariance.columns), "a square table");
+    throw Error(name, shape_text(covariance), "a square table");
   const Matrix symmetric = matrix_of(covariance);
   const Eigen::LLT<Matrix> llt(symmetric);
   if (llt.info() != Eigen::Success || !symmetric.isApprox(symmetric.transpose(), 1e-9))
@@ -25,10 +27,10 @@ Matrix factor(const std::string& name, const Table& covariance) {
 }  // namespace
 
 GaussianBottleneck gaussian_bottleneck(std::span<const double> canonical_correlations, double beta) {
-  bottleneck::require_beta(beta);
+  require_positive("beta", beta);
   GaussianBottleneck out;
   for (double rho : canonical_correlations) {
-    if (!(rho >= 0 && rho < 1)) throw Error("canonical correlation", std::to_string(rho), "a number in [0, 1)");
+    require(rho >= 0 && rho < 1, "canonical correlation", rho, "a number in [0, 1)");
     const double squared = rho * rho;
     if (squared <= beta) continue;
     const double rate = 0.5 * std::log(squared * (1 - beta) / (beta * (1 - squared)));
@@ -43,15 +45,14 @@ GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& c
                                        const Table& cross_covariance, double beta) {
   const Matrix lx = factor("covariance_x", covariance_x), ly = factor("covariance_y", covariance_y);
   if (cross_covariance.rows != covariance_x.rows || cross_covariance.columns != covariance_y.rows)
-    throw Error("cross_covariance",
-                std::to_string(cross_covariance.rows) + " x " + std::to_string(cross_covariance.columns),
+    throw Error("cross_covariance", shape_text(cross_covariance),
                 std::to_string(covariance_x.rows) + " x " + std::to_string(covariance_y.rows));
   // Whitened, the cross-covariance has the canonical correlations as singular values.
   const Matrix half = lx.triangularView<Eigen::Lower>().solve(matrix_of(cross_covariance));
   const Matrix white = ly.triangularView<Eigen::Lower>().solve(half.transpose()).transpose();
   const Eigen::JacobiSVD<Matrix> svd(white, Eigen::ComputeFullU | Eigen::ComputeFullV);
   const Eigen::VectorXd rho = svd.singularValues();
-  if (rho(0) >= 1) throw Error("canonical correlation", std::to_string(rho(0)), "less than 1");
+  require(rho(0) < 1, "canonical correlation", rho(0), "a number < 1");
   GaussianBottleneck out = gaussian_bottleneck(std::vector<double>(rho.data(), rho.data() + rho.size()), beta);
   out.projection = Table(out.components, covariance_x.rows);
   if (out.components == 0) return out;
@@ -66,4 +67,4 @@ GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& c
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

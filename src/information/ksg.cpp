@@ -12,7 +12,7 @@
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 void require_points(const std::string& name, const Table& samples, std::size_t rows) {
@@ -145,4 +145,4 @@ double mesner_shalizi_mutual_information(const Table& x, const Table& y, const T
   return mean_over_neighbourhoods(question, term, executor);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -5,7 +5,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
@@ -17,4 +17,4 @@ inline Eigen::Map<Matrix> matrix_of(Table& table) {
   return {table.values.data(), static_cast<Eigen::Index>(table.rows), static_cast<Eigen::Index>(table.columns)};
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

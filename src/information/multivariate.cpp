@@ -1,18 +1,19 @@
+// Total and dual total correlation by every estimator, and their shuffled baselines.
 #include "isentropic/information/multivariate.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
+#include "base/checks.hpp"
 #include "base/random.hpp"
 #include "information/gaussian.hpp"
 #include "information/neighbourhoods.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // All when `variable` is not below `count`.
@@ -55,8 +56,7 @@ Correlation correlation_of_symbols(const Table& samples, EntropyEstimator estima
 
 Correlation gaussian_correlation(const Table& samples) {
   if (std::isinf(log_determinant(covariance_of(moderate(samples).samples))))
-    throw Error("the covariance of the samples", "singular",
-                "columns of which none is constant or follows from the others");
+    throw Error("the covariance of the samples", "singular", "linearly independent columns, none of them constant");
   return from_entropies(samples.columns, [&](const std::vector<std::size_t>& columns) {
     return gaussian_entropy_from_samples(columns_of(samples, columns));
   });
@@ -99,8 +99,7 @@ Correlation neighbour_correlation(const Table& samples, const InformationOptions
 
 Correlation estimate_correlation(const Table& samples, const InformationOptions& options, Executor& executor) {
   require_samples("samples", samples);
-  if (samples.columns < 2)
-    throw Error("samples", std::to_string(samples.columns) + " column wide", "at least 2 columns");
+  require_at_least("the number of columns of samples", samples.columns, 2);
   const int bins = options.bins > 0 ? options.bins : usual_bins(samples.rows);
   switch (options.estimator) {
     case InformationEstimator::ksg1:
@@ -175,4 +174,4 @@ DataProcessing data_processing(const Table& x, const Table& z, const Table& y, c
           estimate_information(x, y, options, executor), estimate_information(x, y, z, options, executor)};
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

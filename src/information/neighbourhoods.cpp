@@ -1,3 +1,4 @@
+// The shared search of all nearest-neighbour estimators: radii in the joint space, counts in the marginals.
 #include "information/neighbourhoods.hpp"
 
 #include <algorithm>
@@ -9,9 +10,8 @@
 #include <optional>
 
 #include "information/point_tree.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // Points of some of the columns, to be counted.
@@ -178,4 +178,4 @@ double rounding_of_distances(const Table& samples) {
   return 8 * std::numeric_limits<double>::epsilon() * largest;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

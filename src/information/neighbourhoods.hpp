@@ -10,7 +10,7 @@
 #include "isentropic/information/mutual_information.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // digamma(0) ... digamma(largest), index 0 unused.
 class DigammaTable {
@@ -51,4 +51,4 @@ std::vector<std::size_t> others_within(const Table& samples, const std::vector<d
 // equal distances differ in their last bits.
 double rounding_of_distances(const Table& samples);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

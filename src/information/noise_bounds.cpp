@@ -1,25 +1,18 @@
+// Bounds on the information of a layer with Gaussian noise, from pairwise distances of its outputs.
 #include "isentropic/information/noise_bounds.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <sstream>
 #include <vector>
 
+#include "base/checks.hpp"
 #include "information/rows.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
-
-void require_variance(double variance) {
-  if (variance > 0 && std::isfinite(variance)) return;
-  std::ostringstream met;
-  met << variance;
-  throw Error("noise_variance", met.str(), "a positive number");
-}
 
 double squared_distance(std::span<const double> a, std::span<const double> b) {
   double sum = 0;
@@ -32,11 +25,10 @@ double squared_distance(std::span<const double> a, std::span<const double> b) {
 InformationBounds noisy_layer_input_information(const Table& outputs, double noise_variance,
                                                 std::span<const double> weights, Executor& executor) {
   require_samples("outputs", outputs);
-  require_variance(noise_variance);
+  require_positive("noise_variance", noise_variance);
   const std::vector<double> equal(outputs.rows, 1 / static_cast<double>(outputs.rows));
   if (weights.empty()) weights = equal;
-  if (weights.size() != outputs.rows)
-    throw Error("weights", std::to_string(weights.size()) + " long", std::to_string(outputs.rows) + ", as the outputs");
+  require_length("weights", weights.size(), outputs.rows, "one for each output");
   require_distribution("weights", weights);
   std::vector<double> lower(outputs.rows), upper(outputs.rows);
   executor.parallel_for(static_cast<std::int64_t>(outputs.rows), [&](std::int64_t begin, std::int64_t end) {
@@ -58,8 +50,7 @@ InformationBounds noisy_layer_input_information(const Table& outputs, double noi
 LabelInformation noisy_layer_label_information(const Table& outputs, std::span<const std::int64_t> labels,
                                                double noise_variance, Executor& executor) {
   require_samples("outputs", outputs);
-  if (labels.size() != outputs.rows)
-    throw Error("labels", std::to_string(labels.size()) + " long", std::to_string(outputs.rows) + ", as the outputs");
+  require_length("labels", labels.size(), outputs.rows, "one for each output");
   const InformationBounds all = noisy_layer_input_information(outputs, noise_variance, {}, executor);
   std::map<std::int64_t, std::vector<std::size_t>> rows_with;
   for (std::size_t r = 0; r < labels.size(); ++r) rows_with[labels[r]].push_back(r);
@@ -73,4 +64,4 @@ LabelInformation noisy_layer_label_information(const Table& outputs, std::span<c
   return {{all.lower - within.upper, all.upper - within.lower}, all.upper - within.upper, all.lower - within.lower};
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// The NSB entropy estimator: a posterior mean over Dirichlet priors, by integration around its peak.
 #include "information/nsb.hpp"
 
 #include <algorithm>
@@ -8,7 +9,7 @@
 #include <cmath>
 #include <map>
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using boost::math::digamma;
@@ -96,4 +97,4 @@ double nsb_entropy(const std::vector<std::int64_t>& counts, double cells) {
   return integral([&](double t) { return weight(t) * posterior.entropy(t); }) / integral(weight);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

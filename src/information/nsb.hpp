@@ -10,9 +10,9 @@
 #include <cstdint>
 #include <vector>
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Positive counts, at least one; `cells` is K, at least as many. K = 1 gives 0.
 double nsb_entropy(const std::vector<std::int64_t>& counts, double cells);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

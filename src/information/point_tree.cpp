@@ -1,3 +1,4 @@
+// A k-d tree for the max norm, laid out in memory in the order of the search.
 #include "information/point_tree.hpp"
 
 #include <algorithm>
@@ -6,7 +7,7 @@
 #include <numeric>
 #include <utility>
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 constexpr std::size_t kLeaf = 12;  // points; between 8 and 16 the time hardly changes
@@ -197,4 +198,4 @@ std::size_t SortedColumn::count(double value, double radius, Closeness closeness
   return static_cast<std::size_t>(last - first);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

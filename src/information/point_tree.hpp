@@ -14,7 +14,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 enum class Closeness { nearer, nearer_or_equal };
 
@@ -71,4 +71,4 @@ class SortedColumn {
   std::vector<double> values_;
 };
 
-}  // namespace isentropic
+}  // namespace isentropic::information

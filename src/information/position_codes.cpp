@@ -1,3 +1,4 @@
+// Information that position codes carry about positions and offsets, by counting distinct codes.
 #include "isentropic/information/position_codes.hpp"
 
 #include <cmath>
@@ -5,33 +6,31 @@
 #include <string>
 #include <vector>
 
+#include "base/checks.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 std::vector<double> probabilities_of(const Table& codes, std::span<const double> positions) {
-  if (codes.rows == 0 || codes.values.size() != codes.rows * codes.columns)
-    throw Error("codes", std::to_string(codes.rows) + " x " + std::to_string(codes.columns), "one code per position");
+  require(codes.rows > 0 && codes.values.size() == codes.rows * codes.columns, "codes", shape_text(codes),
+          "one code per position");
   if (positions.empty()) return std::vector<double>(codes.rows, 1 / static_cast<double>(codes.rows));
-  if (positions.size() != codes.rows)
-    throw Error("positions", std::to_string(positions.size()) + " long",
-                std::to_string(codes.rows) + ", one for each code");
+  require_length("positions", positions.size(), codes.rows, "one for each code");
   require_distribution("positions", positions);
   return {positions.begin(), positions.end()};
 }
 
 // For every position the number of its code: equal codes, equal numbers.
 std::vector<std::size_t> numbered(const Table& codes, double resolution) {
-  if (!(resolution >= 0)) throw Error("resolution", std::to_string(resolution), "a number >= 0");
+  require_non_negative("resolution", resolution);
   std::map<std::vector<double>, std::size_t> known;
   std::vector<std::size_t> out;
   for (std::size_t position = 0; position < codes.rows; ++position) {
     std::vector<double> code(codes.row(position).begin(), codes.row(position).end());
     for (double& x : code) {
-      if (!std::isfinite(x)) throw Error("codes", std::to_string(x), "finite numbers");
+      require_finite("codes", x);
       if (resolution > 0) x = std::nearbyint(x / resolution);
     }
     out.push_back(known.try_emplace(std::move(code), known.size()).first->second);
@@ -77,8 +76,8 @@ OffsetInformation offset_information(const Table& codes, std::span<const double>
 }
 
 Table sinusoidal_codes(std::size_t positions, std::size_t d, double base) {
-  if (d == 0 || d % 2 != 0) throw Error("d", std::to_string(d), "an even number");
-  if (!(base > 0)) throw Error("base", std::to_string(base), "a number > 0");
+  require(d > 0 && d % 2 == 0, "d", std::to_string(d), "an even number > 0");
+  require_positive("base", base);
   Table out(positions, d);
   for (std::size_t i = 0; i < d / 2; ++i) {
     const double frequency = std::pow(base, -2 * static_cast<double>(i) / static_cast<double>(d));
@@ -90,4 +89,4 @@ Table sinusoidal_codes(std::size_t positions, std::size_t d, double base) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -7,7 +7,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 inline Table rows_of(const Table& table, const std::vector<std::size_t>& rows) {
   Table out(rows.size(), table.columns);
@@ -18,4 +18,4 @@ inline Table rows_of(const Table& table, const std::vector<std::size_t>& rows) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Standardises columns before distances are compared.
 #include "information/scaling.hpp"
 
 #include <algorithm>
@@ -7,7 +8,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 Moderate moderate(const Table& samples) {
   Moderate out{samples, 0};
@@ -39,4 +40,4 @@ Table scaled(const std::string& name, const Table& samples, Scaling scaling) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -6,7 +6,7 @@
 #include "isentropic/information/mutual_information.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Every column times a power of two, so that its largest magnitude lies in [1, 2): squares and differences then neither
 // overflow nor vanish, and no digit is lost. A column of zeros stays.
@@ -19,4 +19,4 @@ Moderate moderate(const Table& samples);
 // Columns to mean 0 and variance 1, or as they are. Error for a constant column.
 Table scaled(const std::string& name, const Table& samples, Scaling scaling);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,3 +1,4 @@
+// Surrogates that break the dependence (local permutations when conditioning on z), and half-sample intervals.
 #include "isentropic/information/significance.hpp"
 
 #include <algorithm>
@@ -8,15 +9,15 @@
 #include <optional>
 #include <string>
 
+#include "base/checks.hpp"
 #include "base/random.hpp"
 #include "information/point_tree.hpp"
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "information/validate.hpp"
-#include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Order = std::vector<std::size_t>;
@@ -114,7 +115,7 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
                                       int permutations, std::uint64_t seed,
                                       const std::function<void(double)>& progress) {
   require_triple(x, y, z, 2);
-  if (permutations < 1) throw Error("permutations", std::to_string(permutations), "at least 1");
+  require_at_least("permutations", permutations, 1);
   std::optional<LocalPermutations> local;
   if (z.columns > 0) local.emplace(z);
   Random random(seed);
@@ -148,8 +149,8 @@ Interval half_sample_interval(const Table& x, const Table& y, const Table& z, co
                               int halves, double level, std::uint64_t seed,
                               const std::function<void(double)>& progress) {
   require_triple(x, y, z, 4);
-  if (halves < 2) throw Error("halves", std::to_string(halves), "at least 2");
-  if (!(level > 0 && level < 1)) throw Error("level", std::to_string(level), "a number between 0 and 1");
+  require_at_least("halves", halves, 2);
+  require(level > 0 && level < 1, "level", level, "a number in (0, 1)");
   Random random(seed);
   std::vector<double> estimates;
   for (int h = 0; h < halves; ++h) {
@@ -171,4 +172,4 @@ Interval half_sample_interval(const Table& x, const Table& y, const Table& z, co
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,9 +1,10 @@
+// Rows of samples as small integers: equal rows get equal symbols.
 #include "information/symbols.hpp"
 
 #include <algorithm>
 #include <numeric>
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // Numbers the rows by `less`, equal rows alike.
@@ -42,4 +43,4 @@ Symbols joined(const Symbols& a, const Symbols& b) {
   });
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -7,7 +7,7 @@
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Row i is symbol of_row[i], 0 ... distinct - 1, numbered in the lexicographic order of the rows.
 struct Symbols {
@@ -33,4 +33,4 @@ double information_of_symbols(const Symbols& x, const Symbols& y, EntropyEstimat
 // H(x,z) + H(y,z) - H(x,y,z) - H(z).
 double information_of_symbols(const Symbols& x, const Symbols& y, const Symbols& z, EntropyEstimator estimator);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,9 +1,10 @@
+// Counts repeated values, which break the assumptions of nearest-neighbour estimators.
 #include "information/ties.hpp"
 
 #include <algorithm>
 #include <vector>
 
-namespace isentropic {
+namespace isentropic::information {
 
 double repeated_share(const Table& samples) {
   double largest = 0;
@@ -19,4 +20,4 @@ double repeated_share(const Table& samples) {
   return largest;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,35 +1,19 @@
+// Checks of tables and samples before any estimate starts.
 #include "information/validate.hpp"
 
 #include <cmath>
-#include <sstream>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
-void require_distribution(const std::string& name, std::span<const double> p) {
-  if (p.empty()) throw Error(name, "empty", "at least one probability");
-  double sum = 0;
-  for (std::size_t i = 0; i < p.size(); ++i) {
-    if (!(p[i] >= 0) || std::isinf(p[i])) {
-      std::ostringstream met;
-      met << p[i];
-      throw Error(name + "[" + std::to_string(i) + "]", met.str(), "a probability");
-    }
-    sum += p[i];
-  }
-  if (std::abs(sum - 1) > 1e-9) {
-    std::ostringstream met;
-    met.precision(12);
-    met << sum;
-    throw Error("the sum of " + name, met.str(), "1 within 1e-9");
-  }
+std::string shape_text(const Table& table) {
+  return std::to_string(table.rows) + " x " + std::to_string(table.columns);
 }
 
 void require_shape(const std::string& name, const Table& table) {
   if (table.values.size() != table.rows * table.columns)
-    throw Error(name, std::to_string(table.values.size()) + " values",
-                std::to_string(table.rows) + " x " + std::to_string(table.columns));
+    throw Error(name, std::to_string(table.values.size()) + " values", shape_text(table));
 }
 
 void require_joint(const Table& joint) {
@@ -43,16 +27,14 @@ void require_samples(const std::string& name, const Table& samples) {
   require_shape(name, samples);
   for (std::size_t i = 0; i < samples.values.size(); ++i) {
     if (std::isfinite(samples.values[i])) continue;
-    std::ostringstream met;
-    met << samples.values[i];
     throw Error(name + "(" + std::to_string(i / samples.columns) + ", " + std::to_string(i % samples.columns) + ")",
-                met.str(), "a finite number");
+                samples.values[i], "a finite number");
   }
 }
 
 void require_rows(const std::string& name, const Table& samples, std::size_t rows) {
   if (samples.rows != rows)
-    throw Error(name, std::to_string(samples.rows) + " rows long", std::to_string(rows) + " rows, as x");
+    throw Error(name, std::to_string(samples.rows) + " rows long", std::to_string(rows) + " rows, as many as x");
 }
 
 void require_neighbours(int k, std::size_t points) {
@@ -60,4 +42,4 @@ void require_neighbours(int k, std::size_t points) {
     throw Error("k", std::to_string(k), "at least 1 and less than the " + std::to_string(points) + " samples");
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

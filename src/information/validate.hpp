@@ -1,15 +1,14 @@
-// What the estimators demand of their input; Error names the argument.
+// Checks of tables, samples and their sizes, which throw Error; base/checks.hpp has those of plain numbers.
 #pragma once
 
-#include <span>
 #include <string>
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
-// Non-negative, finite, not empty, sum 1 within 1e-9.
-void require_distribution(const std::string& name, std::span<const double> p);
+// "3 x 2"
+std::string shape_text(const Table& table);
 
 // As many values as rows x columns.
 void require_shape(const std::string& name, const Table& table);
@@ -25,4 +24,4 @@ void require_rows(const std::string& name, const Table& samples, std::size_t row
 // 1 <= k < the number of points.
 void require_neighbours(int k, std::size_t points);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

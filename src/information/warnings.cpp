@@ -7,7 +7,7 @@
 #include "information/ties.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Warnings = std::vector<std::string>;
@@ -31,10 +31,10 @@ void warn_of_neighbours(const Table& x, const Table& y, const Table& z, double e
   // N points in d dimensions are about N^(-1/d) of the width apart; beyond 1/e they have no small neighbourhoods.
   if (columns > std::log(rows))
     out->push_back("high dimension: " + number(columns) + " columns exceed log N = " + number(std::log(rows)) +
-                   ", where nearest neighbours are far away and the estimate falls short of strong dependence");
+                   ", where nearest neighbours are far away and strong dependence is underestimated");
   if (10 * std::exp(estimate) > rows)
     out->push_back("few samples: N = " + number(rows) + " is below 10 e^I = " + number(10 * std::exp(estimate)) +
-                   "; nearest neighbours cannot see much more than log N nats, the truth may be larger");
+                   "; nearest-neighbour estimates cannot much exceed log N nats, so the true value may be larger");
 }
 
 void warn_of_cells(const Table& x, const Table& y, const Table& z, const InformationOptions& options, Warnings* out) {
@@ -50,7 +50,7 @@ void warn_of_cells(const Table& x, const Table& y, const Table& z, const Informa
   constexpr double kLarge = .1;
   if (bias > kLarge)
     out->push_back("few samples for so many cells: the plug-in bias would be about " + number(bias) +
-                   " nats, of which corrections remove a part only");
+                   " nats, of which corrections remove only a part");
 }
 
 }  // namespace
@@ -89,4 +89,4 @@ std::vector<std::string> information_warnings(const Table& x, const Table& y, co
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

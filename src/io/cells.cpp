@@ -1,3 +1,4 @@
+// Splits lines into cells and recognises numbers, missing values and quotes.
 #include "io/cells.hpp"
 
 #include <algorithm>

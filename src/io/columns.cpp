@@ -1,3 +1,4 @@
+// Resolves column numbers, names and ranges given on the command line.
 #include "io/columns.hpp"
 
 #include <fmt/format.h>
@@ -60,7 +61,7 @@ std::vector<std::size_t> columns_in(const std::string& argument, const std::stri
     const std::size_t end = std::min(list.find(',', begin), list.size());
     const auto [first, last] = range_of(argument, list.substr(begin, end - begin), count, names);
     for (std::size_t column = first; column <= last; ++column) {
-      if (taken[column]) throw Error(argument, "'" + list + "'", fmt::format("column {} once only", column));
+      if (taken[column]) throw Error(argument, "'" + list + "'", fmt::format("column {} only once", column));
       taken[column] = true;
       out.push_back(column);
     }

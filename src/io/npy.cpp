@@ -18,6 +18,8 @@
 namespace isentropic::io {
 namespace {
 
+using information::Table;
+
 enum class Order { rows_together, columns_together };
 
 struct Layout {

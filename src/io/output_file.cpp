@@ -1,3 +1,4 @@
+// Writes beside the target and renames, so that a reader never sees half a file.
 #include "io/output_file.hpp"
 
 #include <fcntl.h>

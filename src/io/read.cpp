@@ -1,3 +1,4 @@
+// Chooses the reader by the file's format, and drops or rejects rows with missing values.
 #include "io/read.hpp"
 
 #include <algorithm>

@@ -43,7 +43,7 @@ struct Options {
 };
 
 struct Part {
-  Table table;
+  information::Table table;
   std::vector<std::string> names;  // of its columns, or their numbers
   std::vector<std::string> text;   // the names of those that hold text
 };

@@ -1,4 +1,4 @@
-// Numbers and labels in text: comma, semicolon, tab or blanks between cells, a header or none.
+// Reads CSV and whitespace-separated files line by line.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Turns the cells of a column into numbers: as numbers, booleans or categories.
 #include "io/text_columns.hpp"
 
 #include <cmath>

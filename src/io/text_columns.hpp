@@ -30,7 +30,7 @@ class TextColumn {
                                   const Options& options);
 
   Kind kind_ = Kind::unknown;
-  std::unordered_map<std::string, double> number_of_;  // of each text met
+  std::unordered_map<std::string, double> number_of_;  // of each distinct text
 };
 
 }  // namespace isentropic::io

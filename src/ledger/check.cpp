@@ -1,4 +1,7 @@
+// How a comparison is judged.
 #include "ledger/check.hpp"
+
+#include <fmt/format.h>
 
 #include <algorithm>
 
@@ -8,6 +11,8 @@ namespace {
 constexpr double kQuotedErrors = 3;
 
 }  // namespace
+
+std::string short_text(double x) { return fmt::format("{:g}", x); }
 
 bool Comparison::passed() const {
   switch (relation) {

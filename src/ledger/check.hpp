@@ -20,9 +20,18 @@
 #include "experiments/tools/estimate.hpp"
 #include "report/plot.hpp"
 
+namespace isentropic::information {}
+namespace isentropic::theory {}
+
 namespace isentropic::ledger {
 
-using namespace experiments::tools;  // what every experiment is made of: estimates, kernels
+// Claims are written in the language of the closed forms, the estimators and the tools of every experiment.
+using namespace experiments::tools;
+using namespace information;
+using namespace theory;
+
+// A number in the name of a comparison: six digits at most, "0.07".
+std::string short_text(double x);
 
 enum class Reading : std::uint8_t { sound, printed };
 enum class Effort : std::uint8_t { quick, thorough };

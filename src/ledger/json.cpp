@@ -1,4 +1,4 @@
-// Outcomes of claims as JSON.
+// The outcome of `isentropic verify` as JSON.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

@@ -1,3 +1,4 @@
+// Runs the claims in parallel, each with a seed that depends on its id alone.
 #include "ledger/run.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Counts the keys that an output depends on, by spoiling one key at a time with NaN.
 #include "ledger/scores_computed.hpp"
 
 #include <algorithm>
@@ -5,6 +6,8 @@
 #include <limits>
 
 namespace isentropic::ledger {
+
+using information::Table;
 
 std::int64_t scores_computed(const Table& query, const Table& key, const Table& value,
                              const AttentionProblem& options) {

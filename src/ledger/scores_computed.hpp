@@ -9,7 +9,7 @@
 namespace isentropic::ledger {
 
 // The pairs (query, key) whose score attention(query, key, value) computes under `options`.
-std::int64_t scores_computed(const Table& query, const Table& key, const Table& value,
-                             const AttentionProblem& options = {});
+std::int64_t scores_computed(const information::Table& query, const information::Table& key,
+                             const information::Table& value, const AttentionProblem& options = {});
 
 }  // namespace isentropic::ledger

@@ -1,3 +1,4 @@
+// The list of source texts, and the sections in which their equations stand.
 #include "ledger/source.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Lays out panels, lines and labels, and writes them as SVG.
 #include "report/chart.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Renders a page: the data as JSON inside the HTML, beside the embedded scripts and styles.
 #include "report/page.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Aligns columns by displayed characters, not by bytes.
 #include "report/text_table.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Dinkelbach's iteration for the worst change of the scores, with the inner maximum solved for each norm.
 #include "isentropic/theory/attack.hpp"
 
 #include <Eigen/Dense>
@@ -5,20 +6,19 @@
 #include <boost/math/special_functions/lambert_w.hpp>
 #include <cmath>
 #include <numeric>
-#include <string>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 using Vector = std::vector<double>;
+using information::Table;
 
 void require_attack(std::span<const double> scores, std::size_t count, double eps) {
-  if (scores.empty()) throw Error("scores", "empty", "at least one");
-  if (count != scores.size())
-    throw Error("x", std::to_string(count) + " long", std::to_string(scores.size()) + ", one for each score");
-  if (!(eps >= 0) || !std::isfinite(eps)) throw Error("eps", std::to_string(eps), "a finite number >= 0");
+  require(!scores.empty(), "scores", "empty", "at least one");
+  require_length("x", count, scores.size(), "one for each score");
+  require_non_negative("eps", eps);
 }
 
 double sign(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
@@ -138,9 +138,7 @@ double size_in(Budget budget, std::span<const double> change) {
 }
 
 std::vector<double> projections(const Table& values, std::span<const double> direction) {
-  if (direction.size() != values.columns)
-    throw Error("direction", std::to_string(direction.size()) + " long",
-                std::to_string(values.columns) + ", as the values");
+  require_length("direction", direction.size(), values.columns, "as many as the values have columns");
   Vector out(values.rows);
   for (std::size_t i = 0; i < values.rows; ++i)
     out[i] = std::inner_product(direction.begin(), direction.end(), values.row(i).begin(), 0.0);
@@ -211,4 +209,4 @@ Attack norm_attack(std::span<const double> scores, const Table& values, double e
   return {{top.data(), top.data() + top.size()}, eps * svd.singularValues()(0)};
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

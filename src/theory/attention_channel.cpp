@@ -1,16 +1,16 @@
+// Information between attention outputs and values, in closed form for Gaussian values and for coins.
 #include "isentropic/theory/attention_channel.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "information/validate.hpp"
-#include "theory/require.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 double gaussian_output_information(std::span<const double> a, double signal, double noise) {
   require_distribution("a", a);
-  require_at_least_zero("signal", signal);
+  require_non_negative("signal", signal);
   require_positive("noise", noise);
   double squares = 0;
   for (double x : a) squares += x * x;
@@ -18,7 +18,7 @@ double gaussian_output_information(std::span<const double> a, double signal, dou
 }
 
 double coin_output_information(std::int64_t n) {
-  require_keys("n", n);
+  require_at_least("n", n, 1);
   const auto coins = static_cast<double>(n);
   double out = 0;
   for (std::int64_t heads = 0; heads <= n; ++heads) {
@@ -30,4 +30,4 @@ double coin_output_information(std::int64_t n) {
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

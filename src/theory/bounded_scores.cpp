@@ -1,3 +1,4 @@
+// Entropy floor and weight bounds of scores in an interval, attained with scores at its two ends.
 #include "isentropic/theory/bounded_scores.hpp"
 
 #include <algorithm>
@@ -5,9 +6,9 @@
 #include <cmath>
 #include <limits>
 
-#include "theory/require.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 // D - 1 = (w - 1 + e^-w) / (1 - e^-w): w / 2 for small w.
@@ -30,18 +31,18 @@ double cosine_score_range(double tau) {
 }
 
 double bounded_entropy_gap(double range) {
-  require_at_least_zero("range", range);
+  require_non_negative("range", range);
   return -boost::math::log1pmx(excess(range));
 }
 
 double bounded_top_share(double range) {
-  require_at_least_zero("range", range);
+  require_non_negative("range", range);
   return range == 0 ? 0.5 : excess(range) / std::expm1(range);
 }
 
 BoundedEntropyFloor bounded_entropy_floor(std::int64_t n, double range) {
-  require_keys("n", n);
-  require_at_least_zero("range", range);
+  require_at_least("n", n, 1);
+  require_non_negative("range", range);
   // The entropy has one minimum along m, so the best whole number is beside the best real one.
   const double best = static_cast<double>(n) * bounded_top_share(range);
   const auto below = std::clamp<std::int64_t>(static_cast<std::int64_t>(best), 1, std::max<std::int64_t>(n - 1, 1));
@@ -54,15 +55,15 @@ BoundedEntropyFloor bounded_entropy_floor(std::int64_t n, double range) {
 }
 
 double largest_bounded_weight(std::int64_t n, double range) {
-  require_keys("n", n);
-  require_at_least_zero("range", range);
+  require_at_least("n", n, 1);
+  require_non_negative("range", range);
   return 1 / (1 + static_cast<double>(n - 1) * std::exp(-range));
 }
 
 double smallest_bounded_weight(std::int64_t n, double range) {
-  require_keys("n", n);
-  require_at_least_zero("range", range);
+  require_at_least("n", n, 1);
+  require_non_negative("range", range);
   return 1 / (1 + static_cast<double>(n - 1) * std::exp(range));
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

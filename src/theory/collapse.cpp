@@ -1,3 +1,4 @@
+// The entropy floor of scores of bounded norm, and its inverse by root finding.
 #include "isentropic/theory/collapse.hpp"
 
 #include <boost/math/tools/toms748_solve.hpp>
@@ -5,10 +6,9 @@
 #include <limits>
 #include <string>
 
-#include "isentropic/error.hpp"
-#include "theory/require.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 // One key at the gap above n - 1 others.
@@ -20,19 +20,18 @@ double entropy_at_gap(double n, double gap) {
 }  // namespace
 
 double least_entropy_of_norm(std::int64_t n, double norm) {
-  require_keys("n", n);
-  require_at_least_zero("norm", norm);
+  require_at_least("n", n, 1);
+  require_non_negative("norm", norm);
   if (n == 1) return 0;
   const auto keys = static_cast<double>(n);
   return entropy_at_gap(keys, norm * std::sqrt(keys / (keys - 1)));
 }
 
 double norm_that_keeps_entropy(std::int64_t n, double entropy) {
-  if (n < 2) throw Error("n", std::to_string(n), "a number of keys >= 2");
+  require_at_least("n", n, 2);
   const auto keys = static_cast<double>(n);
-  if (!(entropy >= 0 && entropy < std::log(keys)))
-    throw Error("entropy", std::to_string(entropy),
-                "a number in [0, log n) = [0, " + std::to_string(std::log(keys)) + ")");
+  require(entropy >= 0 && entropy < std::log(keys), "entropy", entropy,
+          "a number in [0, log n) = [0, " + to_text(std::log(keys)) + ")");
   if (entropy == 0) return std::numeric_limits<double>::infinity();
   double high = 1;
   while (entropy_at_gap(keys, high) > entropy) high *= 2;
@@ -43,4 +42,4 @@ double norm_that_keeps_entropy(std::int64_t n, double entropy) {
   return (bracket.first + bracket.second) / 2 * std::sqrt((keys - 1) / keys);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

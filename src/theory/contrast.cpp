@@ -1,3 +1,4 @@
+// NCE and InfoNCE: losses, gradients and limits, written so that nothing cancels near a perfect model.
 #include "isentropic/theory/contrast.hpp"
 
 #include <algorithm>
@@ -5,28 +6,23 @@
 #include <limits>
 #include <string>
 
-#include "information/validate.hpp"
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
-void require_positive(const std::string& name, double x) {
-  if (!(x > 0)) throw Error(name, std::to_string(x), "a number above 0");
-}
+using information::Table;
 
-void require_length(const std::string& name, std::size_t met, std::size_t expected) {
-  if (met != expected) throw Error(name, std::to_string(met) + " long", std::to_string(expected) + ", as the data");
-}
+constexpr const char* kAsData = "as the data";
 
 void require_laws(std::span<const double> data, std::span<const double> model, std::span<const double> noise) {
   require_distribution("data", data);
   require_distribution("noise", noise);
-  require_length("model", model.size(), data.size());
-  require_length("noise", noise.size(), data.size());
-  for (double p : model) require_positive("a value of model", p);
-  for (double n : noise) require_positive("a probability of noise", n);
+  require_length("model", model.size(), data.size(), kAsData);
+  require_length("noise", noise.size(), data.size(), kAsData);
+  for (double p : model) require_positive("model", p);
+  for (double n : noise) require_positive("noise", n);
 }
 
 // 1 - the posterior of a datum, without the difference.
@@ -42,8 +38,7 @@ std::vector<double> softmax(std::span<const double> scores, double temperature) 
 }
 
 void require_positive_key(std::size_t positive, std::size_t keys, double temperature) {
-  if (positive >= keys)
-    throw Error("positive", std::to_string(positive), "below " + std::to_string(keys) + ", the keys");
+  require_below("positive", positive, keys);
   require_positive("temperature", temperature);
 }
 
@@ -91,7 +86,7 @@ std::vector<double> nce_gradient(std::span<const double> data, std::span<const d
 NceExpansion nce_expansion(std::span<const double> data, std::span<const double> model, std::span<const double> noise) {
   require_laws(data, model, noise);
   require_distribution("model", model);
-  NceExpansion out{1 + kl_divergence(data, model) - kl_divergence(data, noise), 0};
+  NceExpansion out{1 + information::kl_divergence(data, model) - information::kl_divergence(data, noise), 0};
   for (std::size_t x = 0; x < data.size(); ++x) out.first_order += (data[x] - model[x] / 2) * model[x] / noise[x];
   return out;
 }
@@ -99,8 +94,8 @@ NceExpansion nce_expansion(std::span<const double> data, std::span<const double>
 double nce_variance(std::span<const double> data, std::span<const double> score, std::span<const double> noise,
                     double noise_per_datum) {
   require_laws(data, data, noise);
-  require_length("score", score.size(), data.size());
-  require_positive("noise_per_datum", noise_per_datum);
+  require_length("score", score.size(), data.size(), kAsData);
+  require(noise_per_datum > 0, "noise_per_datum", noise_per_datum, "a number > 0, or inf");
   double a = 0, b = 0;
   for (std::size_t x = 0; x < data.size(); ++x) {
     const double w = std::isinf(noise_per_datum) ? 1 : noise_posterior(data[x], noise[x], noise_per_datum);
@@ -113,7 +108,7 @@ double nce_variance(std::span<const double> data, std::span<const double> score,
 ContrastGradients contrast_gradients(std::span<const double> query, const Table& keys, std::size_t positive,
                                      double temperature) {
   require_positive_key(positive, keys.rows, temperature);
-  require_length("query", query.size(), keys.columns);
+  require_length("query", query.size(), keys.columns, "as the keys");
   std::vector<double> scores(keys.rows, 0);
   for (std::size_t j = 0; j < keys.rows; ++j)
     for (std::size_t c = 0; c < keys.columns; ++c) scores[j] += query[c] * keys(j, c);
@@ -143,7 +138,8 @@ double info_nce_limit(const Table& joint, const Table& critic) {
   if (critic.rows != joint.rows || critic.columns != joint.columns)
     throw Error("critic", std::to_string(critic.rows) + " x " + std::to_string(critic.columns),
                 std::to_string(joint.rows) + " x " + std::to_string(joint.columns) + ", as the joint");
-  const std::vector<double> anchors = row_marginal(joint), candidates = column_marginal(joint);
+  const std::vector<double> anchors = information::row_marginal(joint),
+                            candidates = information::column_marginal(joint);
   double limit = 0;
   for (std::size_t y = 0; y < joint.rows; ++y) {
     const auto row = critic.row(y);
@@ -159,7 +155,7 @@ double info_nce_limit(const Table& joint, const Table& critic) {
 }
 
 double gaussian_info_nce_limit(double rho, double cross, double square) {
-  if (!(rho > -1 && rho < 1)) throw Error("rho", std::to_string(rho), "a correlation inside (-1, 1)");
+  require(rho > -1 && rho < 1, "rho", rho, "a correlation in (-1, 1)");
   // E[f] = cross rho + square; E_{p(x)} e^f = sqrt(v) e^{v cross^2 y^2 / 2} with v = 1 / (1 - 2 square), E y^2 = 1.
   const double inverse = 1 - 2 * square;
   if (inverse <= 0) return -std::numeric_limits<double>::infinity();
@@ -168,7 +164,7 @@ double gaussian_info_nce_limit(double rho, double cross, double square) {
 
 std::vector<double> high_temperature_softmax(std::span<const double> scores, double temperature, int order) {
   require_positive("temperature", temperature);
-  if (order != 1 && order != 2) throw Error("order", std::to_string(order), "1 or 2");
+  require(order == 1 || order == 2, "order", std::to_string(order), "1 or 2");
   const double n = static_cast<double>(scores.size());
   double mean = 0, variance = 0;
   for (double s : scores) mean += s / n;
@@ -182,4 +178,4 @@ std::vector<double> high_temperature_softmax(std::span<const double> scores, dou
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

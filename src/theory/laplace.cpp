@@ -1,11 +1,12 @@
+// Laplace's method for interior maxima and for a density that is flat up to an edge.
 #include "isentropic/theory/laplace.hpp"
 
 #include <cmath>
 #include <numbers>
 
-#include "theory/validate.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 double laplace_log_integral(double n, double maximum, double curvature) {
   require_positive("n", n);
@@ -36,4 +37,4 @@ double uniform_scores_entropy(double log_n, double lambda, double width) {
   return log_n + 1 - std::log(lambda * width);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,16 +1,17 @@
+// The entropy that linear attention falls short of log n, and the sharpening of features that holds it.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <cmath>
 
+#include "base/checks.hpp"
 #include "isentropic/theory/random_energy.hpp"
-#include "theory/validate.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 double entropy_deficit(std::span<const double> x) {
   double sum = 0, sum_log = 0;
   for (const double value : x) {
-    require_at_least("x", value, 0);
+    require_non_negative("x", value);
     sum += value;
     if (value > 0) sum_log += value * std::log(value);
   }
@@ -25,4 +26,4 @@ double feature_sharpening(double log_n, double entropy, double sigma) {
   return frozen_coefficient(entropy) * freezing_spread(log_n) / sigma;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,3 +1,4 @@
+// Moments of the noise families, and the bias and rms that noise of a given variance ratio causes.
 #include "isentropic/theory/noise.hpp"
 
 #include <algorithm>
@@ -5,18 +6,18 @@
 #include <limits>
 #include <map>
 #include <numbers>
-#include <string>
 
-#include "information/validate.hpp"
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-double required(const char* name, double x) {
-  if (!(x >= 0) || !std::isfinite(x)) throw Error(name, std::to_string(x), "a finite number that is not negative");
+using information::Table;
+
+double non_negative(const char* name, double x) {
+  require_non_negative(name, x);
   return x;
 }
 
@@ -37,17 +38,16 @@ std::vector<double> mean_value(std::span<const double> weights, const Table& val
 
 void require_values(std::span<const double> weights, std::size_t rows) {
   require_distribution("weights", weights);
-  if (rows != weights.size())
-    throw Error("values", std::to_string(rows) + " rows", std::to_string(weights.size()) + ", one for each weight");
+  require_length("values", rows, weights.size(), "one for each weight");
 }
 
 }  // namespace
 
-NoiseLaw NoiseLaw::gaussian(double sigma) { return {NoiseFamily::gaussian, required("sigma", sigma)}; }
-NoiseLaw NoiseLaw::uniform(double half_width) { return {NoiseFamily::uniform, required("half_width", half_width)}; }
-NoiseLaw NoiseLaw::laplace(double scale) { return {NoiseFamily::laplace, required("scale", scale)}; }
+NoiseLaw NoiseLaw::gaussian(double sigma) { return {NoiseFamily::gaussian, non_negative("sigma", sigma)}; }
+NoiseLaw NoiseLaw::uniform(double half_width) { return {NoiseFamily::uniform, non_negative("half_width", half_width)}; }
+NoiseLaw NoiseLaw::laplace(double scale) { return {NoiseFamily::laplace, non_negative("scale", scale)}; }
 NoiseLaw NoiseLaw::gumbel(double tau) {
-  if (!(tau > 0)) throw Error("tau", std::to_string(tau), "a positive number");
+  require(tau > 0, "tau", tau, "a number > 0, or inf for no noise");
   return {NoiseFamily::gumbel, tau};
 }
 
@@ -95,7 +95,7 @@ std::optional<double> NoiseLaw::rate_exponent() const {
 
 NoiseEffect noise_effect(std::span<const double> weights, const Table& values, double variance_ratio) {
   require_values(weights, values.rows);
-  if (!(variance_ratio >= 0)) throw Error("variance_ratio", std::to_string(variance_ratio), "a number >= 0");
+  require(variance_ratio >= 0, "variance_ratio", variance_ratio, "a number >= 0, or inf");
   const std::vector<double> output = mean_value(weights, values);
   NoiseEffect out{std::vector<double>(values.columns, 0), 0};
   double squares = 0;
@@ -114,8 +114,7 @@ NoiseEffect noise_effect(std::span<const double> weights, const Table& values, d
 NoiseEffect group_noise_effect(std::span<const double> weights, const Table& values,
                                std::span<const std::int64_t> groups, double variance_ratio) {
   require_values(weights, values.rows);
-  if (groups.size() != weights.size())
-    throw Error("groups", std::to_string(groups.size()) + " long", std::to_string(weights.size()) + ", as weights");
+  require_length("groups", groups.size(), weights.size(), "one for each weight");
   std::map<std::int64_t, std::size_t> row_of;
   for (std::int64_t group : groups) row_of.emplace(group, row_of.size());
   std::vector<double> mass(row_of.size(), 0);
@@ -146,7 +145,7 @@ double value_noise_shift(std::span<const double> weights, std::span<const double
 }
 
 double two_key_gaussian_rms(double sigma) {
-  required("sigma", sigma);
+  require_non_negative("sigma", sigma);
   // (eps_1 - eps_2) / 2 ~ N(0, sigma^2 / 2). The trapezoidal rule on a smooth, fast falling integrand converges faster
   // than any power of the step as long as that is small beside tanh's poles, at i pi / 2 in the argument.
   const double deviation = sigma / std::numbers::sqrt2;
@@ -165,4 +164,4 @@ double mean_of_ratio(const RatioMoments& moments) {
   return moments.mean_x / y - moments.covariance / (y * y) + moments.variance_y * moments.mean_x / (y * y * y);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

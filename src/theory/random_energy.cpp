@@ -1,3 +1,4 @@
+// The two phases of the random energy model, and the saddle point for random directions.
 #include "isentropic/theory/random_energy.hpp"
 
 #include <boost/math/constants/constants.hpp>
@@ -6,9 +7,9 @@
 #include <boost/math/tools/toms748_solve.hpp>
 #include <cmath>
 
-#include "theory/validate.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 double frozen_entropy(double m) { return boost::math::digamma(1.0) - boost::math::digamma(1 - m); }
@@ -26,7 +27,7 @@ double freezing_spread(double log_n) {
 Phase phase(double log_n, double spread) { return spread <= freezing_spread(log_n) ? Phase::spread : Phase::frozen; }
 
 double random_energy_entropy(double log_n, double spread) {
-  require_at_least("spread", spread, 0);
+  require_non_negative("spread", spread);
   if (phase(log_n, spread) == Phase::spread) return log_n - spread * spread / 2;
   return frozen_entropy(freezing_spread(log_n) / spread);
 }
@@ -55,7 +56,7 @@ GumbelLimit maximum_limit(double n) {
 }
 
 double cosine_divergence(double lambda) {
-  require_at_least("lambda", lambda, 0);
+  require_non_negative("lambda", lambda);
   const double c = dominant_cosine(lambda);
   return -std::log1p(-c * c) / 2;
 }
@@ -77,4 +78,4 @@ double cosine_saddle_scale(double log_n, double d, double entropy) {
   return c / (1 - c * c);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,3 +1,4 @@
+// Numerical integration of the Laplace transform of the partition function, for four laws of the scores.
 #include "isentropic/theory/random_scores.hpp"
 
 #include <boost/math/tools/toms748_solve.hpp>
@@ -5,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "theory/validate.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 // Below e^{-kNegligible} a weight does not matter.
@@ -148,8 +149,8 @@ ScoreLaw ScoreLaw::exponential() { return {Kind::exponential, 1}; }
 ScoreLaw ScoreLaw::uniform() { return {Kind::uniform, 1}; }
 
 ExpectedRow expected_row(const ScoreLaw& law, double log_n, double lambda, std::optional<double> planted_score) {
-  require_at_least("log_n", log_n, 0);
-  require_at_least("lambda", lambda, 0);
+  require_non_negative("log_n", log_n);
+  require_non_negative("lambda", lambda);
   // lambda = 0 would divide by it; 1e-9 times a score is 0 to the accuracy promised.
   const double used = std::max(lambda, 1e-9);
   const std::vector<Node> nodes = nodes_of(law, log_n, used);
@@ -178,7 +179,7 @@ ExpectedRow expected_row(const ScoreLaw& law, double log_n, double lambda, std::
 }
 
 double scale_for_entropy(const ScoreLaw& law, double log_n, double entropy) {
-  require_above("entropy", entropy, 0);
+  require_positive("entropy", entropy);
   require_below("entropy", entropy, log_n);
   const auto excess = [&](double log_lambda) {
     return expected_row(law, log_n, std::exp(log_lambda)).entropy - entropy;
@@ -192,4 +193,4 @@ double scale_for_entropy(const ScoreLaw& law, double log_n, double entropy) {
   return std::exp((root.first + root.second) / 2);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,3 +1,4 @@
+// Slopes of entropy against log n under a scale law, and the kappa that makes them vanish.
 #include "isentropic/theory/scale_laws.hpp"
 
 #include <algorithm>
@@ -5,10 +6,10 @@
 #include <cmath>
 #include <vector>
 
+#include "base/checks.hpp"
 #include "isentropic/theory/random_scores.hpp"
-#include "theory/validate.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 std::vector<double> logarithms(std::span<const std::int64_t> lengths) {
@@ -26,8 +27,8 @@ double least_squares_slope(const std::vector<double>& x, const std::vector<doubl
 }
 
 void require_lengths(std::span<const std::int64_t> lengths) {
-  if (lengths.size() < 2) throw Error("lengths", std::to_string(lengths.size()) + " of them", "at least two");
-  for (const std::int64_t n : lengths) require(n >= 2, "lengths", static_cast<double>(n), "lengths of at least 2");
+  require_at_least("the number of lengths", lengths.size(), 2);
+  for (const std::int64_t n : lengths) require_at_least("a length", n, 2);
 }
 
 }  // namespace
@@ -87,7 +88,7 @@ KappaFit fit_kappa(std::span<const std::int64_t> lengths, std::int64_t d, double
 }
 
 double planted_probability(double log_n, double planted_logit, double others_variance) {
-  require_at_least("others_variance", others_variance, 0);
+  require_non_negative("others_variance", others_variance);
   return 1 / (1 + std::exp(log_n + others_variance / 2 - planted_logit));
 }
 
@@ -117,4 +118,4 @@ double gaussian_local_exponent(double log_n, double entropy) {
   return log_n / (2 * (log_n - entropy));
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,3 +1,4 @@
+// Lipschitz bounds of softmax, and exact norms of its Jacobian at given weights.
 #include "isentropic/theory/sensitivity.hpp"
 
 #include <Eigen/Dense>
@@ -6,11 +7,13 @@
 #include <string>
 #include <vector>
 
-#include "information/validate.hpp"
+#include "base/checks.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using information::Table;
 
 std::vector<double> subset_sums(std::span<const double> weights) {
   std::vector<double> out = {0};
@@ -77,8 +80,7 @@ double softmax_euclidean_norm(std::span<const double> weights) {
 
 double output_euclidean_norm(std::span<const double> weights, const Table& values) {
   require_distribution("weights", weights);
-  if (values.rows != weights.size())
-    throw Error("values", std::to_string(values.rows) + " rows", std::to_string(weights.size()));
+  require_length("values", values.rows, weights.size(), "one for each weight");
   using RowMajor = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
   const Eigen::Map<const Eigen::VectorXd> a(weights.data(), static_cast<Eigen::Index>(weights.size()));
   const Eigen::Map<const RowMajor> v(values.values.data(), static_cast<Eigen::Index>(values.rows),
@@ -88,4 +90,4 @@ double output_euclidean_norm(std::span<const double> weights, const Table& value
   return Eigen::JacobiSVD<Eigen::MatrixXd>(jacobian).singularValues()(0);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,16 +1,18 @@
+// Fisher metric, entropy gradients and bounds near a corner of the probability simplex.
 #include "isentropic/theory/simplex.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <string>
 
-#include "information/validate.hpp"
+#include "base/checks.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "theory/require.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using information::Table;
 
 void require_interior(std::span<const double> a) {
   require_distribution("a", a);
@@ -18,9 +20,7 @@ void require_interior(std::span<const double> a) {
     if (a[i] == 0) throw Error("a[" + std::to_string(i) + "]", "0", "a weight > 0");
 }
 
-void require_peak(double peak) {
-  if (!(peak > 0 && peak <= 1)) throw Error("peak", std::to_string(peak), "a weight in (0, 1]");
-}
+void require_peak(double peak) { require(peak > 0 && peak <= 1, "peak", peak, "a weight in (0, 1]"); }
 
 }  // namespace
 
@@ -60,7 +60,7 @@ Table fisher_metric(std::span<const double> a, SimplexCoordinates coordinates) {
 }
 
 std::vector<double> natural_entropy_gradient(std::span<const double> a) {
-  const double h = entropy(a);
+  const double h = information::entropy(a);
   std::vector<double> out(a.size(), 0.0);
   for (std::size_t i = 0; i < a.size(); ++i)
     if (a[i] > 0) out[i] = a[i] * (-std::log(a[i]) - h);
@@ -85,14 +85,14 @@ std::vector<double> entropy_flow(std::span<const double> a, double time) {
 }
 
 double log_sum_exp_excess_bound(std::int64_t n, double gap) {
-  require_keys("n", n);
-  require_at_least_zero("gap", gap);
+  require_at_least("n", n, 1);
+  require_non_negative("gap", gap);
   return static_cast<double>(n - 1) * std::exp(-gap);
 }
 
 double hard_attention_distance_bound(double peak, double diameter) {
   require_peak(peak);
-  require_at_least_zero("diameter", diameter);
+  require_non_negative("diameter", diameter);
   return (1 - peak) * diameter;
 }
 
@@ -101,4 +101,4 @@ double softmax_jacobian_bound(double peak) {
   return 2 * (1 - peak);
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,3 +1,4 @@
+// Sparsity indices evaluated without cancellation: recurrences, logarithms and series where formulas lose digits.
 #include "isentropic/theory/sparsity.hpp"
 
 #include <algorithm>
@@ -7,18 +8,16 @@
 #include <string>
 #include <vector>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
-void require(bool condition, const char* argument, double met, const char* expected) {
-  if (!condition) throw Error(argument, std::to_string(met), expected);
-}
+using information::Table;
 
 void require_scores(GaussianScores scores) {
-  require(std::isfinite(scores.beta), "beta", scores.beta, "a finite number");
-  require(scores.gamma >= 0 && std::isfinite(scores.gamma), "gamma", scores.gamma, "a finite number, 0 or more");
+  require_finite("beta", scores.beta);
+  require_non_negative("gamma", scores.gamma);
 }
 
 // The ratios r_k = M_k / M_{k-1} of the truncated moments for t < 0, with M_{-1} = phi(t). Their recurrence
@@ -73,8 +72,8 @@ double log_kept_binomials(int m, int p) {
 }
 
 double require_decay(double lambda, std::int64_t n) {
-  require(lambda > 0 && lambda <= 1, "lambda", lambda, "a number above 0, at most 1");
-  if (n < 1) throw Error("n", std::to_string(n), "1 or more");
+  require(lambda > 0 && lambda <= 1, "lambda", lambda, "a number in (0, 1]");
+  require_at_least("n", n, 1);
   return std::abs(std::log1p(lambda - 1));  // never -0, which would make the bound -inf
 }
 
@@ -102,12 +101,12 @@ double sparsity_of_identity(GaussianScores scores) {
 }
 
 double sparsity_floor(std::int64_t n) {
-  if (n < 1) throw Error("n", std::to_string(n), "1 or more");
+  require_at_least("n", n, 1);
   return 1 / std::sqrt(static_cast<double>(n));
 }
 
 double sparsity_of_taylor(int degree, double gamma) {
-  if (degree < 0 || degree % 2 != 0) throw Error("degree", std::to_string(degree), "an even number, 0 or more");
+  require(degree >= 0 && degree % 2 == 0, "degree", std::to_string(degree), "an even number >= 0");
   require_scores({0, gamma});
   if (gamma == 0 || degree == 0) return 1;
   // In logarithms: gamma^(2p) overflows long before the quotient says anything new.
@@ -120,7 +119,7 @@ double sparsity_of_taylor(int degree, double gamma) {
 }
 
 double taylor_sparsity_floor(int degree) {
-  if (degree < 1) throw Error("degree", std::to_string(degree), "1 or more");
+  require_at_least("degree", degree, 1);
   // E|e|^q = 2^(q/2) Gamma((q+1)/2) / sqrt(pi); the powers of two cancel.
   const double half_log_pi = std::log(std::numbers::pi) / 2;
   return std::exp(std::lgamma((degree + 1) / 2.0) - half_log_pi - (std::lgamma(degree + 0.5) - half_log_pi) / 2);
@@ -128,11 +127,11 @@ double taylor_sparsity_floor(int degree) {
 
 double sparsity_of_features(std::span<const double> query, std::span<const double> mean, const Table& covariance) {
   const std::size_t d = query.size();
-  if (d == 0) throw Error("query", "empty", "one coordinate or more");
-  if (mean.size() != d) throw Error("mean's size", std::to_string(mean.size()), "that of query, " + std::to_string(d));
-  if (covariance.rows != d || covariance.columns != d)
-    throw Error("covariance", std::to_string(covariance.rows) + " x " + std::to_string(covariance.columns),
-                std::to_string(d) + " x " + std::to_string(d));
+  require(d > 0, "query", "empty", "at least one coordinate");
+  require_length("mean", mean.size(), d, "as query");
+  require(covariance.rows == d && covariance.columns == d, "covariance",
+          std::to_string(covariance.rows) + " x " + std::to_string(covariance.columns),
+          std::to_string(d) + " x " + std::to_string(d));
   double signal = 0, noise = 0;
   for (std::size_t i = 0; i < d; ++i) {
     signal += query[i] * mean[i];
@@ -143,11 +142,11 @@ double sparsity_of_features(std::span<const double> query, std::span<const doubl
 }
 
 double sparsity_of_independent_features(std::span<const double> query, double mean, double deviation) {
-  require(mean > 0 && std::isfinite(mean), "mean", mean, "a positive number");
-  require(deviation >= 0 && std::isfinite(deviation), "deviation", deviation, "a finite number, 0 or more");
+  require_positive("mean", mean);
+  require_non_negative("deviation", deviation);
   double sum = 0, squares = 0;
   for (const double x : query) {
-    require(x >= 0 && std::isfinite(x), "query's coordinate", x, "a finite number, 0 or more");
+    require_non_negative("query", x);
     sum += x;
     squares += x * x;
   }
@@ -169,8 +168,8 @@ double decay_sparsity_bound(double lambda, std::int64_t n) {
 double decay_sparsity_rate(double lambda) { return 1 / std::sqrt(std::tanh(require_decay(lambda, 1) / 2)); }
 
 double slow_decay_sparsity(double c) {
-  require(c >= 0, "c", c, "0 or more");
+  require_non_negative("c", c);
   return c == 0 ? 1 : std::sqrt(2 / c * std::tanh(c / 2));
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,15 +1,16 @@
+// The entropy of softmax against temperature: its slope, its limit at 0 and its series at high temperature.
 #include "isentropic/theory/temperature.hpp"
 
 #include <algorithm>
 #include <cmath>
 
+#include "base/checks.hpp"
 #include "isentropic/softmax_record.hpp"
-#include "theory/require.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 double entropy_slope_in_temperature(std::span<const double> scores, double tau) {
-  require_scores("scores", scores);
+  require_finite("scores", scores);
   require_positive("tau", tau);
   SoftmaxRecord<double> record;
   for (std::size_t j = 0; j < scores.size(); ++j)
@@ -18,13 +19,13 @@ double entropy_slope_in_temperature(std::span<const double> scores, double tau) 
 }
 
 double zero_temperature_entropy(std::span<const double> scores) {
-  require_scores("scores", scores);
+  require_finite("scores", scores);
   const auto ties = std::count(scores.begin(), scores.end(), *std::max_element(scores.begin(), scores.end()));
   return std::log(static_cast<double>(ties));
 }
 
 double high_temperature_entropy(std::span<const double> scores, double tau, HighTemperatureOrder order) {
-  require_scores("scores", scores);
+  require_finite("scores", scores);
   require_positive("tau", tau);
   const auto n = static_cast<double>(scores.size());
   double mean = 0, second = 0, third = 0, fourth = 0;  // central moments, in units of tau
@@ -41,4 +42,4 @@ double high_temperature_entropy(std::span<const double> scores, double tau, High
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

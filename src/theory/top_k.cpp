@@ -1,17 +1,16 @@
+// The mass outside the k largest weights, summed from the smallest up so that tiny masses keep their digits.
 #include "isentropic/theory/top_k.hpp"
 
 #include <algorithm>
-#include <string>
 #include <vector>
 
-#include "information/validate.hpp"
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 double top_k_missing_mass(std::span<const double> p, std::int64_t k) {
   require_distribution("p", p);
-  if (k < 1) throw Error("k", std::to_string(k), "1 or more");
+  require_at_least("k", k, 1);
   std::vector<double> rising(p.begin(), p.end());
   std::sort(rising.begin(), rising.end());
   const auto left_out = static_cast<std::ptrdiff_t>(p.size()) - static_cast<std::ptrdiff_t>(k);
@@ -20,4 +19,4 @@ double top_k_missing_mass(std::span<const double> p, std::int64_t k) {
   return mass;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

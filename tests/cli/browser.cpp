@@ -1,3 +1,4 @@
+// Runs headless Chromium on a page and returns the document.
 #include "browser.hpp"
 
 #include <gtest/gtest.h>

@@ -21,7 +21,7 @@ class Bottleneck : public Program {
     return path("joint.csv");
   }
   std::string eight_by_three() const {
-    const isentropic::Table joint = isentropic::eight_by_three();
+    const isentropic::information::Table joint = isentropic::information::eight_by_three();
     std::ofstream out(path("joint.csv"));
     out.precision(17);
     out << "a,b,c\n";

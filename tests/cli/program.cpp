@@ -1,3 +1,4 @@
+// Starts the program with pipes or a pseudo-terminal and collects its output.
 #include "program.hpp"
 
 #include <fcntl.h>

@@ -11,7 +11,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 constexpr std::size_t kN = 8;
@@ -215,4 +215,4 @@ TEST(HeadDecomposition, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -10,7 +10,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 Table softmax_rows(Table scores) {
@@ -158,4 +158,4 @@ TEST(AttentionMatrices, AcceptFloatWeightsAndRefuseOthers) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

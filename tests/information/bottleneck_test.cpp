@@ -12,7 +12,7 @@
 #include "isentropic/information/critical_beta.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 Table random_encoder(std::size_t rows, std::size_t codes, Random* random) {
@@ -319,4 +319,4 @@ TEST(Bottleneck, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

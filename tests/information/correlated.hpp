@@ -7,7 +7,7 @@
 #include "base/random.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct Pair {
   Table x, y;
@@ -24,4 +24,4 @@ inline Pair correlated(std::size_t rows, std::size_t columns, double rho, std::u
   return out;
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -11,7 +11,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
@@ -324,4 +324,4 @@ TEST(CriticBounds, RefuseBadInputAndKeepNaN) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -10,7 +10,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 double ratio_of(const Table& joint, const std::vector<double>& r) {
@@ -77,4 +77,4 @@ TEST(CriticalBeta, RefusesWhatIsNoDistribution) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

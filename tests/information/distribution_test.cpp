@@ -9,7 +9,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Vector = std::vector<double>;
@@ -94,4 +94,4 @@ TEST(Distribution, RefusesWhatIsNone) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

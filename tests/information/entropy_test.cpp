@@ -12,7 +12,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Counts = std::vector<std::int64_t>;
@@ -182,4 +182,4 @@ TEST(DifferentialEntropy, KozachenkoLeonenko) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -19,7 +19,7 @@
 #include "isentropic/information/mutual_information.hpp"
 #include "isentropic/information/significance.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // Correlated Gaussians times 2^exponent.
@@ -166,4 +166,4 @@ TEST(Extremes, ACovarianceBesideNoVarianceIsNoCovariance) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -13,7 +13,7 @@
 #include "isentropic/information/bottleneck.hpp"
 #include "isentropic/information/critical_beta.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using experiments::tools::product, experiments::tools::transposed;
@@ -135,4 +135,4 @@ TEST(GaussianBottleneck, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

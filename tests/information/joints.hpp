@@ -3,7 +3,7 @@
 
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // Eight values of X (Dirichlet(5) weights), three of Y (Dirichlet(1/2) channel), drawn once with numpy's default_rng(1)
 // and written down to the last digit. I(X;Y) = .42527, H(X) = 2.05038, H(Y) = .959236.
@@ -18,4 +18,4 @@ inline Table eight_by_three() {
           {0.052365445225409243, 0.0066709879644975814, 0.036941972734184959}};
 }
 
-}  // namespace isentropic
+}  // namespace isentropic::information

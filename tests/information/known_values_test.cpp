@@ -11,10 +11,8 @@
 #include "information/shared_data.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
-
-using information_test::shared_data;
 
 std::vector<double> numbers_in(std::string text) {
   for (char& c : text)
@@ -150,4 +148,4 @@ TEST(KsgKnownValues, ScikitLearnGaussian) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

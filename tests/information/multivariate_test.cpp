@@ -1,4 +1,4 @@
-// Total correlation by hand and in closed form, shuffles that keep or break it, chains that lose information.
+// Total and dual total correlation on distributions where they are known.
 #include "isentropic/information/multivariate.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Estimator = InformationEstimator;
@@ -154,4 +154,4 @@ TEST(TotalCorrelation, Errors) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -10,7 +10,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using enum EntropyEstimator;
@@ -290,4 +290,4 @@ TEST(Ksg, Errors) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -1,4 +1,4 @@
-// Bounds on the information of noisy outputs: by hand, around the truth, in their limits.
+// Bounds for noisy layers around the exact information of a mixture.
 #include "isentropic/information/noise_bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 // I(X;T) of a one-dimensional mixture by integrating its density.
@@ -97,4 +97,4 @@ TEST(NoiseBounds, Errors) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -9,7 +9,7 @@
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/position_codes.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 TEST(DependencyPaths, RecurrentFullCausalWindow) {
@@ -117,4 +117,4 @@ TEST(PositionCodes, RefuseBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

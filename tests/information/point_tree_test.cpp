@@ -8,7 +8,7 @@
 
 #include "base/random.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 double distance(const double* a, const double* b, std::size_t columns) {
@@ -82,4 +82,4 @@ TEST(PointTree, CountsAsByBruteForce) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

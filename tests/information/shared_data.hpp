@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <filesystem>
 
-namespace information_test {
+namespace isentropic::information {
 
 // $ISENTROPIC_SHARED/data, or shared/data beside the sources.
 inline std::filesystem::path shared_data() {
@@ -14,7 +14,7 @@ inline std::filesystem::path shared_data() {
          "data";
 }
 
-}  // namespace information_test
+}  // namespace isentropic::information
 
 #define SKIP_WITHOUT(path) \
   if (!std::filesystem::exists(path)) GTEST_SKIP() << "no " << (path) << "; set ISENTROPIC_SHARED"

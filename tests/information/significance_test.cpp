@@ -1,4 +1,4 @@
-// Permutation tests and half samples: by hand, and against what fresh data say.
+// Permutation tests and intervals: their level, their power and their repeatability.
 #include "isentropic/information/significance.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 double ksg(const Table& x, const Table& y, const Table& z) { return estimate_information(x, y, z); }
@@ -165,4 +165,4 @@ TEST(Significance, Errors) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -9,7 +9,7 @@
 #include "isentropic/information/multivariate.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Estimator = InformationEstimator;
@@ -95,4 +95,4 @@ TEST(Ties, TwoVariablesCorrelateByTheirInformation) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

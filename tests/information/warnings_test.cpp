@@ -9,7 +9,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 namespace {
 
 using Estimator = InformationEstimator;
@@ -116,4 +116,4 @@ TEST(InformationWarnings, SaturationTiesAndCells) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::information

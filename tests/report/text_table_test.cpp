@@ -1,4 +1,4 @@
-// Tables of plain text: columns align by characters, rules span the width.
+// Text tables stay aligned with any characters.
 #include "report/text_table.hpp"
 
 #include <gtest/gtest.h>

@@ -10,8 +10,10 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/sensitivity.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 using Vector = std::vector<double>;
 constexpr Budget kBudgets[] = {Budget::infinity, Budget::euclidean, Budget::absolute};
@@ -148,4 +150,4 @@ TEST(Attack, NormIsTheTopSingularValue) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

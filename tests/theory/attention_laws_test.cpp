@@ -10,7 +10,7 @@
 #include "isentropic/theory/position_bias.hpp"
 #include "theory/naive_softmax.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(PositionBias, GeometricLaw) {
@@ -47,4 +47,4 @@ TEST(AttentionChannel, Values) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -11,7 +11,7 @@
 #include "isentropic/error.hpp"
 #include "theory/naive_softmax.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 // m scores at 0, the others at -range.
@@ -91,4 +91,4 @@ TEST(BoundedScores, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

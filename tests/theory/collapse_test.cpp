@@ -12,7 +12,7 @@
 #include "isentropic/error.hpp"
 #include "theory/naive_softmax.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 std::vector<double> rescaled(std::vector<double> scores, double norm) {
@@ -78,4 +78,4 @@ TEST(Collapse, NormThatKeepsAnEntropyInvertsIt) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// NCE and InfoNCE: values by hand, gradients against differences, limits against quadrature.
+// NCE and InfoNCE against plain sums and numerical derivatives.
 #include "isentropic/theory/contrast.hpp"
 
 #include <gtest/gtest.h>
@@ -11,8 +11,10 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 using Vector = std::vector<double>;
 
@@ -219,4 +221,4 @@ TEST(ContrastTest, BadInputIsNamed) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

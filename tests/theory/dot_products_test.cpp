@@ -8,7 +8,7 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(DotProducts, SignVectorsWithoutCorrelation) {
@@ -55,4 +55,4 @@ TEST(DotProducts, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

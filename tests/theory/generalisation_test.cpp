@@ -9,7 +9,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(Generalisation, ValueByHand) {
@@ -70,4 +70,4 @@ TEST(Generalisation, DeviationOfARangeIsHoeffdings) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,15 +1,16 @@
-// Laplace's method where it is exact, where it converges and where it does not apply.
+// Laplace's method against numerical integrals, and the arguments it rejects.
 #include "isentropic/theory/laplace.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
+#include <limits>
 #include <numbers>
 
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(Laplace, IntegralTendsToTheTruth) {
@@ -48,5 +49,15 @@ TEST(Laplace, UniformScoresHaveAnEdge) {
 
 TEST(Laplace, RefusesAMinimum) { EXPECT_THROW(laplace_log_integral(1, 0, 1), Error); }
 
+// Two functions require_positive once shared a name: whether infinity passed depended on which one the linker kept.
+TEST(Laplace, RefusesInfinityAtEveryOptimisationLevel) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  EXPECT_THROW(uniform_scores_entropy(5, infinity, 1), Error);
+  EXPECT_THROW(uniform_scores_entropy(5, 1, infinity), Error);
+  EXPECT_THROW(uniform_log_mean_exp(infinity, 1, 1), Error);
+  EXPECT_THROW(laplace_log_integral(infinity, 0, -1), Error);
+  EXPECT_THROW(laplace_log_mean_exp(1, 1, 0, -infinity), Error);
+}
+
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

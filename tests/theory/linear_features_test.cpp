@@ -1,4 +1,4 @@
-// The entropy that linear features fall short of log n by, and how far they can be sharpened.
+// The entropy deficit of linear attention, by hand and for random features.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_energy.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(LinearFeatures, DeficitByHand) {
@@ -42,4 +42,4 @@ TEST(LinearFeatures, RefuseNegativeWeights) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

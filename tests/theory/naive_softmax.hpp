@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-namespace isentropic::naive {
+namespace isentropic::theory::naive {
 
 inline std::vector<double> softmax(std::span<const double> scores) {
   const double largest = *std::max_element(scores.begin(), scores.end());
@@ -26,4 +26,4 @@ inline double entropy_of_weights(std::span<const double> a) {
 
 inline double entropy(std::span<const double> scores) { return entropy_of_weights(softmax(scores)); }
 
-}  // namespace isentropic::naive
+}  // namespace isentropic::theory::naive

@@ -10,8 +10,10 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
@@ -189,4 +191,4 @@ TEST(MeanOfRatio, IsHomogeneousAndExactForProportions) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// How many positions a code of d coordinates of b bits can tell apart.
+// How many coordinates position codes need, by hand and at the edges.
 #include "isentropic/theory/position_capacity.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(PositionCapacity, ValuesByHand) {
@@ -40,4 +40,4 @@ TEST(PositionCapacity, RefusesWhatIsNoInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// The random energy model: two phases, the frozen value, the maximum, cosine scores.
+// Both phases of the random energy model, the largest score and the saddle point.
 #include "isentropic/theory/random_energy.hpp"
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(RandomEnergy, HasTwoPhases) {
@@ -81,4 +81,4 @@ TEST(RandomEnergy, RefusesBadNumbers) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// Expected entropy, log-partition and mean score of random rows against rows that were drawn.
+// Expectations over random scores against Monte Carlo and against known limits.
 #include "isentropic/theory/random_scores.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 #include "isentropic/softmax_record.hpp"
 #include "isentropic/theory/random_energy.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 // d cos(theta): one coordinate of a random direction, from the sum of squares of the other d - 1.
@@ -158,4 +158,4 @@ TEST(RandomScores, RefuseBadNumbers) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// Slopes and constants of the scale laws against drawn keys; the probability of a needle.
+// Slopes of the scale laws against published numbers and against each other.
 #include "isentropic/theory/scale_laws.hpp"
 
 #include <gtest/gtest.h>
@@ -9,7 +9,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_scores.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 std::vector<std::int64_t> powers_of_two(int first, int last) {
@@ -114,4 +114,4 @@ TEST(ScaleLaws, RefuseWhatHasNoLambda) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

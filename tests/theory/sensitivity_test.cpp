@@ -10,8 +10,10 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 using Vector = std::vector<double>;
 
@@ -102,4 +104,4 @@ TEST(Sensitivity, EuclideanNorms) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

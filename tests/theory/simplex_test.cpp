@@ -11,8 +11,10 @@
 #include "isentropic/error.hpp"
 #include "theory/naive_softmax.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 const std::vector<double> kWeights = {0.5, 0.3, 0.15, 0.05};
 using Family = std::function<std::vector<double>(const std::vector<double>&)>;
@@ -146,4 +148,4 @@ TEST(Simplex, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -11,8 +11,10 @@
 #include "base/random.hpp"
 #include "isentropic/error.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
+
+using namespace information;
 
 // E f(e), e ~ N(0, 1), by Simpson's rule on both sides of a kink.
 double expectation(const std::function<double(double)>& f, double kink) {
@@ -197,4 +199,4 @@ TEST(Sparsity, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

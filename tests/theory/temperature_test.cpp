@@ -9,7 +9,7 @@
 #include "isentropic/error.hpp"
 #include "theory/naive_softmax.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 const std::vector<double> kScores = {1, 0.3, -0.2, 0.9};
@@ -54,4 +54,4 @@ TEST(Temperature, RefusesWhatHasNoMeaning) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

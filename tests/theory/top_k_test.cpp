@@ -9,7 +9,7 @@
 #include "base/random.hpp"
 #include "isentropic/attention.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 namespace {
 
 TEST(TopK, ByHand) {
@@ -61,4 +61,4 @@ TEST(TopK, RefusesBadInput) {
 }
 
 }  // namespace
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -1,4 +1,4 @@
-// Several attention heads beside each other: how redundant, how diverse, and what they say together. Nats.
+// Several attention heads together: how redundant, how diverse, and what they jointly say about a label. Nats.
 //
 // Heads are row-stochastic tables of one shape (attention_matrices.hpp says what is accepted), at least two of them.
 // J_i is the key that head i picks for a random query; given the query the heads pick independently:
@@ -19,7 +19,7 @@
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // p(j1, j2): keys of the first head along the rows. At least two queries.
 ISENTROPIC_API Table joint_of_heads(const Table& first, const Table& second);
@@ -51,4 +51,4 @@ struct HeadDecomposition {
 // At least two variables; at most 16 heads, since there are 2^H terms.
 ISENTROPIC_API HeadDecomposition decompose_heads(const Joint& joint);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

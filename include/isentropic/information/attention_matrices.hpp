@@ -20,7 +20,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct AttentionEntropies {
   std::vector<double> per_query;
@@ -49,4 +49,4 @@ ISENTROPIC_API double effective_rank(const Table& weights);
 // largest are rounding.
 ISENTROPIC_API std::vector<double> singular_values(const Table& matrix);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -28,7 +28,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 enum class BottleneckKind : std::uint8_t { stochastic, deterministic };
 
@@ -36,7 +36,7 @@ struct BottleneckOptions {
   BottleneckKind kind = BottleneckKind::stochastic;
   std::size_t most_iterations = 20000;  // of one run at one beta
   double tolerance = 1e-12;             // stop when two iterations raise J by less
-  std::size_t random_starts = 4;        // at every beta, beside annealing
+  std::size_t random_starts = 4;        // at every beta, besides annealing
   std::uint64_t seed = 1;
   std::vector<double> critical_input = {};  // CriticalBeta::input of the joint, where it is known; empty: to be found
 };
@@ -70,7 +70,7 @@ struct BottleneckCurve {
   ISENTROPIC_API double price(const BottleneckCode& code) const;
 };
 
-// How well a curve found agrees with what theory demands; each number is the largest violation, 0 when there is none.
+// How well a computed curve agrees with the theory; each number is the largest violation, 0 when there is none.
 struct BottleneckDefects {
   double monotone = 0;   // a rise of the price or of I_Y with beta
   double slope = 0;      // dI_Y/dprice between neighbours outside [beta_i, beta_{i+1}]; the curve's concavity
@@ -79,7 +79,7 @@ struct BottleneckDefects {
 };
 ISENTROPIC_API BottleneckDefects defects(const BottleneckCurve& curve);
 
-// betas: increasing, each in (0, inf). progress: told the share of the work done, 0 ... 1.
+// betas: increasing, each in (0, inf). progress receives the fraction of the work done.
 ISENTROPIC_API BottleneckCurve bottleneck_curve(const Table& joint, std::span<const double> betas,
                                                 const BottleneckOptions& options = {},
                                                 const std::function<void(double)>& progress = {});
@@ -102,4 +102,4 @@ ISENTROPIC_API BottleneckTerms bottleneck_terms(const Table& joint, const Table&
 ISENTROPIC_API double variational_bottleneck(const Table& joint, const Table& encoder, const Table& decoder,
                                              std::span<const double> prior, double beta);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

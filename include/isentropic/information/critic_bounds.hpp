@@ -30,7 +30,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 enum class BoundValidity : std::uint8_t {
   lower_bound,               // the expectation over batches never exceeds I(X;Y)
@@ -53,7 +53,7 @@ ISENTROPIC_API CriticBound tuba_bound(const Table& scores, std::span<const doubl
 // alpha in [0, 1], N >= 3. InfoNCE's mean leaves one candidate out, so alpha = 1 is InfoNCE over N - 1 candidates;
 // alpha = 0 is TUBA.
 ISENTROPIC_API CriticBound interpolated_bound(const Table& scores, std::span<const double> log_baseline, double alpha);
-// clip > 0.
+// clip > 0; inf: not clipped, which is Donsker-Varadhan.
 ISENTROPIC_API CriticBound smile_estimate(const Table& scores, double clip);
 
 // MINE's partition function: an exponential moving average of M[e^f] over batches, kept as a logarithm.
@@ -84,4 +84,4 @@ ISENTROPIC_API CriticBound barber_agakov_bound(double entropy_of_x, std::span<co
 // 2 / temperature as N grows.
 ISENTROPIC_API double cosine_critic_ceiling(std::size_t candidates, double temperature);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -19,7 +19,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // rho^2 of a joint distribution; 0 when X or Y takes one value only.
 ISENTROPIC_API double squared_maximal_correlation(const Table& joint);
@@ -36,4 +36,4 @@ struct CriticalBeta {
 ISENTROPIC_API CriticalBeta critical_beta(const Table& joint, std::size_t random_starts = 64, std::uint64_t seed = 1,
                                           const std::function<void(double)>& progress = {});
 
-}  // namespace isentropic
+}  // namespace isentropic::information

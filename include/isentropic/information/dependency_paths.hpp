@@ -11,7 +11,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct DependencyGraph {
   std::vector<std::vector<std::size_t>> successors;  // of every node
@@ -35,4 +35,4 @@ struct PathSummary {
 };
 ISENTROPIC_API PathSummary summarise_paths(const DependencyGraph& graph);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -19,7 +19,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 ISENTROPIC_API double to_bits(double nats);
 
@@ -64,4 +64,4 @@ ISENTROPIC_API double total_correlation(const Joint& joint);
 // DTC = H(x) - sum_t H(x_t | the others). TC + DTC = sum_t I(x_t; the others).
 ISENTROPIC_API double dual_total_correlation(const Joint& joint);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -30,7 +30,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 enum class EntropyEstimator { plug_in, miller_madow, james_stein, grassberger, chao_shen, nsb };
 
@@ -60,4 +60,4 @@ ISENTROPIC_API double gaussian_entropy_from_samples(const Table& samples);
 ISENTROPIC_API double kozachenko_leonenko_entropy(const Table& samples, int k = 3,
                                                   Executor& executor = default_executor());
 
-}  // namespace isentropic
+}  // namespace isentropic::information

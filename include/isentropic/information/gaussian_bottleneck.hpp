@@ -8,7 +8,7 @@
 //   I_Y = I_X - 1/2 sum_i log( rho_i^2 / beta )
 //
 // In one dimension I_Y = -1/2 log(1 - rho^2 (1 - e^{-2 I_X})). By hand: rho^2 = 1/2, beta = 1/4 gives I_X = log(3)/2,
-// I_Y = log(3/2)/2. Nothing is left from beta = max rho_i^2 on.
+// I_Y = log(3/2)/2. Nothing is left for beta >= max rho_i^2.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct GaussianBottleneck {
   double information_x = 0, information_y = 0;
@@ -32,4 +32,4 @@ ISENTROPIC_API GaussianBottleneck gaussian_bottleneck(std::span<const double> ca
 ISENTROPIC_API GaussianBottleneck gaussian_bottleneck(const Table& covariance_x, const Table& covariance_y,
                                                       const Table& cross_covariance, double beta);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -18,7 +18,7 @@
 #include "isentropic/information/mutual_information.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct ISENTROPIC_API Correlation {
   double total = 0, dual_total = 0;
@@ -59,4 +59,4 @@ ISENTROPIC_API DataProcessing data_processing(const Table& x, const Table& z, co
                                               const InformationOptions& options = {},
                                               Executor& executor = default_executor());
 
-}  // namespace isentropic
+}  // namespace isentropic::information

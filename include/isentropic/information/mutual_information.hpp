@@ -23,9 +23,9 @@
 // By hand: y = x on two equally likely symbols: discrete plug-in log 2. Correlation .75: gaussian
 // -log(1 - .75^2) / 2 = 0.413339.
 //
-// Where they fail: neighbours cannot see more than about log N nats and fall short in high dimension; ksg1 and ksg2
-// break down where values repeat (nats too much for two columns of small integers); gaussian sees linear
-// dependence alone; binned and discrete grow by about (cells - 1)^2 / (2 N). information_warnings() says so.
+// Where they fail: neighbour estimates cannot exceed about log N nats and are low in high dimension; ksg1 and ksg2
+// break down where values repeat (nats too much for two columns of small integers); gaussian sees only
+// linear dependence; binned and discrete grow by about (cells - 1)^2 / (2 N). information_warnings() says so.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // ---- Each estimator by itself ----
 
@@ -62,7 +62,7 @@ ISENTROPIC_API double ksg_conditional_mutual_information(const Table& x, const T
                                                          const KsgOptions& options = {},
                                                          Executor& executor = default_executor());
 
-// x: distinct rows are symbols. A symbol met once has no neighbour and is left out, as in Ross's paper.
+// x: distinct rows are symbols. A symbol that occurs once has no neighbour and is left out, as in Ross's paper.
 ISENTROPIC_API double mixed_mutual_information(const Table& x, const Table& y, int k = 3,
                                                Scaling scaling = Scaling::standardised,
                                                Executor& executor = default_executor());
@@ -132,4 +132,4 @@ ISENTROPIC_API std::vector<std::string> information_warnings(const Table& x, con
 // Columns side by side: (x, y). The same number of rows, unless one of them has no columns.
 ISENTROPIC_API Table beside(const Table& x, const Table& y);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

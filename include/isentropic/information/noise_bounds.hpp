@@ -17,14 +17,14 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct ISENTROPIC_API InformationBounds {
   double lower = 0, upper = 0;
 };
 
 // I(X;T): `outputs` holds f(x_i), one row for each input; equal weights when `weights` is empty.
-// Error: variance not positive, outputs not finite, weights that are no distribution.
+// Error: variance not positive, outputs not finite, weights that are not a distribution.
 ISENTROPIC_API InformationBounds noisy_layer_input_information(const Table& outputs, double noise_variance,
                                                                std::span<const double> weights = {},
                                                                Executor& executor = default_executor());
@@ -40,4 +40,4 @@ ISENTROPIC_API LabelInformation noisy_layer_label_information(const Table& outpu
                                                               double noise_variance,
                                                               Executor& executor = default_executor());
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -13,7 +13,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // One code per row. `positions`: their probabilities, equal when empty. Codes are the same when their coordinates are,
 // after rounding to multiples of `resolution` (0: as they are).
@@ -31,4 +31,4 @@ ISENTROPIC_API OffsetInformation offset_information(const Table& codes, std::spa
 // sin(pos w_i), cos(pos w_i) in columns 2i, 2i + 1; w_i = base^(-2i/d) (Vaswani et al. 2017). d even.
 ISENTROPIC_API Table sinusoidal_codes(std::size_t positions, std::size_t d, double base = 10000);
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -19,7 +19,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::information {
 
 // An estimate from x, y and z, rows observed together; z may have no columns.
 using InformationMeasure = std::function<double(const Table& x, const Table& y, const Table& z)>;
@@ -31,7 +31,7 @@ struct ISENTROPIC_API Significance {
   int permutations = 0;
 };
 
-// Error: permutations < 1, fewer than 2 rows. progress: told the share of the work done, 0 ... 1.
+// Error: permutations < 1, fewer than 2 rows. progress receives the fraction of the work done.
 ISENTROPIC_API Significance permutation_significance(const Table& x, const Table& y, const Table& z,
                                                      const InformationMeasure& measure, int permutations,
                                                      std::uint64_t seed,
@@ -47,4 +47,4 @@ ISENTROPIC_API Interval half_sample_interval(const Table& x, const Table& y, con
                                              const InformationMeasure& measure, int halves, double level,
                                              std::uint64_t seed, const std::function<void(double)>& progress = {});
 
-}  // namespace isentropic
+}  // namespace isentropic::information

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-namespace isentropic {
+namespace isentropic::information {
 
 struct Table {
   std::size_t rows = 0, columns = 0;
@@ -32,4 +32,4 @@ struct Table {
   std::span<const double> row(std::size_t index) const { return {values.data() + index * columns, columns}; }
 };
 
-}  // namespace isentropic
+}  // namespace isentropic::information

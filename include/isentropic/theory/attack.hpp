@@ -26,7 +26,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // The norm that the budget limits.
 enum class Budget : std::uint8_t { infinity, euclidean, absolute };
@@ -39,7 +39,7 @@ struct ISENTROPIC_API Attack {
 // |delta| in the budget's norm; 0 when empty.
 ISENTROPIC_API double size_in(Budget budget, std::span<const double> change);
 // x_i = <v_i, u>.
-ISENTROPIC_API std::vector<double> projections(const Table& values, std::span<const double> direction);
+ISENTROPIC_API std::vector<double> projections(const information::Table& values, std::span<const double> direction);
 // g_i = a_i (x_i - sum_j a_j x_j), the gradient of <o, u> in the scores.
 ISENTROPIC_API std::vector<double> output_gradient(std::span<const double> scores, std::span<const double> x);
 
@@ -53,8 +53,8 @@ ISENTROPIC_API Attack exact_attack(std::span<const double> scores, std::span<con
 ISENTROPIC_API double attack_gain(std::span<const double> scores, std::span<const double> x,
                                   std::span<const double> change);
 
-// No direction wanted, |o(s + delta) - o(s)| itself to first order under |delta|_2 <= eps: eps times the top
+// Without a direction: |o(s + delta) - o(s)| itself, to first order under |delta|_2 <= eps: eps times the top
 // right-singular vector of the output's Jacobian; the gain is eps times its singular value.
-ISENTROPIC_API Attack norm_attack(std::span<const double> scores, const Table& values, double eps);
+ISENTROPIC_API Attack norm_attack(std::span<const double> scores, const information::Table& values, double eps);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

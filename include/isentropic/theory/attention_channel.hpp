@@ -12,11 +12,11 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // signal >= 0: variance of a value; noise > 0: variance of the noise on the output.
 ISENTROPIC_API double gaussian_output_information(std::span<const double> a, double signal, double noise);
 // n >= 1.
 ISENTROPIC_API double coin_output_information(std::int64_t n);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

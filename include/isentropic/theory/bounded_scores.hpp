@@ -19,7 +19,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // w = 2 / tau, tau > 0.
 ISENTROPIC_API double cosine_score_range(double tau);
@@ -40,4 +40,4 @@ ISENTROPIC_API BoundedEntropyFloor bounded_entropy_floor(std::int64_t n, double 
 ISENTROPIC_API double largest_bounded_weight(std::int64_t n, double range);
 ISENTROPIC_API double smallest_bounded_weight(std::int64_t n, double range);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

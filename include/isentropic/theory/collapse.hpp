@@ -16,7 +16,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // The bound for n >= 1 keys (one key: 0) and a norm >= 0.
 ISENTROPIC_API double least_entropy_of_norm(std::int64_t n, double norm);
@@ -24,4 +24,4 @@ ISENTROPIC_API double least_entropy_of_norm(std::int64_t n, double norm);
 // Infinite for 0.
 ISENTROPIC_API double norm_that_keeps_entropy(std::int64_t n, double entropy);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

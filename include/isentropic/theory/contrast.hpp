@@ -27,7 +27,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // ---- NCE. `data` and `noise` are distributions, `noise` without zeros; `model` is positive; k > 0. ----
 
@@ -55,10 +55,10 @@ ISENTROPIC_API double nce_variance(std::span<const double> data, std::span<const
 
 struct ContrastGradients {
   std::vector<double> query;  // [d]
-  Table key;                  // [N, d]
+  information::Table key;     // [N, d]
 };
 // temperature > 0, positive < keys.rows.
-ISENTROPIC_API ContrastGradients contrast_gradients(std::span<const double> query, const Table& keys,
+ISENTROPIC_API ContrastGradients contrast_gradients(std::span<const double> query, const information::Table& keys,
                                                     std::size_t positive, double temperature);
 
 // |dL/dq| for a unit query and unit keys of the given cosines with it whose parts perpendicular to q are orthogonal to
@@ -66,7 +66,7 @@ ISENTROPIC_API ContrastGradients contrast_gradients(std::span<const double> quer
 ISENTROPIC_API double contrast_gradient_norm(std::span<const double> cosines, std::size_t positive, double temperature);
 
 // The limit of log N - L for many candidates. Anchors along the rows of both tables: p(y, x) and f(y, x).
-ISENTROPIC_API double info_nce_limit(const Table& joint, const Table& critic);
+ISENTROPIC_API double info_nce_limit(const information::Table& joint, const information::Table& critic);
 // Standard normal pairs of correlation rho, per coordinate, critic f = cross x y + square x^2. -inf for square >= 1/2.
 // cross = rho / (1 - rho^2), square = -rho cross / 2 is the PMI: -log(1 - rho^2) / 2.
 ISENTROPIC_API double gaussian_info_nce_limit(double rho, double cross, double square);
@@ -78,4 +78,4 @@ ISENTROPIC_API double gaussian_info_nce_limit(double rho, double cross, double s
 ISENTROPIC_API std::vector<double> high_temperature_softmax(std::span<const double> scores, double temperature,
                                                             int order = 2);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -12,10 +12,10 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // d >= 1, sigma >= 0, rho in [-1, 1].
 ISENTROPIC_API double mean_dot_product(std::int64_t d, double sigma, double rho = 0);
 ISENTROPIC_API double variance_of_dot_product(std::int64_t d, double sigma, double rho = 0);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -14,12 +14,13 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // (high - low) / 2. Error unless low <= high, both finite.
 ISENTROPIC_API double sub_gaussian_deviation(double low, double high);
 
-// information in [0, +inf], samples >= 1, sigma finite and >= 0 (0: a constant loss, bound 0 even where I is infinite).
+// information in [0, +inf], samples finite and >= 1, sigma finite and >= 0 (0: a constant loss, bound 0 even where I is
+// infinite).
 ISENTROPIC_API double generalisation_bound(double information, double samples, double sigma);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

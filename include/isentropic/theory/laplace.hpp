@@ -15,7 +15,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // log of the first line; maximum = f(x*), curvature = f''(x*) < 0.
 ISENTROPIC_API double laplace_log_integral(double n, double maximum, double curvature);
@@ -26,4 +26,4 @@ ISENTROPIC_API double uniform_log_mean_exp(double lambda, double s_max, double w
 ISENTROPIC_API double uniform_log_mean_exp_edge(double lambda, double s_max, double width);  // as above
 ISENTROPIC_API double uniform_scores_entropy(double log_n, double lambda, double width);     // as above
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -26,7 +26,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // D of a law given by equally likely values x >= 0, not all 0.
 ISENTROPIC_API double entropy_deficit(std::span<const double> x);
@@ -35,4 +35,4 @@ ISENTROPIC_API double lognormal_entropy_deficit(double sigma);
 // tau of statement 3: holds the entropy of each exp-feature column at `entropy`, in the limit of many keys.
 ISENTROPIC_API double feature_sharpening(double log_n, double entropy, double sigma = 1);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -29,7 +29,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 enum class NoiseFamily : std::uint8_t { gaussian, uniform, laplace, gumbel };
 
@@ -69,11 +69,12 @@ struct ISENTROPIC_API NoiseEffect {
 };
 
 // Bias and rms of o~ for noise of variance ratio r; one row of `values` for each weight.
-// Error: weights that are no distribution, another number of values, r negative or NaN.
-ISENTROPIC_API NoiseEffect noise_effect(std::span<const double> weights, const Table& values, double variance_ratio);
+// Error: weights that are not a distribution, a different number of values, r negative or NaN.
+ISENTROPIC_API NoiseEffect noise_effect(std::span<const double> weights, const information::Table& values,
+                                        double variance_ratio);
 // Keys of the same group (any label) share one draw of noise. Exactly the case above with one key for each group: the
 // sum of its weights, and the weighted mean of its values. Values constant within groups of g keys: n/g keys are left.
-ISENTROPIC_API NoiseEffect group_noise_effect(std::span<const double> weights, const Table& values,
+ISENTROPIC_API NoiseEffect group_noise_effect(std::span<const double> weights, const information::Table& values,
                                               std::span<const std::int64_t> groups, double variance_ratio);
 // Noise c v_i + eps_i leans with the values and does not cancel: for n -> inf the output moves by
 //   sum_i a_i e^{c v_i} v_i / sum_i a_i e^{c v_i} - sum_i a_i v_i.       Equal weights on +-1: tanh(c).
@@ -89,4 +90,4 @@ struct ISENTROPIC_API RatioMoments {
 };
 ISENTROPIC_API double mean_of_ratio(const RatioMoments& moments);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

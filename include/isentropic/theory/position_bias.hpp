@@ -14,11 +14,11 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // m > 0.
 ISENTROPIC_API double one_sided_alibi_entropy(double slope);
 // n >= 1 keys; slope >= 0 (0: log n).
 ISENTROPIC_API double one_sided_alibi_entropy(double slope, std::int64_t n);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

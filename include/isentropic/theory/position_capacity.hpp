@@ -13,9 +13,9 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // The smallest such d; 0 for a single position. positions >= 1, bits >= 1; Error otherwise.
 ISENTROPIC_API std::int64_t least_position_coordinates(std::int64_t positions, std::int64_t bits);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

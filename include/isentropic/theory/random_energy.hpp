@@ -17,7 +17,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 enum class Phase : std::uint8_t { spread, frozen };
 
@@ -54,4 +54,4 @@ ISENTROPIC_API double cosine_saddle_entropy(double log_n, double d, double lambd
 // The lambda at which cosine_saddle_entropy is `entropy` < log_n.
 ISENTROPIC_API double cosine_saddle_scale(double log_n, double d, double entropy);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -21,7 +21,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // The distribution of one score.
 struct ISENTROPIC_API ScoreLaw {
@@ -51,4 +51,4 @@ ISENTROPIC_API ExpectedRow expected_row(const ScoreLaw& law, double log_n, doubl
 // The lambda whose expected entropy is `entropy`, 0 < entropy < log_n: solved to 1e-10.
 ISENTROPIC_API double scale_for_entropy(const ScoreLaw& law, double log_n, double entropy);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -26,7 +26,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/scale.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // lambda of a query that sees n keys and sits at the last of them. Error for per_row and target_entropy.
 ISENTROPIC_API double law_lambda(const Scale& scale, std::int64_t n, std::int64_t d);
@@ -68,4 +68,4 @@ ISENTROPIC_API double tail_growth(ScoreTail tail, double log_n, double edge_expo
 // log n/(2 (log n - H)): 1 at log n = 2 H, 1/2 far beyond. This is why log n fits well over a finite range.
 ISENTROPIC_API double gaussian_local_exponent(double log_n, double entropy);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

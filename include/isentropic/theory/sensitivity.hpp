@@ -19,12 +19,12 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // max - min; 0 when empty.
 ISENTROPIC_API double range_of(std::span<const double> change);
 // The greatest distance between two rows; 0 for fewer than two.
-ISENTROPIC_API double diameter(const Table& values);
+ISENTROPIC_API double diameter(const information::Table& values);
 
 // 2 tanh(range / 4): what the weights can change by in l1.
 ISENTROPIC_API double weights_change_bound(double range);
@@ -34,12 +34,12 @@ ISENTROPIC_API double output_change_bound(double diameter, double range);
 inline constexpr double kSoftmaxEuclideanConstant = 0.5;
 
 // The inf -> 1 norm of J, exact: the sums of all subsets, in two halves. Weights that are zero cost nothing; Error
-// when more than kMostSubsetKeys are not, or when they are no distribution.
+// when more than kMostSubsetKeys are not, or when they are not a distribution.
 inline constexpr std::size_t kMostSubsetKeys = 36;
 ISENTROPIC_API double softmax_infinity_norm(std::span<const double> weights);
-// The 2 -> 2 norm of J: its greatest eigenvalue, between a_max (1 - a_max) and 1/2. Error: no distribution.
+// The 2 -> 2 norm of J: its greatest eigenvalue, between a_max (1 - a_max) and 1/2. Error: not a distribution.
 ISENTROPIC_API double softmax_euclidean_norm(std::span<const double> weights);
 // The 2 -> 2 norm of the output's Jacobian, the d_v x n matrix with columns a_i (v_i - o).
-ISENTROPIC_API double output_euclidean_norm(std::span<const double> weights, const Table& values);
+ISENTROPIC_API double output_euclidean_norm(std::span<const double> weights, const information::Table& values);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -26,14 +26,14 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // KL(a || u) in [0, log n]. Weights a must be a distribution (distribution.hpp says what is accepted), here and below.
 ISENTROPIC_API double kl_to_uniform(std::span<const double> a);
 
 enum class SimplexCoordinates : std::uint8_t { plain, homogeneous, free, logits };
 // [n, n], for free coordinates [n-1, n-1]. All weights > 0.
-ISENTROPIC_API Table fisher_metric(std::span<const double> a, SimplexCoordinates coordinates);
+ISENTROPIC_API information::Table fisher_metric(std::span<const double> a, SimplexCoordinates coordinates);
 
 // a_i (-log a_i - H): the gradient of H in the Fisher metric, and dH/ds_i. 0 where a_i = 0.
 ISENTROPIC_API std::vector<double> natural_entropy_gradient(std::span<const double> a);
@@ -51,4 +51,4 @@ ISENTROPIC_API double hard_attention_distance_bound(double peak, double diameter
 // The spectral norm of da/ds is at most 2 (1 - a_max): gradients die where the weights saturate, the winner's too.
 ISENTROPIC_API double softmax_jacobian_bound(double peak);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

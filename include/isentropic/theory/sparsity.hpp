@@ -25,7 +25,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // s ~ N(beta, gamma^2).
 struct GaussianScores {
@@ -65,7 +65,7 @@ ISENTROPIC_API double taylor_sparsity_floor(int degree);
 //
 // |q|_2 / |q|_1 lies in [d^-1/2, 1]: all coordinates equal, one coordinate alone.
 ISENTROPIC_API double sparsity_of_features(std::span<const double> query, std::span<const double> mean,
-                                           const Table& covariance);
+                                           const information::Table& covariance);
 ISENTROPIC_API double sparsity_of_independent_features(std::span<const double> query, double mean, double deviation);
 
 // ---- Decay: a_j = lambda^(n - j), 0 < lambda <= 1, whatever the keys say ----
@@ -82,4 +82,4 @@ ISENTROPIC_API double decay_sparsity_rate(double lambda);
 // The limit of S with 1 - lambda = c / n, c >= 0.
 ISENTROPIC_API double slow_decay_sparsity(double c);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -17,7 +17,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // dH/dtau; tau > 0.
 ISENTROPIC_API double entropy_slope_in_temperature(std::span<const double> scores, double tau);
@@ -30,4 +30,4 @@ enum class HighTemperatureOrder : std::uint8_t { second = 2, third = 3, fourth =
 ISENTROPIC_API double high_temperature_entropy(std::span<const double> scores, double tau,
                                                HighTemperatureOrder order = HighTemperatureOrder::fourth);
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

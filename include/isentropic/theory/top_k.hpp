@@ -14,7 +14,7 @@
 
 #include "isentropic/export.hpp"
 
-namespace isentropic {
+namespace isentropic::theory {
 
 // The mass outside the k largest weights, summed from the small end: no digits are lost where it is tiny.
 // 0 when k >= n. p non-negative with sum one within 1e-9, k >= 1; Error otherwise.
@@ -23,4 +23,4 @@ ISENTROPIC_API double top_k_missing_mass(std::span<const double> p, std::int64_t
 inline double top_k_l1_distance(double missing_mass) { return 2 * missing_mass; }
 inline double top_k_output_bound(double missing_mass, double largest_value) { return 2 * missing_mass * largest_value; }
 
-}  // namespace isentropic
+}  // namespace isentropic::theory

@@ -8,8 +8,10 @@
 namespace isentropic::experiments::bottleneck {
 namespace {
 
+using information::BottleneckCode;
+
 report::Plot plane(const Results& results) {
-  const BottleneckCurve& curve = results.curve;
+  const information::BottleneckCurve& curve = results.curve;
   report::PlotCurve found{.label = "best codes found", .x = {0}, .y = {0}};
   for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point) {
     found.x.push_back(curve.price(*point));
@@ -56,7 +58,7 @@ report::DataTable numbers(const Results& results) {
 }  // namespace
 
 std::string page(const Results& results) {
-  const BottleneckCurve& curve = results.curve;
+  const information::BottleneckCurve& curve = results.curve;
   report::Page out{.title = "The information bottleneck",
                    .subtitle = fmt::format("{}: {} x {}", results.source, results.rows, results.columns)};
   out.parts.emplace_back(report::Prose{

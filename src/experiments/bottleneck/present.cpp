@@ -1,3 +1,4 @@
+// The bottleneck curve as a table, as an SVG chart and as JSON.
 #include "experiments/bottleneck/present.hpp"
 
 #include <fmt/format.h>
@@ -13,9 +14,15 @@
 namespace isentropic::experiments::bottleneck {
 namespace {
 
+using information::BottleneckCode;
+using information::BottleneckCurve;
+using information::Table;
+
 using Json = nlohmann::ordered_json;
 
-bool is_deterministic(const Results& results) { return results.options.kind == BottleneckKind::deterministic; }
+bool is_deterministic(const Results& results) {
+  return results.options.kind == information::BottleneckKind::deterministic;
+}
 
 // dI_Y / dprice between a point and the next; none where the step is too short to divide by.
 std::optional<double> slope_after(const BottleneckCurve& curve, std::size_t i) {
@@ -43,7 +50,7 @@ report::Line bound(std::string label, std::vector<double> x, std::vector<double>
 
 // Where only the constant code is left.
 std::string critical_line(const Results& results) {
-  const CriticalBeta& critical = results.critical;
+  const information::CriticalBeta& critical = results.critical;
   std::string out = fmt::format("critical beta {:.4f}: beyond it only the constant code is left", critical.global);
   if (is_deterministic(results)) {
     const auto constant = std::ranges::find_if(results.curve.points,
@@ -90,7 +97,7 @@ std::string table(const Results& results) {
                   slope ? fmt::format("{:.4f}", *slope) : "", fmt::format("{}", point.encoder.columns)});
   }
   out += text.str();
-  const BottleneckDefects found = defects(curve);
+  const information::BottleneckDefects found = defects(curve);
   out += fmt::format(
       "\nslope: dI(Z;Y)/d{} to the next row, between the two betas on a concave curve.\n"
       "largest defects: not monotone {:.1e}, slope outside {:.1e}, above the ceiling {:.1e}\n",
@@ -118,7 +125,7 @@ Json json(const Results& results) {
                       {"converged", point.converged},
                       {"encoder", matrix_json(point.encoder)}});
   }
-  const BottleneckDefects found = defects(curve);
+  const information::BottleneckDefects found = defects(curve);
   return {{"command", "ib"},
           {"version", ISENTROPIC_VERSION},
           {"unit", "nats"},

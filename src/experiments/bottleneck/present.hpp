@@ -13,9 +13,9 @@ namespace isentropic::experiments::bottleneck {
 struct Results {
   std::string source;  // where the joint came from
   std::size_t rows = 0, columns = 0;
-  BottleneckOptions options;
-  CriticalBeta critical;
-  BottleneckCurve curve;
+  information::BottleneckOptions options;
+  information::CriticalBeta critical;
+  information::BottleneckCurve curve;
 };
 
 // From 1% of the critical beta to 2% above it; of 1 for independent variables, whose critical beta is 0.

@@ -1,3 +1,4 @@
+// Draws queries, keys and needles of every family, with their position bias.
 #include "experiments/lengths/contexts.hpp"
 
 #include <cmath>

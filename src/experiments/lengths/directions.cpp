@@ -1,3 +1,4 @@
+// Generates random directions from a counter, so that any vector can be drawn again on its own.
 #include "experiments/lengths/directions.hpp"
 
 #include <cmath>

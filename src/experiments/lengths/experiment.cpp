@@ -1,3 +1,4 @@
+// Plans how many contexts each length needs, measures all laws on them and collects the results.
 #include "experiments/lengths/experiment.hpp"
 
 #include <algorithm>
@@ -103,7 +104,9 @@ std::int64_t memory_needed(const Options& options) {
 std::vector<Law> laws_of(const Options& options) {
   std::vector<Law> laws = laws_named(options.laws);
   if (options.positions.is_bias()) std::erase_if(laws, [](const Law& law) { return law.is_solved(); });
-  if (laws.empty()) throw Error("laws", "target_entropy alone", "also others: a position bias leaves nothing to solve");
+  if (laws.empty())
+    throw Error("laws", "target_entropy alone",
+                "at least one other law: with a position bias there is nothing to solve");
   return laws;
 }
 

@@ -1,4 +1,4 @@
-// Entropy and needle probability over lengths, as JSON.
+// The lengths experiment as JSON.
 #include <nlohmann/json.hpp>
 
 #include "experiments/lengths/present.hpp"

@@ -1,3 +1,4 @@
+// Streams keys through partial attention calls, so that memory does not grow with the length.
 #include "experiments/lengths/measure.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Entropy and needle probability over lengths, as SVG.
+// The lengths experiment as an SVG chart: entropy and needle probability against n.
 #include <fmt/format.h>
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Least-squares slopes of entropy, and the search for the kappa with slope 0.
 #include "experiments/lengths/slope.hpp"
 
 #include <algorithm>

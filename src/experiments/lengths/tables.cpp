@@ -1,4 +1,4 @@
-// Entropies, needle probabilities and slopes of every law, as text.
+// The lengths experiment as text tables for the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -10,6 +10,9 @@
 namespace isentropic::experiments::mutual_information {
 namespace {
 
+using information::InformationEstimator;
+using information::Table;
+
 std::size_t distinct_rows(const Table& table) {
   std::set<std::vector<double>> rows;
   for (std::size_t r = 0; r < table.rows; ++r) rows.emplace(table.row(r).begin(), table.row(r).end());
@@ -17,7 +20,8 @@ std::size_t distinct_rows(const Table& table) {
 }
 
 bool is_symbols(const io::Part& part) {
-  return !part.text.empty() || suitable_estimator(part.table, part.table) == InformationEstimator::discrete;
+  return !part.text.empty() ||
+         information::suitable_estimator(part.table, part.table) == InformationEstimator::discrete;
 }
 
 // `mixed` takes the variable with fewer distinct rows for the symbols: it must be the one with text.
@@ -50,8 +54,8 @@ bool uses_entropy(InformationEstimator estimator) {
 
 InformationEstimator estimator_for(const Data& data) {
   if (has_text(data)) return estimator_beside_text(data);
-  if (data.y.table.columns > 0) return suitable_estimator(data.x.table, data.y.table, data.given.table);
-  return suitable_estimator(data.x.table, data.x.table);  // never mixed: both are symbols or neither
+  if (data.y.table.columns > 0) return information::suitable_estimator(data.x.table, data.y.table, data.given.table);
+  return information::suitable_estimator(data.x.table, data.x.table);  // never mixed: both are symbols or neither
 }
 
 void require_symbols_for_text(const Data& data, InformationEstimator estimator) {

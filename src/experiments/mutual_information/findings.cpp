@@ -1,3 +1,4 @@
+// Runs the estimate, its surrogates and its half-samples, and reports how far along it is.
 #include "experiments/mutual_information/findings.hpp"
 
 #include <chrono>
@@ -5,6 +6,8 @@
 
 namespace isentropic::experiments::mutual_information {
 namespace {
+
+using information::Table;
 
 using Told = std::function<void(double)>;
 
@@ -36,23 +39,24 @@ Findings find(const Data& data, const Request& request, const Told& progress) {
   const Table &x = data.x.table, &y = data.y.table, &z = data.given.table;
   const Work work(request, progress);
   if (y.columns > 0) {
-    const InformationMeasure measure = [&](const Table& some_x, const Table& some_y, const Table& some_z) {
-      return estimate_information(some_x, some_y, some_z, request.options);
+    const information::InformationMeasure measure = [&](const Table& some_x, const Table& some_y, const Table& some_z) {
+      return information::estimate_information(some_x, some_y, some_z, request.options);
     };
     const auto start = std::chrono::steady_clock::now();
     out.nats = measure(x, y, z);
     out.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
     work.tell(1);
-    out.warnings = information_warnings(x, y, z, request.options, *out.nats);
+    out.warnings = information::information_warnings(x, y, z, request.options, *out.nats);
     if (std::isinf(*out.nats)) out.warnings.push_back("the estimate is infinite: y follows from x");
     if (request.permutations > 0)
-      out.significance =
-          permutation_significance(x, y, z, measure, request.permutations, request.seed, work.permutations());
+      out.significance = information::permutation_significance(x, y, z, measure, request.permutations, request.seed,
+                                                               work.permutations());
     if (request.halves > 0)
-      out.interval = half_sample_interval(x, y, z, measure, request.halves, kLevel, request.seed, work.halves());
+      out.interval =
+          information::half_sample_interval(x, y, z, measure, request.halves, kLevel, request.seed, work.halves());
   }
   if (request.total_correlation)
-    out.correlation = correlation_with_baselines(beside(x, y), request.options, request.seed);
+    out.correlation = information::correlation_with_baselines(beside(x, y), request.options, request.seed);
   return out;
 }
 

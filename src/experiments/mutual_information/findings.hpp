@@ -24,7 +24,7 @@ struct Data {
 };
 
 struct Request {
-  InformationOptions options;
+  information::InformationOptions options;
   bool estimator_chosen_by_data = false;
   int permutations = 0, halves = 0;  // 0: none
   std::uint64_t seed = 1;
@@ -34,25 +34,25 @@ struct Request {
 struct Findings {
   double seconds = 0;          // of the estimate alone
   std::optional<double> nats;  // where y has columns
-  std::optional<Significance> significance;
-  std::optional<Interval> interval;
-  std::optional<CorrelationReport> correlation;
+  std::optional<information::Significance> significance;
+  std::optional<information::Interval> interval;
+  std::optional<information::CorrelationReport> correlation;
   std::vector<std::string> warnings;
 };
 
 inline constexpr double kLevel = .95;  // of the interval
 
 // Which settings an estimator looks at.
-bool uses_neighbours(InformationEstimator estimator);
-bool uses_bins(InformationEstimator estimator);
-bool uses_entropy(InformationEstimator estimator);
+bool uses_neighbours(information::InformationEstimator estimator);
+bool uses_bins(information::InformationEstimator estimator);
+bool uses_entropy(information::InformationEstimator estimator);
 
 // By the kind of values; without y, for total correlation. Text is symbols, whatever the numbers that stand for it.
-InformationEstimator estimator_for(const Data& data);
+information::InformationEstimator estimator_for(const Data& data);
 // Error where the estimator would compare the numbers that stand for text, or where they hardly repeat.
-void require_symbols_for_text(const Data& data, InformationEstimator estimator);
+void require_symbols_for_text(const Data& data, information::InformationEstimator estimator);
 
-// progress: told the share of the work done, 0 ... 1.
+// progress receives the fraction of the work done.
 Findings find(const Data& data, const Request& request, const std::function<void(double)>& progress = {});
 // At most, in bytes.
 std::size_t memory_needed(const Data& data);

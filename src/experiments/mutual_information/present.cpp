@@ -14,14 +14,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 const char* scaling_of(const Request& request) {
-  return request.options.scaling == Scaling::none ? "none" : "standardised";
+  return request.options.scaling == information::Scaling::none ? "none" : "standardised";
 }
 
 int bins_of(const Data& data, const Request& request) {
-  return request.options.bins > 0 ? request.options.bins : usual_bins(data.x.table.rows);
+  return request.options.bins > 0 ? request.options.bins : information::usual_bins(data.x.table.rows);
 }
 
-Json json(const Correlation& correlation) {
+Json json(const information::Correlation& correlation) {
   return {{"total", correlation.total}, {"dual_total", correlation.dual_total}};
 }
 
@@ -32,7 +32,7 @@ std::string label(const std::vector<std::string>& names) {
 }
 
 std::string settings(const Data& data, const Request& request) {
-  const InformationOptions& options = request.options;
+  const information::InformationOptions& options = request.options;
   std::string out = name(options.estimator);
   if (request.estimator_chosen_by_data) out += " (chosen by the data)";
   if (uses_neighbours(options.estimator)) out += fmt::format(", k = {}, scaling {}", options.k, scaling_of(request));
@@ -41,9 +41,9 @@ std::string settings(const Data& data, const Request& request) {
   return out;
 }
 
-std::string text(const CorrelationReport& report) {
+std::string text(const information::CorrelationReport& report) {
   std::string out;
-  const auto line = [&](const char* title, const Correlation& correlation) {
+  const auto line = [&](const char* title, const information::Correlation& correlation) {
     out += fmt::format("{:<22}{:>10.6f} nats total {:>10.6f} dual total correlation\n", title, correlation.total,
                        correlation.dual_total);
   };
@@ -60,7 +60,7 @@ std::string text(const Data& data, const Request& request, const Findings& findi
   if (findings.nats) {
     const std::string given = data.given.names.empty() ? "" : fmt::format("|{}", label(data.given.names));
     out += fmt::format("I({};{}{}) = {:.6f} nats = {:.6f} bits\n", label(data.x.names), label(data.y.names), given,
-                       *findings.nats, to_bits(*findings.nats));
+                       *findings.nats, information::to_bits(*findings.nats));
   }
   out += fmt::format("estimator     {}\nsamples       {}{}\n", settings(data, request), data.x.table.rows,
                      data.rows_dropped > 0 ? fmt::format(" ({} more had a missing cell)", data.rows_dropped) : "");
@@ -75,7 +75,7 @@ std::string text(const Data& data, const Request& request, const Findings& findi
 }
 
 Json json(const Data& data, const Request& request, const Findings& findings) {
-  const InformationEstimator estimator = request.options.estimator;
+  const information::InformationEstimator estimator = request.options.estimator;
   Json out = {{"command", "mi"},
               {"version", ISENTROPIC_VERSION},
               {"data", data.source},
@@ -94,7 +94,7 @@ Json json(const Data& data, const Request& request, const Findings& findings) {
   if (uses_entropy(estimator)) out["entropy_estimator"] = name(request.options.entropy);
   if (findings.nats) {
     out["nats"] = *findings.nats;
-    out["bits"] = to_bits(*findings.nats);
+    out["bits"] = information::to_bits(*findings.nats);
     out["seconds"] = findings.seconds;
   }
   if (const auto& found = findings.significance) {

@@ -1,3 +1,4 @@
+// Compares the exact attack with first-order and random directions of the same size.
 #include "experiments/noise/attack_trials.hpp"
 
 #include <algorithm>
@@ -6,6 +7,10 @@
 
 namespace isentropic::experiments::noise {
 namespace {
+
+using theory::Budget;
+
+using information::Table;
 
 using Changes = std::vector<std::vector<double>>;
 
@@ -22,7 +27,7 @@ std::vector<double> gains_of(std::span<const double> s, std::span<const double> 
 
 std::vector<double> random_unit(std::size_t d, Random& random) {
   std::vector<double> out = random.normals(d);
-  const double length = size_in(Budget::euclidean, out);
+  const double length = theory::size_in(Budget::euclidean, out);
   for (double& x : out) x /= length;
   return out;
 }
@@ -31,8 +36,8 @@ std::vector<double> random_unit(std::size_t d, Random& random) {
 Changes directions(std::span<const double> s, std::span<const double> x, Budget budget, double eps) {
   Changes out;
   for (const Budget direction : kBudgets) {
-    out.push_back(first_order_attack(s, x, direction, eps).change);
-    const double factor = eps / size_in(budget, out.back());
+    out.push_back(theory::first_order_attack(s, x, direction, eps).change);
+    const double factor = eps / theory::size_in(budget, out.back());
     for (double& c : out.back()) c *= factor;
   }
   return out;
@@ -45,7 +50,7 @@ GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t 
   for (std::int64_t t = 0; t < trials; ++t) {
     const std::vector<double> s = random.normals(n);
     const Table values(n, d, random.normals(n * d));
-    const std::vector<double> x = projections(values, random_unit(d, random));
+    const std::vector<double> x = theory::projections(values, random_unit(d, random));
     for (std::size_t b = 0; b < 3; ++b) {
       const std::vector<double> gains = gains_of(s, x, directions(s, x, kBudgets[b], eps));
       const double best = *std::max_element(gains.begin(), gains.end());
@@ -58,7 +63,7 @@ GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t 
 AttackShares attack_shares(std::size_t n, Budget budget, double eps, Random& random) {
   const std::vector<double> s = random.normals(n), x = random.normals(n);
   Changes changes = directions(s, x, budget, eps);
-  changes.push_back(exact_attack(s, x, budget, eps).change);
+  changes.push_back(theory::exact_attack(s, x, budget, eps).change);
   const std::vector<double> gains = gains_of(s, x, changes);
   return {gains[3], {gains[0] / gains[3], gains[1] / gains[3], gains[2] / gains[3]}};
 }

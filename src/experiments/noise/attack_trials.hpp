@@ -13,7 +13,8 @@ namespace isentropic::experiments::noise {
 
 using namespace experiments::tools;
 
-inline constexpr std::array<Budget, 3> kBudgets = {Budget::infinity, Budget::euclidean, Budget::absolute};
+inline constexpr std::array<theory::Budget, 3> kBudgets = {theory::Budget::infinity, theory::Budget::euclidean,
+                                                           theory::Budget::absolute};
 inline constexpr std::array<const char*, 3> kBudgetNames = {"inf", "l2", "l1"};
 // The first-order optimum of each budget.
 inline constexpr std::array<const char*, 3> kDirectionNames = {"sign", "gradient", "single"};
@@ -30,7 +31,7 @@ struct AttackShares {
   double best_gain = 0;
   std::array<double, 3> of_best = {};  // in the order of kDirectionNames
 };
-AttackShares attack_shares(std::size_t n, Budget budget, double eps, Random& random);
+AttackShares attack_shares(std::size_t n, theory::Budget budget, double eps, Random& random);
 
 // The best gain over all sign patterns of size eps; n at most 20.
 double best_sign_gain(std::span<const double> scores, std::span<const double> x, double eps);

@@ -1,3 +1,4 @@
+// Simulates noisy rows in batches and summarises how far the output moves.
 #include "experiments/noise/deviation.hpp"
 
 #include <algorithm>
@@ -7,6 +8,10 @@
 
 namespace isentropic::experiments::noise {
 namespace {
+
+using theory::NoiseFamily;
+
+using information::Table;
 
 constexpr std::size_t kBatchScores = 1 << 16;  // scores in one call of the kernel
 
@@ -40,7 +45,7 @@ Row flat_row(std::size_t n, std::size_t block) {
   return row;
 }
 
-double draw(const NoiseLaw& law, Random& random) {
+double draw(const theory::NoiseLaw& law, Random& random) {
   switch (law.family()) {
     case NoiseFamily::gaussian:
       return law.parameter() * random.normal();
@@ -92,7 +97,7 @@ Estimate power_estimate(const std::vector<std::size_t>& lengths, const std::vect
   return tools::power(std::vector<double>(lengths.begin(), lengths.end()), y);
 }
 
-Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random) {
+Decay decay(const std::vector<std::size_t>& lengths, const theory::NoiseLaw& law, std::int64_t draws, Random& random) {
   Decay out;
   for (const std::size_t n : lengths) out.medians.push_back(deviation(flat_row(n), {law}, draws, random).median);
   out.power = power_estimate(lengths, out.medians);

@@ -22,7 +22,7 @@ struct Row {
   std::vector<double> scores, values;
 
   std::size_t size() const { return scores.size(); }
-  Table value_table() const { return {values.size(), 1, values}; }
+  information::Table value_table() const { return {values.size(), 1, values}; }
 };
 
 // Scores 0, 1, 0, 1, ... with values equal to them: bounded, and with a bias that does not vanish by symmetry.
@@ -31,12 +31,12 @@ Row alternating_row(std::size_t n);
 Row flat_row(std::size_t n, std::size_t block = 1);
 
 struct Disturbance {
-  NoiseLaw law;
+  theory::NoiseLaw law;
   std::size_t group = 1;  // this many consecutive keys share a draw
   double lean = 0;        // noise along the values
 };
 
-double draw(const NoiseLaw& law, Random& random);
+double draw(const theory::NoiseLaw& law, Random& random);
 
 struct Deviation {
   Estimate bias;    // of o~ - o
@@ -59,6 +59,6 @@ struct Decay {
   std::vector<Estimate> medians;  // one for each length
   Estimate power;
 };
-Decay decay(const std::vector<std::size_t>& lengths, const NoiseLaw& law, std::int64_t draws, Random& random);
+Decay decay(const std::vector<std::size_t>& lengths, const theory::NoiseLaw& law, std::int64_t draws, Random& random);
 
 }  // namespace isentropic::experiments::noise

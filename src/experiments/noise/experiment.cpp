@@ -1,3 +1,4 @@
+// Simulates every kind of noise at every length beside the prediction of the closed form.
 #include "experiments/noise/experiment.hpp"
 
 #include <algorithm>
@@ -28,14 +29,14 @@ Prediction prediction(const Row& row, const Disturbance& noise) {
   if (noise.lean == 0) {
     std::vector<std::int64_t> groups(row.size());
     for (std::size_t i = 0; i < row.size(); ++i) groups[i] = static_cast<std::int64_t>(i / noise.group);
-    const NoiseEffect effect = group_noise_effect(weights, row.value_table(), groups, ratio);
+    const theory::NoiseEffect effect = theory::group_noise_effect(weights, row.value_table(), groups, ratio);
     return {effect.bias[0], effect.rms};
   }
   // The part along the values tilts the weights for good; the rest acts on the tilted weights.
   std::vector<double> tilted = row.scores;
   for (std::size_t i = 0; i < row.size(); ++i) tilted[i] += noise.lean * row.values[i];
-  const NoiseEffect effect = noise_effect(weights_of(tilted), row.value_table(), ratio);
-  const double bias = value_noise_shift(weights, row.values, noise.lean) + effect.bias[0];
+  const theory::NoiseEffect effect = theory::noise_effect(weights_of(tilted), row.value_table(), ratio);
+  const double bias = theory::value_noise_shift(weights, row.values, noise.lean) + effect.bias[0];
   return {bias, std::hypot(bias, effect.rms)};
 }
 
@@ -73,7 +74,7 @@ Curve measure_noise(const Case& noise, const Options& options, const Progress& p
 
 std::vector<AttackRow> measure_attacks(const Options& options) {
   std::vector<AttackRow> out;
-  for (const Budget budget : kBudgets)
+  for (const theory::Budget budget : kBudgets)
     for (const double eps : {0.1, 1.0, 3.0}) {
       Random random(mix({options.seed, 100 + static_cast<std::uint64_t>(budget)}));
       AttackRow row{budget, eps};

@@ -6,7 +6,7 @@
 //
 //   gaussian   N(0, sigma^2)                       strength sigma
 //   uniform    on [-a, a]                          strength a
-//   laplace    of scale b                          strength b; E e^eps is infinite from 1 on, E e^{2 eps} from 1/2 on
+//   laplace    of scale b                          strength b; E e^eps is infinite for b >= 1, E e^{2 eps} for b >= 1/2
 //   gumbel     standard Gumbel / tau               strength tau; the same up to 1 and up to 2
 //   groups     N(0, 1), shared by g neighbours     strength g, a whole number; the scores keep step with the groups
 //   values     c v_i + N(0, 1)                     strength c; it does not cancel, and the bias does not vanish
@@ -40,8 +40,8 @@ struct Case {
   Family family = Family::gaussian;
   double strength = 1;
 
-  NoiseLaw law() const;       // of the independent part
-  std::string label() const;  // "Laplace, b = 0.3"
+  theory::NoiseLaw law() const;  // of the independent part
+  std::string label() const;     // "Laplace, b = 0.3"
 };
 
 // Error when the experiment has nothing to predict: a strength outside its family's range, E e^eps infinite.
@@ -70,7 +70,7 @@ struct Curve {
 };
 
 struct AttackRow {
-  Budget budget = Budget::infinity;
+  theory::Budget budget = theory::Budget::infinity;
   double eps = 0;
   double best_gain = 0;             // mean of the exact optimum
   std::array<Mean, 3> shares = {};  // of it, by the directions sign, gradient and single coordinate

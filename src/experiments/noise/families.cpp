@@ -9,6 +9,8 @@
 namespace isentropic::experiments::noise {
 namespace {
 
+using theory::NoiseLaw;
+
 struct Entry {
   Family family;
   const char* name;
@@ -74,8 +76,8 @@ void require_meaning(const Case& noise) {
   if (std::isinf(noise.law().exponential_moment()))
     throw Error("strength", met,
                 noise.family == Family::laplace
-                    ? "b < 1: from 1 on E e^eps is infinite and Laplace noise does not average out"
-                    : "tau > 1: up to 1 E e^eps is infinite and Gumbel noise does not average out");
+                    ? "b < 1: for b >= 1 E e^eps is infinite and Laplace noise does not average out"
+                    : "tau > 1: for tau <= 1 E e^eps is infinite and Gumbel noise does not average out");
 }
 
 std::string caution(const Case& noise) {

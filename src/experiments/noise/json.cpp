@@ -1,4 +1,4 @@
-// What noise and attacks did to the output, as JSON.
+// The noise experiment as JSON; infinite predictions become null.
 #include <cmath>
 #include <nlohmann/json.hpp>
 

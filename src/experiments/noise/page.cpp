@@ -46,7 +46,7 @@ Plot plot(const Results& results, const char* title, const char* label, Estimate
   return out;
 }
 
-Plot attack_plot(const Results& results, Budget budget) {
+Plot attack_plot(const Results& results, theory::Budget budget) {
   static constexpr const char* kTitles[] = {"The largest |delta_i| is limited", "The l2 norm is limited",
                                             "The l1 norm is limited"};
   Plot out{.title = kTitles[static_cast<std::size_t>(budget)],
@@ -134,7 +134,7 @@ std::string page(const Results& results) {
   out.parts.emplace_back(powers(results));
   out.parts.emplace_back(attack_prose(results));
   report::Row attacks;
-  for (const Budget budget : kBudgets) attacks.parts.emplace_back(attack_plot(results, budget));
+  for (const theory::Budget budget : kBudgets) attacks.parts.emplace_back(attack_plot(results, budget));
   out.parts.emplace_back(std::move(attacks));
   out.parts.emplace_back(every_attack(results));
   out.parts.emplace_back(every_point(results));

@@ -1,4 +1,4 @@
-// The rms change of the output against n, measured and predicted, as SVG.
+// The noise experiment as an SVG chart: rms against n, measured and predicted.
 #include <algorithm>
 #include <cmath>
 

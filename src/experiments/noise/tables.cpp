@@ -1,4 +1,4 @@
-// What noise and attacks did to the output, as text.
+// The noise experiment as text tables for the terminal.
 #include <fmt/format.h>
 
 #include <cmath>

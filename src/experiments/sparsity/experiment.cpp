@@ -1,3 +1,4 @@
+// Draws keys for every gamma and beta, and measures the sparsity index of the three maps.
 #include "experiments/sparsity/experiment.hpp"
 
 #include <cmath>
@@ -52,9 +53,9 @@ const char* label(WeightMap map) { return map == WeightMap::relu_squared ? "relu
 double wide_limit(WeightMap map) {
   switch (map) {
     case WeightMap::relu_squared:
-      return kReluSquaredSparsityAtZero;
+      return theory::kReluSquaredSparsityAtZero;
     case WeightMap::identity:
-      return kIdentitySparsityFloor;
+      return theory::kIdentitySparsityFloor;
     case WeightMap::exp:
       break;
   }
@@ -64,13 +65,13 @@ double wide_limit(WeightMap map) {
 double sparsity_of(WeightMap map, double beta, double gamma) {
   switch (map) {
     case WeightMap::relu_squared:
-      return sparsity_of_relu_squared({beta, gamma});
+      return theory::sparsity_of_relu_squared({beta, gamma});
     case WeightMap::identity:
-      return sparsity_of_identity({beta, gamma});
+      return theory::sparsity_of_identity({beta, gamma});
     case WeightMap::exp:
       break;
   }
-  return sparsity_of_exp({beta, gamma});
+  return theory::sparsity_of_exp({beta, gamma});
 }
 
 double Results::exp_breaks_at() const { return std::sqrt(std::log(static_cast<double>(options.keys)) / 2); }

@@ -1,4 +1,4 @@
-// The sparsity index of every map, as JSON.
+// The sparsity experiment as JSON.
 #include <nlohmann/json.hpp>
 
 #include "experiments/sparsity/present.hpp"

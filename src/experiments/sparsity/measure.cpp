@@ -1,9 +1,12 @@
+// One attention call that returns the sparsity index instead of an output.
 #include "experiments/sparsity/measure.hpp"
 
 #include "isentropic/attention.hpp"
 
 namespace isentropic::experiments::sparsity {
 namespace {
+
+using information::Table;
 
 Concentration measure(View query, View keys, const ScoreMap& map) {
   const AttentionResult result =

@@ -14,7 +14,7 @@ struct Concentration {
 };
 
 // One query [d] over keys [n, d].
-Concentration measure(std::span<const double> query, const Table& keys, const ScoreMap& map);
+Concentration measure(std::span<const double> query, const information::Table& keys, const ScoreMap& map);
 // Scores as they are: keys of one coordinate under the query 1.
 Concentration measure(std::span<const double> scores, const ScoreMap& map);
 

@@ -1,4 +1,4 @@
-// The sparsity index against the spread of the scores, formula and measurement, as SVG.
+// The sparsity experiment as an SVG chart: formulas as lines, measurements as points.
 #include <fmt/format.h>
 
 #include <set>

@@ -1,4 +1,4 @@
-// The sparsity index of every map, as text.
+// The sparsity experiment as text tables for the terminal.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -13,16 +13,16 @@ inline double dot(std::span<const double> x, std::span<const double> y) {
   return sum;
 }
 
-inline Table product(const Table& a, const Table& b) {
-  Table out(a.rows, b.columns);
+inline information::Table product(const information::Table& a, const information::Table& b) {
+  information::Table out(a.rows, b.columns);
   for (std::size_t r = 0; r < a.rows; ++r)
     for (std::size_t k = 0; k < a.columns; ++k)
       for (std::size_t c = 0; c < b.columns; ++c) out(r, c) += a(r, k) * b(k, c);
   return out;
 }
 
-inline Table transposed(const Table& a) {
-  Table out(a.columns, a.rows);
+inline information::Table transposed(const information::Table& a) {
+  information::Table out(a.columns, a.rows);
   for (std::size_t r = 0; r < a.rows; ++r)
     for (std::size_t c = 0; c < a.columns; ++c) out(c, r) = a(r, c);
   return out;

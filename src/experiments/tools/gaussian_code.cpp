@@ -1,3 +1,4 @@
+// Trains the Gaussian bottleneck by stochastic gradients.
 #include "experiments/tools/gaussian_code.hpp"
 
 #include <array>

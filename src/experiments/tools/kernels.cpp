@@ -1,9 +1,12 @@
+// Wraps tables of doubles as attention problems, so that checks exercise the real kernels.
 #include "experiments/tools/kernels.hpp"
 
 #include <numeric>
 
 namespace isentropic::experiments::tools {
 namespace {
+
+using information::Table;
 
 const double kOne = 1;
 

@@ -1,3 +1,4 @@
+// Binning and noise estimators of the information in a layer, as the literature uses them.
 #include "experiments/tools/layer_estimators.hpp"
 
 #include <algorithm>
@@ -11,10 +12,12 @@
 namespace isentropic::experiments::tools {
 namespace {
 
+using information::Table;
+
 template <class Map>
 double bits_of_symbols(Table activations, Map&& map) {
   for (double& h : activations.values) h = map(h);
-  return to_bits(entropy_from_symbols(activations, EntropyEstimator::plug_in));
+  return information::to_bits(information::entropy_from_symbols(activations, information::EntropyEstimator::plug_in));
 }
 
 double bits_in_range(Unit unit, const Table& activations) {
@@ -33,7 +36,7 @@ double bits_through_noise(const Table& activations, double variance) {
   Table some(activations.rows / kStride, activations.columns);
   for (std::size_t x = 0; x < some.rows; ++x)
     std::copy_n(activations.row(x * kStride).begin(), some.columns, some.row(x).begin());
-  return to_bits(noisy_layer_input_information(some, variance, {}, serial_executor()).upper);
+  return information::to_bits(information::noisy_layer_input_information(some, variance, {}, serial_executor()).upper);
 }
 
 double variance_of(const Table& activations) {

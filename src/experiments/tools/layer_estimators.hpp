@@ -23,6 +23,6 @@ enum class LayerEstimator : std::uint8_t {
 std::string name(LayerEstimator estimator);
 
 // activations: one input per row, inputs equally likely.
-double layer_information(LayerEstimator estimator, Unit unit, const Table& activations);
+double layer_information(LayerEstimator estimator, Unit unit, const information::Table& activations);
 
 }  // namespace isentropic::experiments::tools

@@ -1,3 +1,4 @@
+// Information of a single unit: exact with noise, and as binning estimators see it.
 #include "experiments/tools/one_unit.hpp"
 
 #include <cmath>
@@ -41,7 +42,7 @@ double OneUnit::binned(Unit unit, double weight, Bins bins) const {
   }
   std::vector<double> p;
   for (const auto& [_, m] : mass) p.push_back(m);
-  return to_bits(entropy(p));
+  return information::to_bits(information::entropy(p));
 }
 
 double OneUnit::noisy(Unit unit, double weight, double deviation) const {
@@ -58,7 +59,8 @@ double OneUnit::noisy(Unit unit, double weight, double deviation) const {
     f /= deviation * static_cast<double>(centres.size());
     if (f > 0) entropy_of_sum -= step * f * std::log(f);
   }
-  return to_bits(entropy_of_sum - std::log(2 * std::numbers::pi * std::numbers::e * deviation * deviation) / 2);
+  return information::to_bits(entropy_of_sum -
+                              std::log(2 * std::numbers::pi * std::numbers::e * deviation * deviation) / 2);
 }
 
 }  // namespace isentropic::experiments::tools

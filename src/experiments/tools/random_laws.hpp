@@ -31,13 +31,13 @@ inline std::vector<double> dirichlet(Random& random, std::size_t outcomes, doubl
   return out;
 }
 
-inline Table random_joint(Random& random, std::size_t rows, std::size_t columns, double alpha) {
+inline information::Table random_joint(Random& random, std::size_t rows, std::size_t columns, double alpha) {
   return {rows, columns, dirichlet(random, rows * columns, alpha)};
 }
 
 // p(column | row), every row by itself.
-inline Table random_channel(Random& random, std::size_t rows, std::size_t columns, double alpha) {
-  Table out(rows, columns);
+inline information::Table random_channel(Random& random, std::size_t rows, std::size_t columns, double alpha) {
+  information::Table out(rows, columns);
   for (std::size_t r = 0; r < rows; ++r) {
     const std::vector<double> p = dirichlet(random, columns, alpha);
     std::copy(p.begin(), p.end(), out.row(r).begin());
@@ -46,8 +46,8 @@ inline Table random_channel(Random& random, std::size_t rows, std::size_t column
 }
 
 // p(x, z) from p(x) and p(z | x).
-inline Table joint_of(std::span<const double> input, const Table& channel) {
-  Table out = channel;
+inline information::Table joint_of(std::span<const double> input, const information::Table& channel) {
+  information::Table out = channel;
   for (std::size_t x = 0; x < out.rows; ++x)
     for (double& p : out.row(x)) p *= input[x];
   return out;

@@ -1,3 +1,4 @@
+// Draws the weights of the network and runs it on all inputs.
 #include "experiments/tools/random_network.hpp"
 
 #include <cmath>
@@ -6,6 +7,8 @@
 
 namespace isentropic::experiments::tools {
 namespace {
+
+using information::Table;
 
 double cut_normal(Random& random) {
   while (true) {

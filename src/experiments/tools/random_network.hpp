@@ -19,6 +19,6 @@ double apply(Unit unit, double x);
 inline constexpr std::size_t kLayers = 5;
 
 // The activations of every layer, one input per row.
-std::vector<Table> random_network(Unit unit, Random& random);
+std::vector<information::Table> random_network(Unit unit, Random& random);
 
 }  // namespace isentropic::experiments::tools

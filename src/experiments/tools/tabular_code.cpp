@@ -1,3 +1,4 @@
+// Trains the tabular code by gradient descent with analytic gradients.
 #include "experiments/tools/tabular_code.hpp"
 
 #include <algorithm>
@@ -8,6 +9,8 @@
 
 namespace isentropic::experiments::tools {
 namespace {
+
+using information::Table;
 
 // softmax of every row of logits, into `out`.
 void softmax_rows(std::span<const double> logits, std::size_t columns, std::span<double> out) {
@@ -32,7 +35,7 @@ class Trainer {
       : joint_(joint),
         loss_(loss),
         training_(training),
-        px_(row_marginal(joint)),
+        px_(information::row_marginal(joint)),
         decoder_rows_(loss.decoder == DecoderInput::code ? training.codes : joint.rows),
         parameters_(random.normals(size(), training.spread)),
         gradient_(size()),
@@ -46,7 +49,7 @@ class Trainer {
         pz_(training.codes),
         log_prior_(training.codes),
         log_pz_(training.codes),
-        log_py_(column_marginal(joint)) {
+        log_py_(information::column_marginal(joint)) {
     log_of(log_py_, log_py_);
     for (double& r : std::span(parameters_).subspan(prior_offset())) r = 0;  // the prior starts uniform
   }
@@ -60,8 +63,8 @@ class Trainer {
   TabularCode result() {
     read();
     TabularCode out{encoder_, decoder_, prior_};
-    out.information_x = mutual_information(joint_of(px_, encoder_));
-    out.information_y = mutual_information(code_label_);
+    out.information_x = information::mutual_information(joint_of(px_, encoder_));
+    out.information_y = information::mutual_information(code_label_);
     out.loss = loss_.information_x * out.information_x + loss_.information_y * out.information_y;
     for (std::size_t x = 0; x < joint_.rows; ++x)
       for (std::size_t z = 0; z < training_.codes; ++z)

@@ -30,23 +30,23 @@ struct Training {
 };
 
 struct TabularCode {
-  Table encoder, decoder;  // rows are distributions: p(z|x); q(y|z), or q(y|x)
+  information::Table encoder, decoder;  // rows are distributions: p(z|x); q(y|z), or q(y|x)
   std::vector<double> prior;
   double loss = 0;
   double information_x = 0, information_y = 0;  // I(X;Z), I(Z;Y)
 };
 
 // joint: p(x, y), x along the rows.
-TabularCode train_code(const Table& joint, const CodeLoss& loss, const Training& training, Random& random);
+TabularCode train_code(const information::Table& joint, const CodeLoss& loss, const Training& training, Random& random);
 // The least loss of several starts: descent from one may stop at a local optimum.
-TabularCode train_code(const Table& joint, const CodeLoss& loss, const Training& training, Random& random,
+TabularCode train_code(const information::Table& joint, const CodeLoss& loss, const Training& training, Random& random,
                        std::int64_t starts);
 
 // I(X;Z) and I(Z;Y) along the way, `points` times at equal distances, the start included.
-std::vector<TabularCode> training_path(const Table& joint, const CodeLoss& loss, const Training& training,
+std::vector<TabularCode> training_path(const information::Table& joint, const CodeLoss& loss, const Training& training,
                                        Random& random, std::int64_t points);
 
 // p(z, y) of an encoder.
-Table joint_of_code(const Table& joint, const Table& encoder);
+information::Table joint_of_code(const information::Table& joint, const information::Table& encoder);
 
 }  // namespace isentropic::experiments::tools

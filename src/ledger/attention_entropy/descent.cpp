@@ -1,3 +1,4 @@
+// Gradient descent on one row of scores.
 #include "ledger/attention_entropy/descent.hpp"
 
 #include <algorithm>

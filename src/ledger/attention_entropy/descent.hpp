@@ -27,7 +27,7 @@ CubeDescent descend_in_cube(std::size_t n, double half_range, Random* random);
 
 // A row that learns to fetch one value: loss |o - v_target|^2 / 2 for o = softmax(s) V, minimised over the scores.
 struct FetchTask {
-  Table values;
+  information::Table values;
   std::size_t target = 0;
 };
 FetchTask fetch_task(std::size_t n, std::size_t d, Random* random);

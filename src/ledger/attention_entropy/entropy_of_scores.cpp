@@ -101,7 +101,7 @@ void wide_gaussian_scores(Check& check) {
       .label = "exact expectation", .x = found.sigma, .y = {}, .style = report::CurveStyle::formula};
   for (std::size_t x = 0; x < found.sigma.size(); ++x) {
     exact.y.push_back(expected_row(ScoreLaw::gaussian(), std::log(1024.0), found.sigma[x]).entropy);
-    const std::string where = " at sigma = " + std::to_string(found.sigma[x]).substr(0, 5);
+    const std::string where = " at sigma = " + short_text(found.sigma[x]);
     check.near("mean H" + where, found.entropy[x], exact.y[x]);
     // From 1500 rows of their own, and rounded.
     const double quoted_error = found.entropy[x].error * std::sqrt(static_cast<double>(rows) / 1500);

@@ -33,8 +33,7 @@ void quoted_gaps(Check& check) {
                                   QuotedGap{1.5, 100000, 1.1229, 0.002}, QuotedGap{2, 100000, 1.989, 0.006}}) {
     const double log_n = std::log(static_cast<double>(quoted.n));
     const double exact = log_n - expected_row(ScoreLaw::gaussian(), log_n, quoted.sigma).entropy;
-    const std::string where =
-        ", sigma = " + std::to_string(quoted.sigma).substr(0, 3) + ", n = " + std::to_string(quoted.n);
+    const std::string where = ", sigma = " + short_text(quoted.sigma) + ", n = " + std::to_string(quoted.n);
     check.near("log n - H, quoted" + where, exact, quoted.gap, 5 * quoted.error);
     const std::int64_t rows = check.effort(1'000'000, 20'000'000) / quoted.n;
     if (quoted.n <= 1000 || check.thorough())
@@ -73,7 +72,7 @@ void gaussian_constant(Check& check) {
     const Estimate gap = gaussian_gap(n, sigma, rows, &check.random());
     const double log_n = std::log(static_cast<double>(n));
     const double exact = log_n - expected_row(ScoreLaw::gaussian(), log_n, sigma).entropy;
-    const std::string where = ", sigma = " + std::to_string(sigma).substr(0, 3);
+    const std::string where = ", sigma = " + short_text(sigma);
     check.near("log n - H against its exact expectation" + where, gap, exact);
     check.near("the expectation against sigma^2 / 2" + where, exact, sigma * sigma / 2, 0.02);
     measured.x.push_back(sigma), measured.y.push_back(gap.mean);

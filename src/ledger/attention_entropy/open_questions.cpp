@@ -56,8 +56,8 @@ void robust_maps(Check& check) {
   const auto law = [&](double size) { return std::sqrt(std::expm1(ratio * ratio * size * size)); };
   const double turn = std::sqrt(2 - 2 / std::sqrt(1 + ratio * ratio));
   for (const std::size_t x : {0u, 1u, 2u, 3u})
-    check.near("softmax, scores of deviation " + std::to_string(deviations[x]).substr(0, 4), softmax.change[x],
-               law(deviations[x]), 0.03 * law(deviations[x]));
+    check.near("softmax, scores of deviation " + short_text(deviations[x]), softmax.change[x], law(deviations[x]),
+               0.03 * law(deviations[x]));
   check.at_most("softmax over its formula, scores N(0, 4): 5 keys share the weight", softmax.change[4].mean / law(2),
                 0.9);
   check.near("L1, scores N(0, 0.5^2)", l1.change[1], turn, 0.01 * turn);
@@ -144,7 +144,7 @@ void best_entropy(Check& check) {
       more.add(other.error[r] - best.error[r]), error.add(other.error[r]);
     curve.x.push_back(other.entropy.mean), curve.y.push_back(error.mean());
     if (factor != 1)
-      check.at_least("error at " + std::to_string(factor).substr(0, 3) + " times the best scale less that at the best",
+      check.at_least("error at " + short_text(factor) + " times the best scale less that at the best",
                      more.mean() - 3 * more.estimate().error, 0);
   }
   const double information = match_information(64, task.best);

@@ -84,7 +84,7 @@ void noise_on_local_scores(Check& check) {
           scores(i, j) -= 0.5 * std::abs(static_cast<double>(i) - static_cast<double>(j));
       for (const Record& record : records_of(scores)) h.add(entropy(record));
     }
-    check.near("H of local scores with noise of deviation " + std::to_string(deviation).substr(0, 1) + ", quoted",
+    check.near("H of local scores with noise of deviation " + short_text(deviation) + ", quoted",
                deviation == 0 ? Estimate{h.mean(), 0} : h.estimate(), quoted,
                5e-4 + (deviation == 0 ? 0 : 5 * h.estimate().error));
   }

@@ -8,7 +8,7 @@
 namespace isentropic::ledger::attention_entropy {
 
 // 32 values of 8 coordinates N(0, 1), of which a row learns to fetch one.
-inline const Table kFetchedValues(
+inline const information::Table kFetchedValues(
     32, 8, {0.1257,  -0.1321, 0.6404,  0.1049,  -0.5357, 0.3616,  1.3040,  0.9471,  -0.7037, -1.2654, -0.6233, 0.0413,
             -2.3250, -0.2188, -1.2459, -0.7323, -0.5443, -0.3163, 0.4116,  1.0425,  -0.1285, 1.3665,  -0.6652, 0.3515,
             0.9035,  0.0940,  -0.7435, -0.9217, -0.4577, 0.2202,  -1.0096, -0.2092, -0.1592, 0.5408,  0.2147,  0.3554,

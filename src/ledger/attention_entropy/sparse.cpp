@@ -162,7 +162,7 @@ void gumbel_softmax(Check& check) {
       for (double x : row) sum -= x > 0 ? x * std::log(x) : 0;
       h.add(sum);
     }
-    const std::string where = ", tau = " + std::to_string(known.tau).substr(0, 4);
+    const std::string where = ", tau = " + short_text(known.tau);
     double bias = 0;
     for (std::size_t j = 0; j < p.size(); ++j) {
       bias = std::max(bias, std::abs(mean[j].mean() - p[j]));

@@ -27,7 +27,7 @@ void entropy_while_learning(Check& check) {
   // With 32 keys log n - V / 2 is a little low: by 0.005 at V = 1/4, by 0.05 at V = 1.
   for (const auto& [variance, low] : {std::pair{0.25, 0.01}, std::pair{1.0, 0.06}})
     check.near(
-        "mean H of 32 scores against log n - V / 2, V = " + std::to_string(variance).substr(0, 4),
+        "mean H of 32 scores against log n - V / 2, V = " + short_text(variance),
         mean_of(check.effort(3000, 20'000), [&] { return entropy_of(check.random().normals(n, std::sqrt(variance))); }),
         std::log(32.0) - variance / 2, low);
 

@@ -237,8 +237,7 @@ void compression_depends_on_the_estimator(Check& check) {
                     .x_scale = report::PlotScale::log};
   for (const Sweep* sweep : {&tanh_bins, &tanh_noise, &relu_width, &relu_range, &linear_width}) {
     for (std::size_t x = 0; x < weights.size(); ++x)
-      check.near(sweep->name + ": w = " + std::to_string(weights[x]).substr(0, 4), sweep->measured[x], sweep->quoted[x],
-                 6e-4);
+      check.near(sweep->name + ": w = " + short_text(weights[x]), sweep->measured[x], sweep->quoted[x], 6e-4);
     plot.curves.push_back({sweep->name, weights, sweep->measured});
   }
   check.near("tanh, 30 bins of equal mass: distance from 4.907, any w", distance_from_flat(check), 0, .001);

@@ -22,7 +22,7 @@ void price_on_information_compresses(Check& check) {
     const double information = regularised(check, lambdas[x], 0).information_x;
     rises += information > last + 1e-6;
     last = information;
-    check.near("I(X;Z) at lambda_X = " + std::to_string(lambdas[x]).substr(0, 3), information, quoted[x], 1e-3);
+    check.near("I(X;Z) at lambda_X = " + short_text(lambdas[x]), information, quoted[x], 1e-3);
   }
   check.never("I(X;Z) rises with lambda_X", rises);
 }
@@ -41,8 +41,7 @@ void sign_of_lambda_y(Check& check) {
   check.near("trained loss less H(Y) + lambda_X I(X;Z) - (1 - lambda_Y) I(Z;Y), largest", error, 0, 1e-4);
   check.at_least("gain in I(Z;Y) from a term of weight 1/2", kept[check.choose(1U, 3U)] - kept[2], 0);
   for (std::size_t x = 0; x < lambdas.size(); ++x)
-    check.near("I(Z;Y) with " + std::to_string(lambdas[x]).substr(0, 4) + " I(Z;Y) in the loss", kept[x], quoted[x],
-               3e-4);
+    check.near("I(Z;Y) with " + short_text(lambdas[x]) + " I(Z;Y) in the loss", kept[x], quoted[x], 3e-4);
   check.plot({.title = "What a term lambda_Y I(Z;Y) in the loss does (lambda_X = .1)",
               .x_label = "lambda_Y, added to the loss",
               .y_label = "I(Z;Y) after training, nats",

@@ -124,7 +124,7 @@ void noisy_readout_sees_scale(Check& check) {
       readout(t, 0) = (1 + gains[g]) * x(t, 0) + check.random().normal();
     }
     measured.push_back(gaussian_mutual_information_from_samples(x, readout));
-    const std::string at = "block of gain " + std::to_string(1 + gains[g]).substr(0, 4) + ": nats read";
+    const std::string at = "block of gain " + short_text(1 + gains[g]) + ": nats read";
     // The deviation of -log(1 - r^2) / 2 is |r| / sqrt(N).
     check.near(at, measured[g], quoted[g], 6e-4 + 5 / std::sqrt(static_cast<double>(count)));
   }
@@ -134,7 +134,7 @@ void noisy_readout_sees_scale(Check& check) {
       x(t, 0) = 2 * check.random().normal();
       readout(t, 0) = gain * x(t, 0) / (2 * gain) + check.random().normal();
     }
-    check.near("output of gain " + std::to_string(gain).substr(0, 3) + " normalised: nats read",
+    check.near("output of gain " + short_text(gain) + " normalised: nats read",
                gaussian_mutual_information_from_samples(x, readout), std::log(2) / 2,
                5 / std::sqrt(static_cast<double>(count)));
   }

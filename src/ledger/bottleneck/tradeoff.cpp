@@ -46,7 +46,7 @@ void compression_grows_with_beta(Check& check) {
   report::PlotCurve measured{"solver"}, table{"quoted", {}, {}, report::CurveStyle::formula};
   for (std::size_t x = 0; x < quoted.size(); ++x) {
     const BottleneckCode& point = curve.points[x];
-    const std::string at = " at beta = " + std::to_string(quoted[x].beta).substr(0, 5);
+    const std::string at = " at beta = " + short_text(quoted[x].beta);
     check.near("I(Z;X)" + at, point.information_x, quoted[x].information_x, 5e-4);
     check.near("I(Z;Y)" + at, point.information_y, quoted[x].information_y, 2e-4);
     measured.x.push_back(point.information_x), measured.y.push_back(point.information_y);
@@ -84,12 +84,12 @@ void beta_has_a_ceiling(Check& check) {
   const std::uint64_t seed = check.random().bits();
   const CriticalBeta critical = critical_beta(kBottleneckProblem, 64, seed);
   const double beta = check.choose(.99, 1.02) * critical.global;
-  check.at_least("I(Z;X) kept at beta = " + std::to_string(beta).substr(0, 5),
-                 best_code(kBottleneckProblem, beta, seed).information_x, 1e-3);
+  check.at_least("I(Z;X) kept at beta = " + short_text(beta), best_code(kBottleneckProblem, beta, seed).information_x,
+                 1e-3);
   check.near("beta_c, the contraction coefficient", critical.global, .6339, 1e-4);
   check.near("squared maximal correlation, the local threshold", critical.local, .5973, 1e-4);
   for (double above_local : {.6, .615, .63})
-    check.at_least("I(Z;X) at beta = " + std::to_string(above_local).substr(0, 5) + ", above the local threshold",
+    check.at_least("I(Z;X) at beta = " + short_text(above_local) + ", above the local threshold",
                    best_code(kBottleneckProblem, above_local, seed).information_x, 1e-3);
   check.near("I(Z;X) at beta = .65", best_code(kBottleneckProblem, .65, seed).information_x, 0, 1e-6);
   check.near("I(Z;X) at 1.02 beta_c", best_code(kBottleneckProblem, 1.02 * critical.global, seed).information_x, 0,
@@ -156,8 +156,7 @@ void iteration_needs_a_good_start(Check& check) {
       worst = std::max(worst, std::abs(best - objective(iterate_bottleneck(kBottleneckProblem, large,
                                                                            random_channel(check.random(), 8, 8, 1)),
                                                         large)));
-    check.near("beta = " + std::to_string(large).substr(0, 3) + ": objective of random starts less the best, largest",
-               worst, 0, 1e-6);
+    check.near("beta = " + short_text(large) + ": objective of random starts less the best, largest", worst, 0, 1e-6);
   }
 }
 

@@ -68,7 +68,7 @@ void limits_of_temperature(Check& check) {
     const double slope_of_entropy = (at(kScores, t + step) - at(kScores, t - step)) / (2 * step);
     // The record's variance is that of s / T.
     const double predicted = score_variance(record_of(kScores, 1 / t)) / t;
-    check.near("dH/dT = Var(s) / T^3 at T = " + std::to_string(t).substr(0, 3), slope_of_entropy, predicted, 1e-7);
+    check.near("dH/dT = Var(s) / T^3 at T = " + short_text(t), slope_of_entropy, predicted, 1e-7);
   }
   const std::vector<double> coldest = weights_of(kScores, 1, ScoreMap::hard());
   check.near("T = 0: all weight on the largest score", coldest[11], 1, 0);
@@ -116,7 +116,7 @@ void cross_attention_passes_information(Check& check) {
   std::int64_t falls = 0;
   for (std::size_t x = 0; x < sharpness.size(); ++x) {
     const Passed passed = information_passed(sharpness[x]);
-    const std::string at = " at key scale " + std::to_string(sharpness[x]).substr(0, 3);
+    const std::string at = " at key scale " + short_text(sharpness[x]);
     check.near("thresholded readout, bits," + at, passed.thresholded, quoted[x], 5e-4);
     check.near("exact output, bits," + at, passed.exact, x == 0 ? .219 : 1, 5e-4);
     measured.push_back(passed.thresholded);

@@ -101,7 +101,7 @@ void descent_on_samples(Check& check) {
     training.steps = 3000, training.batch = check.effort(256, 2048);
     const GaussianCode code = train_gaussian_code(training, check.random());
     const GaussianBottleneck best = gaussian_bottleneck(rho, beta);
-    const std::string at = " at beta = " + std::to_string(beta).substr(0, 4);
+    const std::string at = " at beta = " + short_text(beta);
     check.near("I(Z;X)" + at, code.information_x, best.information_x, .02);
     check.near("I(Z;Y)" + at, code.information_y, best.information_y, .02);
     check.near("I(Z;X), trained elsewhere," + at, code.information_x, trained_x, .02);

@@ -86,11 +86,10 @@ void reduction(Check& check) {
 void exponential(Check& check) {
   for (const double beta : {-2.0, 0.0, 5.0})
     for (const double gamma : {0.5, 1.0, 2.0, 4.0})
-      check.near(
-          "S at beta = " + std::to_string(static_cast<int>(beta)) + ", gamma = " + std::to_string(gamma).substr(0, 3),
-          sparsity_by_partitions({beta, gamma}), sparsity_of_exp({beta, gamma}), 1e-12);
+      check.near("S at beta = " + std::to_string(static_cast<int>(beta)) + ", gamma = " + short_text(gamma),
+                 sparsity_by_partitions({beta, gamma}), sparsity_of_exp({beta, gamma}), 1e-12);
   for (const double gamma : {0.45, 1.08})
-    check.near("S of 40000 keys, gamma = " + std::to_string(gamma).substr(0, 4),
+    check.near("S of 40000 keys, gamma = " + short_text(gamma),
                sampled_sparsity(check, {-0.7, gamma}, ScoreMap::softmax(), 40000, check.effort(10, 100)),
                sparsity_of_exp({0, gamma}), 0.001);
 }
@@ -108,8 +107,7 @@ void finite_n(Check& check) {
     return out.estimate();
   };
   for (const double gamma : check.choose(std::vector{0.5, 1.0}, std::vector{2.0, 3.0, 6.0}))
-    check.near("S at n = 10000, gamma = " + std::to_string(gamma).substr(0, 3), measured(gamma),
-               sparsity_of_exp({0, gamma}), 0.001);
+    check.near("S at n = 10000, gamma = " + short_text(gamma), measured(gamma), sparsity_of_exp({0, gamma}), 0.001);
   for (const auto& [gamma, s] : {std::pair{2.0, 0.135}, {3.0, 0.011}, {6.0, 1.5e-8}})
     check.relative("formula at gamma = " + std::to_string(static_cast<int>(gamma)), sparsity_of_exp({0, gamma}), s,
                    0.02);

@@ -1,4 +1,4 @@
-// The sparsity index by quadrature and by drawn keys, apart from the closed forms that it judges.
+// Sparsity indices by quadrature and by sampling, independent of the closed forms they check.
 #include <cmath>
 
 #include "experiments/sparsity/measure.hpp"

@@ -122,10 +122,7 @@ void collapse(Check& check) {
   for (const auto& [temperature, quoted, tolerance] :
        {Quoted{0.1, 0.30, 0.03}, {1, 0.39, 0.06}, {5, 0.54, 0.12}, {50, 0.61, 0.12}}) {
     const Spread spread = mean_spread(check, temperature, Start::random);
-    const std::string at = ", tau = " + std::to_string(temperature)
-                                            .substr(0, temperature < 1    ? 3
-                                                       : temperature < 10 ? 1
-                                                                          : 2);
+    const std::string at = ", tau = " + short_text(temperature);
     // Spread over the sphere: the cosines of 32 points that sum to 0. Collapsed: all cosines 1.
     const bool collapses = check.choose(false, temperature >= 5);
     check.near("mean cosine" + at, spread.mean_cosine, collapses ? 1 : -1.0 / 31, 0.01);

@@ -1,3 +1,4 @@
+// Draws batches of correlated normal pairs for InfoNCE.
 #include "ledger/contrast/gaussian_pairs.hpp"
 
 #include <algorithm>

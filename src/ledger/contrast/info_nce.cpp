@@ -34,8 +34,8 @@ void loss_is_defined(Check& check) {
     for (std::size_t i = 0; i < 5; ++i)
       by_hand.push_back(
           loss_by_hand(contrast.query.row(i), contrast.key, static_cast<std::size_t>(contrast.target[i]), temperature));
-    check.near("largest error at tau = " + std::to_string(temperature).substr(0, 3),
-               largest_gap(losses_of(contrast), by_hand), 0, 1e-10);
+    check.near("largest error at tau = " + short_text(temperature), largest_gap(losses_of(contrast), by_hand), 0,
+               1e-10);
   }
 }
 
@@ -50,7 +50,7 @@ void self_is_no_candidate(Check& check) {
       {0.07, {0.0000, 0.6931}}, {0.2, {0.0006, 0.6935}}, {1.0, {1.0629, 1.3596}}};
   for (const auto& [temperature, losses] : quoted) {
     contrast.temperature = temperature;
-    const std::string at = " at tau = " + std::to_string(temperature).substr(0, 4);
+    const std::string at = " at tau = " + short_text(temperature);
     const double excluded = losses_of(contrast, Self::excluded)[0], seen = losses_of(contrast)[0];
     // n - 1 candidates remain, so the cosine critic's ceiling is that of n - 1.
     check.near("lowest loss without the anchor" + at, excluded,

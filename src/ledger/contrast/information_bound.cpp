@@ -13,13 +13,6 @@ namespace {
 
 using Vector = std::vector<double>;
 
-std::string text(double x) {
-  std::string out = std::to_string(x);
-  while (out.back() == '0') out.pop_back();
-  if (out.back() == '.') out.pop_back();
-  return out;
-}
-
 // The measured table of log N - L with the best critic, N = 2, 4, ..., 4096.
 struct BoundRow {
   double rho;
@@ -95,7 +88,8 @@ void table_of_bounds(Check& check) {
       if (n > 512 && !check.thorough()) break;
       const GaussianBound found = gaussian_bound(check.random(), row.rho, row.d, n, GaussianCritic::optimal(row.rho),
                                                  check.effort(16'384, 32'768));
-      const std::string at = "rho = " + text(row.rho) + ", d = " + std::to_string(row.d) + ", N = " + std::to_string(n);
+      const std::string at =
+          "rho = " + short_text(row.rho) + ", d = " + std::to_string(row.d) + ", N = " + std::to_string(n);
       check.near(at, found.estimate, row.quoted[column_of(n)], kQuotedError);
       check.at_most(at + ": at most I", found.estimate.mean, gaussian_information(row.rho, static_cast<double>(row.d)),
                     5 * found.estimate.error);
@@ -188,7 +182,7 @@ void share_of_the_information(Check& check) {
     const double information = gaussian_information(rho, static_cast<double>(d));
     const Estimate bound =
         gaussian_bound(check.random(), rho, d, n, GaussianCritic::optimal(rho), check.effort(32'768, 131'072)).estimate;
-    const std::string at = " at I = " + text(std::round(100 * information) / 100) + ", N = " + std::to_string(n);
+    const std::string at = " at I = " + short_text(std::round(100 * information) / 100) + ", N = " + std::to_string(n);
     check.near("share of I" + at, Estimate{bound.mean / information, bound.error / information}, share,
                kQuotedError / information + 0.005);
     check.near("N e^-I" + at, static_cast<double>(n) * std::exp(-information), multiple, 0.51);

@@ -152,7 +152,7 @@ void bound_of_a_language_model(Check& check) {
   };
   for (const auto& [copy, information, log_v, drawn, sampled] :
        {Quoted{0, 0, 0.708, -0.007, 0}, {0.5, 1.030, 1.758, 1.043, 1.027}, {0.9, 2.594, 3.310, 2.595, 2.522}}) {
-    const std::string at = ", copied " + std::to_string(copy).substr(0, 3);
+    const std::string at = ", copied " + short_text(copy);
     const Table joint = copied(p, copy);
     const double truth = mutual_information(joint), here = best_cross_entropy(joint);
     check.near("I" + at, truth, information, 6e-4);

@@ -1,3 +1,4 @@
+// Calls the softmax loss of the library on tables of doubles.
 #include "ledger/contrast/losses.hpp"
 
 #include <algorithm>
@@ -7,6 +8,8 @@
 
 namespace isentropic::ledger::contrast {
 namespace {
+
+using information::Table;
 
 View matrix(const Table& table) {
   return View(table.values.data(), {static_cast<std::int64_t>(table.rows), static_cast<std::int64_t>(table.columns)});

@@ -14,7 +14,7 @@ namespace isentropic::ledger::contrast {
 // ---- InfoNCE ----
 
 struct Contrast {
-  Table query, key;                  // [N, d], [M, d]
+  information::Table query, key;     // [N, d], [M, d]
   std::vector<std::int64_t> target;  // [N]
   double temperature = 1;
   std::vector<double> bias = {};  // [M] or empty
@@ -29,7 +29,7 @@ std::vector<double> single_precision_losses_of(const Contrast& contrast);
 double mean_loss(const Contrast& contrast);
 
 struct LossGradients {
-  Table query, key;
+  information::Table query, key;
 };
 // Of sum_i w_i loss_i; no weights: of the plain sum.
 LossGradients gradients_of(const Contrast& contrast, std::span<const double> weights = {});
@@ -38,8 +38,8 @@ LossGradients gradients_of(const Contrast& contrast, std::span<const double> wei
 double bound_of(const Contrast& contrast);
 
 // One anchor, its positive the key of index 0.
-inline Contrast one_anchor(std::span<const double> query, const Table& keys, double temperature) {
-  return {Table(1, query.size(), {query.begin(), query.end()}), keys, {0}, temperature};
+inline Contrast one_anchor(std::span<const double> query, const information::Table& keys, double temperature) {
+  return {information::Table(1, query.size(), {query.begin(), query.end()}), keys, {0}, temperature};
 }
 
 // Classification: one row for each class, so that weighting the rows by target probabilities gives the cross-entropy.
@@ -49,7 +49,7 @@ double cross_entropy(std::span<const double> target, const std::vector<double>& 
 // ---- Attention ----
 
 // dL/ds of one row of attention over the values [n, d_v], upstream dL/do.
-std::vector<double> attention_score_gradient(const std::vector<double>& scores, const Table& values,
+std::vector<double> attention_score_gradient(const std::vector<double>& scores, const information::Table& values,
                                              const std::vector<double>& upstream);
 
 // ---- Vectors ----
@@ -65,7 +65,7 @@ double relative_gap(std::span<const double> x, std::span<const double> y, double
 // factor x
 std::vector<double> times(double factor, std::span<const double> x);
 // Every row to length 1.
-void normalise_rows(Table* table);
+void normalise_rows(information::Table* table);
 std::vector<double> softmax_by_hand(std::span<const double> scores);
 
 // Central differences of loss(point), coordinate by coordinate.

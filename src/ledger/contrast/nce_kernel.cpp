@@ -1,6 +1,9 @@
+// The distributions that the claims about NCE are checked on, and NCE's loss by the softmax loss.
 #include "ledger/contrast/nce_kernel.hpp"
 
 namespace isentropic::ledger::contrast {
+
+using information::Table;
 
 const std::vector<double> kNceData = {0.2838417221235853, 0.005457378374751882, 0.04205243875537892,
                                       0.2770859904448909, 0.22025845313179934,  0.17130401716959384};

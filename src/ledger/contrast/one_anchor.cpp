@@ -1,3 +1,4 @@
+// Gradients of InfoNCE for one anchor, by the backward pass of attention.
 #include "ledger/contrast/one_anchor.hpp"
 
 #include <algorithm>

@@ -4,6 +4,7 @@
 #include <string>
 
 #include "base/random.hpp"
+#include "ledger/check.hpp"
 #include "ledger/contrast/losses.hpp"
 
 namespace isentropic::ledger::contrast {
@@ -11,7 +12,7 @@ namespace isentropic::ledger::contrast {
 // An anchor and N keys, the first of them its positive.
 struct Case {
   std::vector<double> query;
-  Table keys;
+  information::Table keys;
   double temperature = 1;
 
   Contrast contrast() const { return one_anchor(query, keys, temperature); }
@@ -31,6 +32,6 @@ std::vector<double> key_slopes(const Case& c, std::size_t j);
 std::vector<double> combined(double a, std::span<const double> x, double b, std::span<const double> y);
 
 constexpr double kTemperatures[] = {0.07, 0.2, 1.0, 5.0};
-inline std::string at_tau(double temperature) { return ", tau = " + std::to_string(temperature).substr(0, 4); }
+inline std::string at_tau(double temperature) { return ", tau = " + short_text(temperature); }
 
 }  // namespace isentropic::ledger::contrast

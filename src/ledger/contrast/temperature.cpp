@@ -49,12 +49,7 @@ const Vector kNegatives = {-0.4242243460265644,   -0.38334975469712723,
                            0.23187312768192178,   0.2902632051148279,
                            0.3061378682077774,    0.45};
 
-std::string at_tau(double temperature) {
-  std::string out = std::to_string(temperature);
-  while (out.back() == '0') out.pop_back();
-  if (out.back() == '.') out.pop_back();
-  return ", tau = " + out;
-}
+std::string at_tau(double temperature) { return ", tau = " + short_text(temperature); }
 
 // Cosines of the 64 candidates: the positive, the hardest negative, the others.
 Vector cosines_of(double positive, double hardest) {

@@ -78,7 +78,7 @@ void code_length(Check& check) {
   for (std::int64_t t = 0; t < check.effort(300, 3000); ++t) {
     const std::vector<double> p =
         weights_of(check.random().normals(static_cast<std::size_t>(check.random().integer(2, 60)), 2));
-    const double bits = to_bits(isentropic::entropy(p)), length = huffman_length(p);
+    const double bits = to_bits(information::entropy(p)), length = huffman_length(p);
     outside += !(bits - 1e-9 <= length && length < bits + 1);
   }
   check.never("rows whose mean code length leaves [H, H + 1) bits", outside);

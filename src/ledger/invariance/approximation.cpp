@@ -76,7 +76,7 @@ void entropy_identity(Check& check) {
       mean_score += p[j] * row.s[j];
     }
     const double h = std::log(static_cast<double>(p.size())) + std::log(mean_exp) - row.lambda * mean_score;
-    worst = std::max({worst, std::abs(h - isentropic::entropy(p)), std::abs(h - entropy_of(row.s, row.lambda))});
+    worst = std::max({worst, std::abs(h - information::entropy(p)), std::abs(h - entropy_of(row.s, row.lambda))});
   }
   check.near("largest error of H", worst, 0, 1e-11);
 }

@@ -1,3 +1,4 @@
+// Draws rows of scores in batches and averages what the kernels measure on them.
 #include "ledger/invariance/drawn.hpp"
 
 #include <fmt/format.h>

@@ -103,7 +103,7 @@ void powers(Check& check) {
   for (const double v : x) sum += std::pow(v, gamma);
   std::vector<double> weights;
   for (const double v : x) weights.push_back(std::pow(v, gamma) / sum);
-  check.near("H of x^3 weights less that of softmax(3 log x)", isentropic::entropy(weights) - entropy_of(logs, gamma),
+  check.near("H of x^3 weights less that of softmax(3 log x)", information::entropy(weights) - entropy_of(logs, gamma),
              0, 1e-12);
   // The gamma that holds H = 1.5.
   for (const std::size_t n : {64u, 1024u}) {
@@ -117,7 +117,7 @@ void powers(Check& check) {
     sum = 0, weights.clear();
     for (const double v : positive) sum += std::pow(v, solver.lambda());
     for (const double v : positive) weights.push_back(std::pow(v, solver.lambda()) / sum);
-    check.near(fmt::format("H of x^gamma weights at the solved gamma, n = {}", n), isentropic::entropy(weights), 1.5,
+    check.near(fmt::format("H of x^gamma weights at the solved gamma, n = {}", n), information::entropy(weights), 1.5,
                1e-8);
   }
 }

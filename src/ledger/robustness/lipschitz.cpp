@@ -121,7 +121,7 @@ double searched_infinity_norm(const std::vector<double>& weights) {
 
 void softmax_constant(Check& check) {
   for (const double e : {1.0, 0.1, 0.01, 1e-3})
-    check.near("change of two weights that swap / eps, eps = " + std::to_string(e), swap_ratio(e),
+    check.near("change of two weights that swap / eps, eps = " + short_text(e), swap_ratio(e),
                weights_change_bound(2 * e) / e, 1e-10);
   check.near("the same at eps = 1, quoted", swap_ratio(1), 0.9242, 5e-5);
   check.near("the same at eps = 0.1, quoted", swap_ratio(0.1), 0.99917, 5e-6);
@@ -153,7 +153,7 @@ void softmax_constant(Check& check) {
                                        {0.5, 0.3, 0.2},
                                        std::vector<double>(3, 1.0 / 3),
                                        std::vector<double>(8, 1.0 / 8)})
-    check.near("inf to 1 norm at " + std::to_string(a.size()) + " weights, the first " + std::to_string(a[0]),
+    check.near("inf to 1 norm at " + std::to_string(a.size()) + " weights, the first " + short_text(a[0]),
                searched_infinity_norm(a), softmax_infinity_norm(a), 1e-7);
 }
 
@@ -173,7 +173,7 @@ void output_constant(Check& check) {
   for (const double e : {2.0, 0.1, 1e-3}) {
     const double change =
         output_of(std::vector<double>{e / 2, -e / 2}, v)[0] - output_of(std::vector<double>{-e / 2, e / 2}, v)[0];
-    check.near("change / (diam tanh(eps / 2)) for v = +-1, eps = " + std::to_string(e),
+    check.near("change / (diam tanh(eps / 2)) for v = +-1, eps = " + short_text(e),
                change / output_change_bound(2, 2 * e), 1, 1e-10);
     if (e < 0.01) check.near("change / (max|v| eps) for v = +-1, eps = 0.001", change / e, 1, 1e-6);
   }

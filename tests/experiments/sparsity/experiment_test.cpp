@@ -21,7 +21,7 @@ TEST(Measure, ByHand) {
   EXPECT_NEAR(measure(mixed, ScoreMap::relu_squared()).participation, 2, 1e-15);
   EXPECT_NEAR(measure(scores, ScoreMap::softmax()).participation, 1.6, 1e-14);  // 1 / (1/16 + 9/16)
   // A query of two coordinates: scores 1 and -1.
-  const Table keys{{1, 0}, {0, 1}};
+  const information::Table keys{{1, 0}, {0, 1}};
   EXPECT_NEAR(measure(std::vector<double>{1, -1}, keys, ScoreMap::relu_squared()).participation, 1, 1e-15);
 }
 
@@ -35,7 +35,7 @@ TEST(Experiment, PointsLieOnTheFormulas) {
       // Finite n: exp freezes, and so does relu^2 where fewer than one key in a thousand is positive.
       if (curve.map == WeightMap::exp && gamma > 1) {
         EXPECT_TRUE(gamma <= 2 || curve.mean[i] > formula) << gamma;
-        EXPECT_GE(curve.mean[i], sparsity_floor(5000));
+        EXPECT_GE(curve.mean[i], theory::sparsity_floor(5000));
       } else if (curve.map != WeightMap::relu_squared || curve.beta / gamma > -3) {
         EXPECT_NEAR(curve.mean[i], formula, 6 * curve.error[i] + 0.003)
             << name(curve.map) << curve.beta << " " << gamma;

@@ -8,6 +8,7 @@ function(embed_web_files source web)
     list(APPEND definitions "ISENTROPIC_${symbol}=\"${web}/${file}\"")
     list(APPEND embedded ${web}/${file})
   endforeach()
+  # The files come in by assembly, which link-time optimisation does not see.
   set_source_files_properties(${source} PROPERTIES OBJECT_DEPENDS "${D3_SCRIPT};${embedded}"
-                                                   COMPILE_DEFINITIONS "${definitions}")
+                                                   COMPILE_DEFINITIONS "${definitions}" COMPILE_OPTIONS -fno-lto)
 endfunction()

@@ -6,9 +6,11 @@ import pathlib
 import subprocess
 import sys
 
+import pytest
 import torch
 
 import isentropic
+from isentropic.__main__ import main
 
 
 def run(*arguments, **environment):
@@ -41,8 +43,21 @@ def test_mistakes_are_one_line_and_a_status():
     assert found.returncode == 1 and found.stdout == ""
     (line,) = found.stderr.splitlines()
     assert line.startswith("error: ") and "abacus" in line
-    wrong = run("scann")
-    assert wrong.returncode == 2 and "invalid choice: 'scann'" in wrong.stderr and "info" in wrong.stderr
-    nothing = run()
-    assert nothing.returncode == 2 and "required: command" in nothing.stderr
-    assert "info" in run("--help").stdout and "--json" in run("info", "--help").stdout
+
+
+@pytest.mark.parametrize("arguments, words", [
+    (["scann"], ("invalid choice: 'scann'", "info")),
+    ([], ("required: command",)),
+])  # fmt: skip
+def test_unknown_commands_are_named(arguments, words, capsys):
+    with pytest.raises(SystemExit, match="2"):
+        main(arguments)
+    said = capsys.readouterr().err
+    assert all(word in said for word in words), said
+
+
+@pytest.mark.parametrize("arguments, words", [(["--help"], "info"), (["info", "--help"], "--json")])
+def test_help_lists_what_there_is(arguments, words, capsys):
+    with pytest.raises(SystemExit, match="0"):
+        main(arguments)
+    assert words in capsys.readouterr().out

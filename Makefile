@@ -1,7 +1,7 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
 
-.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan lint odr check format clean help
+.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -57,6 +57,7 @@ peers: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_peers isentropic_torch
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
+	PYTHONPATH=build/python build/venv/bin/python bench/peers/small_calls.py
 
 # The operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
 oldest-torch: python
@@ -86,8 +87,13 @@ odr: packages
 	@cmake --build --preset odr -j $(JOBS)
 	@tools/check-one-definition build/odr
 
+# The package as users install it, compiled from nothing; the tests take what the build folder has.
+pip-install: build/venv/ready packages
+	@rm -rf build/pip
+	@build/venv/bin/python -m pytest -q --no-header -p no:cacheprovider tests/python/test_install.py
+
 # What is asked of a change beyond its tests.
-check: lint odr oldest-torch
+check: lint odr pip-install oldest-torch
 
 format: build/venv/ready
 	@tools/require-packages clang-format
@@ -107,7 +113,7 @@ help:
 	@echo 'make tsan     every test under the thread sanitiser'
 	@echo 'make lint     formats, opening lines, ruff, and clang-tidy over the core (TIDY=src: over all of src/)'
 	@echo 'make odr      check that every name has one definition: link-time optimisation, and the symbols of all objects'
-	@echo 'make check    lint, the one-definition rule across libraries, and the oldest PyTorch'
+	@echo 'make check    lint, the one-definition rule across libraries, an installation with pip, and the oldest PyTorch'
 	@echo 'make format   format the sources'
 	@echo 'make clean    remove build/'
 

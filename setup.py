@@ -1,5 +1,6 @@
 """Builds the operators with CMake against the PyTorch of this environment: pip install --no-build-isolation ."""
 
+import os
 import pathlib
 import shutil
 import subprocess
@@ -37,6 +38,10 @@ class CMakeBuild(build_ext):
                 sys.exit(
                     f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libhwy-dev nlohmann-json3-dev"
                 )
+        existing = os.environ.get("ISENTROPIC_BUILD_DIR")
+        if existing:  # a folder that CMake has configured for this Python: what is built there is not built again
+            subprocess.run(["cmake", "--build", existing, "--target", "isentropic_torch"], check=True)
+            return self.copy_to_package(ext, pathlib.Path(existing))
         build = ROOT / "build" / "pip"
         options = {
             "CMAKE_BUILD_TYPE": "Release",
@@ -49,6 +54,9 @@ class CMakeBuild(build_ext):
         definitions = [f"-D{name}={value}" for name, value in options.items()]
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *definitions], check=True)
         subprocess.run(["cmake", "--build", str(build), "--target", "isentropic_torch"], check=True)
+        self.copy_to_package(ext, build)
+
+    def copy_to_package(self, ext: Extension, build: pathlib.Path) -> None:
         packages = [pathlib.Path(self.get_ext_fullpath(ext.name)).parent]
         if getattr(self, "editable_mode", False):
             packages.append(ROOT / "python" / "isentropic")

@@ -10,10 +10,13 @@
 
 namespace isentropic {
 
-// The shortest text that reads back as the same number: 0.07, 1e+39, inf.
+// The shortest text that reads back as the same number, in plain digits where people write them: 0.07, 100000, 1e+39.
 inline std::string to_text(double number) {
   char text[32];
-  return std::string(text, std::to_chars(text, text + sizeof(text), number).ptr);
+  const double size = number < 0 ? -number : number;
+  const bool plain = size == 0 || (size >= 1e-4 && size < 1e15);
+  const auto format = plain ? std::chars_format::fixed : std::chars_format::general;
+  return std::string(text, std::to_chars(text, text + sizeof(text), number, format).ptr);
 }
 
 class Error : public std::runtime_error {

@@ -1,3 +1,4 @@
+// The public forward calls: check the problem, find the row scales, run the pass of the device.
 #include "isentropic/attention.hpp"
 
 #include "attention/devices.hpp"

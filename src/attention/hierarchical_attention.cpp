@@ -1,3 +1,4 @@
+// Two levels of attention out of flat ones: inside each block of keys, then over the blocks.
 #include "isentropic/hierarchical_attention.hpp"
 
 #include <cmath>
@@ -5,6 +6,7 @@
 #include "attention/problem/dims.hpp"
 #include "attention/problem/validate.hpp"
 #include "attention/row_scales.hpp"
+#include "base/checks.hpp"
 #include "base/element.hpp"
 #include "softmax/weighted_sum.hpp"
 
@@ -14,7 +16,7 @@ namespace {
 void validate(const HierarchicalProblem& problem) {
   const AttentionProblem& inner = problem.attention;
   isentropic::validate(inner);
-  if (problem.block < 1) throw Error("block", std::to_string(problem.block), "at least 1");
+  require_at_least("block", problem.block, 1);
   if (inner.map.kind() != ScoreMap::Kind::softmax) throw Error("hierarchical map", inner.map.name(), "softmax");
   if (inner.sink || inner.dropout) throw Error("hierarchical attention", "given a sink or dropout", "neither");
   if (inner.shard.total_keys >= 0 || inner.shard.total_queries >= 0)

@@ -41,7 +41,7 @@ inline void require_below(const std::string& argument, double value, double boun
 inline void require_positive(const std::string& argument, double value) { require_above(argument, value, 0); }
 inline void require_non_negative(const std::string& argument, double value) { require_at_least(argument, value, 0); }
 
-// ---- One integer, which to_text(double) would print as 1e+05 ----
+// ---- One integer ----
 
 template <std::integral T>
 void require_at_least(const std::string& argument, T value, std::type_identity_t<T> bound) {

@@ -1,3 +1,4 @@
+// The serial executor, and the default one on OpenMP threads.
 #include "isentropic/executor.hpp"
 
 #include <algorithm>

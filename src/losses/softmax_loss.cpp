@@ -1,3 +1,4 @@
+// The loss as shards of attention without values; each target is left out of the stream and joined at the end.
 #include "isentropic/softmax_loss.hpp"
 
 #include <algorithm>

@@ -1,19 +1,16 @@
+// Checks of a loss problem before any work.
 #include "losses/validate.hpp"
 
 #include <cmath>
 
+#include "base/checks.hpp"
 #include "base/element.hpp"
-#include "isentropic/error.hpp"
 
 namespace isentropic {
 namespace {
 
 using isentropic::to_string;
 using std::to_string;
-
-void require(bool condition, const char* argument, const std::string& met, const std::string& expected) {
-  if (!condition) throw Error(argument, met, expected);
-}
 
 }  // namespace
 

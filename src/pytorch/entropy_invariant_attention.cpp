@@ -1,3 +1,4 @@
+// The module: projections, positions, and one attention call whose law has kappa as its parameter.
 #include "isentropic/pytorch/entropy_invariant_attention.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// PyTorch's threads as an executor.
 #include "pytorch/executor.hpp"
 
 #include <ATen/Parallel.h>

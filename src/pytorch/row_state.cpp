@@ -1,3 +1,4 @@
+// Records and scales packed into tensors, and back.
 #include "pytorch/row_state.hpp"
 
 #include <cstring>

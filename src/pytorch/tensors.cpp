@@ -1,3 +1,4 @@
+// PyTorch's types and shapes as the library's.
 #include "pytorch/tensors.hpp"
 
 #include <limits>

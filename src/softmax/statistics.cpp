@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <array>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
 namespace isentropic {
 namespace {
@@ -66,8 +66,8 @@ Statistics Statistics::with(Statistic statistic) const {
 }
 
 Statistics Statistics::groups(std::int64_t first, std::int64_t recent) const {
-  if (first < 0) throw Error("first keys", std::to_string(first), "at least 0");
-  if (recent < 0) throw Error("recent keys", std::to_string(recent), "at least 0");
+  require_at_least("first keys", first, 0);
+  require_at_least("recent keys", recent, 0);
   Statistics set = *this;
   set.bits_ |= kGroupBits;
   constexpr std::int64_t kFar = std::int64_t{1} << 60;  // sums with positions must not overflow

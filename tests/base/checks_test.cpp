@@ -21,6 +21,14 @@ std::string complaint(const std::function<void()>& check) {
   return "";
 }
 
+TEST(ToText, WritesNumbersAsPeopleDo) {
+  const std::pair<double, const char*> expected[] = {
+      {0, "0"},           {0.07, "0.07"},  {-1.5, "-1.5"},   {100000, "100000"}, {1e14, "100000000000000"},
+      {0.0001, "0.0001"}, {1e39, "1e+39"}, {1e-46, "1e-46"}, {kInfinity, "inf"}};
+  for (const auto& [number, text] : expected) EXPECT_EQ(to_text(number), text);
+  EXPECT_EQ(to_text(kNan), "nan");
+}
+
 TEST(Checks, AcceptWhatTheySay) {
   require(true, "x", kNan, "anything");
   require_finite("x", -1e300);

@@ -26,6 +26,7 @@ def run(folder, code):
 def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
+    # The operators of the build folder serve, if the tests run in one: building them once more is for `make check`.
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", str(folder), str(ROOT)], check=True)
     return folder
 

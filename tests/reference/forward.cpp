@@ -1,3 +1,4 @@
+// Attention by its definition: all weights, then the output and every statistic.
 #include "reference/forward.hpp"
 
 #include <algorithm>

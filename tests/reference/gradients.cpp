@@ -1,3 +1,4 @@
+// Gradients by the chain rule, with every Jacobian written out.
 #include "reference/gradients.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Two levels by their definition.
 #include "reference/hierarchical.hpp"
 
 #include <cmath>

@@ -1,3 +1,4 @@
+// Which keys a query sees, key by key.
 #include "reference/mask.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Scores by their formula: scale, cap, bias, noise.
 #include "reference/scores.hpp"
 
 #include <algorithm>

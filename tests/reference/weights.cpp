@@ -1,3 +1,4 @@
+// Weights of each map by its definition.
 #include "reference/weights.hpp"
 
 #include <algorithm>

@@ -1,3 +1,4 @@
+// Builds both problems of a case from the same numbers.
 #include "support/case.hpp"
 
 #include <cmath>

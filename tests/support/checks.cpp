@@ -1,3 +1,4 @@
+// Compares the library's results with the oracle's.
 #include "support/checks.hpp"
 
 #include <algorithm>

@@ -1,15 +1,12 @@
+// Masks are put together part by part; each part checks its own numbers.
 #include "isentropic/mask.hpp"
 
 #include <algorithm>
 
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 
 namespace isentropic {
 namespace {
-
-void require_at_least(const char* argument, std::int64_t value, std::int64_t least) {
-  if (value < least) throw Error(argument, std::to_string(value), "at least " + std::to_string(least));
-}
 
 // Farther than any key: "no limit" may be given as the largest integer, and sums with positions must not overflow.
 std::int64_t at_most_far(std::int64_t value) { return std::min<std::int64_t>(value, std::int64_t{1} << 60); }

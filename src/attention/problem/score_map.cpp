@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "attention/problem/options.hpp"
-#include "isentropic/error.hpp"
+#include "base/checks.hpp"
 #include "isentropic/score_terms.hpp"
 
 namespace isentropic {
@@ -82,7 +82,7 @@ void require_decay(const PerHead& gamma) {
 }  // namespace
 
 ScoreMap ScoreMap::top_k(std::int64_t keys) {
-  if (keys < 1) throw Error("top-k", std::to_string(keys), "at least 1");
+  require_at_least("top-k", keys, 1);
   ScoreMap map(Kind::top_k);
   map.keys_ = keys;
   return map;

@@ -1,3 +1,4 @@
+// Masks as spans of keys for each row, and the tests of what is not a span.
 #include "attention/problem/visibility.hpp"
 
 #include "base/element.hpp"

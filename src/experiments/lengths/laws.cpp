@@ -1,3 +1,4 @@
+// The laws that the experiment compares, with the parameters it gives them.
 #include "experiments/lengths/laws.hpp"
 
 #include <fmt/format.h>

@@ -1,3 +1,4 @@
+// Forward and backward out of chunks of rows, each recorded by autograd where gradients are due.
 #include "pytorch/fallback/chunked.hpp"
 
 #include <torch/library.h>

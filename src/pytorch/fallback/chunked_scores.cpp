@@ -1,3 +1,4 @@
+// Masks, bias and scale of a chunk of rows as tensor operations.
 #include "pytorch/fallback/chunked_scores.hpp"
 
 #include <algorithm>

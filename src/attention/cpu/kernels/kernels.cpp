@@ -1,3 +1,4 @@
+// The list of instruction sets, plain C++ last, and the choice among them.
 #include "attention/cpu/kernels/kernels.hpp"
 
 #include <cstdlib>

@@ -1,3 +1,4 @@
+// Products of bfloat16 factors: AVX-512-BF16, and the AMX set that shares its row kernels.
 #include "attention/cpu/kernels/kernels_bf16.hpp"
 
 #if defined(__x86_64__)

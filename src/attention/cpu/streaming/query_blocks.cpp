@@ -1,3 +1,4 @@
+// Blocks of queries folded along their keys, in parallel; long key axes of few queries are split and merged.
 #include "attention/cpu/streaming/query_blocks.hpp"
 
 #include <utility>

@@ -1,3 +1,4 @@
+// Score maps on a whole row: top-k selection, sparsemax thresholds, normalisers, and their gradients.
 #include "attention/cpu/whole_rows/whole_row_map.hpp"
 
 #include <algorithm>

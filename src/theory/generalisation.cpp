@@ -9,7 +9,7 @@ namespace isentropic::theory {
 
 double sub_gaussian_deviation(double low, double high) {
   require(std::isfinite(low) && std::isfinite(high) && low <= high, "the range of the loss",
-          "[" + to_text(low) + ", " + to_text(high) + "]", "finite ends, low <= high");
+          std::string("[") + to_text(low) + ", " + to_text(high) + "]", "finite ends, low <= high");
   return (high - low) / 2;
 }
 

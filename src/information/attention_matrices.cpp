@@ -8,6 +8,7 @@
 
 #include "information/attention_rows.hpp"
 #include "information/matrix.hpp"
+#include "information/singular_values.hpp"
 #include "information/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
@@ -16,7 +17,7 @@ namespace isentropic::information {
 namespace {
 
 std::vector<double> singular_values_of(const Matrix& matrix) {
-  const Eigen::VectorXd values = Eigen::BDCSVD<Matrix>(matrix).singularValues();
+  const Eigen::VectorXd values = Eigen::BDCSVD<Eigen::MatrixXd>(matrix).singularValues();
   return {values.data(), values.data() + values.size()};
 }
 

@@ -1,12 +1,12 @@
 // Searches for the largest ratio KL(rW || p_Y) / KL(r || p_X), the beta where the bottleneck opens.
 #include "isentropic/information/critical_beta.hpp"
 
-#include <Eigen/Dense>
 #include <algorithm>
 #include <cmath>
 
 #include "base/random.hpp"
 #include "information/bottleneck_problem.hpp"
+#include "information/singular_values.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -51,6 +51,7 @@ function(layer folder)
     endif()
   endforeach()
   set(root ${PROJECT_BINARY_DIR}/layers/${target})
+  file(REMOVE_RECURSE ${root})  # a header that has moved to another layer must not stay in sight here
   link_headers(${root} ${CMAKE_CURRENT_SOURCE_DIR} ${headers})
   link_headers(${root} ${include} ${public_headers})
 

@@ -6,7 +6,6 @@ import math
 import operator
 from typing import Callable
 
-import torch
 from torch import Tensor
 
 
@@ -41,8 +40,8 @@ def pair_of_integers(name: str, value: object, parts: str) -> tuple[int, int]:
     return integer(name, value[0]), integer(name, value[1])
 
 
-def number(name: str, value: object, dtype: torch.dtype = torch.float64, positive: bool = False) -> float:
-    """``value`` as a float in the range of what is computed for tensors of ``dtype``: float32 for those of 16 bits."""
+def number(name: str, value: object, positive: bool = False) -> float:
+    """``value`` as a float; whether the type of the computation can hold it is for the library to say."""
     if isinstance(value, (bool, str)):
         raise TypeError(f"{name} is {value!r}; expected a number")
     try:
@@ -52,9 +51,6 @@ def number(name: str, value: object, dtype: torch.dtype = torch.float64, positiv
     kind = "a positive number" if positive else "a number"
     if not math.isfinite(found) or (positive and found <= 0):
         raise ValueError(f"{name} is {found}; expected {kind}{'' if positive else ' that is finite'}")
-    limits = torch.finfo(torch.float64 if dtype == torch.float64 else torch.float32)
-    if abs(found) > limits.max or (positive and found < limits.tiny):
-        raise ValueError(f"{name} is {found}; expected {kind} in the range of float32, the type of the computation")
     return found
 
 

@@ -2,7 +2,6 @@
 #include "attention/problem/options.hpp"
 
 #include <algorithm>
-#include <cmath>
 
 namespace isentropic {
 namespace {
@@ -93,15 +92,6 @@ PerHead as_per_head(const Option& option) {
 Option as_option(const PerHead& values) {
   if (values.values().size() == 1) return values[0];
   return values.values();
-}
-
-void require_numbers(const std::string& of, const Parameter& parameter, const PerHead& values) {
-  const std::string name = parameter.name + " of the " + of;
-  if (values.values().empty()) throw Error(name, "an empty list", "one value, or one for each head");
-  if (parameter.type != Parameter::Type::per_head && values.values().size() > 1)
-    throw Error(name, "a list", "one number");
-  for (double value : values.values())
-    if (!std::isfinite(value) || value < parameter.least) throw Error(name, value, parameter.expected);
 }
 
 }  // namespace isentropic

@@ -17,10 +17,17 @@ double as_number(const Option& option);
 PerHead as_per_head(const Option& option);
 Option as_option(const PerHead& values);
 
-// The numbers of a parameter: finite, not below what it says.
-void require_numbers(const std::string& of, const Parameter& parameter, const PerHead& values);
-
 // "a, b or c".
 std::string list_of(const std::vector<std::string>& names);
+
+// The law or map of that name; an Error lists those that are known.
+template <class Word>
+const Word& word_named(const char* kind, const std::vector<Word>& words, const std::string& name) {
+  for (const Word& word : words)
+    if (word.name == name) return word;
+  std::vector<std::string> known;
+  for (const Word& word : words) known.push_back(word.name);
+  throw Error(kind, "'" + name + "'", list_of(known));
+}
 
 }  // namespace isentropic

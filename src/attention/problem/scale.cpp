@@ -98,13 +98,16 @@ std::vector<ScaleLaw> make_laws() {
   };
 }
 
-const ScaleLaw& law_named(const std::string& name) {
-  const std::vector<ScaleLaw>& laws = Scale::laws();
-  const auto found = std::ranges::find(laws, name, &ScaleLaw::name);
-  if (found != laws.end()) return *found;
-  std::vector<std::string> known;
-  for (const ScaleLaw& law : laws) known.push_back(law.name);
-  throw Error("scale", "'" + name + "'", list_of(known));
+const ScaleLaw& law_named(const std::string& name) { return word_named("scale", Scale::laws(), name); }
+
+// Finite, not below what the parameter says, and one number where it is not one for each head.
+void require_numbers(const ScaleLaw& law, const Parameter& parameter, const PerHead& values) {
+  const auto name = [&] { return parameter.name + " of the scale " + law.name; };
+  if (values.values().empty()) throw Error(name(), "an empty list", "one value, or one for each head");
+  if (parameter.type != Parameter::Type::per_head && values.values().size() > 1)
+    throw Error(name(), "a list", "one number");
+  for (double value : values.values())
+    if (!std::isfinite(value) || value < parameter.least) throw Error(name(), value, parameter.expected);
 }
 
 }  // namespace
@@ -115,8 +118,7 @@ const std::vector<ScaleLaw>& Scale::laws() {
 }
 
 Scale::Scale(const ScaleLaw& law, std::vector<PerHead> parameters) : law_(&law), parameters_(std::move(parameters)) {
-  for (std::size_t i = 0; i < parameters_.size(); ++i)
-    require_numbers("scale " + law.name, law.parameters[i], parameters_[i]);
+  for (std::size_t i = 0; i < parameters_.size(); ++i) require_numbers(law, law.parameters[i], parameters_[i]);
 }
 
 Scale Scale::named(const std::string& name, const Options& options) {
@@ -191,7 +193,7 @@ double Scale::lambda(const ScaleInput& row) const {
 
 Scale Scale::with_parameter(std::size_t index, PerHead value) const {
   Scale out = *this;
-  require_numbers("scale " + name(), law_->parameters.at(index), value);
+  require_numbers(*law_, law_->parameters.at(index), value);
   out.parameters_.at(index) = std::move(value);
   return out;
 }

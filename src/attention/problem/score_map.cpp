@@ -65,15 +65,6 @@ std::vector<ScoreMapWords> make_maps() {
   };
 }
 
-const ScoreMapWords& words_of(const std::string& name) {
-  const std::vector<ScoreMapWords>& maps = ScoreMap::maps();
-  const auto found = std::ranges::find(maps, name, &ScoreMapWords::name);
-  if (found != maps.end()) return *found;
-  std::vector<std::string> known;
-  for (const ScoreMapWords& map : maps) known.push_back(map.name);
-  throw Error("map", "'" + name + "'", list_of(known));
-}
-
 void require_decay(const PerHead& gamma) {
   for (double value : gamma.values())
     if (!(value > 0 && value <= 1)) throw Error("gamma", value, "a decay in (0, 1]");
@@ -142,7 +133,7 @@ const std::vector<ScoreMapWords>& ScoreMap::maps() {
 }
 
 ScoreMap ScoreMap::named(const std::string& name, const Options& options) {
-  const ScoreMapWords& words = words_of(name);
+  const ScoreMapWords& words = word_named("map", maps(), name);
   const std::vector<Option> all = complete_options("map " + name, words.parameters, options);
   const auto value = [&](const char* parameter) -> const Option& {
     return all[std::ranges::find(words.parameters, parameter, &Parameter::name) - words.parameters.begin()];

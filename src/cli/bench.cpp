@@ -12,13 +12,13 @@
 namespace isentropic::cli {
 namespace {
 
-struct Arguments {
+struct BenchArguments {
   Outputs outputs;
   std::vector<std::string> lengths, sizes;
   std::string heads = "8", decode_keys = "131072", seconds = "0.5";
 };
 
-bench::Options options_of(const Arguments& arguments) {
+bench::Options options_of(const BenchArguments& arguments) {
   bench::Options out;
   out.heads = parse_integer("--heads", arguments.heads, 1, 1024);
   if (!arguments.lengths.empty()) out.lengths.clear();
@@ -47,7 +47,7 @@ void show_decode(const bench::DecodeTiming& timing) {
   std::fflush(stdout);
 }
 
-void run(const Arguments& arguments) {
+void run(const BenchArguments& arguments) {
   const bench::Options options = options_of(arguments);
   arguments.outputs.check();
   if (!arguments.outputs.shows_tables()) {
@@ -82,7 +82,7 @@ void add_bench(CLI::App& program) {
   CLI::App* bench = program.add_subcommand("bench", "Time the kernels, after verifying them");
   bench->require_subcommand(1);
   CLI::App* command = bench->add_subcommand("attention", "The attention call against the machine's multiply-add peak");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<BenchArguments>();
   command->add_option("--n", arguments->lengths, "lengths, separated by commas (512 to 16384)")
       ->type_name("N,...")
       ->delimiter(',');

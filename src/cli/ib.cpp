@@ -17,7 +17,7 @@ namespace {
 
 using information::Table;
 
-struct Arguments {
+struct IbArguments {
   std::string joint, columns = "*", seed = "1";
   Outputs outputs;
   std::vector<std::string> betas;
@@ -42,7 +42,7 @@ bool seems_to_name_rows(const io::Part& part) {
 }
 
 // The probabilities, exactly normalised.
-Table joint_of(const Arguments& arguments) {
+Table joint_of(const IbArguments& arguments) {
   Table joint;
   try {
     io::Samples read = io::read(arguments.joint, {{"--columns", arguments.columns}});
@@ -72,7 +72,7 @@ Table joint_of(const Arguments& arguments) {
   return joint;
 }
 
-std::vector<double> betas_of(const Arguments& arguments) {
+std::vector<double> betas_of(const IbArguments& arguments) {
   std::vector<double> out;
   for (const std::string& text : arguments.betas) {
     out.push_back(parse_number("--betas", text, 1e-6, 1e6));
@@ -81,7 +81,7 @@ std::vector<double> betas_of(const Arguments& arguments) {
   return out;
 }
 
-void run(const Arguments& arguments) {
+void run(const IbArguments& arguments) {
   experiments::bottleneck::Results results;
   results.options.seed = parse_seed(arguments.seed);
   if (arguments.deterministic) results.options.kind = information::BottleneckKind::deterministic;
@@ -115,7 +115,7 @@ void run(const Arguments& arguments) {
 void add_ib(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "ib", "Information bottleneck of a joint distribution: what short codes of X keep about Y");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<IbArguments>();
   command
       ->add_option("JOINT", arguments->joint,
                    "p(x, y): CSV, whitespace-separated text or .npy; x along the rows, header optional")

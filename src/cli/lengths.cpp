@@ -14,14 +14,14 @@
 namespace isentropic::cli {
 namespace {
 
-struct Arguments {
+struct LengthsArguments {
   std::string d = "64", seed = "1", positions = "none", strength;
   std::vector<std::string> laws;
   bool quick = false, thorough = false;
   Outputs outputs;
 };
 
-experiments::lengths::Options options_of(const Arguments& arguments) {
+experiments::lengths::Options options_of(const LengthsArguments& arguments) {
   experiments::lengths::Options out;
   out.d = parse_integer("--d", arguments.d, 2, 1024);
   out.seed = parse_seed(arguments.seed);
@@ -43,7 +43,7 @@ experiments::lengths::Options options_of(const Arguments& arguments) {
   return out;
 }
 
-void run(const Arguments& arguments) {
+void run(const LengthsArguments& arguments) {
   const experiments::lengths::Options options = options_of(arguments);
   arguments.outputs.check();
   fmt::print(stderr, "lengths: needs about {} MiB of memory for n up to {}\n",
@@ -64,7 +64,7 @@ void run(const Arguments& arguments) {
 void add_lengths(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "lengths", "Entropy of attention against context length, n = 2^6 ... 2^17, for every scale law");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<LengthsArguments>();
   command->add_option("--d", arguments->d, "size of a head in the printed tables")
       ->type_name("N")
       ->capture_default_str();

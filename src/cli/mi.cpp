@@ -21,7 +21,7 @@ using experiments::mutual_information::Data;
 
 constexpr const char* kAutomatic = "auto";
 
-struct Arguments {
+struct MiArguments {
   std::string data, x, y, given;
   std::string estimator = kAutomatic, entropy, k, bins, scaling = "standardised";
   std::string permutations = "0", halves = "0", seed = "1";
@@ -43,7 +43,7 @@ std::string entropy_names() {
 }
 
 // What can be judged without the data.
-void check(const Arguments& arguments) {
+void check(const MiArguments& arguments) {
   for (const auto& [argument, columns] : {std::pair{"--x", &arguments.x}, {"--y", &arguments.y}})
     if (columns->empty() && !(arguments.total_correlation && arguments.y.empty()))
       throw UsageError(argument, "missing", "columns, unless --total-correlation is given");
@@ -70,7 +70,7 @@ void require_varying(const std::string& argument, const io::Part& part) {
   }
 }
 
-Data read_data(const Arguments& arguments) {
+Data read_data(const MiArguments& arguments) {
   std::vector<io::Selection> selections = {{"--x", arguments.x.empty() ? "*" : arguments.x}};
   if (!arguments.y.empty()) selections.push_back({"--y", arguments.y});
   if (!arguments.given.empty()) selections.push_back({"--given", arguments.given});
@@ -97,7 +97,7 @@ void require_use(const std::string& argument, const std::string& value, bool use
     throw UsageError(argument, value, "an --estimator that uses it; " + name(estimator) + " does not");
 }
 
-InformationOptions options_of(const Arguments& arguments, const Data& data) {
+InformationOptions options_of(const MiArguments& arguments, const Data& data) {
   InformationOptions out;
   out.estimator = arguments.estimator == kAutomatic ? experiments::mutual_information::estimator_for(data)
                                                     : information::information_estimator_named(arguments.estimator);
@@ -117,7 +117,7 @@ InformationOptions options_of(const Arguments& arguments, const Data& data) {
   return out;
 }
 
-experiments::mutual_information::Request request_of(const Arguments& arguments, const Data& data) {
+experiments::mutual_information::Request request_of(const MiArguments& arguments, const Data& data) {
   constexpr std::int64_t kMost = 1'000'000;
   return {.options = options_of(arguments, data),
           .estimator_chosen_by_data = arguments.estimator == kAutomatic,
@@ -133,7 +133,7 @@ struct Answer {
   experiments::mutual_information::Findings findings;
 };
 
-Answer answer_to(const Arguments& arguments) {
+Answer answer_to(const MiArguments& arguments) {
   try {
     Answer out;
     out.data = read_data(arguments);
@@ -149,7 +149,7 @@ Answer answer_to(const Arguments& arguments) {
   }
 }
 
-void run(const Arguments& arguments) {
+void run(const MiArguments& arguments) {
   check(arguments);
   arguments.outputs.check({arguments.data});
   const auto [data, request, findings] = answer_to(arguments);
@@ -162,7 +162,7 @@ void run(const Arguments& arguments) {
 
 void add_mi(CLI::App& program) {
   CLI::App* command = program.add_subcommand("mi", "Mutual information between columns of a data file (text or .npy)");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<MiArguments>();
   const auto option = [&](const std::string& flag, std::string* value, const std::string& help, const char* type) {
     return command->add_option(flag, *value, help)->type_name(type);
   };

@@ -14,12 +14,12 @@
 namespace isentropic::cli {
 namespace {
 
-struct Arguments {
+struct NoiseArguments {
   std::string family, strength, draws = "2000", seed = "1";
   Outputs outputs;
 };
 
-experiments::noise::Case case_of(const Arguments& arguments) {
+experiments::noise::Case case_of(const NoiseArguments& arguments) {
   try {
     experiments::noise::Case out{experiments::noise::family_named(arguments.family), 0};
     out.strength = experiments::noise::standard_strength(out.family);
@@ -33,7 +33,7 @@ experiments::noise::Case case_of(const Arguments& arguments) {
   }
 }
 
-experiments::noise::Options options_of(const Arguments& arguments) {
+experiments::noise::Options options_of(const NoiseArguments& arguments) {
   experiments::noise::Options out;
   out.draws = parse_integer("--draws", arguments.draws, 10, 1'000'000);
   out.seed = parse_seed(arguments.seed);
@@ -44,7 +44,7 @@ experiments::noise::Options options_of(const Arguments& arguments) {
   return out;
 }
 
-void run(const Arguments& arguments) {
+void run(const NoiseArguments& arguments) {
   const experiments::noise::Options options = options_of(arguments);
   arguments.outputs.check();
   for (const experiments::noise::Case& chosen : options.cases)
@@ -66,7 +66,7 @@ void run(const Arguments& arguments) {
 void add_noise(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "noise", "What noise and attacks on the scores do to the output of attention, measured and predicted");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<NoiseArguments>();
   command->add_option("--family", arguments->family, "gaussian, uniform, laplace, gumbel, groups or values (all)")
       ->type_name("NAME");
   command

@@ -13,12 +13,12 @@
 namespace isentropic::cli {
 namespace {
 
-struct Arguments {
+struct SparsityArguments {
   std::string keys = "20000", seed = "1";
   Outputs outputs;
 };
 
-void run(const Arguments& arguments) {
+void run(const SparsityArguments& arguments) {
   experiments::sparsity::Options options;
   options.keys = parse_integer("--keys", arguments.keys, 100, 10000000);
   options.seed = parse_seed(arguments.seed);
@@ -39,7 +39,7 @@ void run(const Arguments& arguments) {
 void add_sparsity(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
       "sparsity", "How sparse attention can be: S against the spread of the scores, for relu^2, identity and exp");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<SparsityArguments>();
   command->add_option("--keys", arguments->keys, "keys in each measured row")->type_name("N")->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();
   arguments->outputs.offer_json(command);

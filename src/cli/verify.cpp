@@ -14,14 +14,14 @@
 namespace isentropic::cli {
 namespace {
 
-struct Arguments {
+struct VerifyArguments {
   std::vector<std::string> prefixes;
   std::string seed = "1";
   Outputs outputs;
   bool thorough = false, details = false;
 };
 
-std::vector<ledger::Claim> claims_of(const Arguments& arguments) {
+std::vector<ledger::Claim> claims_of(const VerifyArguments& arguments) {
   try {
     return ledger::claims_with(arguments.prefixes);
   } catch (const Error& error) {
@@ -29,7 +29,7 @@ std::vector<ledger::Claim> claims_of(const Arguments& arguments) {
   }
 }
 
-void run(const Arguments& arguments) {
+void run(const VerifyArguments& arguments) {
   ledger::Options options;
   options.seed = parse_seed(arguments.seed);
   if (arguments.thorough) options.effort = ledger::Effort::thorough;
@@ -64,7 +64,7 @@ void run(const Arguments& arguments) {
 
 void add_verify(CLI::App& program) {
   CLI::App* command = program.add_subcommand("verify", "Check the claims of the theory, each by an experiment");
-  const auto arguments = std::make_shared<Arguments>();
+  const auto arguments = std::make_shared<VerifyArguments>();
   command->add_option("ID-PREFIX", arguments->prefixes,
                       "only claims whose ids start with this: 001, 003-s, 000-10.4.6 (all)");
   arguments->outputs.offer_json(command);

@@ -28,17 +28,18 @@ const char* name(Relation relation) {
 }
 
 // JSON has no infinities.
-ordered_json number(double x) {
+ordered_json json_number(double x) {
   if (std::isfinite(x)) return x;
   return std::isnan(x) ? "nan" : x > 0 ? "inf" : "-inf";
 }
 
 ordered_json json(const Comparison& x) {
-  if (x.relation == Relation::shown) return {{"value", number(x.measured)}};
+  if (x.relation == Relation::shown) return {{"value", json_number(x.measured)}};
   if (x.relation == Relation::finite)
-    return {{"value", number(x.measured)}, {"relation", name(x.relation)}, {"passed", x.passed()}};
-  return {{"value", number(x.measured)},      {"relation", name(x.relation)}, {"expected", number(x.expected)},
-          {"tolerance", number(x.tolerance)}, {"judged", x.judged()},         {"passed", x.passed()}};
+    return {{"value", json_number(x.measured)}, {"relation", name(x.relation)}, {"passed", x.passed()}};
+  return {
+      {"value", json_number(x.measured)},      {"relation", name(x.relation)}, {"expected", json_number(x.expected)},
+      {"tolerance", json_number(x.tolerance)}, {"judged", x.judged()},         {"passed", x.passed()}};
 }
 
 // What the sound reading found, and beside it what the printed reading found under the same name.
@@ -51,7 +52,7 @@ ordered_json measured(const Outcome& outcome) {
 
 ordered_json tolerance(const Outcome& outcome) {
   for (const Comparison& x : outcome.sound)
-    if (x.judged()) return number(x.tolerance);
+    if (x.judged()) return json_number(x.tolerance);
   return nullptr;
 }
 

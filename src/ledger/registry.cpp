@@ -13,7 +13,7 @@ bool is_number(const std::string& text) {
 }
 
 // "63..66" and "4-7" stand for all numbers between; anything else for itself.
-std::vector<std::string> range_of(const std::string& part) {
+std::vector<std::string> ids_in_range(const std::string& part) {
   for (const std::string separator : {"..", "-"}) {
     const std::size_t at = part.find(separator);
     if (at == std::string::npos) continue;
@@ -63,7 +63,7 @@ std::vector<std::string> parts_of(const std::string& id) {
     const std::size_t end = std::min(id.find(',', begin), id.size());
     std::string part = id.substr(begin, end - begin);
     part.erase(0, part.find_first_not_of(' '));
-    for (const std::string& member : range_of(part)) out.push_back(id.substr(0, dash + 1) + member);
+    for (const std::string& member : ids_in_range(part)) out.push_back(id.substr(0, dash + 1) + member);
     begin = end + 1;
   }
   return out;

@@ -5,6 +5,7 @@
 #include <array>
 
 #include "base/checks.hpp"
+#include "base/list_of.hpp"
 
 namespace isentropic {
 namespace {
@@ -26,12 +27,9 @@ constexpr std::uint32_t kEveryBit = (1u << kNames.size()) - 1;
 const char* name(Statistic statistic) { return kNames[static_cast<std::size_t>(statistic)]; }
 
 Statistic statistic_named(const std::string& name) {
-  std::string known;
-  for (std::size_t i = 0; i < kNames.size(); ++i) {
+  for (std::size_t i = 0; i < kNames.size(); ++i)
     if (name == kNames[i]) return static_cast<Statistic>(i);
-    known += (i ? ", " : "") + std::string(kNames[i]);
-  }
-  throw Error("statistic", "'" + name + "'", "one of " + known);
+  throw Error("statistic", "'" + name + "'", list_of(statistic_names()));
 }
 
 const std::vector<std::string>& statistic_names() {

@@ -114,7 +114,7 @@ double largest(const Numbers& x) {
   return out;
 }
 
-void check(const Case& description, double outlier) {
+void expect_accurate(const Case& description, double outlier) {
   SCOPED_TRACE(testing::Message() << description.describe() << ", outlier " << outlier);
   Instance x = build(description);
   if (outlier != 1) {
@@ -165,7 +165,7 @@ TEST_P(Accuracy, OverScoreScalesAndOutliers) {
       for (const Sizes& sizes :
            {Sizes{.heads = 2, .kv_heads = 1, .n_q = 33, .n_k = 65, .d = 16, .d_v = 16},
             Sizes{.n_q = 20, .n_k = 1000, .d = 64, .d_v = 8}, Sizes{.n_q = 113, .n_k = 203, .d = 33, .d_v = 5}}) {
-        check({.sizes = sizes, .type = GetParam(), .amplitude = std::sqrt(scale), .seed = ++seed}, outlier);
+        expect_accurate({.sizes = sizes, .type = GetParam(), .amplitude = std::sqrt(scale), .seed = ++seed}, outlier);
       }
     }
   }

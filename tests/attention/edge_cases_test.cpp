@@ -13,8 +13,6 @@ using isentropic::Statistics;
 using isentropic::View;
 using support::Numbers;
 
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-
 TEST(EmptyRows, HaveADefinedResult) {
   for (const Part& map : support::score_maps()) {
     for (DType type : {DType::float64, DType::float32}) {

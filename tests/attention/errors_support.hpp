@@ -26,7 +26,6 @@ inline const float kFloats[4096] = {};
 inline const bool kFlags[4096] = {};
 inline const std::int64_t kIntegers[4096] = {};
 inline constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 inline View view(isentropic::Shape shape) { return View(kNumbers, std::move(shape)); }
 

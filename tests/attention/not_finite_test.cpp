@@ -16,7 +16,6 @@ using isentropic::View;
 using support::Numbers;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // One number of an input replaced; the rows that cannot see it must not change by a bit.
 struct Poisoned {

@@ -86,7 +86,7 @@ void expect_rows(const AttentionResult& result, const reference::Forward& whole,
 const std::vector<Range> kQueryCuts = {{0, 3}, {3, 4}, {4, 7}};
 const std::vector<Range> kKeyCuts = {{0, 4}, {4, 4}, {4, 5}, {5, 9}};
 
-std::vector<std::vector<Part>> settings() {
+std::vector<std::vector<Part>> sharded_settings() {
   using namespace support;
   std::vector<std::vector<Part>> out;
   for (const auto& masks : mask_combinations()) out.push_back(joined(masks, {log_n(), groups(2, 3)}));
@@ -101,7 +101,7 @@ std::vector<std::vector<Part>> settings() {
 
 TEST(Sharding, CutAlongQueriesAndKeys) {
   std::uint64_t seed = 5000;
-  for (const auto& parts : settings()) {
+  for (const auto& parts : sharded_settings()) {
     Case description{.sizes = kSmall, .parts = parts, .seed = ++seed};
     SCOPED_TRACE(description.describe());
     Instance x = build(description);
@@ -123,7 +123,7 @@ TEST(Sharding, CutAlongQueriesAndKeys) {
 // Queries alone may be cut for every map: a shard is then an ordinary call.
 TEST(Sharding, CutAlongQueries) {
   std::uint64_t seed = 5100;
-  std::vector<std::vector<Part>> all = settings();
+  std::vector<std::vector<Part>> all = sharded_settings();
   for (const Part& map : support::score_maps()) all.push_back({support::causal(), map, support::log_n()});
   for (const Part& map : support::decaying_maps()) all.push_back({support::causal(Align::end), map});
   for (const auto& parts : all) {

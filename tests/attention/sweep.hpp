@@ -1,6 +1,7 @@
 // Lists the sweeps share.
 #pragma once
 
+#include <limits>
 #include <vector>
 
 #include "support/case.hpp"
@@ -26,6 +27,7 @@ using support::Sizes;
 // Around every power of two a kernel may cut at.
 inline const std::vector<std::int64_t> kLengths = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65};
 inline const std::vector<std::int64_t> kWidths = {1, 3, 5, 16, 33};
+inline constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
 // Small, uneven in every axis, with grouped heads.
 inline const Sizes kSmall{.batch = 2, .heads = 4, .kv_heads = 2, .n_q = 7, .n_k = 9, .d = 5, .d_v = 3};

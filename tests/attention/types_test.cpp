@@ -132,7 +132,7 @@ double tolerance(DType type) {
   }
 }
 
-void check(const Case& description) {
+void expect_type_accuracy(const Case& description) {
   SCOPED_TRACE(description.describe());
   Instance x = build(description);
   x.problem.statistics = support::every_statistic(x);
@@ -149,11 +149,11 @@ TEST(Types, EveryMask) {
   std::uint64_t seed = 6000;
   for (const auto& masks : support::mask_combinations()) {
     for (DType type : {DType::float32, DType::bfloat16, DType::float16}) {
-      check({.sizes = kSmall,
-             .parts = joined(masks, {support::log_n(), support::groups(1, 2)}),
-             .type = type,
-             .layout = Layout::interleaved,
-             .seed = ++seed});
+      expect_type_accuracy({.sizes = kSmall,
+                            .parts = joined(masks, {support::log_n(), support::groups(1, 2)}),
+                            .type = type,
+                            .layout = Layout::interleaved,
+                            .seed = ++seed});
     }
   }
 }
@@ -171,7 +171,8 @@ TEST(Types, EveryMapAndTerm) {
   for (const Part& map : support::linear_maps()) settings.push_back({map});
   for (const auto& setting : settings) {
     for (DType type : {DType::float32, DType::bfloat16, DType::float16}) {
-      check({.sizes = kSmall, .parts = joined({support::causal()}, setting), .type = type, .seed = ++seed});
+      expect_type_accuracy(
+          {.sizes = kSmall, .parts = joined({support::causal()}, setting), .type = type, .seed = ++seed});
     }
   }
 }

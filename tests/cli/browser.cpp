@@ -6,7 +6,8 @@
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
-#include <sstream>
+
+#include "program.hpp"
 
 namespace cli_test {
 namespace {
@@ -26,12 +27,6 @@ std::string document(const std::string& path) {
   std::filesystem::remove_all(profile);
   if (out.empty()) ADD_FAILURE() << "no page was drawn; is chromium installed? apt-get install chromium";
   return out;
-}
-
-std::string text_of(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path).rdbuf();
-  return out.str();
 }
 
 }  // namespace

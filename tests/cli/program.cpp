@@ -11,6 +11,8 @@
 #include <array>
 #include <chrono>
 #include <csignal>
+#include <fstream>
+#include <sstream>
 #include <stdexcept>
 #include <thread>
 
@@ -80,6 +82,12 @@ Outcome run_program(const std::vector<std::string>& arguments, const Surrounding
   if (WIFEXITED(status)) outcome.status = WEXITSTATUS(status);
   if (WIFSIGNALED(status)) outcome.signal = WTERMSIG(status);
   return outcome;
+}
+
+std::string text_of(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
 }
 
 void expect_one_line_error(const Outcome& outcome, int status, const std::string& part) {

@@ -26,6 +26,9 @@ Outcome run_program(const std::vector<std::string>& arguments, const Surrounding
 // Nothing on standard output, one line on standard error that starts with the program's name and holds `part`.
 void expect_one_line_error(const Outcome& outcome, int status, const std::string& part);
 
+// All of a file.
+std::string text_of(const std::string& path);
+
 // A folder of its own for each test, removed at its end.
 class Program : public testing::Test {
  protected:

@@ -1,9 +1,7 @@
 // isentropic sparsity from outside.
 #include <gtest/gtest.h>
 
-#include <fstream>
 #include <nlohmann/json.hpp>
-#include <sstream>
 
 #include "program.hpp"
 
@@ -11,12 +9,6 @@ namespace cli_test {
 namespace {
 
 using nlohmann::json;
-
-std::string text_of(const std::string& path) {
-  std::ostringstream out;
-  out << std::ifstream(path).rdbuf();
-  return out.str();
-}
 
 TEST_F(Program, SparsityWritesATableAndFiles) {
   const Outcome outcome = run_program({"sparsity", "--keys", "500", "--seed", "3", "--json", path("out.json"), "--svg",

@@ -7,16 +7,16 @@
 #include <limits>
 #include <vector>
 
+#include "information/options.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::information {
 namespace {
 
 using Vector = std::vector<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
-const double kBit = std::log(2);
+constexpr double kInfinite = std::numeric_limits<double>::infinity();
 
-double h(double p) { return -p * std::log(p); }
+double term(double p) { return -p * std::log(p); }
 
 TEST(Distribution, EntropyAndUnits) {
   EXPECT_NEAR(entropy(Vector{.5, .25, .25, 0}), 1.5 * kBit, 1e-15);
@@ -28,13 +28,13 @@ TEST(Distribution, DivergenceKnowsItsDirection) {
   EXPECT_NEAR(kl_divergence(p, q), std::log(4.0 / 3) / 2, 1e-15);
   EXPECT_NEAR(kl_divergence(q, p), .75 * std::log(1.5) - .25 * kBit, 1e-15);
   EXPECT_NEAR(kl_divergence(Vector{0, 1}, q), std::log(4.0 / 3), 1e-15);
-  EXPECT_EQ(kl_divergence(p, Vector{0, 1}), kInfinity);
+  EXPECT_EQ(kl_divergence(p, Vector{0, 1}), kInfinite);
 }
 
 TEST(Distribution, JensenShannonWeighsItsMembers) {
   const Table two{{1, 0}, {.5, .5}};  // mixtures (3/4, 1/4) and (5/8, 3/8)
-  EXPECT_NEAR(jensen_shannon(two), h(.75) + h(.25) - kBit / 2, 1e-15);
-  EXPECT_NEAR(jensen_shannon(two, Vector{.25, .75}), h(.625) + h(.375) - .75 * kBit, 1e-15);
+  EXPECT_NEAR(jensen_shannon(two), term(.75) + term(.25) - kBit / 2, 1e-15);
+  EXPECT_NEAR(jensen_shannon(two, Vector{.25, .75}), term(.625) + term(.375) - .75 * kBit, 1e-15);
   EXPECT_THROW(jensen_shannon(two, Vector{1}), Error);
 }
 
@@ -47,7 +47,7 @@ TEST(Distribution, RenyiOrders) {
   for (double order : {.95, 1.05})
     EXPECT_NEAR(renyi_entropy(p, order), std::log(std::pow(.5, order) + 2 * std::pow(.25, order)) / (1 - order), 1e-13);
   EXPECT_NEAR(renyi_entropy(p, 1e6), kBit, 1e-6);  // where (1/2)^order is 0
-  EXPECT_NEAR(renyi_entropy(p, kInfinity), kBit, 1e-15);
+  EXPECT_NEAR(renyi_entropy(p, kInfinite), kBit, 1e-15);
   EXPECT_THROW(renyi_entropy(p, -1), Error);
 }
 
@@ -56,7 +56,7 @@ TEST(Distribution, Pairs) {
   EXPECT_EQ(row_marginal(joint), (Vector{.5, .5}));
   EXPECT_EQ(column_marginal(joint), (Vector{.75, .25, 0}));
   EXPECT_NEAR(conditional_entropy(joint), kBit / 2, 1e-15);
-  EXPECT_NEAR(mutual_information(joint), h(.75) + h(.25) - kBit / 2, 1e-15);
+  EXPECT_NEAR(mutual_information(joint), term(.75) + term(.25) - kBit / 2, 1e-15);
 }
 
 TEST(Distribution, MarginalsInTheOrderGiven) {

@@ -23,13 +23,13 @@ namespace isentropic::information {
 namespace {
 
 // Correlated Gaussians times 2^exponent.
-struct Pair {
+struct ScaledPair {
   Table x, y;
 };
-Pair pair_times(int exponent) {
+ScaledPair pair_times(int exponent) {
   constexpr std::size_t kRows = 400;
   Random random(7);
-  Pair out{Table(kRows, 1), Table(kRows, 1)};
+  ScaledPair out{Table(kRows, 1), Table(kRows, 1)};
   for (std::size_t r = 0; r < kRows; ++r) {
     const double a = random.normal(), b = random.normal();
     out.x(r, 0) = std::ldexp(a, exponent);
@@ -43,10 +43,10 @@ TEST(Extremes, InformationDoesNotDependOnTheUnit) {
                                          InformationEstimator::gaussian, InformationEstimator::binned}) {
     InformationOptions options;
     options.estimator = estimator;
-    const Pair usual = pair_times(0);
+    const ScaledPair usual = pair_times(0);
     const double expected = estimate_information(usual.x, usual.y, options);
     for (int exponent : {-900, 700, 1021}) {  // at 1021 differences exceed the largest double
-      const Pair other = pair_times(exponent);
+      const ScaledPair other = pair_times(exponent);
       EXPECT_EQ(estimate_information(other.x, other.y, options), expected) << name(estimator) << " 2^" << exponent;
     }
   }
@@ -55,10 +55,10 @@ TEST(Extremes, InformationDoesNotDependOnTheUnit) {
 TEST(Extremes, GaussianEntropyAndCorrelationOfHugeAndTinyNumbers) {
   InformationOptions gaussian;
   gaussian.estimator = InformationEstimator::gaussian;
-  const Pair usual = pair_times(0);
+  const ScaledPair usual = pair_times(0);
   const Table both = beside(usual.x, usual.y);
   for (int exponent : {-900, 900}) {
-    const Pair pair = pair_times(exponent);
+    const ScaledPair pair = pair_times(exponent);
     const Table other = beside(pair.x, pair.y);
     EXPECT_NEAR(gaussian_entropy_from_samples(other),
                 gaussian_entropy_from_samples(both) + 2 * exponent * std::numbers::ln2, 1e-9);

@@ -7,6 +7,7 @@
 #include <cmath>
 
 #include "base/random.hpp"
+#include "information/options.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::information {
@@ -14,34 +15,31 @@ namespace {
 
 using Estimator = InformationEstimator;
 
-InformationOptions with(Estimator estimator) {
-  InformationOptions out;
-  out.estimator = estimator;
+InformationOptions with_plug_in(Estimator estimator) {
+  InformationOptions out = with(estimator);
   out.entropy = EntropyEstimator::plug_in;
   return out;
 }
 
-const double kBit = std::log(2);
-
 TEST(TotalCorrelation, SymbolsByHand) {
   // XOR triple: TC = 1 bit, DTC = 2 bits; four copies of a bit: TC = 3, DTC = 1.
   const Table parity{{0, 0, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, copies{{0, 0, 0, 0}, {1, 1, 1, 1}};
-  const Correlation of_parity = estimate_correlation(parity, with(Estimator::discrete));
+  const Correlation of_parity = estimate_correlation(parity, with_plug_in(Estimator::discrete));
   EXPECT_NEAR(of_parity.total, kBit, 1e-14);
   EXPECT_NEAR(of_parity.dual_total, 2 * kBit, 1e-14);
-  const Correlation of_copies = estimate_correlation(copies, with(Estimator::discrete));
+  const Correlation of_copies = estimate_correlation(copies, with_plug_in(Estimator::discrete));
   EXPECT_NEAR(of_copies.total, 3 * kBit, 1e-14);
   EXPECT_NEAR(of_copies.dual_total, kBit, 1e-14);
 }
 
 // Cells that were never seen count: four rows of the eight that three bits can make shrink all the way to uniform.
 TEST(TotalCorrelation, AlphabetsAndIntervalsByHand) {
-  InformationOptions shrinking = with(Estimator::discrete);
+  InformationOptions shrinking = with_plug_in(Estimator::discrete);
   shrinking.entropy = EntropyEstimator::james_stein;
   EXPECT_NEAR(estimate_correlation({{0, 0, 0}, {0, 1, 1}, {1, 0, 1}, {1, 1, 0}}, shrinking).total, 0, 1e-14);
   // Two intervals: three and one by width, two and two by mass.
   const Table skewed{{0, 0}, {1, 1}, {2, 2}, {100, 100}};
-  InformationOptions by_width = with(Estimator::binned), by_mass = with(Estimator::equal_mass);
+  InformationOptions by_width = with_plug_in(Estimator::binned), by_mass = with_plug_in(Estimator::equal_mass);
   by_width.bins = by_mass.bins = 2;
   EXPECT_NEAR(estimate_correlation(skewed, by_width).total, 2 * kBit - .75 * std::log(3), 1e-14);
   EXPECT_NEAR(estimate_correlation(skewed, by_mass).total, kBit, 1e-14);
@@ -60,11 +58,11 @@ TEST(TotalCorrelation, Gaussian) {
   }
   for (Estimator estimator : {Estimator::gaussian, Estimator::ksg1}) {
     SCOPED_TRACE(name(estimator));
-    const Correlation found = estimate_correlation(samples, with(estimator));
+    const Correlation found = estimate_correlation(samples, with_plug_in(estimator));
     EXPECT_NEAR(found.total, -triple / 2, .03);
     EXPECT_NEAR(found.dual_total, (3 * pair - 2 * triple) / 2, .03);
   }
-  const CorrelationReport report = correlation_with_baselines(samples, with(Estimator::ksg1), 1);
+  const CorrelationReport report = correlation_with_baselines(samples, with_plug_in(Estimator::ksg1), 1);
   EXPECT_NEAR(report.resampled_positions.total, 0, .03);
   EXPECT_NEAR(report.shuffled_order.total, report.observed.total, .03);  // exchangeable already
 }
@@ -87,7 +85,7 @@ TEST(Shuffles, ConstantRow) {
   for (std::size_t r = 0; r < samples.rows; ++r) samples(r, 1) = 1;  // always (0, 1)
   EXPECT_NEAR(order_information(samples), kBit, 1e-12);
   EXPECT_EQ(with_resampled_positions(samples, 1).values, samples.values);
-  const CorrelationReport report = correlation_with_baselines(samples, with(Estimator::discrete), 1);
+  const CorrelationReport report = correlation_with_baselines(samples, with_plug_in(Estimator::discrete), 1);
   EXPECT_NEAR(report.observed.total, 0, 1e-14);
   EXPECT_NEAR(report.shuffled_order.total, kBit, .01);  // (0, 1) or (1, 0): one column tells the other
 }
@@ -96,7 +94,7 @@ TEST(Shuffles, TwoCopies) {
   Table samples(4000, 2);
   for (std::size_t r = 0; r < samples.rows; ++r) samples(r, 0) = samples(r, 1) = r % 2 == 0 ? 0 : 1;
   EXPECT_NEAR(order_information(samples), 0, 1e-12);
-  const CorrelationReport report = correlation_with_baselines(samples, with(Estimator::discrete), 1);
+  const CorrelationReport report = correlation_with_baselines(samples, with_plug_in(Estimator::discrete), 1);
   EXPECT_NEAR(report.observed.total, kBit, 1e-14);
   EXPECT_NEAR(report.resampled_positions.total, 0, .01);
   EXPECT_NEAR(report.shuffled_order.total, kBit, 1e-14);
@@ -148,9 +146,9 @@ TEST(DataProcessing, ChainAndDetour) {
 
 TEST(TotalCorrelation, Errors) {
   const Table samples{{0, 1}, {1, 0}, {2, 5}};
-  EXPECT_THROW(estimate_correlation(samples, with(Estimator::mixed)), Error);
-  EXPECT_THROW(estimate_correlation(Table{{0}, {1}}, with(Estimator::discrete)), Error);
-  EXPECT_THROW(estimate_correlation(Table{{0, 0}, {1, 2}, {2, 4}}, with(Estimator::gaussian)), Error);
+  EXPECT_THROW(estimate_correlation(samples, with_plug_in(Estimator::mixed)), Error);
+  EXPECT_THROW(estimate_correlation(Table{{0}, {1}}, with_plug_in(Estimator::discrete)), Error);
+  EXPECT_THROW(estimate_correlation(Table{{0, 0}, {1, 2}, {2, 4}}, with_plug_in(Estimator::gaussian)), Error);
 }
 
 }  // namespace

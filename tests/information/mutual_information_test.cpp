@@ -7,6 +7,7 @@
 
 #include "base/random.hpp"
 #include "information/correlated.hpp"
+#include "information/options.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 
@@ -15,12 +16,6 @@ namespace {
 
 using enum EntropyEstimator;
 using Estimator = InformationEstimator;
-
-InformationOptions with(Estimator estimator) {
-  InformationOptions out;
-  out.estimator = estimator;
-  return out;
-}
 
 double gaussian_truth(double rho) { return -std::log(1 - rho * rho) / 2; }
 

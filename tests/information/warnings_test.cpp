@@ -6,6 +6,7 @@
 
 #include "base/random.hpp"
 #include "information/correlated.hpp"
+#include "information/options.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
@@ -13,12 +14,6 @@ namespace isentropic::information {
 namespace {
 
 using Estimator = InformationEstimator;
-
-InformationOptions with(Estimator estimator) {
-  InformationOptions out;
-  out.estimator = estimator;
-  return out;
-}
 
 TEST(SuitableEstimator, ByTheNumberOfDistinctRows) {
   const Pair pair = correlated(1000, 1, .5, 12);

@@ -68,22 +68,22 @@ TEST(Claims, PrefixesSelect) {
   EXPECT_THROW(claims_with({"001", "999"}), Error);
 }
 
-class Source : public testing::TestWithParam<const char*> {};
+class ClaimsOfSource : public testing::TestWithParam<const char*> {};
 
-TEST_P(Source, Passes) {
+TEST_P(ClaimsOfSource, Passes) {
   for (const Outcome& outcome : run_claims(claims_with({GetParam()}), {.threads = 1}))
     EXPECT_TRUE(outcome.passed()) << line(outcome) << "\n" << details(outcome);
 }
 
 // The formula under test exchanged for the printed one: the check must notice.
-TEST_P(Source, ChecksNoticeThePrintedForm) {
+TEST_P(ClaimsOfSource, ChecksNoticeThePrintedForm) {
   for (const Claim& claim : claims_with({GetParam()})) {
     if (claim.check == nullptr || claim.verdict != Verdict::corrected) continue;
     EXPECT_TRUE(any_fails(run_check(claim, Reading::printed, {.seed = 2}).comparisons())) << claim.id;
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Ledger, Source, testing::Values("000", "001", "002", "003", "004"));
+INSTANTIATE_TEST_SUITE_P(Ledger, ClaimsOfSource, testing::Values("000", "001", "002", "003", "004"));
 
 }  // namespace
 }  // namespace isentropic::ledger

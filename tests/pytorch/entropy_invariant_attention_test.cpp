@@ -9,7 +9,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-constexpr std::int64_t kBatch = 2, kModel = 12, kHeads = 3;
+constexpr std::int64_t kModelBatch = 2, kModel = 12, kModelHeads = 3;
 
 // kappa log(n) / d with one n for all rows, the mask as -inf: what the module does for rows that see n keys.
 at::Tensor written(EntropyInvariantAttention& layer, const at::Tensor& Q, const at::Tensor& K, const at::Tensor& V,
@@ -17,10 +17,10 @@ at::Tensor written(EntropyInvariantAttention& layer, const at::Tensor& Q, const 
   const auto split = [](const at::Tensor& x, std::int64_t heads) {
     return x.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
   };
-  const at::Tensor q = split(layer->W_Q(Q), kHeads);
+  const at::Tensor q = split(layer->W_Q(Q), kModelHeads);
   const std::int64_t kv_heads = layer->options.num_kv_heads;
-  const at::Tensor k = split(layer->W_K(K), kv_heads).repeat_interleave(kHeads / kv_heads, 1);
-  const at::Tensor v = split(layer->W_V(V), kv_heads).repeat_interleave(kHeads / kv_heads, 1);
+  const at::Tensor k = split(layer->W_K(K), kv_heads).repeat_interleave(kModelHeads / kv_heads, 1);
+  const at::Tensor v = split(layer->W_V(V), kv_heads).repeat_interleave(kModelHeads / kv_heads, 1);
   at::Tensor s = q.matmul(k.transpose(-1, -2)) * layer->kappa.reshape({-1, 1, 1}) * n.log().unsqueeze(-1) /
                  static_cast<double>(q.size(-1));
   if (visible.defined()) s = s.masked_fill(visible.logical_not(), -INFINITY);
@@ -36,48 +36,48 @@ void expect_close(const at::Tensor& found, const at::Tensor& wanted) {
 
 TEST(EntropyInvariantAttention, EqualsTheFormula) {
   torch::manual_seed(0);
-  const at::Tensor x = torch::randn({kBatch, 7, kModel});
+  const at::Tensor x = torch::randn({kModelBatch, 7, kModel});
   for (std::int64_t kv_heads : {3, 1}) {
     EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{
-        .d_model = kModel, .num_heads = kHeads, .kappa = 1.7, .num_kv_heads = kv_heads});
+        .d_model = kModel, .num_heads = kModelHeads, .kappa = 1.7, .num_kv_heads = kv_heads});
     const auto found = layer(x, x, x);
     expect_close(found.output, written(layer, x, x, x, count(7)));
-    EXPECT_EQ(found.statistics.at("entropy").sizes(), (at::IntArrayRef{kBatch, kHeads, 7}));
+    EXPECT_EQ(found.statistics.at("entropy").sizes(), (at::IntArrayRef{kModelBatch, kModelHeads, 7}));
   }
 }
 
 TEST(EntropyInvariantAttention, CrossAttentionCountsKeys) {
   torch::manual_seed(1);
-  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads});
-  const at::Tensor q = torch::randn({kBatch, 5, kModel}), k = torch::randn({kBatch, 9, kModel});
+  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kModelHeads});
+  const at::Tensor q = torch::randn({kModelBatch, 5, kModel}), k = torch::randn({kModelBatch, 9, kModel});
   expect_close(layer(q, k).output, written(layer, q, k, k, count(9)));
 }
 
 TEST(EntropyInvariantAttention, CausalRowsHaveTheirOwnLength) {
   torch::manual_seed(2);
   EntropyInvariantAttention layer(
-      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .mask = Mask::causal()});
-  const at::Tensor x = torch::randn({kBatch, 6, kModel});
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kModelHeads, .mask = Mask::causal()});
+  const at::Tensor x = torch::randn({kModelBatch, 6, kModel});
   const auto found = layer(x, at::Tensor(), at::Tensor(), at::Tensor(), std::vector<std::int64_t>{0, 5});
   expect_close(found.output, written(layer, x, x, x, torch::arange(1, 7), torch::ones({6, 6}, at::kBool).tril()));
-  EXPECT_EQ(found.weights.sizes(), (at::IntArrayRef{kBatch, kHeads, 2, 6}));
-  expect_close(found.weights.sum(-1), torch::ones({kBatch, kHeads, 2}));
+  EXPECT_EQ(found.weights.sizes(), (at::IntArrayRef{kModelBatch, kModelHeads, 2, 6}));
+  expect_close(found.weights.sum(-1), torch::ones({kModelBatch, kModelHeads, 2}));
 }
 
 TEST(EntropyInvariantAttention, DecodingIsAlignedToTheEnd) {
   torch::manual_seed(7);
   EntropyInvariantAttention layer(
-      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .mask = Mask::causal(Align::end)});
-  const at::Tensor q = torch::randn({kBatch, 2, kModel}), k = torch::randn({kBatch, 6, kModel});
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kModelHeads, .mask = Mask::causal(Align::end)});
+  const at::Tensor q = torch::randn({kModelBatch, 2, kModel}), k = torch::randn({kModelBatch, 6, kModel});
   expect_close(layer(q, k).output,
                written(layer, q, k, k, torch::tensor({5.0, 6.0}), torch::ones({2, 6}, at::kBool).tril(4)));
 }
 
 TEST(EntropyInvariantAttention, RowsThatSeeNothingGiveNothing) {
   torch::manual_seed(3);
-  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads});
-  const at::Tensor x = torch::randn({kBatch, 4, kModel});
-  at::Tensor visible = torch::ones({kBatch, 4, 4}, at::kBool);
+  EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kModelHeads});
+  const at::Tensor x = torch::randn({kModelBatch, 4, kModel});
+  at::Tensor visible = torch::ones({kModelBatch, 4, 4}, at::kBool);
   visible.index_put_({0, 2}, false);
   const auto found = layer(x, x, x, visible);
   expect_close(found.output[0][2], layer->W_O(torch::zeros({kModel})));
@@ -89,14 +89,14 @@ TEST(EntropyInvariantAttention, RowsThatSeeNothingGiveNothing) {
 TEST(EntropyInvariantAttention, KappaLearns) {
   torch::manual_seed(4);
   EntropyInvariantAttention layer(
-      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kHeads, .learn_kappa = true});
+      EntropyInvariantAttentionOptions{.d_model = kModel, .num_heads = kModelHeads, .learn_kappa = true});
   layer->to(at::kDouble);
   const at::Tensor x = torch::randn({1, 5, kModel}, at::kDouble);
   const auto loss = [&] { return layer(x).output.square().sum() + layer(x).statistics.at("entropy").sum(); };
   loss().backward();
   const at::Tensor gradient = layer->kappa.grad().clone();
   const at::NoGradGuard no_gradient;
-  for (std::int64_t h = 0; h < kHeads; ++h) {
+  for (std::int64_t h = 0; h < kModelHeads; ++h) {
     const double step = 1e-6;
     layer->kappa[h] += step;
     const double above = loss().item<double>();
@@ -114,7 +114,7 @@ TEST(EntropyInvariantAttention, PositionsAreSeen) {
   const auto entropy = [&](Positions positions, const at::Tensor& keys) {
     torch::manual_seed(6);
     EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel,
-                                                                     .num_heads = kHeads,
+                                                                     .num_heads = kModelHeads,
                                                                      .kappa = 20,
                                                                      .mask = Mask::none().aligned(Align::end),
                                                                      .positions = positions,
@@ -134,7 +134,7 @@ TEST(EntropyInvariantAttention, PositionsAreSeen) {
   for (Positions positions : {Positions::rotary, Positions::relative}) {
     torch::manual_seed(6);
     EntropyInvariantAttention layer(EntropyInvariantAttentionOptions{.d_model = kModel,
-                                                                     .num_heads = kHeads,
+                                                                     .num_heads = kModelHeads,
                                                                      .mask = Mask::none().aligned(Align::end),
                                                                      .positions = positions,
                                                                      .max_distance = 16});

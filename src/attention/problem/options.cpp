@@ -54,12 +54,6 @@ void check(const std::string& full_name, const Parameter& parameter, const Optio
 
 }  // namespace
 
-std::string list_of(const std::vector<std::string>& names) {
-  std::string out;
-  for (std::size_t i = 0; i < names.size(); ++i) out += (i == 0 ? "" : i + 1 < names.size() ? ", " : " or ") + names[i];
-  return out;
-}
-
 std::vector<Option> complete_options(const std::string& of, const std::vector<Parameter>& parameters,
                                      const Options& options) {
   for (const auto& [name, option] : options)

@@ -1,6 +1,7 @@
 // Parameters by name, checked against what a law or map takes.
 #pragma once
 
+#include "base/list_of.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/scale.hpp"
 #include "isentropic/vocabulary.hpp"
@@ -16,9 +17,6 @@ std::vector<Option> complete_options(const std::string& of, const std::vector<Pa
 double as_number(const Option& option);
 PerHead as_per_head(const Option& option);
 Option as_option(const PerHead& values);
-
-// "a, b or c".
-std::string list_of(const std::vector<std::string>& names);
 
 // The law or map of that name; an Error lists those that are known.
 template <class Word>

@@ -63,6 +63,7 @@ void read_scale(const Json& json, ProblemSpec& out) {
     options.emplace_back(name, value == "tensor" ? Option(1.0) : option_of(value, name));
   }
   if (law == "per_row") {
+    if (!options.empty()) throw Error("parameter of the scale per_row", "'" + options.front().first + "'", "none");
     out.scale = Scale::per_row({});
     return;
   }

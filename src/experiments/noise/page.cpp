@@ -3,8 +3,7 @@
 
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "experiments/noise/numbers.hpp"
 #include "experiments/noise/present.hpp"
 
 namespace isentropic::experiments::noise {
@@ -14,12 +13,6 @@ using report::CurveStyle;
 using report::Plot;
 using report::PlotCurve;
 using report::PlotScale;
-
-std::string number(double x, int digits) { return std::isfinite(x) ? fmt::format("{:.{}f}", x, digits) : "none"; }
-
-std::string with_error(const Estimate& x, int digits) {
-  return fmt::format("{} ± {}", number(x.mean, digits), number(x.error, digits));
-}
 
 // The prediction as a line with the measurements as points on it; without one, the measurements joined.
 void add_curve(const Curve& curve, int colour, Estimate Point::*measured, double Point::*predicted, Plot* plot) {

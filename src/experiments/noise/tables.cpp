@@ -1,8 +1,7 @@
 // The noise experiment as text tables for the terminal.
 #include <fmt/format.h>
 
-#include <cmath>
-
+#include "experiments/noise/numbers.hpp"
 #include "experiments/noise/present.hpp"
 #include "report/text_table.hpp"
 
@@ -10,13 +9,6 @@ namespace isentropic::experiments::noise {
 namespace {
 
 using report::TextTable;
-
-// Fixed digits; a closed form that is infinite predicts nothing, because the change itself is bounded.
-std::string number(double x, int digits) { return std::isfinite(x) ? fmt::format("{:.{}f}", x, digits) : "none"; }
-
-std::string with_error(const Estimate& x, int digits) {
-  return fmt::format("{} ± {}", number(x.mean, digits), number(x.error, digits));
-}
 
 std::string power_line(const Curve& curve) {
   return fmt::format("median change ~ n^p: p = {}, predicted {}\n", with_error(curve.power, 3),

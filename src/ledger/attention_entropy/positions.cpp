@@ -12,7 +12,7 @@
 namespace isentropic::ledger::attention_entropy {
 namespace {
 
-constexpr std::size_t kKeys = 256, kDimension = 64;
+constexpr std::size_t kContextKeys = 256, kDimension = 64;
 
 double mean_row_entropy(const Table& query, const Table& key, const Bias& bias = {}) {
   const AttentionProblem problem{.query = view_of(query),
@@ -25,7 +25,7 @@ double mean_row_entropy(const Table& query, const Table& key, const Bias& bias =
   return out.mean();
 }
 
-Table normals(Random* random) { return {kKeys, kDimension, random->normals(kKeys * kDimension)}; }
+Table normals(Random* random) { return {kContextKeys, kDimension, random->normals(kContextKeys * kDimension)}; }
 
 Table plus(Table x, double factor, const Table& y) {
   for (std::size_t i = 0; i < x.values.size(); ++i) x.values[i] += factor * y.values[i];
@@ -36,7 +36,8 @@ Table plus(Table x, double factor, const Table& y) {
 template <class Function>
 std::vector<double> by_lag(Function&& function) {
   std::vector<double> out;
-  for (std::int64_t lag = -static_cast<std::int64_t>(kKeys); lag <= static_cast<std::int64_t>(kKeys); ++lag)
+  for (std::int64_t lag = -static_cast<std::int64_t>(kContextKeys); lag <= static_cast<std::int64_t>(kContextKeys);
+       ++lag)
     out.push_back(function(lag));
   return out;
 }
@@ -74,13 +75,13 @@ void two_kinds_of_code(Check& check) {
 
 // Scores -|i - j| / 2 are local already; noise on them makes the rows more selective still.
 void noise_on_local_scores(Check& check) {
-  const Table zero(kKeys, 1, 0.0);
+  const Table zero(kContextKeys, 1, 0.0);
   for (const auto& [deviation, quoted] : {std::pair{0.0, 2.348}, std::pair{2.0, 1.567}}) {
     Mean h;
     for (int t = 0; t < 5; ++t) {
-      Table scores(kKeys, kKeys, check.random().normals(kKeys * kKeys, deviation));
-      for (std::size_t i = 0; i < kKeys; ++i)
-        for (std::size_t j = 0; j < kKeys; ++j)
+      Table scores(kContextKeys, kContextKeys, check.random().normals(kContextKeys * kContextKeys, deviation));
+      for (std::size_t i = 0; i < kContextKeys; ++i)
+        for (std::size_t j = 0; j < kContextKeys; ++j)
           scores(i, j) -= 0.5 * std::abs(static_cast<double>(i) - static_cast<double>(j));
       for (const Record& record : records_of(scores)) h.add(entropy(record));
     }
@@ -104,8 +105,9 @@ CodeEntropies with_random_codes(Check& check, Content content) {
     const Table q = normals(&check.random()), r = normals(&check.random()), other = normals(&check.random());
     Table k = normals(&check.random());
     if (content == Content::one_match)  // the keys are the queries, in the opposite order
-      for (std::size_t i = 0; i < kKeys; ++i) std::copy(q.row(i).begin(), q.row(i).end(), k.row(kKeys - 1 - i).begin());
-    const std::vector<double> table = check.random().normals(2 * kKeys + 1);
+      for (std::size_t i = 0; i < kContextKeys; ++i)
+        std::copy(q.row(i).begin(), q.row(i).end(), k.row(kContextKeys - 1 - i).begin());
+    const std::vector<double> table = check.random().normals(2 * kContextKeys + 1);
     out.none.add(mean_row_entropy(q, k));
     out.small.add(mean_row_entropy(plus(q, 0.3, r), plus(k, 0.3, other)));
     out.large.add(mean_row_entropy(plus(q, 1, r), plus(k, 1, other)));
@@ -166,7 +168,7 @@ void random_codes(Check& check) {
 }
 
 void local_codes(Check& check) {
-  const Table codes = sinusoidal_codes(kKeys, kDimension);
+  const Table codes = sinusoidal_codes(kContextKeys, kDimension);
   const std::vector<double> logarithmic =
       by_lag([](std::int64_t lag) { return -std::log1p(std::abs(static_cast<double>(lag))); });
   Mean none, sinusoidal, alibi, log_bias;
@@ -212,10 +214,10 @@ void bias_towards_near(Check& check) {
   const double before = mean_row_entropy(q, k, relative(content)), after = mean_row_entropy(q, k, relative(both));
   check.at_most("H with a bias towards near keys, against without", after, before);
 
-  std::vector<double> peaked(kKeys);
-  for (std::size_t j = 0; j < kKeys; ++j) peaked[j] = -0.1 * static_cast<double>(j);
+  std::vector<double> peaked(kContextKeys);
+  for (std::size_t j = 0; j < kContextKeys; ++j) peaked[j] = -0.1 * static_cast<double>(j);
   check.near("H of a peak -0.1 j over 256 keys, quoted", entropy_of(peaked), 3.303, 5e-4);
-  for (std::size_t j = 0; j < kKeys; ++j) peaked[j] += 0.1 * static_cast<double>(j);
+  for (std::size_t j = 0; j < kContextKeys; ++j) peaked[j] += 0.1 * static_cast<double>(j);
   check.near("H with the opposite bias added, quoted", entropy_of(peaked), 5.545, 5e-4);
 
   report::PlotCurve measured{.label = "kernel, slope 0.1", .x = {}, .y = {}},

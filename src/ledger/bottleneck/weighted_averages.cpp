@@ -14,7 +14,7 @@
 namespace isentropic::ledger::bottleneck {
 namespace {
 
-constexpr double kRounding = 1e-12;
+constexpr double kAverageRounding = 1e-12;
 
 Table normals(Random& random, std::size_t rows, std::size_t columns, double scale = 1) {
   return {rows, columns, random.normals(rows * columns, scale)};
@@ -49,11 +49,11 @@ void output_is_a_convex_combination(Check& check) {
       }
     }
   }
-  check.near("output - sum of weights times values", recombined, 0, kRounding);
-  check.near("sum of a row's weights - 1", sum_error, 0, kRounding);
+  check.near("output - sum of weights times values", recombined, 0, kAverageRounding);
+  check.near("sum of a row's weights - 1", sum_error, 0, kAverageRounding);
   check.at_least("least weight", least_weight, 0);
-  check.at_most("distance outside the values' box", outside, 0, kRounding);
-  check.at_most("an output's length less the longest value's", longer, 0, kRounding);
+  check.at_most("distance outside the values' box", outside, 0, kAverageRounding);
+  check.at_most("an output's length less the longest value's", longer, 0, kAverageRounding);
 }
 
 // ---- 10.4.10 ----
@@ -61,9 +61,9 @@ void output_is_a_convex_combination(Check& check) {
 void entropy_of_the_index(Check& check) {
   // Four positions with equal scores; the first two hold one content, the last two another.
   const std::vector<double> weights = weights_of(std::vector<double>(4, 0.));
-  check.near("H(index), bits", to_bits(entropy_of(std::vector<double>(4, 0.))), 2, kRounding);
+  check.near("H(index), bits", to_bits(entropy_of(std::vector<double>(4, 0.))), 2, kAverageRounding);
   const std::vector<double> contents = {weights[0] + weights[1], weights[2] + weights[3]};
-  check.near("H(content), bits", to_bits(entropy(contents)), 1, kRounding);
+  check.near("H(content), bits", to_bits(entropy(contents)), 1, kAverageRounding);
   // Five queries over six keys.
   const Table scores = {{1.551743694916119, -4.236120084370136, -.6873887001989623, .4203458546722039,
                          -2.9685371679927024, 1.9704311657163753},
@@ -237,10 +237,10 @@ void attention_alone_does_not_compress(Check& check) {
   check.at_most("softmax, one output read in whole numbers: bits, any layer", most_rounded, 9.9);
   // top-1 copies one of 5 x 4 values.
   const Kept one = information_kept(check.random(), ScoreMap::hard(), scale);
-  check.at_most("one key: bits kept by one output", one.first_output, std::log2(20.), kRounding);
+  check.at_most("one key: bits kept by one output", one.first_output, std::log2(20.), kAverageRounding);
   // top-2: 10 pairs of positions, 16 pairs of symbols, and the symbol that asks.
   const Kept two = information_kept(check.random(), ScoreMap::top_k(2), scale);
-  check.at_most("two keys: bits kept by one output", two.first_output, std::log2(640.), kRounding);
+  check.at_most("two keys: bits kept by one output", two.first_output, std::log2(640.), kAverageRounding);
   const Kept noisy = information_kept(check.random(), ScoreMap::softmax(), scale);
   const Estimate read = bits_through_noise(noisy.first, .3, check.effort(200, 2000), check.random());
   check.at_most("softmax, one output read through noise of .3: bits, with five errors", read.mean + 5 * read.error, 8);

@@ -25,7 +25,7 @@ double decayed(double lambda, std::int64_t n) {
       .statistics.sparsity.to_doubles()[0];
 }
 
-void closed_form(Check& check) {
+void closed_form_of_decay(Check& check) {
   double worst = 0;
   for (const double lambda : {0.1, 0.5, 0.9, 0.99, 0.999, 0.99999})
     for (const std::int64_t n : {1, 2, 10, 100, 1000, 10000})
@@ -124,7 +124,7 @@ std::vector<Claim> decay_claims() {
   return {
       computed("004-10,11", Verdict::holds,
                "Weights lambda^(n-j): S^2 = (1 - lambda^n)(1 + lambda) / (n (1 - lambda)(1 + lambda^n))",
-               "for lambda < 1; at lambda = 1, where this is 0/0, S = 1", closed_form),
+               "for lambda < 1; at lambda = 1, where this is 0/0, S = 1", closed_form_of_decay),
       computed("004-11b", Verdict::holds, "Leaving 1 - lambda^n out gives a strict upper bound of S",
                "lambda < 1; equal in floating point once lambda^n vanishes", bound),
       computed("004-11c", Verdict::holds_if, "Decaying weights become sparse as n grows: S -> 0 for lambda < 1",

@@ -12,8 +12,6 @@ namespace {
 
 using experiments::sparsity::measure;
 
-const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser::none);
-
 double apply(Feature feature, double x) {
   switch (feature) {
     case Feature::relu:

@@ -14,7 +14,7 @@ using experiments::sparsity::measure;
 
 double same(double x) { return x; }
 
-void closed_form(Check& check) {
+void closed_form_of_identity(Check& check) {
   double worst = 0;
   for (const double beta : {-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0})
     for (const double gamma : {0.5, 1.0, 1.5, 2.0, 4.0})
@@ -95,7 +95,7 @@ void floor(Check& check) {
 std::vector<Claim> identity_claims() {
   return {
       computed("004-7", Verdict::holds, "f = identity: S of Gaussian scores in closed form",
-               "S = (sqrt(2/pi) e^{-t^2/2} + t erf(t/sqrt 2)) / sqrt(1 + t^2)", closed_form),
+               "S = (sqrt(2/pi) e^{-t^2/2} + t erf(t/sqrt 2)) / sqrt(1 + t^2)", closed_form_of_identity),
       computed("004-7b", Verdict::holds, "f = identity: S is even in beta", "", even),
       computed("004-7c", Verdict::holds_if,
                "Linear attention without a feature map cannot be sparse: S has a high floor",

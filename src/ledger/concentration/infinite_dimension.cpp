@@ -14,8 +14,6 @@ namespace {
 
 using experiments::sparsity::measure;
 
-const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser::none);
-
 double taylor(int degree, double x) {
   double out = 1;
   for (int k = degree; k >= 1; --k) out = 1 + out * x / k;

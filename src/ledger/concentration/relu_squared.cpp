@@ -26,7 +26,7 @@ double printed_arrangement(double beta, double gamma) {
   return above / (std::sqrt(root_pi) * std::sqrt(below));
 }
 
-void closed_form(Check& check) {
+void closed_form_of_relu_squared(Check& check) {
   double worst = 0, worst_printed = 0;
   for (const double beta : {-3.0, -1.0, -0.3, 0.0, 0.3, 1.0, 3.0})
     for (const double gamma : {0.5, 1.0, 1.5, 2.0, 4.0}) {
@@ -125,7 +125,7 @@ std::vector<Claim> relu_squared_claims() {
                "f = relu^2: S of Gaussian scores has a closed form in erf and exp of beta/gamma",
                "S = M_2/sqrt(M_4), M_k the moments of max(t + e, 0); as printed it is not a number in double precision "
                "at t = -10 and t = 1000",
-               closed_form),
+               closed_form_of_relu_squared),
       computed("004-6b", Verdict::holds, "relu^2 attention can become sparse without limit only where beta < 0",
                "S rises with t from 0; over beta >= 0 it is at least 1/sqrt 6. The way to 0 is gamma -> 0 at beta < 0",
                only_negative_means),

@@ -32,6 +32,9 @@ double sparsity_by_partitions(GaussianScores scores);
 // n scores drawn from the law and mapped by the kernel; the mean over `draws` of them.
 Estimate sampled_sparsity(Check& check, GaussianScores scores, const ScoreMap& map, std::size_t n, std::int64_t draws);
 
+// Linear attention as the plain product: no features, no normaliser.
+inline const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser::none);
+
 inline double relu_squared(double x) { return x > 0 ? x * x : 0; }
 
 // Numbers from low to high, both included.

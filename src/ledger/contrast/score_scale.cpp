@@ -66,7 +66,7 @@ Sharpness sharpness(Check& check, std::size_t d, const Scale& scale) {
 }
 
 // Quoted with two digits from one such set.
-void near_quoted(Check& check, const std::string& name, const Mean& found, double quoted) {
+void near_quoted_sharpness(Check& check, const std::string& name, const Mean& found, double quoted) {
   check.as_quoted(name, found, quoted, 1, 0.0051);
 }
 
@@ -83,11 +83,11 @@ void sharpness_against_d(Check& check, std::int64_t pairs) {
     check.near("Var(q.k) / d" + at, Estimate{here.squares.mean() / size, here.squares.estimate().error / size}, 1);
     const Sharpness plain = sharpness(check, d, Scale::constant(1)),
                     soft = sharpness(check, d, Scale::inverse_sqrt_d());
-    near_quoted(check, "mean largest weight of 64, unscaled" + at, plain.peak, unscaled_peak);
-    near_quoted(check, "mean largest weight of 64, scaled" + at, soft.peak, 0.10);
-    near_quoted(check, "Jacobian of the softmax, scaled" + at, soft.jacobian, 0.18);
-    if (d == 8) near_quoted(check, "Jacobian of the softmax, unscaled" + at, plain.jacobian, 0.30);
-    if (d == 1024) near_quoted(check, "Jacobian of the softmax, unscaled" + at, plain.jacobian, 0.06);
+    near_quoted_sharpness(check, "mean largest weight of 64, unscaled" + at, plain.peak, unscaled_peak);
+    near_quoted_sharpness(check, "mean largest weight of 64, scaled" + at, soft.peak, 0.10);
+    near_quoted_sharpness(check, "Jacobian of the softmax, scaled" + at, soft.jacobian, 0.18);
+    if (d == 8) near_quoted_sharpness(check, "Jacobian of the softmax, unscaled" + at, plain.jacobian, 0.30);
+    if (d == 1024) near_quoted_sharpness(check, "Jacobian of the softmax, unscaled" + at, plain.jacobian, 0.06);
     for (report::PlotCurve* curve : {&unscaled, &scaled}) curve->x.push_back(size);
     unscaled.y.push_back(plain.peak.mean()), scaled.y.push_back(soft.peak.mean());
   }

@@ -14,7 +14,7 @@ namespace isentropic::ledger::contrast {
 namespace {
 
 using Vector = std::vector<double>;
-constexpr double kInfinity = std::numeric_limits<double>::infinity();
+constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 
 // Candidate sets as counts: the log-partition is log sum_y c_y e^{S_y}, a softmax with the bias log c_y.
 struct CandidateSet {
@@ -102,7 +102,7 @@ void one_positive_each(Check& check) {
     const Table critic = info_nce_argmin(joint, candidates, 80);
     double spread = 0;
     for (std::size_t x = 0; x < 3; ++x) {
-      double low = kInfinity, high = -kInfinity;
+      double low = kUnbounded, high = -kUnbounded;
       for (std::size_t y = 0; y < 4; ++y) {
         const double excess = critic(x, y) - std::log(joint(x, y) / (anchors[x] * marginal[y]));
         low = std::min(low, excess), high = std::max(high, excess);

@@ -13,9 +13,9 @@ namespace {
 using Vector = std::vector<double>;
 
 // Ten scores, drawn once.
-const Vector kScores = {-0.7297900916348748, 2.030258249644631,   1.6655371089146547, 0.645322091095099,
-                        -1.3001348710304397, -1.3281531783144631, 0.5279224608730764, 1.0852813646651849,
-                        1.3390998820136848,  -0.2740638080799988};
+const Vector kTemperedScores = {-0.7297900916348748, 2.030258249644631,   1.6655371089146547, 0.645322091095099,
+                                -1.3001348710304397, -1.3281531783144631, 0.5279224608730764, 1.0852813646651849,
+                                1.3390998820136848,  -0.2740638080799988};
 // The cosines of 62 negatives with the anchor, drawn once from N(0, 0.15^2) cut to [-0.5, 0.45].
 const Vector kNegatives = {-0.4242243460265644,   -0.38334975469712723,
                            -0.3740841417686986,   -0.30299791937208764,
@@ -70,8 +70,9 @@ void high_temperature(Check& check) {
   Vector taus, gaps, residuals;
   const std::vector<std::pair<double, double>> quoted = {{10, 0.080}, {100, 0.078}, {1000, 0.077}, {1e4, 0.077}};
   for (const auto& [tau, residual] : quoted) {
-    const Vector weights = weights_of(kScores, 1 / tau), first = high_temperature_softmax(kScores, tau, 1),
-                 second = high_temperature_softmax(kScores, tau, 2);
+    const Vector weights = weights_of(kTemperedScores, 1 / tau),
+                 first = high_temperature_softmax(kTemperedScores, tau, 1),
+                 second = high_temperature_softmax(kTemperedScores, tau, 2);
     taus.push_back(tau);
     gaps.push_back(largest_gap(weights, Vector(10, 0.1)));
     residuals.push_back(largest_gap(weights, first));
@@ -91,19 +92,19 @@ void high_temperature(Check& check) {
 }
 
 void low_temperature(Check& check) {
-  Vector scores = kScores;
+  Vector scores = kTemperedScores;
   const double top = *std::max_element(scores.begin(), scores.end());
   if (check.choose(false, true)) scores[1] = scores[2] = top + 1;  // two largest scores
   const Vector weights = weights_of(scores, 1000);
   check.near("largest weight at tau = 0.001", *std::max_element(weights.begin(), weights.end()), 1, 1e-12);
-  Vector tied = kScores;
+  Vector tied = kTemperedScores;
   tied[1] = tied[2] = top + 1;
   const Vector shared = weights_of(tied, 1000);
   check.near("two largest scores: the first's weight", shared[1], 0.5, 1e-12);
   check.near("two largest scores: the second's weight", shared[2], 0.5, 1e-12);
-  const double gap = kScores[1] - kScores[2];
+  const double gap = kTemperedScores[1] - kTemperedScores[2];
   for (double tau : {1.0, 0.1, 0.03, 0.01}) {
-    const Vector sharp = weights_of(kScores, 1 / tau);
+    const Vector sharp = weights_of(kTemperedScores, 1 / tau);
     check.at_most("1 - largest weight" + at_tau(tau), 1 - *std::max_element(sharp.begin(), sharp.end()),
                   9 * std::exp(-gap / tau), 1e-15);
   }

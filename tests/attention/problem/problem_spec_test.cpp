@@ -80,6 +80,8 @@ TEST(ProblemSpec, NamesWhatItDoesNotKnow) {
   expect_error(R"({"bias": "rotary"})", {"bias is 'rotary'", "dense, alibi or relative"});
   expect_error(R"({"statistics": ["entropie"]})", {"'entropie'", "entropy"});
   expect_error(R"({"tensors": ["msak"]})", {"tensor is 'msak'", "mask"});
+  expect_error(R"({"scale": {"law": "per_row", "kappa": 2}, "tensors": ["scale"]})",
+               {"parameter of the scale per_row is 'kappa'", "none"});
   expect_error(R"({"scale": {"law": "log"}})", {"scale is 'log'", "log_n", "target_entropy"});
   expect_error(R"({"scale": {"law": "log_n", "beta": 1}})", {"parameter of the scale log_n is 'beta'", "kappa"});
   expect_error(R"({"scale": {"law": "frozen", "kappa": 1}})", {"parameter n_max of the scale frozen is absent"});

@@ -43,7 +43,7 @@ class Mutator {
   static std::size_t below(std::size_t bound, Random& random) { return bound == 0 ? 0 : random.bits() % bound; }
 
   template <class Items>
-  static const auto& one_of(const Items& items, Random& random) {
+  static const typename Items::value_type& one_of(const Items& items, Random& random) {
     return items[below(items.size(), random)];
   }
 

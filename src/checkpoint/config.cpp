@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
@@ -68,11 +69,6 @@ std::optional<std::int64_t> integer_in(const json& value, const IntegerRange& ra
   if (!value.is_number_integer() || (value.is_number_unsigned() && !is_size(value))) return std::nullopt;
   const auto number = value.get<std::int64_t>();
   return number >= range.least && number <= range.most ? std::optional(number) : std::nullopt;
-}
-
-std::optional<double> number_in(const json& value, const NumberRange& range) {
-  const auto number = as_number(value);
-  return number && *number >= range.least && *number <= range.most ? number : std::nullopt;
 }
 
 std::optional<std::vector<std::int64_t>> integers_in(const json& value, const IntegerRange& range) {
@@ -180,7 +176,13 @@ std::int64_t Config::integer(const Field& field, IntegerRange range) const {
 }
 
 std::optional<double> Config::find_number(const Field& field, NumberRange range) const {
-  return find_as<double>(field, within("a number", range), [&](const json& value) { return number_in(value, range); });
+  const auto found = find(field);
+  if (!found) return std::nullopt;
+  const auto number = as_number(found->value);
+  if (number && *number >= range.least && *number <= range.most) return number;
+  const bool finite = !number || std::isfinite(*number);
+  throw Error(place(found->path), finite ? shown(found->value) : to_text(*number),
+              within(finite ? "a number" : "a finite number", range));
 }
 double Config::number(const Field& field, NumberRange range) const {
   return required(find_number(field, range), field, within("a number", range));

@@ -1,6 +1,5 @@
 // Writes safetensors files as the reference implementation does, byte for byte.
 #include <algorithm>
-#include <bit>
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.hpp"
@@ -37,7 +36,8 @@ void check(const std::vector<StoredTensor>& tensors) {
 std::string header_of(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
   std::string text = "{";
   const auto add = [&](std::string_view key, const ordered_json& value) {
-    text += (text.size() > 1 ? "," : "") + ordered_json(key).dump() + ":" + value.dump();
+    if (text.size() > 1) text += ',';
+    text.append(ordered_json(key).dump()).append(":").append(value.dump());
   };
   if (!metadata.empty()) add(kMetadataKey, metadata);
   std::uint64_t offset = 0;

@@ -51,6 +51,7 @@ TEST_F(WriteSafetensors, ComesBackAsItWas) {
     EXPECT_EQ(back->shape, tensor.shape);
     EXPECT_TRUE(std::ranges::equal(back->bytes, tensor.bytes));
     EXPECT_TRUE(back->is_aligned());
+    EXPECT_EQ(complaint([&] { to_floats(*back); }) == "none", is_supported(tensor.type));
   }
   EXPECT_EQ(read.metadata(), (Metadata{{"a", "\\"}, {"b", ""}}));
 }

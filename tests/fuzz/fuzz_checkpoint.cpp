@@ -57,24 +57,25 @@ void read_tensors(const std::string& input) {
   if (total > bytes.size()) throw std::logic_error("tensors hold more than the file");
 }
 
+// One attempt of many with the same input: an Error does not end them.
 template <class Read>
-void get(const Read& read) {
+void attempt(const Read& read) {
   fuzz::try_input("", [&](const std::string&) { read(); });
 }
 
 void read_fields(const Config& config, int depth = 0) {
   for (const char* const key : {"hidden_size", "eos_token_id", "architectures", "tie", "rope_theta", "factor", "limit",
                                 "rope_scaling.type", "rope_parameters.full.rope_theta"}) {
-    get([&] { return config.integer({key, "n_layer"}, {.least = 1}); });
-    get([&] { return config.find_number({key, "n_embd"}); });
-    get([&] { return config.find_boolean(key); });
-    get([&] { return config.text(key); });
-    get([&] { return config.integers(key); });
-    get([&] { return config.find_texts(key); });
+    attempt([&] { return config.integer({key, "n_layer"}, {.least = 1}); });
+    attempt([&] { return config.find_number({key, "n_embd"}); });
+    attempt([&] { return config.find_boolean(key); });
+    attempt([&] { return config.text(key); });
+    attempt([&] { return config.integers(key); });
+    attempt([&] { return config.find_texts(key); });
   }
   if (depth < 3)
     for (const char* const key : {"rope_scaling", "rope_parameters", "full"})
-      get([&] {
+      attempt([&] {
         if (const auto section = config.find_section(key)) read_fields(*section, depth + 1);
       });
 }
@@ -88,7 +89,7 @@ int main(int count, char** arguments) {
     using namespace checkpoint;
     if (!input.starts_with("{")) return read_tensors(input);
     // The text of a header too, with a length that fits: damage inside it then gets further.
-    get([&] { read_tensors(safetensors_file(input, kDataBytes)); });
+    attempt([&] { read_tensors(safetensors_file(input, kDataBytes)); });
     read_fields(Config::parse("input", input));
   });
 }

@@ -44,13 +44,13 @@ bool StoredTensor::is_aligned() const {
 }
 
 void require_byte_count(const std::string& place, const StoredTensor& tensor) {
-  const std::string what = std::string(name(tensor.type)) + " of shape " + shown(nlohmann::json(tensor.shape));
+  const auto what = [&] { return std::string(name(tensor.type)) + " of shape " + shown(nlohmann::json(tensor.shape)); };
   const auto bits = bit_count(tensor.type, tensor.shape);
-  if (!bits) throw Error(place, what, "a shape with fewer than 2^64 bits of data");
-  if (*bits % 8 != 0) throw Error(place, what, "a whole number of bytes, not " + std::to_string(*bits) + " bits");
+  if (!bits) throw Error(place, what(), "a shape with fewer than 2^64 bits of data");
+  if (*bits % 8 != 0) throw Error(place, what(), "a whole number of bytes, not " + std::to_string(*bits) + " bits");
   if (*bits / 8 != tensor.bytes.size())
     throw Error(place, std::to_string(tensor.bytes.size()) + " bytes long",
-                std::to_string(*bits / 8) + " bytes, for " + what);
+                std::to_string(*bits / 8) + " bytes, for " + what());
 }
 
 std::vector<float> to_floats(const StoredTensor& tensor) {

@@ -38,12 +38,16 @@ fs::path temporary_beside(const fs::path& target) { return target.string() + ".p
 
 int create(const fs::path& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
 
+using Pieces = std::span<const std::string_view>;
+
 // Returns the errno of the first failure, or 0.
-int write_all(int file, const std::string& text) {
-  for (std::size_t done = 0; done < text.size();) {
-    const ssize_t count = ::write(file, text.data() + done, text.size() - done);
-    if (count < 0 && errno != EINTR) return errno;
-    if (count > 0) done += static_cast<std::size_t>(count);
+int write_all(int file, Pieces pieces) {
+  for (std::string_view rest : pieces) {
+    while (!rest.empty()) {
+      const ssize_t count = ::write(file, rest.data(), rest.size());
+      if (count < 0 && errno != EINTR) return errno;
+      if (count > 0) rest.remove_prefix(static_cast<std::size_t>(count));
+    }
   }
   return 0;
 }
@@ -72,19 +76,19 @@ class SignalsWait {
 };
 
 // Both return the errno of the first failure, or 0.
-int write_directly(const fs::path& target, const std::string& text) {
+int write_directly(const fs::path& target, Pieces pieces) {
   const int file = ::open(target.c_str(), O_WRONLY | O_CLOEXEC);
   if (file < 0) return errno;
-  const int failure = write_all(file, text);
+  const int failure = write_all(file, pieces);
   return ::close(file) != 0 && failure == 0 ? errno : failure;
 }
 
-int write_and_rename(const fs::path& target, const std::string& text) {
+int write_and_rename(const fs::path& target, Pieces pieces) {
   const fs::path temporary = temporary_beside(target);
   const SignalsWait guard;
   const int file = create(temporary);
   if (file < 0) return errno;
-  int failure = write_all(file, text);
+  int failure = write_all(file, pieces);
   if (failure == 0 && ::fsync(file) != 0) failure = errno;
   if (::close(file) != 0 && failure == 0) failure = errno;
   if (failure == 0 && ::rename(temporary.c_str(), target.c_str()) != 0) failure = errno;
@@ -111,8 +115,13 @@ void check_writable(const std::string& argument, const std::string& path) {
 }
 
 void write_file(const std::string& argument, const std::string& path, const std::string& text) {
+  const std::string_view piece = text;
+  write_file(argument, path, {&piece, 1});
+}
+
+void write_file(const std::string& argument, const std::string& path, std::span<const std::string_view> pieces) {
   const fs::path target = target_of(path);
-  const int failure = is_special(target) ? write_directly(target, text) : write_and_rename(target, text);
+  const int failure = is_special(target) ? write_directly(target, pieces) : write_and_rename(target, pieces);
   if (failure != 0) fail(argument, path, failure);
 }
 

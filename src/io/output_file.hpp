@@ -1,11 +1,13 @@
 // Files that are either whole or not there.
 //
-// Text is written to a temporary name beside the target, flushed to the disk, and renamed over it. SIGINT, SIGTERM and
-// SIGHUP that arrive meanwhile wait until the file is whole. Things that are not regular files (/dev/stdout, a pipe)
-// are written directly.
+// Bytes are written to a temporary name beside the target, flushed to the disk, and renamed over it. SIGINT, SIGTERM
+// and SIGHUP that arrive meanwhile wait until the file is whole. Things that are not regular files (/dev/stdout, a
+// pipe) are written directly.
 #pragma once
 
+#include <span>
 #include <string>
+#include <string_view>
 
 namespace isentropic::report {
 
@@ -15,5 +17,8 @@ void check_writable(const std::string& argument, const std::string& path);
 
 // Throws Error when it cannot; the old file, if any, is then still there and no temporary is left.
 void write_file(const std::string& argument, const std::string& path, const std::string& text);
+
+// The same for pieces that follow one another, none of which is copied: for files as large as the memory.
+void write_file(const std::string& argument, const std::string& path, std::span<const std::string_view> pieces);
 
 }  // namespace isentropic::report

@@ -47,6 +47,14 @@ TEST_F(OutputFile, IsWrittenAndReplaced) {
   EXPECT_EQ(files(), 1);
 }
 
+TEST_F(OutputFile, PiecesFollowOneAnother) {
+  const std::string large(1 << 20, 'x');
+  const std::vector<std::string_view> pieces = {"head", "", std::string_view(), large, "tail"};
+  write_file("--json", path("a"), pieces);
+  EXPECT_EQ(read(path("a")), "head" + large + "tail");
+  EXPECT_EQ(files(), 1);
+}
+
 TEST_F(OutputFile, BadPathsNameTheArgument) {
   fs::create_directory(path("folder"));
   for (const std::string& bad : {path("missing/a"), path("folder"), std::string()}) {

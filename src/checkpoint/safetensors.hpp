@@ -1,0 +1,52 @@
+// Files of tensors in the safetensors format, read through a memory map.
+//
+//   8 bytes   the length n of the header, little-endian
+//   n bytes   the header, JSON: {"name": {"dtype": "F32", "shape": [2, 3], "data_offsets": [0, 24]}, ...} and, under
+//             "__metadata__", an object of texts; spaces may follow
+//   the rest  the data: elements little-endian, rows first. Offsets count from here.
+//
+// The tensors cover the data without holes and without sharing a byte, as the reference implementation demands. A
+// header length that is not a multiple of 8 is allowed there and here; elements may then be misaligned
+// (StoredTensor::is_aligned).
+#pragma once
+
+#include <cstddef>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "checkpoint/stored_tensor.hpp"
+
+namespace isentropic::checkpoint {
+
+inline constexpr const char* kMetadataKey = "__metadata__";
+using Metadata = std::map<std::string, std::string>;
+
+class SafetensorsFile {
+ public:
+  // Reads the header and checks all of it; the data is not touched. Throws Error, which names the file, the tensor and
+  // the figure, when something is wrong.
+  static SafetensorsFile open(const std::string& path);
+
+  // The same for a file that is in memory; `owner` keeps the bytes, and `place` names them in errors.
+  static SafetensorsFile parse(const std::string& place, std::span<const std::byte> bytes,
+                               std::shared_ptr<const void> owner);
+
+  const std::vector<StoredTensor>& tensors() const { return tensors_; }  // by name
+  const StoredTensor* find(std::string_view name) const;                 // null: there is none
+  const Metadata& metadata() const { return metadata_; }
+
+ private:
+  std::vector<StoredTensor> tensors_;
+  Metadata metadata_;
+};
+
+// Writes the tensors in the reference's order, the widest type first and then by name, so that every tensor is aligned.
+// Nothing is copied on the way to the disk. Throws Error when names repeat, when bytes do not fit the shape, or when
+// the file cannot be written; what was at `path` before is then still there.
+void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
+
+}  // namespace isentropic::checkpoint

@@ -60,3 +60,6 @@ layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem atten
 # What devices without kernels use.
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
       pytorch PACKAGES torch)
+
+# ---- isentropic_models: networks on libtorch ----
+layer(model LIBRARY isentropic_models USES base softmax attention/problem pytorch checkpoint PACKAGES json torch)

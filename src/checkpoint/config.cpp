@@ -166,6 +166,8 @@ T Config::required(std::optional<T> value, const Field& field, const std::string
 }
 
 bool Config::has(const Field& field) const { return find(field).has_value(); }
+bool Config::mentions(std::string_view key) const { return member(*object_, key) != nullptr; }
+std::string Config::json_text() const { return object_->dump(); }
 
 std::optional<std::int64_t> Config::find_integer(const Field& field, IntegerRange range) const {
   return find_as<std::int64_t>(field, within("an integer", range),

@@ -67,6 +67,10 @@ class Config {
   std::optional<Config> find_section(const Field& field) const;
 
   bool has(const Field& field) const;
+  // Whether the key is written at all, be it as null.
+  bool mentions(std::string_view key) const;
+  // This object as JSON, for readers that have a form of their own.
+  std::string json_text() const;
   // "models/x/config.json: rope_scaling.factor", for the caller's own errors.
   std::string place(std::string_view key) const;
 

@@ -1,0 +1,87 @@
+// Builds the attention call of a layer.
+#include "model/attention_layer.hpp"
+
+#include <bit>
+#include <cmath>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::model {
+namespace {
+
+// The learnable parameter of the law, with its value; nullptr: it has none.
+const Parameter* learnable_parameter(const Scale& scale) {
+  for (const Parameter& parameter : scale.law().parameters)
+    if (parameter.learnable) return &parameter;
+  return nullptr;
+}
+
+std::vector<double> geometric_slopes(std::int64_t heads) {
+  std::vector<double> out;
+  for (std::int64_t h = 1; h <= heads; ++h)
+    out.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(heads)));
+  return out;
+}
+
+Scale scale_of_layer(const Description& model, std::size_t layer) {
+  if (!model.scale_by_inverse_layer) return model.scale;
+  const double plain =
+      model.scale.name() == "inverse_sqrt_d" ? 1 / std::sqrt(static_cast<double>(model.head_width)) : 1;
+  return Scale::constant(plain / static_cast<double>(layer + 1));
+}
+
+}  // namespace
+
+at::Tensor alibi_slopes(std::int64_t heads) {
+  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
+  std::vector<double> out = geometric_slopes(power);
+  const std::vector<double> finer = geometric_slopes(2 * power);
+  for (std::size_t h = 0; static_cast<std::int64_t>(out.size()) < heads; h += 2) out.push_back(finer[h]);
+  return at::tensor(out, at::kFloat);
+}
+
+at::Tensor scale_values(const Description& model, std::size_t layer) {
+  if (!model.scale_values.empty()) return at::tensor(model.scale_values[layer], at::kFloat);
+  if (!model.learn_scale) return {};
+  const Parameter* parameter = learnable_parameter(model.scale);
+  if (!parameter)
+    throw Error("scale", model.scale.name(), "one with a learnable parameter, or learn_scale switched off");
+  for (const auto& [name, value] : model.scale.options())
+    if (name == parameter->name) {
+      if (const auto* each = std::get_if<std::vector<double>>(&value)) return at::tensor(*each, at::kFloat);
+      if (const auto* one = std::get_if<double>(&value)) return at::full({model.heads}, *one, at::kFloat);
+    }
+  return at::ones({model.heads}, at::kFloat);
+}
+
+pytorch::AttentionOptions LayerAttention::call() const {
+  pytorch::AttentionOptions out;
+  if (model.causal) out.mask = Mask::causal(Align::end);
+  if (const auto window = model.layers[layer].window)
+    out.mask = model.causal ? out.mask.window(*window) : out.mask.window(*window, *window - 1);
+  out.scale = scale_of_layer(model, layer);
+  if (scale.defined()) out.scale_parameters = {{learnable_parameter(out.scale)->name, scale}};
+  out.map = model.map;
+  out.soft_cap = model.score_cap;
+  out.sink = sinks;
+  out.relative_bias = relative_bias;
+  out.alibi_slopes = alibi_slopes;
+  out.dropout = options.attention_dropout;
+  out.statistics = options.statistics;
+  return out;
+}
+
+at::Tensor LayerAttention::torch_attention(const at::Tensor& query, const at::Tensor& key,
+                                           const at::Tensor& value) const {
+  return at::scaled_dot_product_attention(query, key, value, {}, options.attention_dropout,
+                                          model.causal && query.size(2) > 1, std::nullopt,
+                                          model.heads != model.kv_heads);
+}
+
+pytorch::AttentionOutput LayerAttention::operator()(const at::Tensor& query, const at::Tensor& key,
+                                                    const at::Tensor& value) const {
+  if (options.torch_attention) return {torch_attention(query, key, value), {}};
+  return pytorch::attention(query, key, value, call());
+}
+
+}  // namespace isentropic::model

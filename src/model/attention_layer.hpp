@@ -1,0 +1,32 @@
+// The attention call of one layer: mask, scale, terms and statistics out of the description.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "isentropic/pytorch/attention.hpp"
+#include "model/description.hpp"
+#include "model/transformer.hpp"
+
+namespace isentropic::model {
+
+struct LayerAttention {
+  const Description& model;
+  std::size_t layer;
+  const at::Tensor &scale, &sinks, &relative_bias, &alibi_slopes;  // undefined: none
+  const ForwardOptions& options;
+
+  // query [batch, heads, n, d], key and value [batch, kv_heads, past + n, d].
+  pytorch::AttentionOutput operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
+
+ private:
+  pytorch::AttentionOptions call() const;
+  at::Tensor torch_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
+};
+
+// [heads]: 2^(-8 h / heads), and every other of those of twice as many heads where heads is no power of two.
+at::Tensor alibi_slopes(std::int64_t heads);
+
+// [heads] of the law's learnable parameter in a layer; undefined where all layers have the numbers of the law itself.
+at::Tensor scale_values(const Description& model, std::size_t layer);
+
+}  // namespace isentropic::model

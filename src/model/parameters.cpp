@@ -1,0 +1,136 @@
+// Tensors by name: out of a checkpoint, or drawn.
+#include "model/parameters.hpp"
+
+#include <cmath>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::model {
+namespace {
+
+using checkpoint::ElementType;
+using checkpoint::StoredTensor;
+
+std::string text(at::IntArrayRef shape) {
+  std::string out = "[";
+  for (std::size_t i = 0; i < shape.size(); ++i) out += (i == 0 ? "" : ", ") + std::to_string(shape[i]);
+  return out + "]";
+}
+
+at::ScalarType scalar_type(const StoredTensor& stored) {
+  switch (stored.type) {
+    case ElementType::f64:
+      return at::kDouble;
+    case ElementType::f32:
+      return at::kFloat;
+    case ElementType::f16:
+      return at::kHalf;
+    case ElementType::bf16:
+      return at::kBFloat16;
+    default:
+      throw Error("tensor " + stored.name, "of type " + std::string(name(stored.type)), "F32, F16, BF16 or F64");
+  }
+}
+
+// "layers.12.query.weight" is the module "layers.#.query", the layer "12" and the leaf ".weight".
+struct NameParts {
+  std::string module, layer, leaf;
+};
+
+NameParts parts_of(const std::string& name) {
+  NameParts out;
+  const std::size_t dot = name.rfind('.');
+  out.leaf = name.substr(dot);
+  out.module = name.substr(0, dot);
+  constexpr std::string_view kLayers = "layers.";
+  if (out.module.starts_with(kLayers)) {
+    const std::size_t end = out.module.find('.', kLayers.size());
+    out.layer = out.module.substr(kLayers.size(), end - kLayers.size());
+    out.module.replace(kLayers.size(), out.layer.size(), "#");
+  }
+  return out;
+}
+
+}  // namespace
+
+at::Tensor to_torch(const StoredTensor& stored) {
+  const at::ScalarType type = scalar_type(stored);
+  // The map is read-only: models that are trained take copies of their parameters.
+  void* bytes = const_cast<std::byte*>(stored.bytes.data());
+  const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
+  if (stored.is_aligned())
+    return at::from_blob(
+        bytes, shape, [owner = stored.owner](void*) {}, at::TensorOptions().dtype(type));
+  at::Tensor out = at::empty(shape, type);
+  std::memcpy(out.mutable_data_ptr(), bytes, stored.bytes.size());
+  return out;
+}
+
+// ---- Checkpoints ----
+
+CheckpointParameters::CheckpointParameters(const checkpoint::Checkpoint& checkpoint, const Family& family,
+                                           at::TensorOptions options)
+    : checkpoint_(checkpoint), family_(family), prefix_(family.prefixes.front()), options_(options) {
+  for (const char* prefix : family.prefixes) {
+    prefix_ = prefix;
+    if (has("tokens.weight")) return;
+  }
+  prefix_ = family.prefixes.front();  // what is missing is named as whole models call it
+}
+
+std::string CheckpointParameters::stored_name(const StoredName& entry, const std::string& layer) const {
+  std::string out = entry.stored[0] == '/' ? entry.stored + 1 : prefix_ + entry.stored;
+  if (const std::size_t place = out.find('#'); place != std::string::npos) out.replace(place, 1, layer);
+  return out;
+}
+
+std::optional<CheckpointParameters::Place> CheckpointParameters::find(const std::string& name) const {
+  const NameParts parts = parts_of(name);
+  for (const StoredName& entry : family_.names) {
+    if (parts.module != entry.ours) continue;
+    const std::string module = stored_name(entry, parts.layer);
+    // Old checkpoints call the weight and bias of a norm gamma and beta.
+    const std::string old_leaf = parts.leaf == ".weight" ? ".gamma" : ".beta";
+    const bool is_old = !checkpoint_.has(module + parts.leaf) && checkpoint_.has(module + old_leaf);
+    return Place{module + (is_old ? old_leaf : parts.leaf), entry.transposed && parts.leaf == ".weight"};
+  }
+  return std::nullopt;
+}
+
+bool CheckpointParameters::has(const std::string& name) const {
+  const auto place = find(name);
+  return place && checkpoint_.has(place->name);
+}
+
+at::Tensor CheckpointParameters::parameter(const std::string& name, at::IntArrayRef shape) {
+  const auto place = find(name);
+  if (!place) throw Error("model_type", std::string(family_.model_type), "a family with the tensor " + name);
+  at::Tensor out = to_torch(checkpoint_.tensor(place->name));
+  std::vector<std::int64_t> expected(shape.begin(), shape.end());
+  if (place->transposed) std::swap(expected.front(), expected.back());
+  if (out.sizes() != at::IntArrayRef(expected))
+    throw Error("tensor " + place->name, "of shape " + text(out.sizes()),
+                text(expected) + ", which follows from config.json");
+  if (place->transposed) out = out.t();
+  return out.to(options_);
+}
+
+// ---- Random start ----
+
+RandomParameters::RandomParameters(const Description& model, at::Generator generator, at::TensorOptions options)
+    : residual_deviation_(0.02 / std::sqrt(2.0 * static_cast<double>(model.layers.size()))),
+      one_plus_weight_(model.norm.one_plus_weight),
+      generator_(std::move(generator)),
+      options_(options) {}
+
+at::Tensor RandomParameters::parameter(const std::string& name, at::IntArrayRef shape) {
+  const NameParts parts = parts_of(name);
+  if (parts.leaf == ".bias") return at::zeros(shape, options_);
+  if (parts.module.ends_with("norm")) return one_plus_weight_ ? at::zeros(shape, options_) : at::ones(shape, options_);
+  const bool ends_sublayer = parts.module.ends_with(".output") || parts.module.ends_with(".down");
+  const double deviation = ends_sublayer ? residual_deviation_ : 0.02;
+  // Drawn on the CPU in float32, so that a seed gives the same model on every device.
+  return (at::randn(shape, generator_, at::TensorOptions().dtype(at::kFloat)) * deviation).to(options_);
+}
+
+}  // namespace isentropic::model

@@ -1,0 +1,62 @@
+// Where the tensors of a model come from: a checkpoint, or a random start.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <string>
+
+#include "checkpoint/checkpoint.hpp"
+#include "model/families.hpp"
+
+namespace isentropic::model {
+
+// Our names: "layers.3.query.weight". Matrices are [out, in].
+class ParameterSource {
+ public:
+  virtual ~ParameterSource() = default;
+  virtual at::Tensor parameter(const std::string& name, at::IntArrayRef shape) = 0;
+  // Whether there is such a tensor; a random start has all of them.
+  virtual bool has(const std::string& name) const = 0;
+};
+
+// Tensors of a checkpoint under the names of its family. They lie in the mapped file where type and device allow it.
+class CheckpointParameters : public ParameterSource {
+ public:
+  CheckpointParameters(const checkpoint::Checkpoint& checkpoint, const Family& family, at::TensorOptions options);
+
+  at::Tensor parameter(const std::string& name, at::IntArrayRef shape) override;
+  bool has(const std::string& name) const override;
+
+ private:
+  struct Place {
+    std::string name;
+    bool transposed = false;
+  };
+  std::optional<Place> find(const std::string& name) const;
+  std::string stored_name(const StoredName& entry, const std::string& layer) const;
+
+  const checkpoint::Checkpoint& checkpoint_;
+  const Family& family_;
+  std::string prefix_;
+  at::TensorOptions options_;
+};
+
+// Normal matrices with deviation 0.02, those that end a sublayer with 0.02 / sqrt(2 layers); norms 1 and biases 0.
+class RandomParameters : public ParameterSource {
+ public:
+  RandomParameters(const Description& model, at::Generator generator, at::TensorOptions options);
+
+  at::Tensor parameter(const std::string& name, at::IntArrayRef shape) override;
+  bool has(const std::string&) const override { return true; }
+
+ private:
+  double residual_deviation_;
+  bool one_plus_weight_;
+  at::Generator generator_;
+  at::TensorOptions options_;
+};
+
+// A stored tensor without a copy, unless its bytes are misaligned.
+at::Tensor to_torch(const checkpoint::StoredTensor& stored);
+
+}  // namespace isentropic::model

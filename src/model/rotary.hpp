@@ -1,0 +1,28 @@
+// Rotary positions: pairs (x_t, x_{t + r/2}) of the first r features of a head turn by position * frequency_t.
+//
+//   none     f_t = theta^(-2 t / r)
+//   linear   f_t / factor
+//   llama3   f_t for wavelengths below original / high, f_t / factor above original / low, between them mixed
+//   yarn     f_t / factor where a wavelength turns less than beta_slow times in the original length, f_t where it turns
+//            more than beta_fast times, a ramp between; cosines and sines times 0.1 log(factor) + 1
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "model/description.hpp"
+
+namespace isentropic::model {
+
+// [r / 2], float32.
+at::Tensor inverse_frequencies(const Rotary& rotary);
+
+// Cosines and sines [n, r] of positions [n], in `type`.
+struct Rotation {
+  at::Tensor cosine, sine;
+};
+Rotation rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type);
+
+// x [batch, heads, n, d] with its first r features turned.
+at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
+
+}  // namespace isentropic::model

@@ -1,0 +1,86 @@
+// One transformer that runs every description (description.hpp), with our attention inside.
+//
+//   Transformer model(description, source);
+//   ForwardOutput out = model.forward(ids, {.statistics = Statistics::of({Statistic::entropy})});
+//   at::Tensor logits = model.logits(out.hidden.select(1, -1));
+#pragma once
+
+#include <torch/ordered_dict.h>
+
+#include <map>
+
+#include "isentropic/statistics.hpp"
+#include "model/cache.hpp"
+#include "model/description.hpp"
+#include "model/parameters.hpp"
+
+namespace isentropic::model {
+
+struct ForwardOptions {
+  Statistics statistics = Statistics::none();
+  Cache* cache = nullptr;  // the tokens before `ids`; grows by `ids`
+  double attention_dropout = 0;
+  // PyTorch's own attention instead of ours, for comparisons: no statistics, softmax and plain scales alone.
+  bool torch_attention = false;
+};
+
+struct ForwardOutput {
+  at::Tensor hidden;                                          // [batch, n, width], after the last norm
+  std::vector<std::map<std::string, at::Tensor>> statistics;  // by layer and name, each [batch, heads, n]
+};
+
+class Transformer {
+ public:
+  Transformer(Description description, ParameterSource& source);
+
+  // ids [batch, n] int64, each below the vocabulary's size.
+  ForwardOutput forward(const at::Tensor& ids, const ForwardOptions& options = {}) const;
+
+  // hidden [..., width] to [..., vocabulary]. Throws Error for a checkpoint without a head.
+  at::Tensor logits(const at::Tensor& hidden) const;
+
+  // Cross-entropy in nats of targets [...] int64 (-100: none) given hidden [..., width], without holding the logits.
+  at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& targets) const;
+
+  const Description& description() const { return description_; }
+  const torch::OrderedDict<std::string, at::Tensor>& parameters() const { return parameters_; }
+  at::Device device() const { return tokens_.device(); }
+
+ private:
+  struct Linear {
+    at::Tensor weight, bias;
+    at::Tensor operator()(const at::Tensor& x) const;
+  };
+  struct NormWeights {
+    at::Tensor weight, bias;
+  };
+  struct Block {
+    NormWeights attention_norm, attention_post_norm, mlp_norm, mlp_post_norm, query_norm, key_norm;
+    Linear query, key, value, query_key_value, output, gate, up, down;
+    at::Tensor scale, sinks, relative_bias;
+  };
+  struct Surroundings;  // what the layers of one forward pass share
+
+  at::Tensor take(ParameterSource& source, const std::string& name, at::IntArrayRef shape);
+  Linear take_linear(ParameterSource& source, const std::string& name, std::int64_t in, std::int64_t out, bool bias);
+  NormWeights take_norm(ParameterSource& source, const std::string& name, std::int64_t width);
+  Block take_block(ParameterSource& source, std::size_t layer);
+  void take_projections(ParameterSource& source, const std::string& prefix, Block& out);
+  void take_head(ParameterSource& source);
+
+  at::Tensor normed(const at::Tensor& x, const NormWeights& norm) const;
+  at::Tensor embed(const at::Tensor& ids, const at::Tensor& positions) const;
+  at::Tensor attend(const at::Tensor& x, std::size_t layer, Surroundings& around) const;
+  at::Tensor mlp(const at::Tensor& x, const Block& block) const;
+  at::Tensor run_block(at::Tensor x, std::size_t layer, Surroundings& around) const;
+  at::Tensor before_head(const at::Tensor& hidden) const;
+
+  Description description_;
+  torch::OrderedDict<std::string, at::Tensor> parameters_;
+  at::Tensor tokens_, positions_, token_types_, alibi_slopes_;
+  NormWeights embedding_norm_, final_norm_, head_norm_;
+  std::vector<Block> blocks_;
+  Linear head_dense_, head_;
+};
+
+}  // namespace isentropic::model

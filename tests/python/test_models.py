@@ -1,0 +1,154 @@
+"""The C++ transformer against Hugging Face's, family by family, on small random checkpoints."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import numpy as np
+import pytest
+import torch
+from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+
+RUN = os.environ.get("ISENTROPIC_RUN_MODEL", "")
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
+
+SIZES = dict(
+    vocab_size=97,
+    hidden_size=48,
+    intermediate_size=80,
+    num_hidden_layers=3,
+    num_attention_heads=4,
+    num_key_value_heads=2,
+    max_position_embeddings=128,
+    bos_token_id=1,
+    eos_token_id=2,
+    pad_token_id=0,
+)
+GPT2 = dict(vocab_size=97, n_embd=48, n_layer=3, n_head=4, n_positions=128, bos_token_id=1, eos_token_id=2)
+LLAMA3 = dict(
+    rope_type="llama3",
+    rope_theta=10000.0,
+    factor=4.0,
+    low_freq_factor=1.0,
+    high_freq_factor=4.0,
+    original_max_position_embeddings=32,
+)
+YARN = dict(rope_type="yarn", rope_theta=10000.0, factor=4.0, original_max_position_embeddings=32)
+
+DECODERS = {
+    "gpt2": ("gpt2", GPT2),
+    "gpt2 by layer": (
+        "gpt2",
+        GPT2 | dict(scale_attn_by_inverse_layer_idx=True, n_inner=64, activation_function="relu"),
+    ),
+    "gpt2 unscaled": ("gpt2", GPT2 | dict(scale_attn_weights=False, tie_word_embeddings=False)),
+    "gpt_neox": ("gpt_neox", SIZES | dict(hidden_size=64)),
+    "gpt_neox in sequence": ("gpt_neox", SIZES | dict(use_parallel_residual=False, attention_bias=False)),
+    "llama": ("llama", SIZES | dict(attention_bias=True, mlp_bias=True)),
+    "llama tied, wide heads": ("llama", SIZES | dict(tie_word_embeddings=True, head_dim=20)),
+    "llama linear": ("llama", SIZES | dict(rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=500.0))),
+    "llama 3": ("llama", SIZES | dict(rope_parameters=LLAMA3)),
+    "llama yarn": ("llama", SIZES | dict(rope_parameters=YARN)),
+    "llama yarn mscale": ("llama", SIZES | dict(rope_parameters=YARN | dict(mscale=0.7, mscale_all_dim=1.1))),
+    "mistral": ("mistral", SIZES | dict(sliding_window=7)),
+    "mistral full": ("mistral", SIZES | dict(sliding_window=None)),
+    "qwen2": ("qwen2", SIZES),
+    "qwen2 sliding": ("qwen2", SIZES | dict(use_sliding_window=True, sliding_window=5, max_window_layers=1)),
+    "qwen3": ("qwen3", SIZES | dict(head_dim=16)),
+    "gemma2": ("gemma2", SIZES | dict(head_dim=16, sliding_window=6, query_pre_attn_scalar=24)),
+    "gemma3_text": ("gemma3_text", SIZES | dict(head_dim=16, sliding_window=6, num_hidden_layers=7)),
+    "olmo2": ("olmo2", SIZES),
+    "smollm3": ("smollm3", SIZES | dict(num_hidden_layers=5)),
+    "smollm3 without positions": ("smollm3", SIZES | dict(no_rope_layers=[0, 0, 0])),
+    "granite": (
+        "granite",
+        SIZES | dict(embedding_multiplier=12.0, residual_multiplier=0.3, attention_multiplier=0.1, logits_scaling=8.0),
+    ),
+}
+ENCODERS = {
+    "bert": ("bert", SIZES),
+    "roberta": ("roberta", SIZES | dict(pad_token_id=1, type_vocab_size=1)),
+    "distilbert": (
+        "distilbert",
+        dict(vocab_size=97, dim=48, hidden_dim=80, n_layers=3, n_heads=4, max_position_embeddings=128),
+    ),
+}
+
+
+def build(make, family, options, seed=0):
+    """A random model whose norms and biases are off their trivial values."""
+    torch.manual_seed(seed)
+    config = AutoConfig.for_model(family, **options)
+    model = make.from_config(config, attn_implementation="eager").eval()
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if parameter.dim() == 1:
+                parameter.add_(torch.randn_like(parameter) * 0.2)
+            else:
+                parameter.normal_(0.0, 0.15)
+    return model
+
+
+def run(folder, what, ids, *more):
+    result = subprocess.run(
+        [RUN, str(folder), what, *map(str, more)], input=" ".join(map(str, ids)).encode(), capture_output=True
+    )
+    assert result.returncode == 0, result.stderr.decode()
+    return result.stdout
+
+
+def numbers(folder, what, ids, shape):
+    return torch.from_numpy(np.frombuffer(run(folder, what, ids), np.float32).copy().reshape(shape))
+
+
+def random_ids(n, vocabulary=97):
+    return torch.randint(3, vocabulary, (n,), generator=torch.Generator().manual_seed(n)).tolist()
+
+
+def relative_error(found, expected):
+    return ((found - expected).norm() / expected.norm()).item()
+
+
+@pytest.mark.parametrize("case", DECODERS)
+def test_decoders_give_the_same_logits_and_text(case, tmp_path):
+    family, options = DECODERS[case]
+    model = build(AutoModelForCausalLM, family, options)
+    model.save_pretrained(tmp_path)
+    ids = random_ids(60)
+    with torch.no_grad():
+        out = model(torch.tensor([ids]), output_attentions=True)
+        greedy = model.generate(torch.tensor([ids[:9]]), max_new_tokens=25, do_sample=False, eos_token_id=None)
+    assert relative_error(numbers(tmp_path, "logits", ids, (60, -1)), out.logits[0]) < 2e-5
+    losses = torch.nn.functional.cross_entropy(out.logits[0, :-1], torch.tensor(ids[1:]), reduction="none")
+    torch.testing.assert_close(numbers(tmp_path, "losses", ids, (59,)), losses, rtol=1e-4, atol=1e-4)
+    entropy = torch.stack([torch.special.entr(p[0].double()).sum(-1) for p in out.attentions]).float()
+    torch.testing.assert_close(numbers(tmp_path, "entropy", ids, entropy.shape), entropy, rtol=1e-3, atol=1e-4)
+    assert [int(x) for x in run(tmp_path, "generate", ids[:9], 25).split()] == greedy[0, 9:].tolist()
+
+
+@pytest.mark.parametrize("case", ENCODERS)
+def test_encoders_give_the_same_logits(case, tmp_path):
+    family, options = ENCODERS[case]
+    model = build(AutoModelForMaskedLM, family, options)
+    model.save_pretrained(tmp_path)
+    ids = random_ids(40)
+    with torch.no_grad():
+        expected = model(torch.tensor([ids])).logits[0]
+    assert relative_error(numbers(tmp_path, "logits", ids, expected.shape), expected) < 2e-5
+
+
+@pytest.mark.parametrize(
+    "name", ["hf-random-gpt2", "hf-random-llama", "hf-random-bert", "hf-random-mistral", "stories260K"]
+)
+def test_reference_models(name):
+    folder = SHARED / name
+    if not folder.exists():
+        pytest.skip(f"{folder} is absent")
+    reference = json.loads((folder / "reference.json").read_text())
+    ids, last = reference["ids"], torch.tensor(reference["last"])
+    what = "hidden" if name.endswith("bert") else "logits"
+    found = numbers(folder, what, ids, (len(ids), -1))[-2:]
+    assert relative_error(found, last) < 2e-3
+    entropy = torch.tensor(reference["entropy"])
+    assert (numbers(folder, "entropy", ids, entropy.shape) - entropy).abs().max() < 1e-4

@@ -65,7 +65,8 @@ Transformer::Block Transformer::take_block(ParameterSource& source, std::size_t 
   Block out;
   if (before) out.attention_norm = take_norm(source, prefix + "attention_norm", model.width);
   take_projections(source, prefix, out);
-  out.scale = scale_values(model, layer).to(tokens_.device());
+  out.scale = scale_values(model, layer);
+  if (out.scale.defined()) out.scale = out.scale.to(tokens_.device());
   if (model.learn_scale) parameters_.insert(prefix + "scale", out.scale);
   if (model.sinks) out.sinks = take(source, prefix + "sinks.bias", {model.heads});
   if (model.positions == Positions::relative)

@@ -29,6 +29,7 @@ void gpt2(const Config& config, Description& out) {
 
 void gpt_neox(const Config& config, Description& out) {
   read_sizes(config, out);
+  out.kv_heads = out.heads;
   out.norm = {NormKind::layer, config.find_number("layer_norm_eps").value_or(1e-5)};
   read_rotary(config, out, {.partial = 0.25});
   out.projections = Projections::fused_by_head;
@@ -126,6 +127,7 @@ void granite(const Config& config, Description& out) {
 
 void bert(const Config& config, Description& out) {
   read_sizes(config, out);
+  out.kv_heads = out.heads;
   out.causal = config.find_boolean("is_decoder").value_or(false);
   out.norm = {NormKind::layer, config.find_number("layer_norm_eps").value_or(1e-12)};
   out.norm_place = NormPlace::after_residual;

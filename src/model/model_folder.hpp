@@ -19,4 +19,19 @@ struct OpenOptions {
 // allow it. Throws Error, which names the file, where something is missing, wrong, or of a family that is not known.
 Transformer open_model(const std::string& path, const OpenOptions& options = {});
 
+// What a model folder holds beside the weights.
+struct FolderTexts {
+  std::string tokenizer_json;
+  std::string end_token;                     // of a text, as the tokenizer writes it; "": none
+  std::optional<std::int64_t> end_id = {};   // its id
+  std::string mask_token = {};               // of masked language models
+};
+
+// config.json as Hugging Face writes it for the description's family.
+std::string config_text(const Description& model, const FolderTexts& texts, at::ScalarType type);
+
+// Writes config.json, model.safetensors, tokenizer.json, tokenizer_config.json and generation_config.json into a folder
+// that exists, each file whole or not at all. Weights are rounded to `type`.
+void write_model(const std::string& folder, const Transformer& model, const FolderTexts& texts, at::ScalarType type);
+
 }  // namespace isentropic::model

@@ -1,10 +1,11 @@
 // Runs a model folder for test_models.py: ids on standard input, float32 numbers on standard output.
 //
-//   run_model FOLDER logits                  logits of every token, [n, vocabulary]
-//   run_model FOLDER hidden                  hidden states, [n, width]
-//   run_model FOLDER losses                  cross-entropy of every token after the first, [n - 1]
-//   run_model FOLDER entropy                 [layers, heads, n]
-//   run_model FOLDER generate TOKENS         ids as text: greedy, with a cache
+//   run_model FOLDER TOKENS
+//
+// hidden states [n, width]; logits [n, vocabulary] and the cross-entropy of every token after the first [n - 1], of a
+// model with a head; entropies [layers, heads, n]; TOKENS ids that continue the first nine, greedily and with a cache.
+#include <ATen/core/grad_mode.h>
+
 #include <cstdio>
 #include <iostream>
 #include <vector>
@@ -21,37 +22,38 @@ void write(const at::Tensor& x) {
   std::fwrite(numbers.const_data_ptr(), sizeof(float), static_cast<std::size_t>(numbers.numel()), stdout);
 }
 
-void generate(const model::Transformer& model, at::Tensor ids, int tokens) {
+at::Tensor generate(const model::Transformer& model, at::Tensor ids, int tokens) {
   model::Cache cache;
+  std::vector<at::Tensor> out;
   for (int i = 0; i < tokens; ++i) {
     const at::Tensor hidden = model.forward(ids, {.cache = &cache}).hidden;
     ids = model.logits(hidden.select(1, -1)).argmax(-1, true);
-    std::printf("%lld ", static_cast<long long>(ids.item<std::int64_t>()));
+    out.push_back(ids);
   }
+  return at::cat(out);
 }
 
-void run(const std::string& folder, const std::string& what, int tokens) {
+void run(const std::string& folder, int tokens) {
   const model::Transformer model = model::open_model(folder);
   std::vector<std::int64_t> read;
   for (std::int64_t id; std::cin >> id;) read.push_back(id);
   const at::Tensor ids = at::tensor(read, at::kLong).unsqueeze(0);
-  if (what == "generate") return generate(model, ids, tokens);
   const auto out = model.forward(ids, {.statistics = Statistics::of({Statistic::entropy})});
-  if (what == "logits") write(model.logits(out.hidden));
-  if (what == "hidden") write(out.hidden);
-  if (what == "losses") {
+  write(out.hidden);
+  if (model.description().head != model::Head::none) {
+    write(model.logits(out.hidden));
     const std::int64_t last = ids.size(1) - 1;
     write(model.token_losses(out.hidden.narrow(1, 0, last), ids.narrow(1, 1, last)));
   }
-  if (what == "entropy")
-    for (const auto& layer : out.statistics) write(layer.at("entropy"));
+  for (const auto& layer : out.statistics) write(layer.at("entropy"));
+  if (tokens > 0) write(generate(model, ids.narrow(1, 0, 9), tokens));
 }
 
 }  // namespace
 
 int main(int count, char** arguments) try {
   const at::NoGradGuard no_gradient;
-  run(arguments[1], arguments[2], count > 3 ? std::atoi(arguments[3]) : 0);
+  run(arguments[1], count > 2 ? std::atoi(arguments[2]) : 0);
 } catch (const isentropic::Error& error) {
   std::fprintf(stderr, "%s\n", error.what());
   return 2;

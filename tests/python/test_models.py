@@ -1,6 +1,7 @@
 """The C++ transformer against Hugging Face's, family by family, on small random checkpoints."""
 
 import json
+import math
 import os
 import pathlib
 import subprocess
@@ -8,7 +9,7 @@ import subprocess
 import numpy as np
 import pytest
 import torch
-from transformers import AutoConfig, AutoModel, AutoModelForCausalLM, AutoModelForMaskedLM
+from transformers import AutoConfig, AutoModelForCausalLM, AutoModelForMaskedLM
 
 RUN = os.environ.get("ISENTROPIC_RUN_MODEL", "")
 SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
@@ -44,7 +45,10 @@ DECODERS = {
     ),
     "gpt2 unscaled": ("gpt2", GPT2 | dict(scale_attn_weights=False, tie_word_embeddings=False)),
     "gpt_neox": ("gpt_neox", SIZES | dict(hidden_size=64)),
-    "gpt_neox in sequence": ("gpt_neox", SIZES | dict(use_parallel_residual=False, attention_bias=False)),
+    "gpt_neox in sequence": (
+        "gpt_neox",
+        SIZES | dict(hidden_size=64, use_parallel_residual=False, attention_bias=False),
+    ),
     "llama": ("llama", SIZES | dict(attention_bias=True, mlp_bias=True)),
     "llama tied, wide heads": ("llama", SIZES | dict(tie_word_embeddings=True, head_dim=20)),
     "llama linear": ("llama", SIZES | dict(rope_parameters=dict(rope_type="linear", factor=3.0, rope_theta=500.0))),
@@ -90,16 +94,15 @@ def build(make, family, options, seed=0):
     return model
 
 
-def run(folder, what, ids, *more):
-    result = subprocess.run(
-        [RUN, str(folder), what, *map(str, more)], input=" ".join(map(str, ids)).encode(), capture_output=True
-    )
+def run(folder, ids, *shapes, tokens=0):
+    """What run_model.cpp prints, cut into tensors of these shapes and the generated ids."""
+    command = [RUN, str(folder), str(tokens)]
+    result = subprocess.run(command, input=" ".join(map(str, ids)).encode(), capture_output=True)
     assert result.returncode == 0, result.stderr.decode()
-    return result.stdout
-
-
-def numbers(folder, what, ids, shape):
-    return torch.from_numpy(np.frombuffer(run(folder, what, ids), np.float32).copy().reshape(shape))
+    numbers = torch.from_numpy(np.frombuffer(result.stdout, np.float32).copy())
+    sizes = [math.prod(shape) for shape in shapes]
+    parts = numbers.split([*sizes, tokens])
+    return [part.reshape(shape) for part, shape in zip(parts, shapes)], parts[-1].long().tolist()
 
 
 def random_ids(n, vocabulary=97):
@@ -119,12 +122,14 @@ def test_decoders_give_the_same_logits_and_text(case, tmp_path):
     with torch.no_grad():
         out = model(torch.tensor([ids]), output_attentions=True)
         greedy = model.generate(torch.tensor([ids[:9]]), max_new_tokens=25, do_sample=False, eos_token_id=None)
-    assert relative_error(numbers(tmp_path, "logits", ids, (60, -1)), out.logits[0]) < 2e-5
-    losses = torch.nn.functional.cross_entropy(out.logits[0, :-1], torch.tensor(ids[1:]), reduction="none")
-    torch.testing.assert_close(numbers(tmp_path, "losses", ids, (59,)), losses, rtol=1e-4, atol=1e-4)
     entropy = torch.stack([torch.special.entr(p[0].double()).sum(-1) for p in out.attentions]).float()
-    torch.testing.assert_close(numbers(tmp_path, "entropy", ids, entropy.shape), entropy, rtol=1e-3, atol=1e-4)
-    assert [int(x) for x in run(tmp_path, "generate", ids[:9], 25).split()] == greedy[0, 9:].tolist()
+    shapes = [(60, model.config.hidden_size), (60, 97), (59,), entropy.shape]
+    (_, logits, losses, entropies), text = run(tmp_path, ids, *shapes, tokens=25)
+    assert relative_error(logits, out.logits[0]) < 2e-5
+    expected = torch.nn.functional.cross_entropy(out.logits[0, :-1], torch.tensor(ids[1:]), reduction="none")
+    torch.testing.assert_close(losses, expected, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(entropies, entropy, rtol=1e-3, atol=1e-4)
+    assert text == greedy[0, 9:].tolist()
 
 
 @pytest.mark.parametrize("case", ENCODERS)
@@ -135,7 +140,8 @@ def test_encoders_give_the_same_logits(case, tmp_path):
     ids = random_ids(40)
     with torch.no_grad():
         expected = model(torch.tensor([ids])).logits[0]
-    assert relative_error(numbers(tmp_path, "logits", ids, expected.shape), expected) < 2e-5
+    (_, logits, _, _), _ = run(tmp_path, ids, (40, 48), expected.shape, (39,), (3, 4, 40))
+    assert relative_error(logits, expected) < 2e-5
 
 
 @pytest.mark.parametrize(
@@ -147,8 +153,11 @@ def test_reference_models(name):
         pytest.skip(f"{folder} is absent")
     reference = json.loads((folder / "reference.json").read_text())
     ids, last = reference["ids"], torch.tensor(reference["last"])
-    what = "hidden" if name.endswith("bert") else "logits"
-    found = numbers(folder, what, ids, (len(ids), -1))[-2:]
-    assert relative_error(found, last) < 2e-3
-    entropy = torch.tensor(reference["entropy"])
-    assert (numbers(folder, "entropy", ids, entropy.shape) - entropy).abs().max() < 1e-4
+    config = json.loads((folder / "config.json").read_text())
+    n, width, entropy = len(ids), config.get("hidden_size", config.get("n_embd")), torch.tensor(reference["entropy"])
+    if name.endswith("bert"):
+        (found, entropies), _ = run(folder, ids, (n, width), entropy.shape)
+    else:
+        (_, found, _, entropies), _ = run(folder, ids, (n, width), (n, last.shape[1]), (n - 1,), entropy.shape)
+    assert relative_error(found[-2:], last) < 2e-3
+    assert (entropies - entropy).abs().max() < 1e-4

@@ -48,8 +48,8 @@ struct ProblemSpec {
 };
 
 // An Error says what is not understood.
-ProblemSpec spec_from_json(std::string_view text);
-std::string to_json(const ProblemSpec& spec);
+ISENTROPIC_API ProblemSpec spec_from_json(std::string_view text);
+ISENTROPIC_API std::string to_json(const ProblemSpec& spec);
 
 // spec_from_json, read once for each text: calls that repeat find what was read before.
 std::shared_ptr<const ProblemSpec> cached_spec(std::string_view text);

@@ -50,8 +50,9 @@ layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/proble
       PACKAGES boost fmt json)
 
 # ---- the program ----
+layer(cli/tools LIBRARY isentropic_experiments USES base io PACKAGES cli11 fmt json)
 layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kernels io bench ledger experiments/lengths
-      experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information
+      experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information cli/tools
       PACKAGES cli11 fmt json)
 
 # ---- isentropic_torch: the operators for PyTorch ----

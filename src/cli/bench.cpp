@@ -7,7 +7,8 @@
 
 #include "bench/attention_bench.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/outputs.hpp"
 
 namespace isentropic::cli {
 namespace {

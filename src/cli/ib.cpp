@@ -6,9 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/outputs.hpp"
+#include "cli/tools/progress.hpp"
+#include "cli/tools/terminal.hpp"
 #include "experiments/bottleneck/present.hpp"
 #include "io/read.hpp"
 

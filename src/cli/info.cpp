@@ -6,7 +6,7 @@
 
 #include "attention/problem/problem_spec.hpp"
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
+#include "cli/tools/outputs.hpp"
 #include "isentropic/attention.hpp"
 #include "isentropic/instruction_sets.hpp"
 #include "isentropic/version.hpp"

@@ -6,8 +6,9 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/progress.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/outputs.hpp"
+#include "cli/tools/progress.hpp"
 #include "experiments/lengths/experiment.hpp"
 #include "experiments/lengths/present.hpp"
 

@@ -5,9 +5,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.hpp"
-#include "cli/outputs.hpp"
-#include "cli/progress.hpp"
-#include "cli/terminal.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/outputs.hpp"
+#include "cli/tools/progress.hpp"
+#include "cli/tools/terminal.hpp"
 #include "experiments/mutual_information/findings.hpp"
 
 namespace isentropic::cli {

@@ -1,5 +1,5 @@
 // The progress line and the estimate of the remaining time.
-#include "cli/progress.hpp"
+#include "cli/tools/progress.hpp"
 
 #include <fmt/format.h>
 #include <unistd.h>

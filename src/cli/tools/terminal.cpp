@@ -1,5 +1,5 @@
 // Replaces control characters and invalid UTF-8 before text reaches a terminal.
-#include "cli/terminal.hpp"
+#include "cli/tools/terminal.hpp"
 
 #include <fmt/format.h>
 

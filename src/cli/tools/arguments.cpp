@@ -4,7 +4,7 @@
 #include <charconv>
 #include <limits>
 
-#include "cli/commands.hpp"
+#include "cli/tools/arguments.hpp"
 
 namespace isentropic::cli {
 namespace {

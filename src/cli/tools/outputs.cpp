@@ -1,5 +1,5 @@
 // Checks the output options against each other before work starts, and writes the files at the end.
-#include "cli/outputs.hpp"
+#include "cli/tools/outputs.hpp"
 
 #include <fmt/format.h>
 
@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.hpp"
-#include "cli/terminal.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/terminal.hpp"
 #include "io/output_file.hpp"
 
 namespace isentropic::cli {

@@ -1,0 +1,55 @@
+// Commands that need libtorch live in a program of their own, isentropic-torch: loading it takes longer than most of
+// what this one does. Here they are found, listed and started.
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <vector>
+
+#include "cli/commands.hpp"
+#include "cli/tools/arguments.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+std::string program_beside_this_one() {
+  std::error_code error;
+  const std::filesystem::path here = std::filesystem::read_symlink("/proc/self/exe", error);
+  return (here.parent_path() / "isentropic-torch").string();
+}
+
+// Does not return: the process becomes the other program.
+void start(const std::string& command, const std::vector<std::string>& arguments) {
+  std::string path = program_beside_this_one();
+  std::vector<std::string> all = {path, command};
+  all.insert(all.end(), arguments.begin(), arguments.end());
+  std::vector<char*> pointers;
+  for (std::string& argument : all) pointers.push_back(argument.data());
+  pointers.push_back(nullptr);
+  execv(path.c_str(), pointers.data());
+  throw Error(command, "not available: " + path + " could not be started (" + std::strerror(errno) + ")",
+              "a build with PyTorch (make models)");
+}
+
+}  // namespace
+
+void add_model_commands(CLI::App& program) {
+  struct Entry {
+    const char *name, *help;
+  };
+  constexpr std::array kEntries = {
+      Entry{"train", "train a language model on texts; writes a Hugging Face folder"},
+      Entry{"perplexity", "how well a model predicts a text, also over growing lengths"},
+      Entry{"generate", "continue a prompt, word by word"},
+  };
+  for (const Entry& entry : kEntries) {
+    CLI::App* command = program.add_subcommand(entry.name, entry.help);
+    command->set_help_flag();  // the other program's help is meant
+    command->prefix_command();
+    command->callback([command, name = std::string(entry.name)] { start(name, command->remaining()); });
+  }
+}
+
+}  // namespace isentropic::cli

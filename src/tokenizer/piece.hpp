@@ -1,0 +1,41 @@
+// A part of the text on its way through the tokenizer, and what remains known of its place.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+#include "isentropic/error.hpp"
+
+namespace isentropic::tokenizer {
+
+// A text may grow on its way (a Replace, bytes as characters), but not without bound.
+inline constexpr std::size_t kMaximumTextSize = std::size_t{1} << 28;  // bytes
+
+inline void check_text_size(std::size_t size) {
+  if (size <= kMaximumTextSize) return;
+  throw Error("the text, or what the tokenizer makes of it,", "longer than " + std::to_string(kMaximumTextSize) + " bytes",
+              "less: encode it in parts");
+}
+
+// Bytes at the front that stem from the first character of the whole text, before normalisation: Metaspace with the
+// scheme "first" asks whether a piece starts there. Zero for pieces further on.
+struct Piece {
+  std::string_view text;
+  std::size_t from_start = 0;
+
+  Piece slice(std::size_t start, std::size_t end) const {
+    return {text.substr(start, end - start), start < from_start ? std::min(end, from_start) - start : 0};
+  }
+};
+
+// The same, with text of its own that normalisers change.
+struct Text {
+  std::string text;
+  std::size_t from_start = 0;
+
+  operator Piece() const { return {text, from_start}; }
+};
+
+}  // namespace isentropic::tokenizer

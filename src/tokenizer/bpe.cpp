@@ -3,12 +3,15 @@
 
 #include <algorithm>
 #include <queue>
+#include <set>
 
 #include "isentropic/error.hpp"
 #include "tokenizer/utf8.hpp"
 
 namespace isentropic::tokenizer {
 namespace {
+
+constexpr std::size_t kLongWord = 64;  // symbols
 
 std::uint64_t key_of(std::int32_t left, std::int32_t right) {
   return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(left)) << 32) | static_cast<std::uint32_t>(right);
@@ -58,6 +61,7 @@ Bpe::Bpe(const Field& field)
   if (const auto unknown = field.find("unk_token")) unknown_token_ = unknown->string();
   for (unsigned byte = 0; byte < 256; ++byte) ids_of_bytes_.push_back(vocabulary().id_of(byte_token(byte)).value_or(-1));
   read_merges(field["merges"]);
+  find_joinable();
 }
 
 void Bpe::read_merges(const Field& merges) {
@@ -137,7 +141,39 @@ Ids Bpe::symbols_of(std::string_view word) const {
   return out;
 }
 
-void Bpe::merge(Ids symbols, Ids* ids) const {
+// Every token that rules make begins and ends with certain symbols that words start from: usually one, the first and
+// last character, but "<0xE2>" may be made of characters too.
+void Bpe::find_joinable() {
+  const auto is_symbol = [&](std::int32_t id) {
+    const std::string& token = *vocabulary().token_of(id);
+    const bool decorated = !prefix_.empty() || (!suffix_.empty() && token.ends_with(suffix_));
+    return decorated || count_code_points(token) <= 1 || token == unknown_token_ ||
+           std::ranges::find(ids_of_bytes_, id) != ids_of_bytes_.end();
+  };
+  struct Made {
+    std::int32_t left, right, merged;
+  };
+  std::vector<Made> rules;
+  for (const auto& [pair, rule] : rules_)
+    rules.push_back({static_cast<std::int32_t>(pair >> 32), static_cast<std::int32_t>(pair), rule.merged});
+  const auto length = [&](const Made& rule) { return vocabulary().token_of(rule.merged)->size(); };
+  std::ranges::sort(rules, {}, length);  // parts before what is made of them
+
+  std::unordered_map<std::int32_t, std::set<std::int32_t>> firsts, lasts;
+  const auto symbols_in = [&](auto* sets, std::int32_t id) -> std::set<std::int32_t>& {
+    const auto [entry, added] = sets->try_emplace(id);
+    if (added && is_symbol(id)) entry->second.insert(id);
+    return entry->second;
+  };
+  for (const Made& rule : rules) {
+    for (const std::int32_t last : symbols_in(&lasts, rule.left))
+      for (const std::int32_t first : symbols_in(&firsts, rule.right)) joinable_.insert(key_of(last, first));
+    symbols_in(&firsts, rule.merged).merge(std::set(symbols_in(&firsts, rule.left)));
+    symbols_in(&lasts, rule.merged).merge(std::set(symbols_in(&lasts, rule.right)));
+  }
+}
+
+void Bpe::merge(std::span<const std::int32_t> symbols, Ids* ids) const {
   const auto count = static_cast<std::int32_t>(symbols.size());
   std::vector<Symbol> list(symbols.size());
   std::vector<Candidate> found;
@@ -173,7 +209,16 @@ void Bpe::encode(std::string_view word, Ids* ids) const {
   if (ignore_merges_) {
     if (const auto id = vocabulary().id_of(word)) return ids->push_back(*id);
   }
-  merge(symbols_of(word), ids);
+  const Ids symbols = symbols_of(word);
+  const std::span<const std::int32_t> all = symbols;
+  if (all.size() <= kLongWord || !prefix_.empty()) return merge(all, ids);
+  std::size_t start = 0;
+  for (std::size_t i = 1; i < all.size(); ++i) {
+    if (joinable_.contains(key_of(all[i - 1], all[i]))) continue;
+    merge(all.subspan(start, i - start), ids);
+    start = i;
+  }
+  merge(all.subspan(start), ids);
 }
 
 }  // namespace isentropic::tokenizer

@@ -2,7 +2,8 @@
 // stands first in `merges` before all others and the leftmost of equal ones before the rest, until no rule applies.
 //
 // With the rules (a b), (ab a), "ababa" is a b a b a -> ab ab a -> ab aba. Each merge costs a logarithm: the pairs wait
-// in a queue, the symbols form a list. So a word may be as long as a text, as it is without a pre-tokenizer.
+// in a queue, the symbols form a list. So a word may be as long as a text, as it is without a pre-tokenizer; it is then
+// cut where no rule can ever join the two sides, which changes no result and keeps the queues short.
 //
 //   ignore_merges         a word that is a token is that token
 //   byte_fallback         a character without a token becomes its bytes, "<0xE2>" ..., where all of them are tokens
@@ -13,7 +14,9 @@
 // so that a file with a dropout above 0 has no definite encoding and is refused.
 #pragma once
 
+#include <span>
 #include <unordered_map>
+#include <unordered_set>
 
 #include "tokenizer/model.hpp"
 
@@ -39,9 +42,12 @@ class Bpe : public Model {
   bool append_bytes(std::string_view character, Ids* ids) const;
   std::int32_t unknown() const;
   const Rule* rule_for(std::int32_t left, std::int32_t right) const;
-  void merge(Ids symbols, Ids* ids) const;
+  void find_joinable();
+  void merge(std::span<const std::int32_t> symbols, Ids* ids) const;
 
   std::unordered_map<std::uint64_t, Rule> rules_;  // by pair
+  // Symbols that some rule can join with what follows: pairs of the last of the left part and the first of the right.
+  std::unordered_set<std::uint64_t> joinable_;
   std::vector<std::int32_t> ids_of_bytes_;         // of "<0x00>" ...; -1: no such token
   std::string prefix_, suffix_;
   std::optional<std::string> unknown_token_;

@@ -6,12 +6,14 @@
 
 #include "isentropic/error.hpp"
 #include "tokenizer/oniguruma_syntax.hpp"
+#include "tokenizer/piece.hpp"
 #include "tokenizer/utf8.hpp"
 
 namespace isentropic::tokenizer {
 namespace {
 
-constexpr std::uint32_t kMatchLimit = 10'000'000;    // steps back for one match
+// Steps back for one match: some for every byte, as a run of spaces may be as long as the text.
+constexpr std::uint32_t kMatchLimit = 1'000'000, kMatchLimitForByte = 15;
 constexpr std::uint32_t kHeapLimit = 64 * 1024;      // KiB, for a match that is not compiled
 constexpr std::size_t kLargestStack = 16 << 20;      // bytes, for one that is
 constexpr std::size_t kMaximumPatternSize = 1 << 16;  // bytes
@@ -29,7 +31,6 @@ struct Scratch {
 
   Scratch() {
     if (data == nullptr || context == nullptr) throw std::bad_alloc();
-    pcre2_set_match_limit(context, kMatchLimit);
     pcre2_set_heap_limit(context, kHeapLimit);
     pcre2_jit_stack_assign(context, nullptr, stack);
   }
@@ -101,6 +102,8 @@ bool Pattern::next_literal(Search* search) const {
 
 bool Pattern::match(Search* search) const {
   Scratch& scratch = scratch_of_this_thread();
+  const auto size = static_cast<std::uint32_t>(std::min(search->text.size(), kMaximumTextSize));
+  pcre2_set_match_limit(scratch.context, kMatchLimit + kMatchLimitForByte * size);
   const int result = pcre2_match(code_->code, reinterpret_cast<PCRE2_SPTR>(search->text.data()), search->text.size(),
                                  search->position, PCRE2_NO_UTF_CHECK, scratch.data, scratch.context);
   if (result == PCRE2_ERROR_NOMATCH) return false;

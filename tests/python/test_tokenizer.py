@@ -13,7 +13,7 @@ import unicodedata
 import pytest
 
 tokenizers = pytest.importorskip("tokenizers")
-from tokenizers_by_family import FAMILIES, byte_level  # noqa: E402
+from tokenizers_by_family import FAMILIES  # noqa: E402
 
 PROGRAM = os.environ.get("ISENTROPIC_TOKENIZER_LINES", "build/tests/tokenizer_lines")
 TEXTS = int(os.environ.get("ISENTROPIC_TOKENIZER_TEXTS", "150"))
@@ -106,3 +106,24 @@ def test_same_as_hugging_face(family, corpus, tmp_path):
             assert json.loads(answer) == wanted, repr(text)
             compared += 1
     assert compared > 0.9 * len(texts)
+
+
+@pytest.mark.parametrize("size", [258, 300, 1500])
+def test_training_is_the_same(size, corpus, tmp_path):
+    texts = corpus + ["aaaa aaa", "abababab", "the then there them the"] * 3
+    special = ["<|endoftext|>", "<pad>"]
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.BPE())
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.ByteLevel(add_prefix_space=False)
+    trainer = tokenizers.trainers.BpeTrainer(
+        vocab_size=size,
+        special_tokens=special,
+        initial_alphabet=tokenizers.pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    tokenizer.decoder = tokenizers.decoders.ByteLevel()
+    written = run(["train", str(size), *special], texts)
+    assert json.loads(written) == json.loads(tokenizer.to_str())
+    # Hugging Face's loads what is written, and encodes the same.
+    loaded = tokenizers.Tokenizer.from_str(written)
+    assert all(loaded.encode(text).ids == tokenizer.encode(text).ids for text in texts[-100:])

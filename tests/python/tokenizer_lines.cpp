@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "isentropic/error.hpp"
+#include "tokenizer/bpe_trainer.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace {
@@ -43,14 +44,26 @@ std::vector<std::string> texts_of_input() {
   return out;
 }
 
+void encode(const std::string& path) {
+  const Tokenizer tokenizer = Tokenizer::read(path);
+  for (const std::string& text : texts_of_input()) std::cout << answer(tokenizer, text).dump() << "\n";
+}
+
+void train(std::size_t size, std::vector<std::string> special_tokens) {
+  const std::vector<std::string> texts = texts_of_input();
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  std::cout << isentropic::tokenizer::train_byte_level_bpe(views, size, {.special_tokens = std::move(special_tokens)}).to_json();
+}
+
 }  // namespace
 
 int main(int count, char** arguments) {
   try {
     const std::vector<std::string> words(arguments + 1, arguments + count);
-    const Tokenizer tokenizer = Tokenizer::read(words.at(1));
-    for (const std::string& text : texts_of_input())
-      std::cout << answer(tokenizer, text).dump() << "\n";
+    if (words.at(0) == "train")
+      train(std::stoul(words.at(1)), {words.begin() + 2, words.end()});
+    else
+      encode(words.at(1));
   } catch (const std::exception& error) {
     std::cerr << error.what() << "\n";
     return EXIT_FAILURE;

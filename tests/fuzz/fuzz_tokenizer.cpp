@@ -60,10 +60,10 @@ const char* const kWordPiece = R"({"normalizer":{"type":"BertNormalizer","clean_
 "vocab":{"[UNK]":0,"[SEP]":1,"[CLS]":2,"un":3,"##aff":4,"##able":5,"a":6,"##b":7,"1":8}}})";
 
 // Parts that the others lack, for the mutator to take from.
-const char* const kParts = R"([{"type":"Lowercase"},{"type":"StripAccents"},{"type":"NFD"},{"type":"NFKD"},
+const char* const kParts = R"parts([{"type":"Lowercase"},{"type":"StripAccents"},{"type":"NFD"},{"type":"NFKD"},
 {"type":"ByteLevel"},{"type":"WhitespaceSplit"},{"type":"BPEDecoder","suffix":"</w>"},{"type":"Metaspace","replacement":
 "\u2581","add_prefix_space":false},"MergedWithPrevious","Contiguous","Removed","invert":true,"continuing_subword_prefix":
-"##","end_of_word_suffix":"b","Regex":"(a+)+$","(?=a)","\\b","\\p{Han}","[[:alpha:]]","[^\\S]","(?<=a)","(?R)","a*","{,3}"])";
+"##","end_of_word_suffix":"b","Regex":"(a+)+$","(?=a)","\\b","\\p{Han}","[[:alpha:]]","[^\\S]","(?<=a)","(?R)","a*","{,3}"])parts";
 
 const char* const kText = "ab aba  \xC3\xA9 unaffable x y <s> 12\n\xE4\xB8\xAD e\xCC\x81 \xF0\x9F\x98\x80";
 

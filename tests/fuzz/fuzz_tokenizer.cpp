@@ -18,8 +18,9 @@ void check_decoding(const Tokenizer& tokenizer, const std::vector<std::int32_t>&
   StreamDecoder stream(tokenizer, skip);
   std::string streamed;
   for (const std::int32_t id : ids) {
-    streamed += stream.put(id);
-    require(invalid_utf8_at(streamed) == streamed.size(), "a part of a text that is not UTF-8");
+    const std::string part = stream.put(id);
+    require(invalid_utf8_at(part) == part.size(), "a part of a text that is not UTF-8");
+    streamed += part;
   }
   require(streamed + stream.finish() == text, "a stream that differs from the whole");
 }

@@ -58,7 +58,8 @@ void AddedTokens::add(const Field& field, const Vocabulary& model, const Normali
     if (const std::string* other = model.token_of(*id))
       field["id"].refuse("a token of the vocabulary: " + in_quotes(*other) + " has the id " + std::to_string(*id));
   }
-  if (field["id"].integer(INT32_MAX - 1) != *id) field["id"].refuse(std::to_string(*id) + ", the next that is free or its id in the vocabulary");
+  if (field["id"].integer(INT32_MAX - 1) != *id)
+    field["id"].refuse(std::to_string(*id) + ", the next that is free or its id in the vocabulary");
 
   Token token{.content = content,
               .decoded = content,
@@ -67,7 +68,7 @@ void AddedTokens::add(const Field& field, const Vocabulary& model, const Normali
               .rstrip = field["rstrip"].boolean(),
               .normalized = field["normalized"].boolean()};
   if (token.normalized && normalizer != nullptr) {
-    Text text{content, first_code_point_length(content)};
+    Text text = Text::copy_of({content, first_code_point_length(content)});
     normalizer->apply(&text);
     token.decoded = text.text;
   }

@@ -29,7 +29,9 @@ class AddedTokens {
   // What a text consists of, in order: `on_token` for tokens, `on_text` for what is between them.
   using OnToken = std::function<void(std::int32_t)>;
   using OnText = std::function<void(Piece)>;
-  void cut(Piece text, const OnToken& on_token, const OnText& on_text) const { cut_by(plain_, text, on_token, on_text); }
+  void cut(Piece text, const OnToken& on_token, const OnText& on_text) const {
+    cut_by(plain_, text, on_token, on_text);
+  }
   void cut_normalized(Piece text, const OnToken& on_token, const OnText& on_text) const {
     cut_by(normalized_, text, on_token, on_text);
   }

@@ -37,7 +37,8 @@ struct Parts {
 // "a b" or ["a", "b"]
 Parts read_parts(const Field& merges, std::size_t rank) {
   const nlohmann::json& value = merges.value()[rank];
-  if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string()) return {value[0], value[1]};
+  if (value.is_array() && value.size() == 2 && value[0].is_string() && value[1].is_string())
+    return {value[0], value[1]};
   if (value.is_string()) {
     const auto& text = value.get_ref<const std::string&>();
     const std::size_t space = text.find(' ');
@@ -59,7 +60,8 @@ Bpe::Bpe(const Field& field)
   if (const auto dropout = field.find("dropout"); dropout && dropout->value() != 0)
     dropout->refuse("null or 0: with it the same text has many encodings");
   if (const auto unknown = field.find("unk_token")) unknown_token_ = unknown->string();
-  for (unsigned byte = 0; byte < 256; ++byte) ids_of_bytes_.push_back(vocabulary().id_of(byte_token(byte)).value_or(-1));
+  for (unsigned byte = 0; byte < 256; ++byte)
+    ids_of_bytes_.push_back(vocabulary().id_of(byte_token(byte)).value_or(-1));
   read_merges(field["merges"]);
   find_joinable();
 }
@@ -185,7 +187,8 @@ void Bpe::merge(std::span<const std::int32_t> symbols, Ids* ids) const {
   std::priority_queue<Candidate> queue(std::less<Candidate>(), std::move(found));
   const auto offer = [&](std::int32_t left) {
     if (left < 0 || list[left].next < 0) return;
-    if (const Rule* rule = rule_for(list[left].id, list[list[left].next].id)) queue.push({rule->rank, left, rule->merged});
+    if (const Rule* rule = rule_for(list[left].id, list[list[left].next].id))
+      queue.push({rule->rank, left, rule->merged});
   };
   while (!queue.empty()) {
     const Candidate best = queue.top();

@@ -48,7 +48,7 @@ class Bpe : public Model {
   std::unordered_map<std::uint64_t, Rule> rules_;  // by pair
   // Symbols that some rule can join with what follows: pairs of the last of the left part and the first of the right.
   std::unordered_set<std::uint64_t> joinable_;
-  std::vector<std::int32_t> ids_of_bytes_;         // of "<0x00>" ...; -1: no such token
+  std::vector<std::int32_t> ids_of_bytes_;  // of "<0x00>" ...; -1: no such token
   std::string prefix_, suffix_;
   std::optional<std::string> unknown_token_;
   bool fuse_unknown_, byte_fallback_, ignore_merges_;

@@ -135,7 +135,8 @@ class Trainer {
 
   void queue_changed_pairs() {
     for (auto& [key, places] : new_places_)
-      if (const std::int64_t count = counts_[key]; count > 0) queue_.push({places.pair, count, std::move(places.words)});
+      if (const std::int64_t count = counts_[key]; count > 0)
+        queue_.push({places.pair, count, std::move(places.words)});
     new_places_.clear();
   }
 

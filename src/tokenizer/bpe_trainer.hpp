@@ -28,7 +28,7 @@ struct BpeTrainingOptions {
 };
 
 struct ByteLevelBpe {
-  std::vector<std::string> tokens;                           // by id, bytes as printable characters
+  std::vector<std::string> tokens;                            // by id, bytes as printable characters
   std::vector<std::pair<std::int32_t, std::int32_t>> merges;  // ids, the first rule first
   std::vector<std::string> special_tokens;
   bool add_prefix_space = false;

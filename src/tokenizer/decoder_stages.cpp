@@ -177,7 +177,8 @@ class Strip : public Copied<Strip> {
     if (stop_ > 0) {
       held_ += part;
       if (!ends) return;
-      for (std::int64_t i = 0; i < stop_ && held_.ends_with(content_); ++i) held_.resize(held_.size() - content_.size());
+      for (std::int64_t i = 0; i < stop_ && held_.ends_with(content_); ++i)
+        held_.resize(held_.size() - content_.size());
       pass(held_, true);
       held_.clear();
     } else {

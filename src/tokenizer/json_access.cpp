@@ -85,7 +85,8 @@ bool Field::boolean() const {
 }
 
 std::int64_t Field::integer(std::int64_t maximum) const {
-  const bool whole = value_->is_number_unsigned() && value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(maximum);
+  const bool whole =
+      value_->is_number_unsigned() && value_->get<std::uint64_t>() <= static_cast<std::uint64_t>(maximum);
   if (!whole) refuse("an integer from 0 to " + std::to_string(maximum));
   return value_->get<std::int64_t>();
 }

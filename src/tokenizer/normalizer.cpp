@@ -24,8 +24,7 @@ void rewrite(Text* text, const Append& append) {
     append(next_code_point(text->text, &i), &out);
     if (at_start) from_start = out.size();
   }
-  check_text_size(out.size());
-  *text = {std::move(out), from_start};
+  text->change(std::move(out), from_start);
 }
 
 class NormalFormNormalizer : public Normalizer {
@@ -34,8 +33,9 @@ class NormalFormNormalizer : public Normalizer {
   void apply(Text* text) const override { apply_form(text, form_); }
 
   static void apply_form(Text* text, NormalForm form) {
-    text->text = normalise(text->text, form);
-    if (text->from_start > 0) text->from_start = first_code_point_length(text->text);
+    std::string out = normalise(text->text, form);
+    const std::size_t first = first_code_point_length(out);
+    text->change(std::move(out), text->from_start > 0 ? first : 0);
   }
 
  private:
@@ -58,8 +58,7 @@ class StripAccents : public Normalizer {
 
 class Strip : public Normalizer {
  public:
-  explicit Strip(const Field& field)
-      : left_(field["strip_left"].boolean()), right_(field["strip_right"].boolean()) {}
+  explicit Strip(const Field& field) : left_(field["strip_left"].boolean()), right_(field["strip_right"].boolean()) {}
 
   void apply(Text* text) const override {
     const std::string& all = text->text;
@@ -75,7 +74,7 @@ class Strip : public Normalizer {
       end -= to_utf8(last).size();
     }
     const Piece kept = Piece(*text).slice(start, end);
-    *text = {std::string(kept.text), kept.from_start};
+    text->change(std::string(kept.text), kept.from_start);
   }
 
  private:
@@ -98,13 +97,13 @@ class Replace : public Normalizer {
     while (pattern_.next(&search)) {
       copy_until(search.start);
       out += content_;
-      check_text_size(out.size());
+      check_text_size(out.size(), text->limit);
       // What replaces a match counts as standing where the match ends.
       if (search.end == 0 || search.end <= text->from_start) from_start = out.size();
       copied = search.end;
     }
     copy_until(text->text.size());
-    *text = {std::move(out), from_start};
+    text->change(std::move(out), from_start);
   }
 
  private:
@@ -118,9 +117,7 @@ class Prepend : public Normalizer {
 
   void apply(Text* text) const override {
     if (text->text.empty()) return;
-    check_text_size(text->text.size() + prefix_.size());
-    text->text.insert(0, prefix_);
-    if (text->from_start > 0) text->from_start += prefix_.size();
+    text->change(prefix_ + text->text, text->from_start > 0 ? text->from_start + prefix_.size() : 0);
   }
 
  private:

@@ -88,7 +88,8 @@ class Rewriter {
 
   void word_border(bool wanted) {
     const std::string word = "[" + std::string(kSets[1].members) + "]";
-    out_ += "(?:(?<=" + word + (wanted ? ")(?!" : ")(?=") + word + ")|(?<!" + word + (wanted ? ")(?=" : ")(?!") + word + "))";
+    out_ += "(?:(?<=" + word + (wanted ? ")(?!" : ")(?=") + word + ")|(?<!" + word + (wanted ? ")(?=" : ")(?!") + word +
+            "))";
     at_ += 2;
   }
 

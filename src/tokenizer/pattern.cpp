@@ -14,8 +14,8 @@ namespace {
 
 // Steps back for one match: some for every byte, as a run of spaces may be as long as the text.
 constexpr std::uint32_t kMatchLimit = 1'000'000, kMatchLimitForByte = 15;
-constexpr std::uint32_t kHeapLimit = 64 * 1024;      // KiB, for a match that is not compiled
-constexpr std::size_t kLargestStack = 16 << 20;      // bytes, for one that is
+constexpr std::uint32_t kHeapLimit = 64 * 1024;       // KiB, for a match that is not compiled
+constexpr std::size_t kLargestStack = 16 << 20;       // bytes, for one that is
 constexpr std::size_t kMaximumPatternSize = 1 << 16;  // bytes
 
 std::string message_of(int code) {
@@ -75,9 +75,9 @@ Pattern Pattern::regex(std::string_view expression, const std::string& place) {
   pcre2_set_newline(context.get(), PCRE2_NEWLINE_LF);
   int error = 0;
   PCRE2_SIZE offset = 0;
-  pcre2_code* code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
-                                   PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset,
-                                   context.get());
+  pcre2_code* code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context.get());
   if (code == nullptr) throw Error(place, in_quotes(expression), "a regular expression (" + message_of(error) + ")");
   Pattern out;
   out.code_ = std::make_shared<const Code>(code);

@@ -24,9 +24,9 @@ class Pattern {
 
   // Where a search has come to.
   struct Search {
-    std::string_view text;  // valid UTF-8
+    std::string_view text;           // valid UTF-8
     std::size_t start = 0, end = 0;  // of the match
-    std::size_t position = 0;  // to go on from
+    std::size_t position = 0;        // to go on from
     std::optional<std::size_t> last_end = {};
   };
   // Moves to the next match; false when there is none. Matches may be empty, but not where the one before ended.

@@ -10,13 +10,13 @@
 
 namespace isentropic::tokenizer {
 
-// A text may grow on its way (a Replace, bytes as characters), but not without bound.
-inline constexpr std::size_t kMaximumTextSize = std::size_t{1} << 28;  // bytes
+inline constexpr std::size_t kMaximumTextSize = std::size_t{1} << 26;  // bytes
 
-inline void check_text_size(std::size_t size) {
-  if (size <= kMaximumTextSize) return;
-  throw Error("the text, or what the tokenizer makes of it,", "longer than " + std::to_string(kMaximumTextSize) + " bytes",
-              "less: encode it in parts");
+// A text may grow on its way (a Replace, bytes as characters), but not without bound.
+inline void check_text_size(std::size_t size, std::size_t limit = kMaximumTextSize) {
+  if (size <= limit) return;
+  throw Error("the text, or what the tokenizer makes of it,", "longer than " + std::to_string(limit) + " bytes",
+              "less");
 }
 
 // Bytes at the front that stem from the first character of the whole text, before normalisation: Metaspace with the
@@ -34,6 +34,18 @@ struct Piece {
 struct Text {
   std::string text;
   std::size_t from_start = 0;
+  std::size_t limit = kMaximumTextSize;  // of its size
+
+  static Text copy_of(Piece piece) {
+    const std::size_t limit = (std::size_t{1} << 20) + 64 * piece.text.size();
+    return {std::string(piece.text), piece.from_start, std::min(limit, kMaximumTextSize)};
+  }
+
+  void change(std::string new_text, std::size_t new_from_start) {
+    check_text_size(new_text.size(), limit);
+    text = std::move(new_text);
+    from_start = new_from_start;
+  }
 
   operator Piece() const { return {text, from_start}; }
 };

@@ -181,11 +181,11 @@ class Metaspace : public PreTokenizer {
 
   void split(Piece piece, const EmitPiece& emit) const override {
     Text text = with_spaces_replaced(piece);
-    const bool prepend =
-        scheme_ == PrependScheme::always || (scheme_ == PrependScheme::first && text.from_start > 0);
+    const bool prepend = scheme_ == PrependScheme::always || (scheme_ == PrependScheme::first && text.from_start > 0);
     if (prepend && !text.text.starts_with(written_)) text = with_prefix(text, written_);
     if (!split_) return emit(text);
-    split_at_characters(text, [&](char32_t c) { return c == replacement_; }, SplitBehavior::merged_with_next, emit);
+    split_at_characters(
+        text, [&](char32_t c) { return c == replacement_; }, SplitBehavior::merged_with_next, emit);
   }
 
  private:
@@ -210,7 +210,8 @@ class Metaspace : public PreTokenizer {
 class Sequence : public PreTokenizer {
  public:
   explicit Sequence(const Field& field) {
-    for (const Field& element : parts_of_sequence(field["pretokenizers"])) parts_.push_back(read_pre_tokenizer(element));
+    for (const Field& element : parts_of_sequence(field["pretokenizers"]))
+      parts_.push_back(read_pre_tokenizer(element));
   }
   void split(Piece piece, const EmitPiece& emit) const override { split_from(0, piece, emit); }
 

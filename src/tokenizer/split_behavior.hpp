@@ -22,8 +22,7 @@ SplitBehavior read_split_behavior(const Field& field);
 template <typename Emit>
 class Splitter {
  public:
-  Splitter(Piece piece, SplitBehavior behavior, const Emit& emit)
-      : piece_(piece), behavior_(behavior), emit_(emit) {}
+  Splitter(Piece piece, SplitBehavior behavior, const Emit& emit) : piece_(piece), behavior_(behavior), emit_(emit) {}
 
   void add(std::size_t start, std::size_t end, bool is_match) {
     if (behavior_ == SplitBehavior::removed) {

@@ -26,7 +26,7 @@ class TokenTrie {
   std::optional<Match> find(std::string_view text, std::size_t position) const;
 
  private:
-  std::vector<std::int32_t> ids_ = {-1};                     // of the token that ends at a node; -1: none
+  std::vector<std::int32_t> ids_ = {-1};                       // of the token that ends at a node; -1: none
   std::unordered_map<std::uint64_t, std::uint32_t> children_;  // by node and byte
   std::array<bool, 256> is_first_byte_{};
 };

@@ -113,7 +113,7 @@ std::vector<std::int32_t> Tokenizer::encode(std::string_view text, bool add_spec
   };
   const auto on_text = [&](Piece piece) {
     if (!parts.normalizer) return parts.added_tokens.cut_normalized(piece, on_token, on_normalized);
-    Text normalized{std::string(piece.text), piece.from_start};
+    Text normalized = Text::copy_of(piece);
     parts.normalizer->apply(&normalized);
     parts.added_tokens.cut_normalized(normalized, on_token, on_normalized);
   };

@@ -9,8 +9,8 @@
 // model.hpp, post_processor.hpp, decoder.hpp. Anything else in a file is an Error that names file and field. The
 // sections truncation and padding are ignored: they are the caller's business.
 //
-// Text must be UTF-8: other bytes are an Error with their offset. A tokenizer does not change after it is read, and
-// threads may share it.
+// Text must be UTF-8, of at most 64 MiB: other bytes are an Error with their offset. A tokenizer does not change after
+// it is read, and threads may share it.
 #pragma once
 
 #include <cstdint>

@@ -80,8 +80,7 @@ std::string sort_long_runs_of_marks(std::string_view text) {
   };
   for (std::size_t i = 0; i < text.size();) {
     const char32_t c = next_code_point(text, &i);
-    const int combining_class =
-        c < 0x300 || !is_assigned_in(c, 9) ? 0 : u_getCombiningClass(icu_character(c));
+    const int combining_class = c < 0x300 || !is_assigned_in(c, 9) ? 0 : u_getCombiningClass(icu_character(c));
     if (combining_class != 0) {
       run.emplace_back(combining_class, c);
       continue;

@@ -9,7 +9,9 @@ namespace {
 // The search takes a time that grows with the cube of a word's length, so that the limit has one too.
 constexpr std::int64_t kMostCharacters = 10'000;
 
-std::size_t bytes_of_last_character(std::string_view text) { return to_utf8(code_point_before(text, text.size())).size(); }
+std::size_t bytes_of_last_character(std::string_view text) {
+  return to_utf8(code_point_before(text, text.size())).size();
+}
 
 }  // namespace
 

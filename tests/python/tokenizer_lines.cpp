@@ -52,7 +52,8 @@ void encode(const std::string& path) {
 void train(std::size_t size, std::vector<std::string> special_tokens) {
   const std::vector<std::string> texts = texts_of_input();
   const std::vector<std::string_view> views(texts.begin(), texts.end());
-  std::cout << isentropic::tokenizer::train_byte_level_bpe(views, size, {.special_tokens = std::move(special_tokens)}).to_json();
+  std::cout << isentropic::tokenizer::train_byte_level_bpe(views, size, {.special_tokens = std::move(special_tokens)})
+                   .to_json();
 }
 
 }  // namespace

@@ -30,8 +30,7 @@ TEST(BpeTrainer, WritesWhatCanBeRead) {
   const std::vector<std::string_view> texts = {"one two three one two \u00e9\u00e9", "one"};
   std::size_t last = 0;
   const auto progress = [&](std::size_t tokens, std::size_t) { last = tokens; };
-  const ByteLevelBpe trained =
-      train_byte_level_bpe(texts, 264, {.special_tokens = {"<|end|>"}, .progress = progress});
+  const ByteLevelBpe trained = train_byte_level_bpe(texts, 264, {.special_tokens = {"<|end|>"}, .progress = progress});
   EXPECT_EQ(last, 264u);
   const std::string path =
       (std::filesystem::temp_directory_path() / ("bpe_trainer_" + std::to_string(::getpid()) + ".json")).string();

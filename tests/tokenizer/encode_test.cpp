@@ -83,12 +83,11 @@ TEST(AddedTokens, NormalisedOnes) {
 }
 
 TEST(PreTokenizer, SplitBehaviours) {
-  const std::vector<std::pair<const char*, std::string>> expected = {
-      {"Removed", "the|final|countdown"},
-      {"Isolated", "the|-|final|-|-|countdown"},
-      {"MergedWithPrevious", "the-|final-|-|countdown"},
-      {"MergedWithNext", "the|-final|-|-countdown"},
-      {"Contiguous", "the|-|final|--|countdown"}};
+  const std::vector<std::pair<const char*, std::string>> expected = {{"Removed", "the|final|countdown"},
+                                                                     {"Isolated", "the|-|final|-|-|countdown"},
+                                                                     {"MergedWithPrevious", "the-|final-|-|countdown"},
+                                                                     {"MergedWithNext", "the|-final|-|-countdown"},
+                                                                     {"Contiguous", "the|-|final|--|countdown"}};
   for (const auto& [behavior, words] : expected) {
     // Every word is a token, and nothing else is.
     Json json = {{"pre_tokenizer", {{"type", "Split"}, {"pattern", {{"String", "-"}}}, {"behavior", behavior}}}};

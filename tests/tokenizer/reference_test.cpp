@@ -37,7 +37,8 @@ TEST(Reference, SharedModels) {
   for (const auto& entry : fs::directory_iterator(models)) {
     if (!fs::exists(entry.path() / "tokenizer.json")) continue;
     const Tokenizer tokenizer = Tokenizer::read((entry.path() / "tokenizer.json").string());
-    EXPECT_EQ(tokenizer.decode(tokenizer.encode("Once upon a time"), true).substr(1), "nce upon a time") << entry.path();
+    EXPECT_EQ(tokenizer.decode(tokenizer.encode("Once upon a time"), true).substr(1), "nce upon a time")
+        << entry.path();
     const Json reference = read_json(entry.path() / "reference.json");
     if (reference.contains("encodings")) expect_encodings(entry.path(), reference["encodings"]);
   }

@@ -18,7 +18,7 @@ inline Json small_bpe() {
 }
 
 inline Json added_token(const std::string& content, int id) {
-  return {{"id", id},          {"content", content},   {"single_word", false}, {"lstrip", false},
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
           {"rstrip", false}, {"normalized", false}, {"special", false}};
 }
 

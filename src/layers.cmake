@@ -34,6 +34,7 @@ layer(theory LIBRARY isentropic_information USES base softmax attention/problem 
 # ---- isentropic_experiments: what the program is made of ----
 layer(io LIBRARY isentropic_experiments USES base information PACKAGES fmt)
 layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
+layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
 layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
 layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information)
 layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report

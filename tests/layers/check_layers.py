@@ -10,7 +10,7 @@ import sys
 
 PACKAGES = {
     "hwy": "highway", "Eigen": "eigen", "boost": "boost", "nlohmann": "json", "fmt": "fmt", "CLI": "cli11",
-    "torch": "torch", "ATen": "torch", "c10": "torch",
+    "unicode": "icu", "pcre2.h": "pcre2", "torch": "torch", "ATen": "torch", "c10": "torch",
 }  # fmt: skip
 
 
@@ -80,7 +80,7 @@ def check(root):
                 if target not in layers[owner].uses:
                     problems.append(f'{shown} includes "{header}": {owner} may not use {target}')
         for header in re.findall(r"^#include <([^>]+)>", text, re.M):
-            package = PACKAGES.get(header.split("/")[0]) if "/" in header else None
+            package = PACKAGES.get(header.split("/")[0])
             if package:
                 met_packages[owner].add(package)
                 if package not in layers[owner].packages:

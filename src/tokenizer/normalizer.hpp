@@ -1,0 +1,28 @@
+// Normalisers: what tokenizer.json does to a text before it is split.
+//
+//   NFC NFD NFKC NFKD    normal forms of Unicode            Lowercase       character by character
+//   Strip                white space at the ends            StripAccents    removes marks
+//   Replace              {"String" | "Regex"} by content    Prepend         in front of a text that is not empty
+//   ByteLevel            bytes as printable characters      Sequence        one after the other
+//   BertNormalizer       clean_text, handle_chinese_chars, strip_accents (as lowercase where null), lowercase
+//
+// Nmt and Precompiled (SentencePiece's tables) are refused.
+#pragma once
+
+#include <memory>
+
+#include "tokenizer/json_access.hpp"
+#include "tokenizer/piece.hpp"
+
+namespace isentropic::tokenizer {
+
+class Normalizer {
+ public:
+  virtual ~Normalizer() = default;
+  virtual void apply(Text* text) const = 0;
+};
+
+// Throws Error for a type that is not known or a field that is missing.
+std::unique_ptr<Normalizer> read_normalizer(const Field& field);
+
+}  // namespace isentropic::tokenizer

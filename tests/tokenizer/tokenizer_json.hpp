@@ -1,0 +1,37 @@
+// Tokenizers written down in tests, and what errors say.
+#pragma once
+
+#include <nlohmann/json.hpp>
+#include <string>
+
+#include "isentropic/error.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace isentropic::tokenizer {
+
+using Json = nlohmann::json;
+
+// Characters a, b, c and space as ids 0 to 3, with the rules (a b), (ab a): ids 4 and 5.
+inline Json small_bpe() {
+  return Json::parse(R"({"model": {"type": "BPE",
+      "vocab": {"a": 0, "b": 1, "c": 2, " ": 3, "ab": 4, "aba": 5}, "merges": ["a b", ["ab", "a"]]}})");
+}
+
+inline Json added_token(const std::string& content, int id) {
+  return {{"id", id},        {"content", content},  {"single_word", false}, {"lstrip", false},
+          {"rstrip", false}, {"normalized", false}, {"special", false}};
+}
+
+inline Tokenizer tokenizer_of(const Json& json) { return Tokenizer::from_json(json.dump()); }
+
+template <typename Call>
+std::string complaint(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "none";
+}
+
+}  // namespace isentropic::tokenizer

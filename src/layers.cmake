@@ -64,4 +64,11 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
       pytorch PACKAGES torch)
 
 # ---- isentropic_models: networks on libtorch ----
-layer(model LIBRARY isentropic_models USES base softmax attention/problem pytorch checkpoint PACKAGES json torch)
+layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)
+# What trains and measures networks.
+layer(lab LIBRARY isentropic_models USES base attention/problem io checkpoint tokenizer pytorch model
+      PACKAGES json torch)
+
+# ---- isentropic-torch: the commands that need libtorch ----
+layer(cli/models LIBRARY isentropic-torch USES report checkpoint tokenizer cli/tools model lab
+      PACKAGES cli11 fmt json torch)

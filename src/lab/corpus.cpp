@@ -19,7 +19,8 @@ void append(const tokenizer::Tokenizer& tokenizer, const std::string& text, std:
 
 void require_longer(const char* what, const std::vector<std::int32_t>& tokens, std::int64_t length) {
   if (static_cast<std::int64_t>(tokens.size()) <= length)
-    throw Error(what, std::to_string(tokens.size()) + " tokens long", "more than the length, " + std::to_string(length));
+    throw Error(what, std::to_string(tokens.size()) + " tokens long",
+                "more than the length, " + std::to_string(length));
 }
 
 }  // namespace

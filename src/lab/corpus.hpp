@@ -16,9 +16,9 @@ struct Corpus {
   std::vector<std::int32_t> train, validation;
 };
 
-// Each text is encoded without special tokens and ends with `end` (negative: with nothing). Without validation texts the
-// last `held_out` of all tokens, 0 < held_out < 1, are held out. Throws Error unless both parts have more than `length`
-// tokens.
+// Each text is encoded without special tokens and ends with `end` (negative: with nothing). Without validation texts
+// the last `held_out` of all tokens, 0 < held_out < 1, are held out. Throws Error unless both parts have more than
+// `length` tokens.
 struct CorpusOptions {
   std::int32_t end = -1;
   double held_out = 0.05;

@@ -65,7 +65,7 @@ Transformer::Block Transformer::take_block(ParameterSource& source, std::size_t 
   Block out;
   if (before) out.attention_norm = take_norm(source, prefix + "attention_norm", model.width);
   take_projections(source, prefix, out);
-  out.scale = scale_values(model, layer);
+  out.scale = model::scale_values(model, layer);
   if (out.scale.defined()) out.scale = out.scale.to(tokens_.device());
   if (model.learn_scale) parameters_.insert(prefix + "scale", out.scale);
   if (model.sinks) out.sinks = take(source, prefix + "sinks.bias", {model.heads});
@@ -77,6 +77,16 @@ Transformer::Block Transformer::take_block(ParameterSource& source, std::size_t 
   out.up = take_linear(source, prefix + "up", model.width, model.mlp_width, model.mlp_bias);
   out.down = take_linear(source, prefix + "down", model.mlp_width, model.width, model.mlp_bias);
   if (after) out.mlp_post_norm = take_norm(source, prefix + "mlp_post_norm", model.width);
+  return out;
+}
+
+std::vector<std::vector<double>> Transformer::scale_values() const {
+  std::vector<std::vector<double>> out;
+  for (const Block& block : blocks_) {
+    if (!block.scale.defined()) return {};
+    const at::Tensor values = block.scale.detach().to(at::kCPU, at::kDouble).contiguous();
+    out.emplace_back(values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel());
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 #include "base/list_of.hpp"
 #include "isentropic/error.hpp"
 #include "model/config_fields.hpp"
+#include "model/design.hpp"
 
 namespace isentropic::model {
 namespace {
@@ -154,6 +155,18 @@ void roberta(const Config& config, Description& out) {
   out.trained_length -= out.position_offset;
 }
 
+// ---- Our own ----
+
+// What no family above can say: a new model with other positions, or with another norm for them.
+void own(const Config& config, Description& out) {
+  read_sizes(config, out);
+  design(out, norm_named(config.text("norm")), positions_named(config.text("positions")), config.boolean("causal"));
+  out.norm.epsilon = config.number("norm_eps", {.least = 0});
+  if (out.positions == Positions::relative)
+    out.relative_distance = config.integer("relative_distance", {.least = 1, .most = 1 << 20});
+  out.tied = read_tied(config, true);
+}
+
 // ---- Names ----
 
 const std::vector<StoredName> kLlamaNames = {
@@ -262,6 +275,15 @@ const std::vector<StoredName> kDistilbertNames = {
     {"head_bias", "/vocab_projector"},
 };
 
+std::vector<StoredName> own_names() {
+  std::vector<StoredName> out;
+  for (const char* name : {"tokens", "embedding_norm", "positions", "layers.#.attention_norm", "layers.#.query",
+                           "layers.#.key", "layers.#.value", "layers.#.output", "layers.#.relative",
+                           "layers.#.mlp_norm", "layers.#.gate", "layers.#.up", "layers.#.down", "final_norm", "head"})
+    out.push_back({name, name});
+  return out;
+}
+
 }  // namespace
 
 const std::vector<Family>& families() {
@@ -281,17 +303,21 @@ const std::vector<Family>& families() {
       {"bert", bert, {"bert.", ""}, kBertNames},
       {"distilbert", distilbert, {"distilbert.", ""}, kDistilbertNames},
       {"roberta", roberta, {"roberta.", ""}, kRobertaNames},
+      {"isentropic", own, {""}, own_names()},
   };
   return table;
 }
 
+const Family* find_family(const std::string& model_type) {
+  const auto found = std::ranges::find_if(families(), [&](const Family& x) { return model_type == x.model_type; });
+  return found == families().end() ? nullptr : &*found;
+}
+
 const Family& family_of(const Config& config) {
   const std::string type = config.text("model_type");
+  if (const Family* found = find_family(type)) return *found;
   std::vector<std::string> known;
-  for (const Family& family : families()) {
-    if (type == family.model_type) return family;
-    known.emplace_back(family.model_type);
-  }
+  for (const Family& family : families()) known.emplace_back(family.model_type);
   throw Error(config.place("model_type"), "'" + type + "'",
               list_of(known) + " (the Python package takes any Hugging Face model)");
 }

@@ -28,13 +28,8 @@ const std::vector<Family>& families();
 // The family of config.json's model_type; an Error that lists the known ones otherwise.
 const Family& family_of(const checkpoint::Config& config);
 
-// The family that can say what a new model is: llama, smollm3 (no positions), gpt2 or bert where they can, so that
-// transformers reads the folder; "isentropic", our own, otherwise.
-const Family& family_for(const Description& model);
-
-// Our own family's words for norms, positions and activations.
-std::string name(NormKind kind);
-std::string name(Positions positions);
+// nullptr: none of that name.
+const Family* find_family(const std::string& model_type);
 
 // Reads and checks everything that the model needs. A section "isentropic" of config.json, which our own models have,
 // sets scale law and score map.

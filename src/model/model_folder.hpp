@@ -22,9 +22,9 @@ Transformer open_model(const std::string& path, const OpenOptions& options = {})
 // What a model folder holds beside the weights.
 struct FolderTexts {
   std::string tokenizer_json;
-  std::string end_token;                     // of a text, as the tokenizer writes it; "": none
-  std::optional<std::int64_t> end_id = {};   // its id
-  std::string mask_token = {};               // of masked language models
+  std::string end_token;                    // of a text, as the tokenizer writes it; "": none
+  std::optional<std::int64_t> end_id = {};  // its id
+  std::string mask_token = {};              // of masked language models
 };
 
 // config.json as Hugging Face writes it for the description's family.

@@ -32,25 +32,6 @@ at::ScalarType scalar_type(const StoredTensor& stored) {
   }
 }
 
-// "layers.12.query.weight" is the module "layers.#.query", the layer "12" and the leaf ".weight".
-struct NameParts {
-  std::string module, layer, leaf;
-};
-
-NameParts parts_of(const std::string& name) {
-  NameParts out;
-  const std::size_t dot = name.rfind('.');
-  out.leaf = name.substr(dot);
-  out.module = name.substr(0, dot);
-  constexpr std::string_view kLayers = "layers.";
-  if (out.module.starts_with(kLayers)) {
-    const std::size_t end = out.module.find('.', kLayers.size());
-    out.layer = out.module.substr(kLayers.size(), end - kLayers.size());
-    out.module.replace(kLayers.size(), out.layer.size(), "#");
-  }
-  return out;
-}
-
 }  // namespace
 
 at::Tensor to_torch(const StoredTensor& stored) {
@@ -78,23 +59,16 @@ CheckpointParameters::CheckpointParameters(const checkpoint::Checkpoint& checkpo
   prefix_ = family.prefixes.front();  // what is missing is named as whole models call it
 }
 
-std::string CheckpointParameters::stored_name(const StoredName& entry, const std::string& layer) const {
-  std::string out = entry.stored[0] == '/' ? entry.stored + 1 : prefix_ + entry.stored;
-  if (const std::size_t place = out.find('#'); place != std::string::npos) out.replace(place, 1, layer);
-  return out;
-}
-
-std::optional<CheckpointParameters::Place> CheckpointParameters::find(const std::string& name) const {
-  const NameParts parts = parts_of(name);
-  for (const StoredName& entry : family_.names) {
-    if (parts.module != entry.ours) continue;
-    const std::string module = stored_name(entry, parts.layer);
-    // Old checkpoints call the weight and bias of a norm gamma and beta.
-    const std::string old_leaf = parts.leaf == ".weight" ? ".gamma" : ".beta";
-    const bool is_old = !checkpoint_.has(module + parts.leaf) && checkpoint_.has(module + old_leaf);
-    return Place{module + (is_old ? old_leaf : parts.leaf), entry.transposed && parts.leaf == ".weight"};
-  }
-  return std::nullopt;
+std::optional<StoredPlace> CheckpointParameters::find(const std::string& name) const {
+  auto place = stored_place(family_, prefix_, name);
+  if (!place || checkpoint_.has(place->name)) return place;
+  // Old checkpoints call the weight and bias of a norm gamma and beta.
+  for (const auto& [leaf, old] : {std::pair(".weight", ".gamma"), std::pair(".bias", ".beta")})
+    if (place->name.ends_with(leaf)) {
+      const std::string renamed = place->name.substr(0, place->name.size() - std::string_view(leaf).size()) + old;
+      if (checkpoint_.has(renamed)) place->name = renamed;
+    }
+  return place;
 }
 
 bool CheckpointParameters::has(const std::string& name) const {
@@ -124,10 +98,9 @@ RandomParameters::RandomParameters(const Description& model, at::Generator gener
       options_(options) {}
 
 at::Tensor RandomParameters::parameter(const std::string& name, at::IntArrayRef shape) {
-  const NameParts parts = parts_of(name);
-  if (parts.leaf == ".bias") return at::zeros(shape, options_);
-  if (parts.module.ends_with("norm")) return one_plus_weight_ ? at::zeros(shape, options_) : at::ones(shape, options_);
-  const bool ends_sublayer = parts.module.ends_with(".output") || parts.module.ends_with(".down");
+  if (name.ends_with(".bias")) return at::zeros(shape, options_);
+  if (name.ends_with("norm.weight")) return one_plus_weight_ ? at::zeros(shape, options_) : at::ones(shape, options_);
+  const bool ends_sublayer = name.ends_with(".output.weight") || name.ends_with(".down.weight");
   const double deviation = ends_sublayer ? residual_deviation_ : 0.02;
   // Drawn on the CPU in float32, so that a seed gives the same model on every device.
   return (at::randn(shape, generator_, at::TensorOptions().dtype(at::kFloat)) * deviation).to(options_);

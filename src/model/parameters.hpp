@@ -6,7 +6,7 @@
 #include <string>
 
 #include "checkpoint/checkpoint.hpp"
-#include "model/families.hpp"
+#include "model/stored_names.hpp"
 
 namespace isentropic::model {
 
@@ -28,12 +28,7 @@ class CheckpointParameters : public ParameterSource {
   bool has(const std::string& name) const override;
 
  private:
-  struct Place {
-    std::string name;
-    bool transposed = false;
-  };
-  std::optional<Place> find(const std::string& name) const;
-  std::string stored_name(const StoredName& entry, const std::string& layer) const;
+  std::optional<StoredPlace> find(const std::string& name) const;
 
   const checkpoint::Checkpoint& checkpoint_;
   const Family& family_;

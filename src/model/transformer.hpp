@@ -43,6 +43,8 @@ class Transformer {
   at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& targets) const;
 
   const Description& description() const { return description_; }
+  // Of the law's learnable parameter, by layer and head; empty where none was learned or given.
+  std::vector<std::vector<double>> scale_values() const;
   const torch::OrderedDict<std::string, at::Tensor>& parameters() const { return parameters_; }
   at::Device device() const { return tokens_.device(); }
 

@@ -5,6 +5,7 @@
 
 #include "attention/problem/problem_spec.hpp"
 #include "isentropic/error.hpp"
+#include "model/design.hpp"
 #include "model/model_folder.hpp"
 
 namespace isentropic::model {

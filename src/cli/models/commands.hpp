@@ -1,0 +1,24 @@
+// The subcommands of isentropic-torch. Each adds itself to the program and runs when it was named.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+#include "model/model_folder.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace isentropic::cli {
+
+void add_train(CLI::App& program);
+void add_perplexity(CLI::App& program);
+void add_generate(CLI::App& program);
+
+// --device and --type of a model that is read; UsageError names what is known.
+struct ModelArguments {
+  std::string path, device = "cpu", type = "stored";
+
+  void offer(CLI::App* command);
+  model::OpenOptions options() const;
+};
+
+}  // namespace isentropic::cli

@@ -1,0 +1,12 @@
+// The program isentropic-torch: commands that run networks. isentropic starts it.
+#include "cli/models/commands.hpp"
+#include "cli/tools/program.hpp"
+
+int main(int argc, char** argv) {
+  CLI::App program("Networks: train, measure, generate.", "isentropic");
+  program.require_subcommand(1, 1);
+  isentropic::cli::add_train(program);
+  isentropic::cli::add_perplexity(program);
+  isentropic::cli::add_generate(program);
+  return isentropic::cli::run_program(program, argc, argv);
+}

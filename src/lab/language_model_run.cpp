@@ -1,0 +1,220 @@
+// Puts tokenizer, corpus, model and trainer together, and saves what they make.
+#include "lab/language_model_run.hpp"
+
+#include <chrono>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "io/output_file.hpp"
+#include "isentropic/error.hpp"
+#include "lab/run_files.hpp"
+#include "lab/words.hpp"
+#include "model/design.hpp"
+#include "model/model_folder.hpp"
+#include "tokenizer/bpe_trainer.hpp"
+
+namespace isentropic::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kEnd = "<|endoftext|>";
+constexpr const char* kMask = "<|mask|>";
+
+void require_choice(const char* argument, const std::string& value, const char* one, const char* other) {
+  if (value != one && value != other) throw Error(argument, "'" + value + "'", std::string(one) + " or " + other);
+}
+
+// Texts that are held in memory, with the tokenizer that cuts them.
+struct Material {
+  std::string tokenizer_json;
+  tokenizer::Tokenizer tokenizer;
+  Corpus corpus;
+};
+
+std::string tokenizer_text(const LanguageModelRun& run, const std::vector<std::string>& texts,
+                           const RunCallbacks& callbacks) {
+  if (!run.tokenizer.empty()) {
+    const fs::path path = run.tokenizer;
+    return read_text((fs::is_directory(path) ? path / "tokenizer.json" : path).string());
+  }
+  if (callbacks.say) callbacks.say("training a tokenizer of " + std::to_string(run.vocabulary) + " tokens");
+  const std::vector<std::string_view> views(texts.begin(), texts.end());
+  tokenizer::BpeTrainingOptions options;
+  options.special_tokens = {kEnd, kMask};
+  return tokenizer::train_byte_level_bpe(views, static_cast<std::size_t>(run.vocabulary), options).to_json();
+}
+
+Material prepare(const LanguageModelRun& run, const std::string& saved_tokenizer, const RunCallbacks& callbacks) {
+  std::vector<std::string> texts, validation;
+  for (const std::string& path : run.texts) texts.push_back(read_text(path));
+  for (const std::string& path : run.validation) validation.push_back(read_text(path));
+  std::string json = saved_tokenizer.empty() ? tokenizer_text(run, texts, callbacks) : saved_tokenizer;
+  tokenizer::Tokenizer tokenizer = tokenizer::Tokenizer::from_json(json);
+  CorpusOptions options;
+  options.end = tokenizer.id_of(kEnd).value_or(-1);
+  options.held_out = run.held_out;
+  options.length = run.length;
+  Corpus corpus = make_corpus(tokenizer, texts, validation, options);
+  if (callbacks.say)
+    callbacks.say(std::to_string(corpus.train.size()) + " tokens to train on, " +
+                  std::to_string(corpus.validation.size()) + " held out");
+  return {std::move(json), std::move(tokenizer), std::move(corpus)};
+}
+
+model::Description describe(const LanguageModelRun& run, std::int64_t vocabulary) {
+  model::Description out;
+  out.vocabulary = vocabulary;
+  out.width = run.width;
+  out.layers.resize(static_cast<std::size_t>(run.layers));
+  out.heads = run.heads;
+  out.kv_heads = run.kv_heads > 0 ? run.kv_heads : run.heads;
+  if (run.width % run.heads != 0)
+    throw Error("width", std::to_string(run.width), "a multiple of the heads, " + std::to_string(run.heads));
+  if (out.heads % out.kv_heads != 0)
+    throw Error("kv-heads", std::to_string(run.kv_heads), "a divisor of the heads, " + std::to_string(run.heads));
+  out.head_width = run.width / run.heads;
+  const model::NormKind norm = model::norm_named(run.norm);
+  // A gated MLP has three matrices where a plain one has two.
+  const std::int64_t gated_width = (run.width * 8 / 3 + 15) / 16 * 16;
+  out.mlp_width = run.mlp_width > 0 ? run.mlp_width : norm == model::NormKind::rms ? gated_width : 4 * run.width;
+  out.trained_length = run.length;
+  model::design(out, norm, model::positions_named(run.positions), run.objective == "autoregressive");
+  out.scale = scale_from_text(run.scale);
+  out.map = map_from_text(run.map);
+  out.learn_scale = run.learn_scale;
+  if (out.kv_heads != out.heads && (out.family == "gpt2" || out.family == "bert"))
+    throw Error("kv-heads", std::to_string(run.kv_heads), "as many as heads, with these norms and positions");
+  return out;
+}
+
+TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::Tokenizer& tokenizer) {
+  TrainingOptions out;
+  const bool masked = run.objective == "masked";
+  out.objective = masked ? Objective::masked : Objective::autoregressive;
+  out.steps = run.steps, out.batch = run.batch, out.length = run.length;
+  out.rate = run.rate, out.warmup = run.warmup, out.clip = run.clip;
+  out.adamw.weight_decay = run.weight_decay;
+  out.attention_dropout = run.attention_dropout;
+  out.regulariser.weight = run.entropy_weight;
+  if (run.entropy_direction == "discourage") out.regulariser.direction = pytorch::Direction::discourage;
+  out.seed = run.seed;
+  out.bfloat16 = run.bfloat16, out.torch_attention = run.torch_attention, out.statistics = run.statistics;
+  if (!masked) return out;
+  const auto mask = tokenizer.id_of(kMask);
+  const auto other = mask ? mask : tokenizer.id_of("[MASK]");
+  if (!other) throw Error("tokenizer", "without a mask token", std::string(kMask) + " or [MASK] in it");
+  out.mask_token = *other;
+  return out;
+}
+
+at::ScalarType scalar_type(const std::string& name) {
+  if (name == "float32") return at::kFloat;
+  if (name == "bfloat16") return at::kBFloat16;
+  if (name == "float16") return at::kHalf;
+  throw Error("type", "'" + name + "'", "float32, bfloat16 or float16");
+}
+
+at::Device device_named(const std::string& name) try {
+  const at::Device out(name);
+  at::empty({1}, at::TensorOptions().device(out));
+  return out;
+} catch (const c10::Error&) {
+  throw Error("device", "'" + name + "'", "cpu, or cuda on a machine and a build that have it");
+}
+
+// What a run holds while it goes.
+class RunningModel {
+ public:
+  RunningModel(std::string folder, LanguageModelRun run, Material material)
+      : folder_(std::move(folder)),
+        run_(std::move(run)),
+        material_(std::move(material)),
+        model_(make_model()),
+        trainer_(model_, material_.corpus, training_options(run_, material_.tokenizer)) {}
+
+  RunResult train(const RunCallbacks& callbacks, bool resumed);
+
+ private:
+  model::Transformer make_model() const {
+    const model::Description description = describe(run_, material_.tokenizer.vocabulary_size());
+    const at::Device device = device_named(run_.device);
+    at::Generator generator = at::detail::createCPUGenerator(run_.seed);
+    model::RandomParameters source(description, generator, at::TensorOptions().dtype(at::kFloat).device(device));
+    return model::Transformer(description, source);
+  }
+
+  void save() const {
+    model::FolderTexts texts;
+    texts.tokenizer_json = material_.tokenizer_json;
+    if (const auto end = material_.tokenizer.id_of(kEnd)) texts.end_token = kEnd, texts.end_id = *end;
+    if (run_.objective == "masked") texts.mask_token = kMask;
+    trainer_.save(state_path(folder_));
+    model::write_model(folder_, model_, texts, scalar_type(run_.type));
+  }
+
+  std::string folder_;
+  LanguageModelRun run_;
+  Material material_;
+  model::Transformer model_;
+  Trainer trainer_;
+};
+
+RunResult RunningModel::train(const RunCallbacks& callbacks, bool resumed) {
+  if (resumed) trainer_.load(state_path(folder_));
+  if (callbacks.begin) callbacks.begin(run_);
+  RunLog log(folder_, trainer_.steps_done());
+  RunStatus status;
+  const auto start = std::chrono::steady_clock::now();
+  const auto validate = [&] {
+    status.validation_loss = trainer_.validation_loss();
+    log.add_validation(trainer_.steps_done(), status.validation_loss);
+  };
+  bool stopped = false;
+  while (trainer_.steps_done() < run_.steps && !stopped) {
+    status.step = trainer_.step();
+    log.add(status.step);
+    const std::int64_t done = trainer_.steps_done();
+    if (run_.validate_every > 0 && done % run_.validate_every == 0 && done < run_.steps) validate();
+    if (run_.save_every > 0 && done % run_.save_every == 0 && done < run_.steps) log.flush(), save();
+    status.seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    ++status.steps_here;
+    if (callbacks.show) callbacks.show(status);
+    stopped = callbacks.stop && callbacks.stop();
+  }
+  const bool finished = trainer_.steps_done() >= run_.steps;
+  if (finished) validate();
+  log.flush();
+  save();
+  RunResult out{trainer_.steps_done(), finished, status.validation_loss, 0, model_.description().family};
+  for (const auto& item : model_.parameters()) out.parameters += item.value().numel();
+  return out;
+}
+
+void check(const LanguageModelRun& run) {
+  require_choice("objective", run.objective, "autoregressive", "masked");
+  require_choice("entropy-direction", run.entropy_direction, "encourage", "discourage");
+  scalar_type(run.type);
+  describe(run, 256);
+  device_named(run.device);
+}
+
+}  // namespace
+
+RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
+                    const RunCallbacks& callbacks) {
+  check(run);
+  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
+    throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
+  Material material = prepare(run, "", callbacks);
+  prepare_folder(folder, run);
+  return RunningModel(folder, run, std::move(material)).train(callbacks, false);
+}
+
+RunResult resume_run(const std::string& folder, const RunCallbacks& callbacks) {
+  const LanguageModelRun run = read_run(folder);
+  Material material = prepare(run, read_text(folder + "/tokenizer.json"), callbacks);
+  return RunningModel(folder, run, std::move(material)).train(callbacks, true);
+}
+
+}  // namespace isentropic::lab

@@ -1,0 +1,71 @@
+// A training run of a language model, from texts to a model folder.
+//
+//   DIR/config.json, model.safetensors, tokenizer.json, ...   the model, as Hugging Face lays it out
+//   DIR/log.jsonl                                             a line for each step, and one for each validation
+//   DIR/training/run.json, state.safetensors                  what --resume needs
+//
+// The model folder and the state are written every `save_every` steps and at the end.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "lab/trainer.hpp"
+
+namespace isentropic::lab {
+
+// Everything that a run depends on. Texts are remembered by name and content.
+struct LanguageModelRun {
+  std::vector<std::string> texts, validation;
+  std::string objective = "autoregressive";  // or "masked"
+  std::string tokenizer;                     // a tokenizer.json or its folder; "": trained on the texts
+  std::int64_t vocabulary = 4096;            // of a tokenizer that is trained
+  std::int64_t layers = 6, heads = 8, kv_heads = 0, width = 256, mlp_width = 0;  // 0: as heads; 8/3 or 4 times width
+  std::string norm = "rms", positions = "rotary", scale = "inverse_sqrt_d", map = "softmax";
+  bool learn_scale = false;
+  std::int64_t steps = 1000, batch = 8, length = 256, warmup = 100;
+  double rate = 1e-3, weight_decay = 0.1, clip = 1.0, attention_dropout = 0, held_out = 0.05;
+  double entropy_weight = 0;
+  std::string entropy_direction = "encourage";  // or "discourage"
+  std::uint64_t seed = 1;
+  std::int64_t save_every = 500, validate_every = 100;
+  std::string type = "float32";  // of the weights that are written: float32, bfloat16 or float16
+  std::string device = "cpu";    // or "cuda", "cuda:1"
+  bool bfloat16 = false;         // products in bfloat16; CUDA
+  bool torch_attention = false;  // for comparisons
+  bool statistics = true;
+};
+
+struct RunStatus {
+  StepReport step;
+  double validation_loss = 0;  // the last one; 0: none yet
+  double seconds = 0;          // since the start, or since it went on
+  std::int64_t steps_here = 0;
+};
+
+struct RunCallbacks {
+  std::function<void(const std::string& message)> say = nullptr;     // what happens before the first step
+  std::function<void(const LanguageModelRun& run)> begin = nullptr;  // before it, with the options of the run
+  std::function<void(const RunStatus& status)> show = nullptr;       // after every step
+  std::function<bool()> stop = nullptr;                              // true: save and end after this step
+};
+
+enum class ExistingFolder : std::uint8_t { refuse, overwrite };
+
+struct RunResult {
+  std::int64_t steps = 0;
+  bool finished = false;  // false: it was stopped, and can go on
+  double validation_loss = 0;
+  std::int64_t parameters = 0;
+  std::string family;
+};
+
+RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
+                    const RunCallbacks& callbacks);
+// Goes on where the last save was.
+RunResult resume_run(const std::string& folder, const RunCallbacks& callbacks);
+
+}  // namespace isentropic::lab

@@ -1,0 +1,81 @@
+// Training of language models: one step at a time, with the information of every head beside the loss.
+//
+//   autoregressive   -log p(x_t | x_<t), the mean over all tokens
+//   masked           -log p(x_t | the others), the mean over masked tokens: a pseudo-likelihood, since the terms do not
+//                    multiply to the probability of a text
+//
+// A step depends on (seed, step) and the state alone: batches, masks and dropout are drawn from a counter, so that a
+// run that was interrupted goes on as if it had not been.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "isentropic/pytorch/regularisers.hpp"
+#include "lab/adamw.hpp"
+#include "lab/corpus.hpp"
+#include "model/transformer.hpp"
+
+namespace isentropic::lab {
+
+enum class Objective : std::uint8_t { autoregressive, masked };
+
+struct TrainingOptions {
+  Objective objective = Objective::autoregressive;
+  std::int64_t steps = 1000, batch = 8, length = 256;
+  double rate = 1e-3;
+  std::int64_t warmup = 100;
+  AdamWOptions adamw = {};
+  double clip = 1.0;
+  double attention_dropout = 0;
+  pytorch::EntropyRegulariserOptions regulariser = {.weight = 0};
+  std::uint64_t seed = 1;
+  std::int64_t mask_token = -1;  // masked: the id that stands for a masked token
+  bool bfloat16 = false;         // products in bfloat16, parameters in float32; CUDA
+  bool torch_attention = false;  // for comparisons: PyTorch's attention, no statistics
+  bool statistics = true;
+};
+
+struct StepReport {
+  std::int64_t step = 0;
+  double loss = 0, gradient_norm = 0, rate = 0;
+  std::vector<std::vector<double>> entropy, normalised_entropy;  // by layer and head
+};
+
+class Trainer {
+ public:
+  Trainer(model::Transformer& model, const Corpus& corpus, TrainingOptions options);
+
+  // One update. Throws Error when the loss is not finite; parameters are then as they were.
+  StepReport step();
+  std::int64_t steps_done() const { return done_; }
+
+  // The mean loss over at most `windows` windows of held-out text, the same ones every time.
+  double validation_loss(std::int64_t windows = 64);
+
+  // Parameters, moments and the number of steps, as one safetensors file.
+  void save(const std::string& path) const;
+  // Throws Error unless the file is one of this model's.
+  void load(const std::string& path);
+
+ private:
+  struct Batch {
+    at::Tensor ids, targets;
+  };
+  Batch draw(std::int64_t step) const;
+  Batch windows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int64_t>& starts,
+                   std::uint64_t seed) const;
+  void mask(Batch& batch, std::uint64_t seed) const;
+  model::ForwardOptions forward_options() const;
+  at::Tensor loss_of(const Batch& batch, const model::ForwardOptions& options, pytorch::LayerStatistics* statistics);
+
+  model::Transformer& model_;
+  const Corpus& corpus_;
+  TrainingOptions options_;
+  AdamW optimiser_;
+  std::int64_t done_ = 0;
+};
+
+}  // namespace isentropic::lab

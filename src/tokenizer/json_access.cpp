@@ -23,7 +23,8 @@ std::string shortened(std::string text) {
 std::string step_to(const std::string& name, bool first) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   if (name.empty() || name.size() > kShown || !std::ranges::all_of(name, is_plain)) return "[" + in_quotes(name) + "]";
-  return (first ? "" : ".") + name;
+  std::string out(first ? "" : ".");
+  return out.append(name);
 }
 
 std::string shown(const json& value) {

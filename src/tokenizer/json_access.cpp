@@ -1,6 +1,9 @@
 // Reads JSON and says what is wrong with it.
 #include "tokenizer/json_access.hpp"
 
+#include <algorithm>
+#include <cctype>
+
 #include "isentropic/error.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -14,6 +17,14 @@ constexpr std::size_t kShown = 60;  // characters of a value that an error shows
 std::string shortened(std::string text) {
   if (text.size() > kShown) text = text.substr(0, kShown) + "...";
   return text;
+}
+
+// Names of fields as they are; tokens, which may be anything, in quotes.
+std::string step_to(const std::string& name, bool first) {
+  const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
+  if (name.empty() || name.size() > kShown || !std::ranges::all_of(name, is_plain)) return "[" + in_quotes(name) + "]";
+  std::string out(first ? "" : ".");
+  return out.append(name);
 }
 
 std::string shown(const json& value) {
@@ -46,7 +57,7 @@ std::string in_quotes(std::string_view text) {
 void Field::refuse(const std::string& expected) const { throw Error(place(), shown(*value_), expected); }
 
 Field Field::member(const std::string& name, const json& value) const {
-  return {value, document_, path_.empty() ? name : path_ + "." + name};
+  return {value, document_, path_ + step_to(name, path_.empty())};
 }
 
 Field Field::operator[](const std::string& name) const {

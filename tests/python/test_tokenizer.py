@@ -16,7 +16,7 @@ tokenizers = pytest.importorskip("tokenizers")
 from tokenizers_by_family import FAMILIES  # noqa: E402
 
 PROGRAM = os.environ.get("ISENTROPIC_TOKENIZER_LINES", "build/tests/tokenizer_lines")
-TEXTS = int(os.environ.get("ISENTROPIC_TOKENIZER_TEXTS", "150"))
+TEXTS = int(os.environ.get("ISENTROPIC_TOKENIZER_TEXTS", "100"))
 SEED = int(os.environ.get("ISENTROPIC_TOKENIZER_SEED", "1"))
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 

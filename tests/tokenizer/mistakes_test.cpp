@@ -42,6 +42,7 @@ TEST(Mistakes, Fields) {
            {"/model/vocab", "[]", "model.vocab is an array"},
            {"/model/vocab/c", "1", "model.vocab.c is 1; expected an id of its own: \"b\" has it"},
            {"/model/vocab/c", "-1", "model.vocab.c is -1; expected an integer from 0"},
+           {"/model/vocab/x\ny", "-1", "model.vocab[\"x\\ny\"] is -1"},
            {"/model/vocab/c", "1.5", "model.vocab.c is 1.5"},
            {"/model/vocab/c", "4294967296", "model.vocab.c is 4294967296"},
            {"/model/vocab/c", "100000000", "model.vocab.c is 100000000"},

@@ -39,7 +39,7 @@ std::string tables(const std::vector<lab::Perplexity>& results) {
                    fmt::format("{:.3f}", x.entropy), fmt::format("{:.3f}", x.normalised_entropy)});
   const char* note = results.size() > 1 ? "\nloss in nats, of the same last tokens at every length\n"
                                         : "\nloss in nats, the mean over all tokens but the first of each window\n";
-  return table.text() + note;
+  return table.str() + note;
 }
 
 nlohmann::ordered_json json(const PerplexityArguments& arguments, const std::vector<lab::Perplexity>& results) {

@@ -1,7 +1,7 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
 
-.PHONY: build run verify seeds test bench peers python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test bench peers python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -28,6 +28,10 @@ python: packages build/venv/ready
 
 build: configure
 	@cmake --build --preset cpu -j $(JOBS)
+
+# The commands that run networks: train, perplexity, generate.
+models: python
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 
 run: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
@@ -102,6 +106,7 @@ format: build/venv/ready
 
 help:
 	@echo 'make build    install what is missing; build the program, build/bin/isentropic, and the tests'
+	@echo 'make models   build with PyTorch: the commands train, perplexity and generate'
 	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'

@@ -14,6 +14,7 @@ from typing import Optional
 
 from torch import Tensor, nn
 
+from ._hf_config import own_options
 from .attention import attention, attention_weights
 from .collect import collect as collect  # what is seen here is what every model shows
 
@@ -29,6 +30,9 @@ def register() -> None:
     Queries that see no key, such as padding, give 0. Models without the interface keep their eager attention, unseen:
     :func:`collect` and :class:`isentropic.Monitor` warn of it. Those that look their attention up in a table of their
     own cannot be built with it, and say so.
+
+    Models trained by this project may carry a scale law or a score map in their config.json; they are honoured here, and
+    here alone: other attention implementations do not know them.
     """
     try:
         from transformers import AttentionInterface, AttentionMaskInterface, __version__, masking_utils
@@ -68,7 +72,7 @@ def _attention(
     """
     _refuse_what_chooses_keys(module, kwargs)
     options = _mask_options(module, query, attention_mask, is_causal)
-    options |= dict(scale=scaling, soft_cap=softcap, bias=position_bias, enable_gqa=True)
+    options |= dict(soft_cap=softcap, bias=position_bias, enable_gqa=True) | own_options(module, scaling)
     if s_aux is not None:
         options["sink"] = s_aux.reshape(-1)
     output = attention(query, key, value, dropout_p=dropout if module.training else 0.0, **options)

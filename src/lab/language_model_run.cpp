@@ -191,7 +191,9 @@ RunResult RunningModel::train(const RunCallbacks& callbacks, bool resumed) {
   return out;
 }
 
-void check(const LanguageModelRun& run) {
+}  // namespace
+
+void check_run(const LanguageModelRun& run) {
   require_choice("objective", run.objective, "autoregressive", "masked");
   require_choice("entropy-direction", run.entropy_direction, "encourage", "discourage");
   scalar_type(run.type);
@@ -199,11 +201,9 @@ void check(const LanguageModelRun& run) {
   device_named(run.device);
 }
 
-}  // namespace
-
 RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
                     const RunCallbacks& callbacks) {
-  check(run);
+  check_run(run);
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
     throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
   Material material = prepare(run, "", callbacks);

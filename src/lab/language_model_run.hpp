@@ -53,6 +53,9 @@ struct RunCallbacks {
   std::function<bool()> stop = nullptr;                              // true: save and end after this step
 };
 
+// Throws Error for what cannot be trained, before any text is read.
+void check_run(const LanguageModelRun& run);
+
 enum class ExistingFolder : std::uint8_t { refuse, overwrite };
 
 struct RunResult {

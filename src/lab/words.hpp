@@ -1,4 +1,4 @@
-// Scale laws and score maps as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:k=64".
+// Scale laws and score maps as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:keys=64".
 #pragma once
 
 #include <string>

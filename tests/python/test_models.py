@@ -94,13 +94,15 @@ def build(make, family, options, seed=0):
     return model
 
 
-def run(folder, ids, *shapes, tokens=0):
-    """What run_model.cpp prints, cut into tensors of these shapes and the generated ids."""
+def run(folder, ids, *shapes, tokens=0, rest=False):
+    """What run_model.cpp prints, cut into tensors of these shapes and the generated ids; ``rest``: more may follow."""
     command = [RUN, str(folder), str(tokens)]
     result = subprocess.run(command, input=" ".join(map(str, ids)).encode(), capture_output=True)
     assert result.returncode == 0, result.stderr.decode()
     numbers = torch.from_numpy(np.frombuffer(result.stdout, np.float32).copy())
     sizes = [math.prod(shape) for shape in shapes]
+    if rest:
+        numbers = numbers[: sum(sizes)]
     parts = numbers.split([*sizes, tokens])
     return [part.reshape(shape) for part, shape in zip(parts, shapes)], parts[-1].long().tolist()
 

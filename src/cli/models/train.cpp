@@ -75,6 +75,11 @@ void run(TrainArguments& arguments) {
   if (!arguments.resume && arguments.run.texts.empty()) throw UsageError("texts", "none", "one file or more");
   if (arguments.resume && !arguments.run.texts.empty())
     throw UsageError("texts", "given with --resume", "none: the run knows its texts and options");
+  try {
+    if (!arguments.resume) lab::check_run(arguments.run);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
   std::signal(SIGINT, note_interrupt);
   std::signal(SIGTERM, note_interrupt);
   TrainingLine line(arguments.run);
@@ -115,7 +120,7 @@ void offer_model(CLI::App* command, lab::LanguageModelRun& run) {
   command->add_option("--scale", run.scale, "a law of isentropic info, as log_n or log_n:kappa=1.5")
       ->capture_default_str();
   command->add_flag("--learn-scale", run.learn_scale, "learn the law's parameter, one for each head");
-  command->add_option("--map", run.map, "a score map of isentropic info, as softmax or top_k:k=64")
+  command->add_option("--map", run.map, "a score map of isentropic info, as softmax or top_k:keys=64")
       ->capture_default_str();
 }
 

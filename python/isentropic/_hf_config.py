@@ -1,0 +1,31 @@
+"""The section "isentropic" of a config.json: the scale law and score map of models that this project trained."""
+
+from __future__ import annotations
+
+from torch import nn
+
+from .maps import ScoreMap
+from .scales import Scale
+
+
+def own_options(module: nn.Module, scaling: object) -> dict:
+    """``scale`` and ``map`` for a layer of such a model; the usual ``scaling`` and softmax for every other.
+
+    {"scale": {"law": "log_n", "kappa": 2.0}, "map": {"name": "top_k", "k": 64}, "scale_values": [[...], ...]}, where
+    the last holds the learnt parameter of the law by layer and head.
+    """
+    section = getattr(getattr(module, "config", None), "isentropic", None)
+    if not section:
+        return {"scale": scaling}
+    options: dict = {"scale": scaling}
+    if "scale" in section:
+        parameters = dict(section["scale"])
+        scale = getattr(Scale, parameters.pop("law"))(**parameters)
+        values = section.get("scale_values")
+        options["scale"] = (
+            scale.replaced(**{next(iter(scale.learnable())): values[module.layer_idx]}) if values else scale
+        )
+    if "map" in section:
+        parameters = dict(section["map"])
+        options["map"] = getattr(ScoreMap, parameters.pop("name"))(**parameters)
+    return options

@@ -1,0 +1,184 @@
+"""isentropic train lm, perplexity and generate: runs that go on after an interruption, and folders that Hugging Face reads."""
+
+import json
+import os
+import pathlib
+import random
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
+
+import isentropic
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SMALL = "--layers 2 --heads 2 --width 32 --length 32 --batch 2 --vocabulary 300 --warmup 3 --validate-every 4".split()
+
+isentropic.hf.register()
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Sentences of a few words, with something outside of ASCII."""
+    words = "the cat dog saw ran over a hill naïve café and then we all went home".split()
+    choose = random.Random(1)
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text("\n".join(" ".join(choose.choices(words, k=8)) + "." for _ in range(400)))
+    return path
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def train(text, folder, *options, steps=8, status=0):
+    return run("train", "lm", text, "-o", folder, "--steps", steps, *with_defaults(options), status=status)
+
+
+def with_defaults(options):
+    """The small sizes that are not among the options."""
+    return [*options, *(x for pair in zip(SMALL[::2], SMALL[1::2]) if pair[0] not in options for x in pair)]
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.json"}
+
+
+def test_an_interrupted_run_goes_on_bit_for_bit(text, tmp_path):
+    options = ["--attention-dropout", 0.1, "--save-every", 3, "--learn-scale", "--scale", "log_n"]
+    train(text, tmp_path / "whole", *options, steps=400)
+    command = [PROGRAM, "train", "lm", text, "-o", tmp_path / "parts", "--steps", 400, *SMALL, *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "parts" / "training" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        message = process.stderr.read()
+    assert process.returncode == 1 and "interrupted after step" in message and "--resume" in message
+    assert len((tmp_path / "parts" / "log.jsonl").read_text().splitlines()) < 400
+    run("train", "lm", "-o", tmp_path / "parts", "--resume")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def logits_of_program(folder, ids, vocabulary):
+    from test_models import run as run_model
+
+    width = json.loads((folder / "config.json").read_text()).get("hidden_size", 32)
+    (_, logits), _ = run_model(folder, ids, (len(ids), width), (len(ids), vocabulary), rest=True)
+    return logits
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        [],
+        ["--positions", "none"],
+        ["--norm", "layer", "--positions", "learned"],
+        ["--positions", "none", "--scale", "log_n:kappa=1.5"],
+        ["--positions", "none", "--scale", "log_n", "--learn-scale", "--kv-heads", 1],
+        ["--scale", "ssmax:s=0.3", "--map", "top_k:keys=5"],
+    ],
+    ids=lambda options: " ".join(map(str, options)) or "plain",
+)
+def test_transformers_reads_the_result(text, tmp_path, options):
+    train(text, tmp_path / "model", *options)
+    model = AutoModelForCausalLM.from_pretrained(tmp_path / "model", attn_implementation="isentropic").eval()
+    tokenizer = AutoTokenizer.from_pretrained(tmp_path / "model")
+    ids = tokenizer("the naïve cat ran over a hill and then we all went home.")["input_ids"]
+    assert tokenizer.decode(ids) == "the naïve cat ran over a hill and then we all went home."
+    with torch.no_grad():
+        expected = model(torch.tensor([ids])).logits[0]
+    found = logits_of_program(tmp_path / "model", ids, expected.shape[1])
+    assert (found - expected).norm() / expected.norm() < 1e-5
+
+
+def test_masked_models_are_bert(text, tmp_path):
+    result = train(text, tmp_path / "model", "--objective", "mlm", "--norm", "layer", "--positions", "learned")
+    assert "pseudo-likelihood" in result.stdout
+    model = AutoModelForMaskedLM.from_pretrained(tmp_path / "model", attn_implementation="eager").eval()
+    ids = [5, 9, 100, 33, 1, 8]
+    with torch.no_grad():
+        expected = model(torch.tensor([ids])).logits[0]
+    found = logits_of_program(tmp_path / "model", ids, expected.shape[1])
+    assert (found - expected).norm() / expected.norm() < 1e-5
+
+
+@pytest.mark.parametrize("positions", ["sinusoidal", "alibi", "relative"])
+def test_positions_that_no_family_has_are_read_back_here(text, tmp_path, positions):
+    train(text, tmp_path / "model", "--positions", positions)
+    assert json.loads((tmp_path / "model" / "config.json").read_text())["model_type"] == "isentropic"
+    trained = json.loads((tmp_path / "model" / "log.jsonl").read_text().splitlines()[-1])["validation_loss"]
+    found = json.loads(run("perplexity", tmp_path / "model", text, "--json").stdout)["lengths"][0]["loss"]
+    assert abs(found - trained) < 0.3
+
+
+def test_the_log_has_every_step(text, tmp_path):
+    train(text, tmp_path / "model")
+    lines = [json.loads(line) for line in (tmp_path / "model" / "log.jsonl").read_text().splitlines()]
+    steps = [line for line in lines if "loss" in line]
+    assert [line["step"] for line in steps] == list(range(1, 9))
+    assert torch.tensor(steps[0]["entropy"]).shape == torch.tensor(steps[0]["normalised_entropy"]).shape == (2, 2)
+    assert all(0.9 < x <= 1 for layer in steps[0]["normalised_entropy"] for x in layer)
+    assert [line["step"] for line in lines if "validation_loss" in line] == [4, 8]
+
+
+def test_regularisers_move_the_entropy(text, tmp_path):
+    last = {}
+    for direction in ("encourage", "discourage"):
+        options = ["--entropy-weight", 5, "--entropy-direction", direction, "--rate", 0.01]
+        train(text, tmp_path / direction, *options, steps=40)
+        line = [x for x in (tmp_path / direction / "log.jsonl").read_text().splitlines() if "gradient_norm" in x][-1]
+        last[direction] = torch.tensor(json.loads(line)["normalised_entropy"]).mean().item()
+    assert last["discourage"] < last["encourage"] - 0.05
+
+
+def test_generation_is_reproducible(text, tmp_path):
+    train(text, tmp_path / "model")
+    arguments = ["generate", tmp_path / "model", "--prompt", "the cat", "--tokens", 12]
+    first, again, other = (run(*arguments, "--seed", seed).stdout for seed in (1, 1, 2))
+    assert first == again != other and first.startswith("the cat")
+    assert run(*arguments, "--greedy").stdout == run(*arguments, "--top-p", 0).stdout
+
+
+@pytest.mark.parametrize(
+    "options, status, message",
+    [
+        (["--scale", "log_m"], 2, "scale is 'log_m'; expected inverse_sqrt_d"),
+        (["--scale", "log_n:kappa"], 2, "expected NAME or NAME:PARAMETER=VALUE"),
+        (["--map", "hardest"], 2, "'hardest'; expected softmax"),
+        (["--map", "top_k:k=5"], 2, "parameter of the map top_k is 'k'; expected keys"),
+        (["--norm", "batch"], 2, "norm is 'batch'; expected rms or layer"),
+        (["--positions", "polar"], 2, "positions is 'polar'; expected none, rotary"),
+        (["--width", 33], 2, "width is 33; expected a multiple of the heads, 2"),
+        (["--device", "cuda:9"], 2, "device is 'cuda:9'; expected cpu"),
+        (["--type", "int8"], 2, "type is 'int8'; expected float32, bfloat16 or float16"),
+        (["--length", 100000], 1, "tokens long; expected more than the length, 100000"),
+        (["--rate", 1e9], 1, "is not finite at step"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(text, tmp_path, options, status, message):
+    error = train(text, tmp_path / "model", *options, status=status).stderr.splitlines()[-1]
+    assert error.startswith("isentropic: ") and message in error
+
+
+def test_bad_texts_and_folders(text, tmp_path):
+    empty, binary = tmp_path / "empty.txt", tmp_path / "binary.txt"
+    empty.write_text("")
+    binary.write_bytes(b"ab\xff\xfe")
+    assert "empty" in train(empty, tmp_path / "a", status=1).stderr
+    assert "not UTF-8 at byte 2" in train(binary, tmp_path / "a", status=1).stderr
+    assert "not readable" in train(tmp_path / "none.txt", tmp_path / "a", status=1).stderr
+    assert not (tmp_path / "a").exists()
+    train(text, tmp_path / "model")
+    assert "is there already" in train(text, tmp_path / "model", status=1).stderr
+    train(text, tmp_path / "model", "--overwrite")
+    assert "holds no run to go on with" in run("train", "lm", "-o", tmp_path / "b", "--resume", status=1).stderr
+    changed = pathlib.Path(text)
+    original = changed.read_text()
+    changed.write_text(original + "x")
+    assert "not what it was" in run("train", "lm", "-o", tmp_path / "model", "--resume", status=1).stderr
+    changed.write_text(original)

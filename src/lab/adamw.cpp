@@ -2,6 +2,7 @@
 #include "lab/adamw.hpp"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <cmath>
 #include <numbers>

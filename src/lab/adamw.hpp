@@ -6,6 +6,7 @@
 // Only matrices decay: norms, biases and scales of one axis keep their size.
 #pragma once
 
+#include <ATen/ATen.h>
 #include <torch/ordered_dict.h>
 
 #include <cstdint>

@@ -1,6 +1,8 @@
 // Puts tokenizer, corpus, model and trainer together, and saves what they make.
 #include "lab/language_model_run.hpp"
 
+#include <ATen/CPUGeneratorImpl.h>
+
 #include <chrono>
 #include <filesystem>
 #include <nlohmann/json.hpp>

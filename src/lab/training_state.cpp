@@ -1,5 +1,6 @@
 // Saves and reads back the state of a training run.
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include "checkpoint/safetensors.hpp"
 #include "isentropic/error.hpp"

@@ -5,6 +5,7 @@
 //   at::Tensor logits = model.logits(out.hidden.select(1, -1));
 #pragma once
 
+#include <ATen/ATen.h>
 #include <torch/ordered_dict.h>
 
 #include <map>

@@ -163,3 +163,82 @@ def test_reference_models(name):
         (_, found, _, entropies), _ = run(folder, ids, (n, width), (n, last.shape[1]), (n - 1,), entropy.shape)
     assert relative_error(found[-2:], last) < 2e-3
     assert (entropies - entropy).abs().max() < 1e-4
+
+
+def changed_config(folder, **changes):
+    path = folder / "config.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+
+
+def complaint(folder):
+    result = subprocess.run([RUN, str(folder)], input=b"1 2 3", capture_output=True)
+    assert result.returncode == 2, result
+    (line,) = result.stderr.decode().splitlines()
+    return line
+
+
+@pytest.fixture
+def llama(tmp_path):
+    build(AutoModelForCausalLM, "llama", SIZES).save_pretrained(tmp_path)
+    return tmp_path
+
+
+@pytest.mark.parametrize(
+    "changes, message",
+    [
+        (dict(model_type="mamba"), "model_type is 'mamba'; expected gpt2, gpt_neox, llama"),
+        (dict(model_type="mamba"), "the Python package takes any Hugging Face model"),
+        (dict(hidden_size=64), "model.embed_tokens.weight is of shape [97, 48]; expected [97, 64], which follows from"),
+        (dict(num_hidden_layers=4), "model.layers.3.input_layernorm.weight"),
+        (dict(num_hidden_layers=0), "num_hidden_layers is 0; expected an integer >= 1"),
+        (dict(num_attention_heads=7), "num_key_value_heads is 2; expected a divisor of the number of heads, 7"),
+        (dict(vocab_size="many"), 'vocab_size is "many"; expected an integer'),
+        (dict(hidden_act="mish"), "hidden_act is 'mish'; expected gelu, "),
+        (dict(rope_parameters=dict(rope_type="longrope")), "rope_type is 'longrope'; expected default, linear, llama3"),
+        (dict(rope_parameters=dict(rope_type="llama3")), "low_freq_factor"),
+        (dict(isentropic=dict(scale=dict(law="log_m"))), "'log_m'; expected inverse_sqrt_d"),
+        (dict(isentropic=dict(scale=dict(law="log_n"), scale_values=[[1, 2]])), "scale_values is of another shape"),
+    ],
+)
+def test_a_config_that_does_not_fit_is_one_line(llama, changes, message):
+    changed_config(llama, **changes)
+    assert message in complaint(llama)
+
+
+def test_missing_files_are_named(llama):
+    (llama / "model.safetensors").rename(llama / "other.safetensors")
+    assert "model.safetensors" in complaint(llama)
+    (llama / "config.json").unlink()
+    assert "config.json" in complaint(llama)
+
+
+def test_old_names_of_norms_and_trunks_without_a_head(tmp_path):
+    from safetensors.torch import load_file, save_file
+
+    model = build(AutoModelForMaskedLM, "bert", SIZES)
+    model.save_pretrained(tmp_path)
+    tensors = load_file(tmp_path / "model.safetensors")
+    trunk = {
+        name.removeprefix("bert.")
+        .replace("LayerNorm.weight", "LayerNorm.gamma")
+        .replace("LayerNorm.bias", "LayerNorm.beta"): x
+        for name, x in tensors.items()
+        if name.startswith("bert.")
+    }
+    save_file(trunk, tmp_path / "model.safetensors")
+    ids = random_ids(20)
+    with torch.no_grad():
+        expected = model.bert(torch.tensor([ids])).last_hidden_state[0]
+    (hidden, _), _ = run(tmp_path, ids, expected.shape, (3, 4, 20))
+    assert relative_error(hidden, expected) < 2e-5
+
+
+def test_sixteen_bits_and_shards(tmp_path):
+    model = build(AutoModelForCausalLM, "llama", SIZES).to(torch.bfloat16)
+    model.save_pretrained(tmp_path, max_shard_size="20KB")
+    assert (tmp_path / "model.safetensors.index.json").exists()
+    ids = random_ids(30)
+    with torch.no_grad():
+        expected = model.float()(torch.tensor([ids])).logits[0]
+    (_, logits), _ = run(tmp_path, ids, (30, 48), (30, 97), rest=True)
+    assert relative_error(logits, expected) < 0.05

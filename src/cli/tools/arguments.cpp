@@ -1,10 +1,10 @@
 // Numbers on the command line, with their allowed range in the error message.
+#include "cli/tools/arguments.hpp"
+
 #include <fmt/format.h>
 
 #include <charconv>
 #include <limits>
-
-#include "cli/tools/arguments.hpp"
 
 namespace isentropic::cli {
 namespace {

@@ -67,7 +67,7 @@ void write_safetensors(const std::string& path, std::vector<StoredTensor> tensor
   std::vector<std::string_view> pieces = {header};
   for (const StoredTensor& tensor : tensors)
     pieces.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
-  report::write_file(kArgument, path, pieces);
+  io::write_file(kArgument, path, pieces);
 }
 
 }  // namespace isentropic::checkpoint

@@ -12,7 +12,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic::report {
+namespace isentropic::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -65,7 +65,9 @@ class SignalsWait {
   }
   ~SignalsWait() {
     for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
-    if (pending_signal != 0) std::raise(pending_signal);
+    const int signal = pending_signal;
+    pending_signal = 0;  // once: a program may survive it
+    if (signal != 0) std::raise(signal);
   }
   SignalsWait(const SignalsWait&) = delete;
   SignalsWait& operator=(const SignalsWait&) = delete;
@@ -125,4 +127,4 @@ void write_file(const std::string& argument, const std::string& path, std::span<
   if (failure != 0) fail(argument, path, failure);
 }
 
-}  // namespace isentropic::report
+}  // namespace isentropic::io

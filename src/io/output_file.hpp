@@ -9,7 +9,7 @@
 #include <string>
 #include <string_view>
 
-namespace isentropic::report {
+namespace isentropic::io {
 
 // Throws Error unless write_file(path, ...) can be expected to succeed: to be called before the long work starts.
 // `argument` names what the user gave ("--json"). Leaves nothing behind.
@@ -21,4 +21,4 @@ void write_file(const std::string& argument, const std::string& path, const std:
 // The same for pieces that follow one another, none of which is copied: for files as large as the memory.
 void write_file(const std::string& argument, const std::string& path, std::span<const std::string_view> pieces);
 
-}  // namespace isentropic::report
+}  // namespace isentropic::io

@@ -101,7 +101,7 @@ TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::T
   out.regulariser.weight = run.entropy_weight;
   if (run.entropy_direction == "discourage") out.regulariser.direction = pytorch::Direction::discourage;
   out.seed = run.seed;
-  out.bfloat16 = run.bfloat16, out.torch_attention = run.torch_attention, out.statistics = run.statistics;
+  out.bfloat16 = run.bfloat16, out.torch_attention = run.torch_attention, out.statistics_every = run.statistics_every;
   if (!masked) return out;
   const auto mask = tokenizer.id_of(kMask);
   const auto other = mask ? mask : tokenizer.id_of("[MASK]");

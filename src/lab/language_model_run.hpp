@@ -35,8 +35,8 @@ struct LanguageModelRun {
   std::string type = "float32";  // of the weights that are written: float32, bfloat16 or float16
   std::string device = "cpu";    // or "cuda", "cuda:1"
   bool bfloat16 = false;         // products in bfloat16; CUDA
-  bool torch_attention = false;  // for comparisons
-  bool statistics = true;
+  std::int64_t statistics_every = 1;
+  bool torch_attention = false;
 };
 
 struct RunStatus {

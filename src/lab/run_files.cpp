@@ -14,7 +14,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LanguageModelRun, texts, validation, objectiv
                                    kv_heads, width, mlp_width, norm, positions, scale, map, learn_scale, steps, batch,
                                    length, warmup, rate, weight_decay, clip, attention_dropout, held_out,
                                    entropy_weight, entropy_direction, seed, save_every, validate_every, type, device,
-                                   bfloat16, torch_attention, statistics)
+                                   bfloat16, torch_attention, statistics_every)
 
 namespace {
 
@@ -54,7 +54,7 @@ void prepare_folder(const std::string& folder, const LanguageModelRun& run) {
       path = fs::absolute(path).string();
     }
   const Json out = {{"run", nlohmann::json(saved)}, {"fingerprints", prints}};
-  report::write_file(run_path(folder), run_path(folder), out.dump(2) + "\n");
+  io::write_file(run_path(folder), run_path(folder), out.dump(2) + "\n");
 }
 
 LanguageModelRun read_run(const std::string& folder) {
@@ -88,7 +88,7 @@ RunLog::RunLog(const std::string& folder, std::int64_t steps) : path_(folder + "
     if (json.is_object() && json.value("step", steps + 1) <= steps) kept += line + "\n";
   }
   old.close();
-  report::write_file(path_, path_, kept);
+  io::write_file(path_, path_, kept);
   file_ = std::fopen(path_.c_str(), "a");
   if (!file_) throw Error(path_, "not writable", "a file to write to");
 }

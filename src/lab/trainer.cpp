@@ -106,10 +106,14 @@ Trainer::Batch Trainer::draw(std::int64_t step) const {
   return windows_of(corpus_.train, starts, stream(options_.seed, 2) + static_cast<std::uint64_t>(step));
 }
 
-model::ForwardOptions Trainer::forward_options() const {
+bool Trainer::has_statistics(std::int64_t step) const {
+  return options_.regulariser.weight > 0 || (options_.statistics_every > 0 && step % options_.statistics_every == 0);
+}
+
+model::ForwardOptions Trainer::forward_options(std::int64_t step) const {
   model::ForwardOptions out;
-  out.torch_attention = options_.torch_attention;
-  if (options_.statistics && !options_.torch_attention)
+  out.torch_attention = options_.torch_attention && !has_statistics(step);
+  if (has_statistics(step))
     out.statistics = Statistics::of({Statistic::entropy, Statistic::normalised_entropy, Statistic::visible});
   return out;
 }
@@ -128,7 +132,7 @@ StepReport Trainer::step() {
   StepReport report;
   report.step = done_ + 1;
   at::manual_seed(stream(options_.seed, 3) + static_cast<std::uint64_t>(done_));  // dropout and Gumbel noise
-  model::ForwardOptions options = forward_options();
+  model::ForwardOptions options = forward_options(report.step);
   options.attention_dropout = options_.attention_dropout;
   pytorch::LayerStatistics statistics;
   const at::Tensor loss = loss_of(draw(done_), options, &statistics);
@@ -146,7 +150,7 @@ StepReport Trainer::step() {
     throw Error("gradient", "not finite at step " + std::to_string(report.step), "a finite one");
   report.rate = learning_rate(options_.rate, done_, options_.warmup, options_.steps);
   optimiser_.step(report.rate);
-  if (forward_options().statistics.has(Statistic::entropy)) {
+  if (has_statistics(report.step)) {
     report.entropy = by_head(statistics, "entropy");
     report.normalised_entropy = by_head(statistics, "normalised_entropy");
   }

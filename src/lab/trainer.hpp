@@ -32,10 +32,10 @@ struct TrainingOptions {
   double attention_dropout = 0;
   pytorch::EntropyRegulariserOptions regulariser = {.weight = 0};
   std::uint64_t seed = 1;
-  std::int64_t mask_token = -1;  // masked: the id that stands for a masked token
-  bool bfloat16 = false;         // products in bfloat16, parameters in float32; CUDA
-  bool torch_attention = false;  // for comparisons: PyTorch's attention, no statistics
-  bool statistics = true;
+  std::int64_t mask_token = -1;       // masked: the id that stands for a masked token
+  bool bfloat16 = false;              // products in bfloat16, parameters in float32; CUDA
+  std::int64_t statistics_every = 1;  // steps; 0: never
+  bool torch_attention = false;       // PyTorch's attention, except in steps with statistics
 };
 
 struct StepReport {
@@ -68,7 +68,8 @@ class Trainer {
   Batch windows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int64_t>& starts,
                    std::uint64_t seed) const;
   void mask(Batch& batch, std::uint64_t seed) const;
-  model::ForwardOptions forward_options() const;
+  bool has_statistics(std::int64_t step) const;
+  model::ForwardOptions forward_options(std::int64_t step) const;
   at::Tensor loss_of(const Batch& batch, const model::ForwardOptions& options, pytorch::LayerStatistics* statistics);
 
   model::Transformer& model_;

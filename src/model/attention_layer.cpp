@@ -71,10 +71,28 @@ pytorch::AttentionOptions LayerAttention::call() const {
   return out;
 }
 
+// [heads, n, 1]: lambda of each row.
+at::Tensor LayerAttention::row_scales(std::int64_t n) const {
+  const Scale law = scale_of_layer(model, layer);
+  at::Tensor out = at::empty({model.heads, n, 1}, at::kFloat);
+  auto* values = out.mutable_data_ptr<float>();
+  for (std::int64_t head = 0; head < model.heads; ++head)
+    for (std::int64_t i = 0; i < n; ++i)
+      *values++ = static_cast<float>(
+          law.lambda({.visible = model.causal ? i + 1 : n, .d = model.head_width, .position = i, .head = head}));
+  return out;
+}
+
 at::Tensor LayerAttention::torch_attention(const at::Tensor& query, const at::Tensor& key,
                                            const at::Tensor& value) const {
-  return at::scaled_dot_product_attention(query, key, value, {}, options.attention_dropout,
-                                          model.causal && query.size(2) > 1, std::nullopt,
+  const bool plain = model.map.name() == "softmax" && !model.layers[layer].window && !model.score_cap &&
+                     !sinks.defined() && !relative_bias.defined() && !alibi_slopes.defined() && !scale.defined() &&
+                     !model.scale.is_target_entropy() && options.cache == nullptr;
+  if (!plain)
+    throw Error("torch attention", "asked for a model with windows, terms, another map or a learned scale",
+                "this project's attention for it");
+  const at::Tensor rows = row_scales(query.size(2)).to(query.options());
+  return at::scaled_dot_product_attention(query * rows, key, value, {}, options.attention_dropout, model.causal, 1.0,
                                           model.heads != model.kv_heads);
 }
 

@@ -20,6 +20,7 @@ struct LayerAttention {
 
  private:
   pytorch::AttentionOptions call() const;
+  at::Tensor row_scales(std::int64_t n) const;
   at::Tensor torch_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 };
 

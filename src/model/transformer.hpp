@@ -21,7 +21,7 @@ struct ForwardOptions {
   Statistics statistics = Statistics::none();
   Cache* cache = nullptr;  // the tokens before `ids`; grows by `ids`
   double attention_dropout = 0;
-  // PyTorch's own attention instead of ours, for comparisons: no statistics, softmax and plain scales alone.
+  // PyTorch's own attention instead of ours: softmax and scale laws without learned parameters, and no statistics.
   bool torch_attention = false;
 };
 

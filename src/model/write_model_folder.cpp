@@ -33,7 +33,7 @@ std::vector<checkpoint::StoredTensor> stored_tensors(const Transformer& model, a
 
 void write(const std::string& folder, const char* file, const std::string& text) {
   const std::string path = folder + "/" + file;
-  report::write_file(path, path, text);
+  io::write_file(path, path, text);
 }
 
 std::string tokenizer_config(const Description& model, const FolderTexts& texts) {

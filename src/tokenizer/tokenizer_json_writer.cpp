@@ -56,7 +56,7 @@ std::string ByteLevelBpe::to_json() const {
 }
 
 void ByteLevelBpe::write(const std::string& argument, const std::string& path) const {
-  report::write_file(argument, path, to_json());
+  io::write_file(argument, path, to_json());
 }
 
 }  // namespace isentropic::tokenizer

@@ -13,6 +13,7 @@ namespace cli_test {
 namespace {
 
 using namespace isentropic::report;
+using isentropic::io::write_file;
 
 TEST_F(Program, LongTablesOfACardFold) {
   Card card{.title = "c", .numbers = {.columns = {"quantity", ""}}, .facets = {"f"}};

@@ -10,7 +10,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic::report {
+namespace isentropic::io {
 namespace {
 
 namespace fs = std::filesystem;
@@ -94,4 +94,4 @@ TEST_F(OutputFile, AnUnfinishedTemporaryOfOthersIsNotTouched) {
 }
 
 }  // namespace
-}  // namespace isentropic::report
+}  // namespace isentropic::io

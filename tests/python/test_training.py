@@ -126,6 +126,22 @@ def test_the_log_has_every_step(text, tmp_path):
     assert [line["step"] for line in lines if "validation_loss" in line] == [4, 8]
 
 
+def test_torch_attention_trains_the_same_model(text, tmp_path):
+    """With a scale law too, and with statistics in some steps."""
+    options = ["--positions", "none", "--scale", "log_n:kappa=2"]
+    train(text, tmp_path / "ours", *options)
+    train(text, tmp_path / "torch", *options, "--torch-attention", "--statistics-every", 3)
+    logs = [
+        [json.loads(line) for line in (tmp_path / name / "log.jsonl").read_text().splitlines()]
+        for name in ("ours", "torch")
+    ]
+    for ours, torchs in zip(*logs):
+        assert ours.get("loss", ours.get("validation_loss")) == pytest.approx(
+            torchs.get("loss", torchs.get("validation_loss")), rel=1e-4
+        )
+    assert [line["step"] for line in logs[1] if "entropy" in line] == [3, 6]
+
+
 def test_regularisers_move_the_entropy(text, tmp_path):
     last = {}
     for direction in ("encourage", "discourage"):

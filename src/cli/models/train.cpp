@@ -158,8 +158,10 @@ void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
       ->capture_default_str();
   command->add_option("--device", run.device, "cpu, cuda, cuda:1, ...")->capture_default_str();
   command->add_flag("--bfloat16", run.bfloat16, "products in bfloat16, on CUDA");
-  command->add_flag("--torch-attention", run.torch_attention, "PyTorch's attention, without statistics, to compare");
-  command->add_flag("--statistics,!--no-statistics", run.statistics, "entropies in the log")->capture_default_str();
+  command->add_flag("--torch-attention", run.torch_attention, "PyTorch's attention, except in steps with statistics");
+  command->add_option("--statistics-every", run.statistics_every, "steps between entropies in the log; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
 }
 
 }  // namespace

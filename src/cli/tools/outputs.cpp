@@ -67,7 +67,7 @@ void Outputs::check(const std::vector<std::string>& inputs) const {
         throw UsageError(option, path, "a file other than the input");
   }
   for (const Output* output : outputs)
-    if (!is_standard_output(output->path)) report::check_writable(output->option, output->path);
+    if (!is_standard_output(output->path)) io::check_writable(output->option, output->path);
 }
 
 bool Outputs::shows_tables() const {
@@ -87,7 +87,7 @@ void Outputs::write(const Forms& forms) const {
     if (is_standard_output(output->path)) print(text_of(*output, forms));
   for (const Output* output : wanted()) {
     if (is_standard_output(output->path)) continue;
-    report::write_file(output->option, output->path, text_of(*output, forms));
+    io::write_file(output->option, output->path, text_of(*output, forms));
     fmt::print(stderr, "{}: wrote {}{}\n", command_, printable_line(output->path),
                output == &json_ ? "" : ", to be opened in a web browser");
   }

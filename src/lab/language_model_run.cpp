@@ -5,9 +5,7 @@
 
 #include <chrono>
 #include <filesystem>
-#include <nlohmann/json.hpp>
 
-#include "io/output_file.hpp"
 #include "isentropic/error.hpp"
 #include "lab/run_files.hpp"
 #include "lab/words.hpp"

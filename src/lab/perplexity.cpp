@@ -14,15 +14,12 @@ namespace isentropic::lab {
 namespace {
 
 struct Sums {
-  double loss = 0, last_loss = 0, entropy = 0, normalised = 0;
-  std::int64_t tokens = 0, last_tokens = 0, layers = 0;
+  double loss = 0, entropy = 0, normalised = 0;
+  std::int64_t tokens = 0, layers = 0;
 };
 
-at::Tensor ids_of(const std::vector<std::int32_t>& tokens, std::int64_t from, std::int64_t count, std::int64_t start,
-                  at::Device device) {
-  std::vector<std::int64_t> ids;
-  if (start >= 0) ids.push_back(start);
-  ids.insert(ids.end(), tokens.begin() + from, tokens.begin() + from + count);
+at::Tensor ids_of(const std::vector<std::int32_t>& tokens, std::int64_t from, std::int64_t count, at::Device device) {
+  const std::vector<std::int64_t> ids(tokens.begin() + from, tokens.begin() + from + count);
   return at::tensor(ids, at::kLong).unsqueeze(0).to(device);
 }
 
@@ -37,11 +34,8 @@ void add_window(const model::Transformer& model, const at::Tensor& ids, std::int
       model.token_losses(out.hidden.narrow(1, predicted - count, count), ids.narrow(1, predicted - count + 1, count))
           .to(at::kCPU, at::kDouble)
           .flatten();
-  const std::int64_t last = std::min(kLastTokens, count);
   sums->loss += losses.sum().item<double>();
-  sums->last_loss += losses.narrow(0, count - last, last).sum().item<double>();
   sums->tokens += count;
-  sums->last_tokens += last;
   for (const auto& layer : out.statistics) {
     sums->entropy += pytorch::mean_over_rows(layer, "entropy").mean().item<double>();
     sums->normalised += pytorch::mean_over_rows(layer, "normalised_entropy").mean().item<double>();
@@ -55,7 +49,6 @@ Perplexity mean_of(const Sums& sums, std::int64_t length, std::int64_t windows) 
           .windows = windows,
           .tokens = sums.tokens,
           .loss = sums.loss / static_cast<double>(sums.tokens),
-          .last_loss = sums.last_loss / static_cast<double>(sums.last_tokens),
           .entropy = sums.entropy / layers,
           .normalised_entropy = sums.normalised / layers};
 }
@@ -74,8 +67,7 @@ Perplexity perplexity(const model::Transformer& model, const std::vector<std::in
   const std::int64_t windows = static_cast<std::int64_t>(tokens.size()) / options.length;
   Sums sums;
   for (std::int64_t window = 0; window < windows; ++window) {
-    add_window(model, ids_of(tokens, window * options.length, options.length, options.start, model.device()),
-               options.length, &sums);
+    add_window(model, ids_of(tokens, window * options.length, options.length, model.device()), options.length, &sums);
     if (options.progress) options.progress(static_cast<double>(window + 1) / static_cast<double>(windows));
   }
   return mean_of(sums, options.length, windows);
@@ -96,7 +88,7 @@ std::vector<Perplexity> perplexity_by_length(const model::Transformer& model, co
     Sums sums;
     for (std::int64_t window = 0; window < windows; ++window) {
       const std::int64_t end = (window + 1) * longest;
-      add_window(model, ids_of(tokens, end - length, length, options.start, model.device()), scored, &sums);
+      add_window(model, ids_of(tokens, end - length, length, model.device()), scored, &sums);
       done += static_cast<double>(length);
       if (options.progress) options.progress(done / work);
     }

@@ -11,7 +11,6 @@ namespace isentropic::lab {
 
 struct PerplexityOptions {
   std::int64_t length = 0;  // tokens of a window; windows do not overlap and know nothing of one another
-  std::int64_t start = -1;  // a token in front of every window; negative: none
   std::function<void(double share)> progress = nullptr;
 };
 
@@ -19,11 +18,9 @@ struct Perplexity {
   std::int64_t length = 0, windows = 0;
   std::int64_t tokens = 0;  // that were predicted
   double loss = 0;          // mean, nats
-  double last_loss = 0;     // over the last `kLastTokens` of each window: what the whole length buys
   double entropy = 0;       // mean over layers, heads and rows of H
   double normalised_entropy = 0;
 };
-inline constexpr std::int64_t kLastTokens = 64;
 
 // Of the windows that fit into the text; its rest is left out. Throws Error for a text shorter than two tokens, or
 // shorter than the length.

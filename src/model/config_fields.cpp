@@ -2,7 +2,6 @@
 #include "model/config_fields.hpp"
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 
 #include "base/list_of.hpp"

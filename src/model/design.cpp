@@ -2,7 +2,6 @@
 #include "model/design.hpp"
 
 #include <algorithm>
-#include <array>
 
 #include "base/list_of.hpp"
 #include "isentropic/error.hpp"

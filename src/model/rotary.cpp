@@ -42,10 +42,12 @@ at::Tensor yarn_frequencies(const at::Tensor& plain, const Rotary& rotary) {
 double amplitude(const Rotary& rotary) {
   if (rotary.scaling != Rotary::Scaling::yarn) return 1;
   if (rotary.attention_factor) return *rotary.attention_factor;
-  return rotary.factor <= 1 ? 1 : 0.1 * std::log(rotary.factor) + 1;
+  return yarn_amplitude(rotary.factor);
 }
 
 }  // namespace
+
+double yarn_amplitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
 at::Tensor inverse_frequencies(const Rotary& rotary) {
   const at::Tensor exponent = at::arange(0, rotary.dimensions, 2, at::kFloat) / static_cast<double>(rotary.dimensions);

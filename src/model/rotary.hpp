@@ -13,6 +13,9 @@
 
 namespace isentropic::model {
 
+// 0.1 m log(factor) + 1, 1 for factors up to 1.
+double yarn_amplitude(double factor, double m = 1);
+
 // [r / 2], float32.
 at::Tensor inverse_frequencies(const Rotary& rotary);
 

@@ -3,6 +3,7 @@
 
 #include "isentropic/error.hpp"
 #include "model/config_fields.hpp"
+#include "model/rotary.hpp"
 
 namespace isentropic::model {
 namespace {
@@ -21,9 +22,6 @@ Scaling scaling_named(const Config& section) {
   if (name == "yarn") return Scaling::yarn;
   throw Error(section.place("rope_type"), "'" + name + "'", "default, linear, llama3 or yarn");
 }
-
-// 0.1 m log(factor) + 1.
-double yarn_amplitude(double factor, double m) { return factor <= 1 ? 1 : 0.1 * m * std::log(factor) + 1; }
 
 void read_yarn(const Config& section, Rotary& out) {
   out.beta_fast = section.find_number("beta_fast", kPositive).value_or(32);

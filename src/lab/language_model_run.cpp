@@ -79,7 +79,8 @@ model::Description describe(const LanguageModelRun& run, std::int64_t vocabulary
   const std::int64_t gated_width = (run.width * 8 / 3 + 15) / 16 * 16;
   out.mlp_width = run.mlp_width > 0 ? run.mlp_width : norm == model::NormKind::rms ? gated_width : 4 * run.width;
   out.trained_length = run.length;
-  model::design(out, norm, model::positions_named(run.positions), run.objective == "autoregressive");
+  model::design(out, norm, model::positions_named(run.positions), run.objective == "autoregressive",
+                {.window = run.window, .global_every = run.global_every});
   out.scale = scale_from_text(run.scale);
   out.map = map_from_text(run.map);
   out.learn_scale = run.learn_scale;

@@ -26,6 +26,7 @@ struct LanguageModelRun {
   std::int64_t layers = 6, heads = 8, kv_heads = 0, width = 256, mlp_width = 0;  // 0: as heads; 8/3 or 4 times width
   std::string norm = "rms", positions = "rotary", scale = "inverse_sqrt_d", map = "softmax";
   bool learn_scale = false;
+  std::int64_t window = 0, global_every = 0;  // 0: none
   std::int64_t steps = 1000, batch = 8, length = 256, warmup = 100;
   double rate = 1e-3, weight_decay = 0.1, clip = 1.0, attention_dropout = 0, held_out = 0.05;
   double entropy_weight = 0;

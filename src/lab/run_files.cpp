@@ -11,10 +11,10 @@
 namespace isentropic::lab {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LanguageModelRun, texts, validation, objective, tokenizer, vocabulary, layers, heads,
-                                   kv_heads, width, mlp_width, norm, positions, scale, map, learn_scale, steps, batch,
-                                   length, warmup, rate, weight_decay, clip, attention_dropout, held_out,
-                                   entropy_weight, entropy_direction, seed, save_every, validate_every, type, device,
-                                   bfloat16, torch_attention, statistics_every)
+                                   kv_heads, width, mlp_width, norm, positions, scale, map, learn_scale, window,
+                                   global_every, steps, batch, length, warmup, rate, weight_decay, clip,
+                                   attention_dropout, held_out, entropy_weight, entropy_direction, seed, save_every,
+                                   validate_every, type, device, bfloat16, torch_attention, statistics_every)
 
 namespace {
 

@@ -1,6 +1,7 @@
 // Builds the attention call of a layer.
 #include "model/attention_layer.hpp"
 
+#include <algorithm>
 #include <bit>
 #include <cmath>
 
@@ -71,6 +72,20 @@ pytorch::AttentionOptions LayerAttention::call() const {
   return out;
 }
 
+// Keys that row i sees.
+std::int64_t LayerAttention::visible(std::int64_t i, std::int64_t n) const {
+  const std::int64_t window = model.layers[layer].window.value_or(n);
+  if (model.causal) return std::min(i + 1, window);
+  return std::min(n, i + window) - std::max<std::int64_t>(0, i - window + 1);
+}
+
+// [n, n]: whether row i sees key j.
+at::Tensor LayerAttention::window_mask(std::int64_t n) const {
+  const std::int64_t window = *model.layers[layer].window;
+  const at::Tensor all = at::ones({n, n}, at::kBool);
+  return all.tril(model.causal ? 0 : window - 1).triu(1 - window);
+}
+
 // [heads, n, 1]: lambda of each row.
 at::Tensor LayerAttention::row_scales(std::int64_t n) const {
   const Scale law = scale_of_layer(model, layer);
@@ -79,21 +94,24 @@ at::Tensor LayerAttention::row_scales(std::int64_t n) const {
   for (std::int64_t head = 0; head < model.heads; ++head)
     for (std::int64_t i = 0; i < n; ++i)
       *values++ = static_cast<float>(
-          law.lambda({.visible = model.causal ? i + 1 : n, .d = model.head_width, .position = i, .head = head}));
+          law.lambda({.visible = visible(i, n), .d = model.head_width, .position = i, .head = head}));
   return out;
 }
 
 at::Tensor LayerAttention::torch_attention(const at::Tensor& query, const at::Tensor& key,
                                            const at::Tensor& value) const {
-  const bool plain = model.map.name() == "softmax" && !model.layers[layer].window && !model.score_cap &&
-                     !sinks.defined() && !relative_bias.defined() && !alibi_slopes.defined() && !scale.defined() &&
+  const bool plain = model.map.name() == "softmax" && !model.score_cap && !sinks.defined() &&
+                     !relative_bias.defined() && !alibi_slopes.defined() && !scale.defined() &&
                      !model.scale.is_target_entropy() && options.cache == nullptr;
   if (!plain)
-    throw Error("torch attention", "asked for a model with windows, terms, another map or a learned scale",
+    throw Error("torch attention", "asked for a model with terms, another map or a learned scale",
                 "this project's attention for it");
-  const at::Tensor rows = row_scales(query.size(2)).to(query.options());
-  return at::scaled_dot_product_attention(query * rows, key, value, {}, options.attention_dropout, model.causal, 1.0,
-                                          model.heads != model.kv_heads);
+  const std::int64_t n = query.size(2);
+  const at::Tensor rows = row_scales(n).to(query.options());
+  std::optional<at::Tensor> mask;
+  if (model.layers[layer].window) mask = window_mask(n).to(query.device());
+  return at::scaled_dot_product_attention(query * rows, key, value, mask, options.attention_dropout,
+                                          model.causal && !mask, 1.0, model.heads != model.kv_heads);
 }
 
 pytorch::AttentionOutput LayerAttention::operator()(const at::Tensor& query, const at::Tensor& key,

@@ -20,6 +20,8 @@ struct LayerAttention {
 
  private:
   pytorch::AttentionOptions call() const;
+  std::int64_t visible(std::int64_t i, std::int64_t n) const;
+  at::Tensor window_mask(std::int64_t n) const;
   at::Tensor row_scales(std::int64_t n) const;
   at::Tensor torch_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 };

@@ -31,12 +31,30 @@ void set_positions(Description& out, Positions positions) {
   for (Layer& layer : out.layers) layer.rotary = 0;
 }
 
+void set_windows(Description& out, Windows windows) {
+  if (windows.window == 0 && windows.global_every > 0)
+    throw Error("global-every", std::to_string(windows.global_every), "none without a window");
+  if (windows.window == 0) return;
+  const bool rotary_or_none = out.positions == Positions::rotary || out.positions == Positions::none;
+  if (!out.causal || out.norm.kind != NormKind::rms || !rotary_or_none)
+    throw Error("window", std::to_string(windows.window),
+                "none (windows need an autoregressive model with an rms norm and rotary or no positions)");
+  for (std::size_t i = 0; i < out.layers.size(); ++i) {
+    const bool is_global = windows.global_every > 0 && (i + 1) % static_cast<std::size_t>(windows.global_every) == 0;
+    if (is_global)
+      out.layers[i].rotary.reset();
+    else
+      out.layers[i].window = windows.window;
+  }
+}
+
 std::string family_of_design(const Description& out) {
   const bool rms = out.norm.kind == NormKind::rms;
   if (out.norm_place == NormPlace::after_residual) return "bert";
   if (!out.causal) return "isentropic";
-  if (rms && out.positions == Positions::rotary) return "llama";
-  if (rms && out.positions == Positions::none) return "smollm3";
+  const bool has_windows = std::ranges::any_of(out.layers, [](const Layer& layer) { return layer.window.has_value(); });
+  if (rms && out.positions == Positions::rotary && !has_windows) return "llama";
+  if (rms && (out.positions == Positions::none || has_windows)) return "smollm3";
   if (!rms && out.positions == Positions::learned) return "gpt2";
   return "isentropic";
 }
@@ -48,11 +66,12 @@ Positions positions_named(const std::string& name) { return named<Positions>("po
 std::string name(NormKind kind) { return kNorms[static_cast<std::size_t>(kind)]; }
 std::string name(Positions positions) { return kPositions[static_cast<std::size_t>(positions)]; }
 
-void design(Description& out, NormKind norm, Positions positions, bool causal) {
+void design(Description& out, NormKind norm, Positions positions, bool causal, Windows windows) {
   const bool rms = norm == NormKind::rms;
   out.causal = causal;
   out.norm = {norm, rms ? 1e-6 : 1e-5};
   set_positions(out, positions);
+  set_windows(out, windows);
   out.gated = rms;
   out.activation = rms ? Activation::silu : Activation::gelu_tanh;
   out.query_bias = out.output_bias = out.mlp_bias = !rms;

@@ -39,10 +39,17 @@ void add_decoder(const Description& model, const char* architecture, Json& out) 
 void add_smollm3(const Description& model, Json& out) {
   add_decoder(model, "SmolLM3ForCausalLM", out);
   std::vector<int> turns;
-  for (const Layer& layer : model.layers) turns.push_back(layer.rotary ? 1 : 0);
+  std::vector<std::string> types;
+  Json window = nullptr;
+  for (const Layer& layer : model.layers) {
+    turns.push_back(layer.rotary ? 1 : 0);
+    types.emplace_back(layer.window ? "sliding_attention" : "full_attention");
+    if (layer.window) window = *layer.window;
+  }
   out["no_rope_layers"] = turns;
-  out["use_sliding_window"] = false;
-  out["layer_types"] = std::vector<std::string>(model.layers.size(), "full_attention");
+  out["use_sliding_window"] = !window.is_null();
+  out["sliding_window"] = window;
+  out["layer_types"] = types;
 }
 
 void add_gpt2(const Description& model, Json& out) {

@@ -78,7 +78,8 @@ def logits_of_program(folder, ids, vocabulary):
         [],
         ["--positions", "none"],
         ["--norm", "layer", "--positions", "learned"],
-        ["--positions", "none", "--scale", "log_n:kappa=1.5"],
+        ["--window", 5, "--global-every", 2, "--scale", "log_n:kappa=1.5"],
+        ["--positions", "none", "--window", 7],
         ["--positions", "none", "--scale", "log_n", "--learn-scale", "--kv-heads", 1],
         ["--scale", "ssmax:s=0.3", "--map", "top_k:keys=5"],
     ],
@@ -128,7 +129,7 @@ def test_the_log_has_every_step(text, tmp_path):
 
 def test_torch_attention_trains_the_same_model(text, tmp_path):
     """With a scale law too, and with statistics in some steps."""
-    options = ["--positions", "none", "--scale", "log_n:kappa=2"]
+    options = ["--window", 5, "--global-every", 2, "--scale", "log_n:kappa=2"]
     train(text, tmp_path / "ours", *options)
     train(text, tmp_path / "torch", *options, "--torch-attention", "--statistics-every", 3)
     logs = [
@@ -168,6 +169,8 @@ def test_generation_is_reproducible(text, tmp_path):
         (["--map", "hardest"], 2, "'hardest'; expected softmax"),
         (["--map", "top_k:k=5"], 2, "parameter of the map top_k is 'k'; expected keys"),
         (["--norm", "batch"], 2, "norm is 'batch'; expected rms or layer"),
+        (["--window", 8, "--positions", "alibi"], 2, "window is 8; expected none (windows need"),
+        (["--global-every", 2], 2, "global-every is 2; expected none without a window"),
         (["--positions", "polar"], 2, "positions is 'polar'; expected none, rotary"),
         (["--width", 33], 2, "width is 33; expected a multiple of the heads, 2"),
         (["--device", "cuda:9"], 2, "device is 'cuda:9'; expected cpu"),

@@ -117,6 +117,11 @@ void offer_model(CLI::App* command, lab::LanguageModelRun& run) {
   command->add_option("--norm", run.norm, "rms or layer")->capture_default_str();
   command->add_option("--positions", run.positions, "none, rotary, learned, sinusoidal, alibi or relative")
       ->capture_default_str();
+  command->add_option("--window", run.window, "keys a layer sees, the token's own included (all)")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--global-every", run.global_every, "one layer in so many sees all keys, without positions (none)")
+      ->check(CLI::Range(1, 1024));
   command->add_option("--scale", run.scale, "a law of isentropic info, as log_n or log_n:kappa=1.5")
       ->capture_default_str();
   command->add_flag("--learn-scale", run.learn_scale, "learn the law's parameter, one for each head");

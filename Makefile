@@ -33,9 +33,9 @@ build: configure
 models: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 
-run: configure
-	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
-	build/bin/isentropic lengths --svg $(CURDIR)/lengths.svg
+run: models
+	build/bin/isentropic perplexity models/books models/northanger.txt --lengths 256,1024,4096
+	build/bin/isentropic generate models/books --prompt "It was a truth universally" --tokens 60 --temperature 0.7
 
 # Every claim of the theory, checked; a page to read.
 verify: configure
@@ -112,7 +112,7 @@ format: build/venv/ready
 help:
 	@echo 'make build    install what is missing; build the program, build/bin/isentropic, and the tests'
 	@echo 'make models   build with PyTorch: the commands train, perplexity and generate'
-	@echo 'make run      build, measure attention over growing lengths, draw lengths.svg'
+	@echo 'make run      build with PyTorch; measure the model of models/books at growing lengths, and let it write'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'

@@ -6,7 +6,9 @@
 #include <chrono>
 #include <filesystem>
 
+#include "io/output_file.hpp"
 #include "isentropic/error.hpp"
+#include "lab/log_picture.hpp"
 #include "lab/run_files.hpp"
 #include "lab/words.hpp"
 #include "model/design.hpp"
@@ -154,6 +156,13 @@ class RunningModel {
     model::write_model(folder_, model_, texts, scalar_type(run_.type));
   }
 
+  void draw_log() const {
+    const std::string title = "Training of a " + std::to_string(run_.layers) + "-layer transformer, " +
+                              std::to_string(run_.heads) + " heads, scale " + run_.scale;
+    const std::string path = folder_ + "/log.svg";
+    io::write_file(path, path, log_picture(title, read_text(folder_ + "/log.jsonl")));
+  }
+
   std::string folder_;
   LanguageModelRun run_;
   Material material_;
@@ -187,6 +196,7 @@ RunResult RunningModel::train(const RunCallbacks& callbacks, bool resumed) {
   if (finished) validate();
   log.flush();
   save();
+  draw_log();
   RunResult out{trainer_.steps_done(), finished, status.validation_loss, 0, model_.description().family};
   for (const auto& item : model_.parameters()) out.parameters += item.value().numel();
   return out;

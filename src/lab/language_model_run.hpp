@@ -2,6 +2,7 @@
 //
 //   DIR/config.json, model.safetensors, tokenizer.json, ...   the model, as Hugging Face lays it out
 //   DIR/log.jsonl                                             a line for each step, and one for each validation
+//   DIR/log.svg                                               its curves, drawn when the run ends or is stopped
 //   DIR/training/run.json, state.safetensors                  what --resume needs
 //
 // The model folder and the state are written every `save_every` steps and at the end.

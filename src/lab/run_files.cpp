@@ -43,7 +43,8 @@ std::string state_path(const std::string& folder) { return folder + "/training/s
 void prepare_folder(const std::string& folder, const LanguageModelRun& run) {
   std::error_code error;
   fs::remove_all(folder + "/training", error);
-  for (const char* file : {"config.json", "model.safetensors", "log.jsonl"}) fs::remove(folder + "/" + file, error);
+  for (const char* file : {"config.json", "model.safetensors", "log.jsonl", "log.svg"})
+    fs::remove(folder + "/" + file, error);
   fs::create_directories(folder + "/training", error);
   if (error) throw Error("output folder", "'" + folder + "', which cannot be made", error.message());
   LanguageModelRun saved = run;

@@ -61,9 +61,11 @@ class Rewriter {
 
   bool starts_with(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
 
+  // Fewer where the pattern ends: PCRE2 says what is wrong with it then.
   void copy(std::size_t characters) {
-    out_ += pattern_.substr(at_, characters);
-    at_ += characters;
+    const std::string_view copied = pattern_.substr(at_, characters);
+    out_ += copied;
+    at_ += copied.size();
   }
 
   void escape(bool in_brackets) {

@@ -125,6 +125,8 @@ def test_the_log_has_every_step(text, tmp_path):
     assert torch.tensor(steps[0]["entropy"]).shape == torch.tensor(steps[0]["normalised_entropy"]).shape == (2, 2)
     assert all(0.9 < x <= 1 for layer in steps[0]["normalised_entropy"] for x in layer)
     assert [line["step"] for line in lines if "validation_loss" in line] == [4, 8]
+    picture = (tmp_path / "model" / "log.svg").read_text()
+    assert all(f">{label}</text>" in picture for label in ("training", "validation", "layer 0", "layer 1"))
 
 
 def test_torch_attention_trains_the_same_model(text, tmp_path):

@@ -58,6 +58,8 @@ TEST(Mistakes, Fields) {
            {"/pre_tokenizer", R"({"type": "Split", "behavior": "x", "pattern": {"String": "a"}})", "behavior is \"x\""},
            {"/pre_tokenizer", R"({"type": "Split", "behavior": "Removed", "pattern": {"Regex": "("}})",
             "pre_tokenizer.pattern.Regex is \"(\"; expected a regular expression"},
+           {"/pre_tokenizer", R"({"type": "Split", "behavior": "Removed", "pattern": {"Regex": "a[b\\"}})",
+            R"(pre_tokenizer.pattern.Regex is "a[b\\"; expected a regular expression)"},
            {"/pre_tokenizer", R"({"type": "Split", "behavior": "Removed", "pattern": {"Regex": "[a&&[b]]"}})",
             "without sets inside sets"},
            {"/pre_tokenizer", R"x({"type": "Split", "behavior": "Removed", "pattern": {"Regex": "(a|aa)+$(?<=b)"}})x",

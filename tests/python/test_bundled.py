@@ -1,0 +1,69 @@
+"""The models of models/: transformers reads them, and loss and text are the same there."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoTokenizer
+
+import isentropic
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+MODELS = pathlib.Path(__file__).parents[2] / "models"
+LENGTH = 1024
+
+isentropic.hf.register()
+
+
+def run(*arguments):
+    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+@pytest.fixture(scope="module", params=["books", "books-log-n"])
+def folder(request):
+    return MODELS / request.param
+
+
+@pytest.fixture(scope="module")
+def reference(folder):
+    """In float32, with the scale law that config.json names; PyTorch's own attention where there is none."""
+    plain = "isentropic" not in json.loads((folder / "config.json").read_text())
+    attention = "sdpa" if plain else "isentropic"
+    return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation=attention).eval()
+
+
+def test_the_loss_is_the_same_in_transformers(folder, reference, tmp_path):
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer((MODELS / "northanger.txt").read_text())["input_ids"][: 2 * LENGTH]
+    text = tmp_path / "text.txt"
+    text.write_text(tokenizer.decode(ids))
+    found = json.loads(run("perplexity", folder, text, "--type", "float32", "--json"))["lengths"][0]
+    windows = torch.tensor(ids).view(2, LENGTH)
+    with torch.no_grad():
+        expected = reference(windows, labels=windows).loss.item()
+    assert found["length"] == LENGTH and found["windows"] == 2
+    assert found["loss"] == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_loss_is_that_of_a_trained_model(folder):
+    """The card says 4.04 and 4.04 for these chapters; an untrained model has log 4096 = 8.3."""
+    found = json.loads(run("perplexity", folder, MODELS / "northanger.txt", "--json"))["lengths"][0]
+    assert found["loss"] < 4.1
+
+
+def test_greedy_text_is_that_of_transformers(folder, reference):
+    prompt = "And the king said unto"
+    tokenizer = AutoTokenizer.from_pretrained(folder)
+    ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
+    out = reference.generate(ids, max_new_tokens=40, do_sample=False, eos_token_id=None)
+    found = run("generate", folder, "--prompt", prompt, "--tokens", 40, "--greedy", "--type", "float32")
+    assert found.rstrip("\n") == tokenizer.decode(out[0]).rstrip("\n")
+
+
+def test_they_stay_small(folder):
+    assert (folder / "model.safetensors").stat().st_size <= 12e6

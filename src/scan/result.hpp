@@ -1,0 +1,80 @@
+// What a scan found: a table of heads with their labels, and what is needed to draw them. Reads and writes JSON.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scan/labels.hpp"
+#include "scan/measurement.hpp"
+
+namespace isentropic::scan {
+
+// Mean over the texts (or the windows of a single text) and the standard deviation between them; 0 for one alone.
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+
+struct HeavyKey {
+  std::int64_t position = 0;
+  double weight = 0;  // mean over the rows that see it
+  std::string token = {};
+};
+
+// The head whose weights in the sampled rows are most like this one's.
+struct Neighbour {
+  std::size_t layer = 0, head = 0;
+  double similarity = 0;  // 1 - JS / log 2
+};
+
+struct HeadResult {
+  std::size_t layer = 0, head = 0;
+  std::map<std::string, Spread> statistics = {};  // means over rows that see two keys or more
+  std::vector<Label> labels = {};
+  std::vector<double> entropy_curve = {};        // along the window, kCurvePoints stretches or each row
+  std::vector<double> distance_profile = {};     // weight at distance 0, 1, 2-3, 4-7, ...
+  std::vector<double> key_strip = {};            // mean weight of the heaviest key of each of kCurvePoints stretches
+  std::vector<HeavyKey> heavy_keys = {};         // of the first text, heaviest first
+  std::vector<std::vector<double>> blocks = {};  // weight of stretches of keys, by stretches of sampled rows
+  std::optional<Neighbour> nearest = {};
+  std::vector<double> length_entropies = {};  // one for each of Result::lengths
+};
+
+inline constexpr std::size_t kCurvePoints = 128, kBlocks = 48, kHeavyKeys = 5;
+
+struct LayerResult {
+  LayerDescription description;
+  double residual_ratio;  // ||X - mean of its rows|| / ||X|| of what enters the layer; NaN: not measured
+  double redundancy;      // of its heads, in [0, 1] (information/attention_heads.hpp)
+};
+
+struct LengthResult {
+  std::int64_t length = 0;
+  double loss = 0;  // of the same last tokens
+};
+
+struct NullRate {
+  std::string label;
+  double rate = 0;  // share of the heads that have it when the keys of every sampled row are shuffled
+};
+
+struct Result {
+  std::string model, family, scale, map;
+  std::int64_t parameters = 0, trained_length = 0;
+  std::int64_t tokens = 0, windows = 0, length = 0;
+  std::vector<std::string> texts;
+  std::optional<Spread> loss = {};  // nats for each token
+  std::vector<LayerResult> layers;
+  std::vector<HeadResult> heads;  // layer by layer
+  std::vector<LengthResult> lengths;
+  std::vector<NullRate> null_rates;
+  std::vector<std::string> tokens_of_window;  // the first window's, as text
+};
+
+std::string to_json(const Result& result);
+// Throws Error, naming `place`, for what to_json did not write.
+Result result_from_json(const std::string& json, const std::string& place);
+
+}  // namespace isentropic::scan

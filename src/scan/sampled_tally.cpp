@@ -1,0 +1,106 @@
+// Adds up sampled rows, and chooses which to sample.
+#include "scan/sampled_tally.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstdlib>
+#include <limits>
+#include <set>
+#include <unordered_map>
+
+#include "scan/labels.hpp"
+
+namespace isentropic::scan {
+
+std::vector<std::int64_t> rows_to_sample(std::span<const std::int32_t> ids, std::int64_t count) {
+  const auto n = static_cast<std::int64_t>(ids.size());
+  const std::int64_t first = std::min<std::int64_t>(8, n - 1);
+  std::vector<std::int64_t> repeated;
+  std::unordered_map<std::int32_t, std::int64_t> seen;  // token: where it occurred first
+  for (std::int64_t i = 0; i < n; ++i) {
+    const auto [place, is_new] = seen.try_emplace(ids[static_cast<std::size_t>(i)], i);
+    if (i >= first && !is_new && place->second < i - 1) repeated.push_back(i);
+  }
+  std::set<std::int64_t> out;
+  const auto spread = [&](std::int64_t size, const auto& at) {
+    const std::int64_t taken = std::min(count, size);
+    for (std::int64_t i = 0; i < taken; ++i) out.insert(at(taken == 1 ? size - 1 : i * (size - 1) / (taken - 1)));
+  };
+  spread(n - first, [&](std::int64_t i) { return first + i; });
+  spread(static_cast<std::int64_t>(repeated.size()),
+         [&](std::int64_t i) { return repeated[static_cast<std::size_t>(i)]; });
+  return {out.begin(), out.end()};
+}
+
+std::vector<std::int64_t> copy_targets(std::span<const std::int32_t> ids, std::int64_t position, KeyRange visible) {
+  std::vector<std::int64_t> out;
+  const std::int32_t token = ids[static_cast<std::size_t>(position)];
+  for (std::int64_t j = std::max<std::int64_t>(0, visible.begin - 1); j < position - 1; ++j)
+    if (ids[static_cast<std::size_t>(j)] == token) out.push_back(j + 1);
+  return out;
+}
+
+KeyRange visible_keys(const LayerDescription& layer, std::int64_t position, std::int64_t keys) {
+  const std::int64_t window = layer.window.value_or(std::numeric_limits<std::int64_t>::max() / 2);
+  if (layer.kind == Kind::cross) return {0, keys};
+  const std::int64_t end = layer.kind == Kind::decoder ? position + 1 : position + window;
+  return {std::max<std::int64_t>(0, position - window + 1), std::min(keys, end)};
+}
+
+std::int64_t rows_that_see(const LayerDescription& layer, std::int64_t key, std::int64_t rows) {
+  const std::int64_t window = layer.window.value_or(rows);
+  if (layer.kind == Kind::cross) return rows;
+  const std::int64_t after = std::min(rows - key, window);
+  return layer.kind == Kind::decoder ? after : after + std::min(key, window - 1);
+}
+
+double SampledTally::Mean::value() const { return count > 0 ? sum / static_cast<double>(count) : kNotMeasured; }
+
+void SampledTally::add(const SampledRow& row) {
+  const auto weight = [&](std::int64_t key) -> double { return row.weights[static_cast<std::size_t>(key)]; };
+  if (key_weights_.size() < row.weights.size()) {
+    key_weights_.resize(row.weights.size());
+    key_rows_.resize(row.weights.size());
+  }
+  double recent = 0;
+  for (std::int64_t j = row.visible.begin; j < row.visible.end; ++j) {
+    const auto distance = static_cast<std::uint64_t>(std::abs(row.position - j));
+    const auto bin = static_cast<std::size_t>(std::bit_width(distance));
+    if (profile_.size() <= bin) profile_.resize(bin + 1);
+    profile_[bin] += weight(j);
+    if (j <= row.position && j > row.position - kRecentKeys) recent += weight(j);
+    key_weights_[static_cast<std::size_t>(j)] += weight(j);
+    ++key_rows_[static_cast<std::size_t>(j)];
+  }
+  ++rows_;
+  const std::int64_t visible = row.visible.end - row.visible.begin;
+  if (row.position - 1 >= row.visible.begin && visible > 1) previous_.add(weight(row.position - 1));
+  if (visible >= kFewestKeysForLocal) local_.add(recent);
+  if (row.targets.empty()) return;
+  double copied = 0;
+  for (const std::int64_t j : row.targets) copied += weight(j);
+  const double chance = static_cast<double>(row.targets.size()) / static_cast<double>(visible);
+  retrieval_.add((copied - chance) / (1 - chance));
+}
+
+double SampledTally::previous() const { return previous_.value(); }
+double SampledTally::retrieval() const { return retrieval_.value(); }
+double SampledTally::local() const { return local_.value(); }
+
+std::vector<double> SampledTally::profile() const {
+  std::vector<double> out = profile_;
+  for (double& weight : out) weight /= static_cast<double>(rows_);
+  return out;
+}
+
+SampledTally::Key SampledTally::heaviest(std::int64_t fewest) const {
+  Key out;
+  for (std::size_t j = 0; j < key_weights_.size(); ++j) {
+    if (key_rows_[j] < std::max<std::int64_t>(1, fewest)) continue;
+    const double mean = key_weights_[j] / static_cast<double>(key_rows_[j]);
+    if (out.position < 0 || mean > out.weight) out = {static_cast<std::int64_t>(j), mean};
+  }
+  return out;
+}
+
+}  // namespace isentropic::scan

@@ -1,0 +1,191 @@
+// Puts the texts together: means, spreads, labels that most texts give, neighbours and slopes.
+#include "scan/scanner.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/error.hpp"
+#include "isentropic/information/attention_heads.hpp"
+#include "scan/text_tally.hpp"
+
+namespace isentropic::scan {
+namespace {
+
+// dH / dlog n by least squares; NaN: fewer than two lengths.
+double slope(const std::vector<LengthResult>& lengths, const std::vector<double>& entropies) {
+  if (lengths.size() < 2) return kNotMeasured;
+  double x_mean = 0, y_mean = 0, xy = 0, xx = 0;
+  const auto count = static_cast<double>(lengths.size());
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    x_mean += std::log(static_cast<double>(lengths[i].length)) / count;
+    y_mean += entropies[i] / count;
+  }
+  for (std::size_t i = 0; i < lengths.size(); ++i) {
+    const double x = std::log(static_cast<double>(lengths[i].length)) - x_mean;
+    xy += x * (entropies[i] - y_mean);
+    xx += x * x;
+  }
+  return xy / xx;
+}
+
+std::string name_of(const Neighbour& head) {
+  return "head " + std::to_string(head.layer) + "." + std::to_string(head.head);
+}
+
+// Over the texts; over the windows of a text that is alone.
+std::map<std::string, Spread> spreads(const std::vector<std::unique_ptr<TextTally>>& texts, std::size_t layer,
+                                      std::size_t head) {
+  std::map<std::string, Spread> out;
+  for (const auto& [name, first] : texts.front()->heads[layer][head].statistics) {
+    if (texts.size() == 1) {
+      out[name] = {first.mean(), first.deviation()};
+      continue;
+    }
+    Running all;
+    for (const auto& text : texts) all.add(text->heads[layer][head].statistics.at(name).mean());
+    out[name] = {all.mean(), all.deviation()};
+  }
+  return out;
+}
+
+// Those that more than half of the texts give, with their mean value and the first one's detail.
+std::vector<Label> of_most(const std::vector<std::vector<Label>>& by_text) {
+  std::vector<Label> out;
+  for (const Rule& rule : rules()) {
+    Running value;
+    std::size_t count = 0;
+    std::string detail;
+    for (const auto& labels : by_text)
+      for (const Label& label : labels)
+        if (label.name == rule.label) {
+          if (count++ == 0) detail = label.detail;
+          value.add(label.value);
+        }
+    if (2 * count > by_text.size()) out.push_back({rule.label, value.mean(), detail});
+  }
+  return out;
+}
+
+// Fewer columns, sums of neighbouring ones.
+information::Table narrowed(const information::Table& table, std::size_t columns) {
+  if (table.columns <= columns) return table;
+  information::Table out(table.rows, columns);
+  for (std::size_t row = 0; row < table.rows; ++row)
+    for (std::size_t j = 0; j < table.columns; ++j) out(row, j * columns / table.columns) += table(row, j);
+  return out;
+}
+
+void average_blocks(const HeadTally& tally, HeadResult* out) {
+  out->blocks = tally.blocks;
+  for (std::size_t block = 0; block < out->blocks.size(); ++block)
+    for (double& weight : out->blocks[block])
+      weight = tally.block_rows[block] > 0 ? weight / static_cast<double>(tally.block_rows[block]) : kNotMeasured;
+}
+
+}  // namespace
+
+Scanner::Scanner(Result about, std::vector<LayerDescription> layers)
+    : result_(std::move(about)), layers_(std::move(layers)) {}
+Scanner::~Scanner() = default;
+
+void Scanner::begin_text(const std::string& name) {
+  std::size_t heads = 0;
+  for (const LayerDescription& layer : layers_) heads += static_cast<std::size_t>(layer.heads);
+  result_.texts.push_back(name);
+  texts_.push_back(std::make_unique<TextTally>(layers_, pooling_for(heads)));
+}
+void Scanner::begin_window(std::span<const std::int32_t> ids) { texts_.back()->begin_window(ids); }
+void Scanner::add(const LayerRows& rows) { texts_.back()->add(rows); }
+void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
+void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
+void Scanner::add_loss(double mean, std::int64_t tokens) { texts_.back()->loss.add(mean, static_cast<double>(tokens)); }
+void Scanner::add_length(std::int64_t length, double loss, const std::vector<std::vector<double>>& entropies) {
+  result_.lengths.push_back({length, loss});
+  length_entropies_.push_back(entropies);
+}
+
+// Heads are compared over the first window of the first text.
+void Scanner::find_neighbours() {
+  std::vector<information::Table> tables;
+  for (const HeadResult& head : result_.heads)
+    tables.push_back(texts_.front()->rows_for_similarity(head.layer, head.head));
+  if (tables.size() < 2 || tables.front().rows == 0) return;
+  std::vector<double> similarities;
+  const std::vector<std::size_t> found = nearest(tables, &similarities);
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const HeadResult& other = result_.heads[found[i]];
+    result_.heads[i].nearest = Neighbour{other.layer, other.head, similarities[i]};
+  }
+}
+
+void Scanner::describe_head(HeadResult* head) {
+  head->statistics = spreads(texts_, head->layer, head->head);
+  for (const auto& entropies : length_entropies_) head->length_entropies.push_back(entropies[head->layer][head->head]);
+  std::vector<std::vector<Label>> by_text;
+  for (const auto& text : texts_) {
+    Evidence evidence = text->evidence(head->layer, head->head);
+    if (head->nearest) {
+      evidence.similarity = head->nearest->similarity;
+      evidence.similar_head = name_of(*head->nearest);
+    }
+    if (!layers_[head->layer].window) evidence.slope = slope(result_.lengths, head->length_entropies);
+    by_text.push_back(labels(evidence));
+  }
+  head->labels = of_most(by_text);
+  const HeadTally& tally = texts_.front()->heads[head->layer][head->head];
+  head->entropy_curve = tally.curve;
+  head->distance_profile = tally.sampled.profile();
+  head->key_strip = tally.key_strip;
+  head->heavy_keys = tally.heavy_keys;
+  for (HeavyKey& key : head->heavy_keys)
+    if (static_cast<std::size_t>(key.position) < result_.tokens_of_window.size())
+      key.token = result_.tokens_of_window[static_cast<std::size_t>(key.position)];
+  average_blocks(tally, head);
+}
+
+void Scanner::describe_layer(std::size_t layer) {
+  constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
+  std::vector<information::Table> heads;
+  for (std::size_t head = 0; head < texts_.front()->heads[layer].size(); ++head)
+    heads.push_back(narrowed(texts_.front()->rows_for_similarity(layer, head), kColumns));
+  const bool can_compare = heads.size() > 1 && heads.front().rows > 1;
+  result_.layers.push_back({layers_[layer], texts_.front()->residuals[layer].mean(),
+                            can_compare ? information::head_redundancy(heads) : kNotMeasured});
+}
+
+void Scanner::add_up_losses() {
+  Running losses;
+  for (const auto& text : texts_) {
+    result_.tokens += text->tokens;
+    result_.windows += text->windows;
+    if (!std::isnan(text->loss.mean())) losses.add(text->loss.mean());
+  }
+  if (std::isnan(losses.mean())) return;
+  const Running& spread = texts_.size() > 1 ? losses : texts_.front()->loss;
+  result_.loss = {spread.mean(), spread.deviation()};
+}
+
+void Scanner::count_labels_of_shuffled_keys() {
+  std::map<std::string, double> counts;
+  for (const HeadResult& head : result_.heads)
+    for (const Label& label : labels(texts_.front()->null_evidence(head.layer, head.head))) ++counts[label.name];
+  for (const char* name : {"previous_token", "retrieval", "sink", "local"})  // those that look at positions
+    result_.null_rates.push_back({name, counts[name] / static_cast<double>(result_.heads.size())});
+}
+
+Result Scanner::finish() {
+  if (texts_.empty() || texts_.front()->windows == 0) throw Error("text", "none", "one window or more");
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer)
+    for (std::size_t head = 0; head < static_cast<std::size_t>(layers_[layer].heads); ++head) {
+      result_.heads.emplace_back();
+      result_.heads.back().layer = layer, result_.heads.back().head = head;
+    }
+  find_neighbours();
+  for (HeadResult& head : result_.heads) describe_head(&head);
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) describe_layer(layer);
+  add_up_losses();
+  count_labels_of_shuffled_keys();
+  return std::move(result_);
+}
+
+}  // namespace isentropic::scan

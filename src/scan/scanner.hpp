@@ -1,0 +1,56 @@
+// Adds up what a model's attention does over windows of texts, and says what was found.
+//
+//   Scanner scanner(result, layers);                 // result: what is known of model and text
+//   scanner.begin_text("book.txt");
+//   for each window:
+//     scanner.begin_window(ids);
+//     for each layer: scanner.add(rows), scanner.add(sampled), scanner.add_residual(layer, ratio)
+//     scanner.add_loss(nats, tokens);
+//   Result found = scanner.finish();
+//
+// Memory is linear in the length of a window, whatever their number.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "scan/measurement.hpp"
+#include "scan/result.hpp"
+
+namespace isentropic::scan {
+
+class TextTally;
+
+class Scanner {
+ public:
+  Scanner(Result about, std::vector<LayerDescription> layers);
+  ~Scanner();
+  Scanner(const Scanner&) = delete;
+  Scanner& operator=(const Scanner&) = delete;
+
+  void begin_text(const std::string& name);
+  void begin_window(std::span<const std::int32_t> ids);
+  void add(const LayerRows& rows);
+  void add(const SampledRows& sampled);  // may come in several parts
+  void add_residual(std::size_t layer, double ratio);
+  void add_loss(double mean, std::int64_t tokens);
+  // Entropies by layer and head at a length, with the loss of the last tokens; lengths rise.
+  void add_length(std::int64_t length, double loss, const std::vector<std::vector<double>>& entropies);
+
+  Result finish();
+
+ private:
+  void find_neighbours();
+  void describe_head(HeadResult* head);
+  void describe_layer(std::size_t layer);
+  void add_up_losses();
+  void count_labels_of_shuffled_keys();
+
+  Result result_;
+  std::vector<LayerDescription> layers_;
+  std::vector<std::unique_ptr<TextTally>> texts_;
+  std::vector<std::vector<std::vector<double>>> length_entropies_;  // length, layer, head
+};
+
+}  // namespace isentropic::scan

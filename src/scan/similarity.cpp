@@ -1,0 +1,72 @@
+// Compares every pair of heads.
+#include "scan/similarity.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numbers>
+
+namespace isentropic::scan {
+namespace {
+
+using information::Table;
+
+double minus_x_log_x(double x) { return x > 0 ? -x * std::log(x) : 0; }
+
+std::vector<double> entropies(const Table& head) {
+  std::vector<double> out;
+  for (std::size_t row = 0; row < head.rows; ++row) {
+    double sum = 0;
+    for (const double x : head.row(row)) sum += minus_x_log_x(x);
+    out.push_back(sum);
+  }
+  return out;
+}
+
+// JS of two distributions is H(their mean) - mean of their entropies.
+double similarity(const Table& a, const Table& b, const std::vector<double>& a_entropies,
+                  const std::vector<double>& b_entropies) {
+  double divergence = 0;
+  for (std::size_t row = 0; row < a.rows; ++row) {
+    const auto x = a.row(row), y = b.row(row);
+    double mixed = 0;
+    for (std::size_t j = 0; j < a.columns; ++j) mixed += minus_x_log_x((x[j] + y[j]) / 2);
+    divergence += mixed - (a_entropies[row] + b_entropies[row]) / 2;
+  }
+  return std::clamp(1 - divergence / (std::numbers::ln2 * static_cast<double>(a.rows)), 0.0, 1.0);
+}
+
+}  // namespace
+
+Pooling pooling_for(std::size_t heads) {
+  constexpr double kLogarithms = 5e8;  // a few seconds
+  const double pairs = std::max(1.0, static_cast<double>(heads) * static_cast<double>(heads) / 2);
+  Pooling out;
+  while (out.columns > 64 && pairs * static_cast<double>(out.rows * out.columns) > kLogarithms) {
+    out.columns /= 2;
+    if (out.rows > 8 && pairs * static_cast<double>(out.rows * out.columns) > kLogarithms) out.rows /= 2;
+  }
+  return out;
+}
+
+std::vector<double> pooled(std::span<const float> weights, std::size_t columns) {
+  columns = std::min(columns, weights.size());
+  std::vector<double> out(columns);
+  for (std::size_t j = 0; j < weights.size(); ++j) out[j * columns / weights.size()] += weights[j];
+  return out;
+}
+
+std::vector<std::size_t> nearest(const std::vector<Table>& heads, std::vector<double>* similarities) {
+  std::vector<std::vector<double>> all;
+  for (const Table& head : heads) all.push_back(entropies(head));
+  std::vector<std::size_t> out(heads.size());
+  similarities->assign(heads.size(), -1);
+  for (std::size_t a = 0; a < heads.size(); ++a)
+    for (std::size_t b = a + 1; b < heads.size(); ++b) {
+      const double found = similarity(heads[a], heads[b], all[a], all[b]);
+      if (found > (*similarities)[a]) (*similarities)[a] = found, out[a] = b;
+      if (found > (*similarities)[b]) (*similarities)[b] = found, out[b] = a;
+    }
+  return out;
+}
+
+}  // namespace isentropic::scan

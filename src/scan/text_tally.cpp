@@ -1,0 +1,194 @@
+// Adds up statistics, key mass and sampled rows, head by head.
+#include "scan/text_tally.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <random>
+
+namespace isentropic::scan {
+namespace {
+
+std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
+
+// Means over `points` stretches of equal length, or the values themselves where there are no more.
+std::vector<double> curve_of(std::span<const float> values, std::size_t points) {
+  points = std::min(points, values.size());
+  std::vector<double> out(points);
+  std::vector<double> counts(points);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    out[i * points / values.size()] += values[i];
+    ++counts[i * points / values.size()];
+  }
+  for (std::size_t i = 0; i < points; ++i) out[i] /= counts[i];
+  return out;
+}
+
+// The weights of the keys that the row sees, in another order.
+std::vector<float> shuffled(const SampledRow& row, std::uint64_t seed) {
+  std::vector<float> out(row.weights.begin(), row.weights.end());
+  std::mt19937_64 random(seed);
+  for (std::int64_t j = row.visible.end - 1; j > row.visible.begin; --j) {
+    const auto other = static_cast<std::int64_t>(random() % static_cast<std::uint64_t>(j - row.visible.begin + 1));
+    std::swap(out[size(j)], out[size(row.visible.begin + other)]);
+  }
+  return out;
+}
+
+bool is_heavier(const HeavyKey& a, const HeavyKey& b) { return a.weight > b.weight; }
+
+}  // namespace
+
+void Running::add(double value, double weight) {
+  weight_ += weight;
+  sum_ += weight * value;
+  squares_ += weight * value * value;
+}
+double Running::mean() const { return weight_ > 0 ? sum_ / weight_ : kNotMeasured; }
+double Running::deviation() const {
+  return weight_ > 0 ? std::sqrt(std::max(0.0, squares_ / weight_ - mean() * mean())) : kNotMeasured;
+}
+
+TextTally::TextTally(const std::vector<LayerDescription>& layers, Pooling pooling)
+    : residuals(layers.size()), layers_(layers), pooling_(pooling) {
+  for (const LayerDescription& layer : layers) heads.emplace_back(size(layer.heads));
+}
+
+void TextTally::begin_window(std::span<const std::int32_t> ids) {
+  ids_.assign(ids.begin(), ids.end());
+  ++windows;
+  tokens += static_cast<std::int64_t>(ids.size());
+}
+
+void TextTally::add_statistics(const LayerRows& rows, std::size_t head) {
+  HeadTally& out = heads[rows.layer][head];
+  const std::size_t begin = head * size(rows.rows);
+  const auto visible = rows.visible.subspan(begin, size(rows.rows));
+  for (const auto& [name, all] : rows.statistics) {
+    const auto values = all.subspan(begin, size(rows.rows));
+    Running mean;
+    for (std::size_t i = 0; i < values.size(); ++i) {
+      if (visible[i] < 2) continue;  // such a row has no choice
+      mean.add(values[i]);
+      if (name == "max_score") out.largest_score = std::max<double>(out.largest_score, values[i]);
+      if (name == "recent_mass" && visible[i] >= kFewestKeysForLocal) out.local.add(values[i]);
+    }
+    out.statistics[name].add(mean.mean());
+    if (name == "entropy" && windows == 1) out.curve = curve_of(values, kCurvePoints);
+  }
+}
+
+void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
+  HeadTally& out = heads[rows.layer][head];
+  const auto mass = rows.key_mass.subspan(head * size(rows.keys), size(rows.keys));
+  std::vector<HeavyKey> keys;
+  std::vector<float> means(mass.size());
+  for (std::int64_t j = 0; j < rows.keys; ++j) {
+    const std::int64_t seen = rows_that_see(layers_[rows.layer], j, rows.rows);
+    means[size(j)] = seen > 0 ? mass[size(j)] / static_cast<float>(seen) : 0;
+    if (4 * seen >= rows.rows) keys.push_back({j, means[size(j)]});
+  }
+  const std::size_t kept = std::min(kHeavyKeys, keys.size());
+  std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(kept), is_heavier);
+  keys.resize(kept);
+  if (!keys.empty()) out.sinks.push_back(keys.front());
+  if (windows > 1) return;
+  out.heavy_keys = keys;
+  const std::size_t points = std::min(kCurvePoints, means.size());
+  out.key_strip.assign(points, 0);
+  for (std::size_t j = 0; j < means.size(); ++j) {
+    double& point = out.key_strip[j * points / means.size()];
+    point = std::max<double>(point, means[j]);
+  }
+}
+
+void TextTally::add(const LayerRows& rows) {
+  for (std::size_t head = 0; head < heads[rows.layer].size(); ++head) {
+    add_statistics(rows, head);
+    if (!rows.key_mass.empty()) add_key_mass(rows, head);
+  }
+}
+
+void TextTally::add_to_blocks(const SampledRow& row, HeadTally* head) const {
+  const std::size_t side = std::min(kBlocks, row.weights.size()), rows = std::min(kBlocks, ids_.size());
+  if (head->blocks.empty()) {
+    head->blocks.assign(rows, std::vector<double>(side));
+    head->block_rows.assign(rows, 0);
+  }
+  const std::size_t block = size(row.position) * rows / ids_.size();
+  const std::vector<double> weights = pooled(row.weights, side);
+  for (std::size_t j = 0; j < side; ++j) head->blocks[block][j] += weights[j];
+  ++head->block_rows[block];
+}
+
+void TextTally::add(const SampledRows& sampled) {
+  const LayerDescription& layer = layers_[sampled.layer];
+  std::vector<std::vector<std::int64_t>> targets;
+  for (const std::int64_t position : sampled.positions)
+    targets.push_back(layer.kind == Kind::cross
+                          ? std::vector<std::int64_t>{}
+                          : copy_targets(ids_, position, visible_keys(layer, position, sampled.keys)));
+  for (std::size_t head = 0; head < heads[sampled.layer].size(); ++head) {
+    HeadTally& out = heads[sampled.layer][head];
+    for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
+      SampledRow row;
+      row.position = sampled.positions[r];
+      row.visible = visible_keys(layer, row.position, sampled.keys);
+      row.weights =
+          sampled.weights.subspan((head * sampled.positions.size() + r) * size(sampled.keys), size(sampled.keys));
+      row.targets = targets[r];
+      out.sampled.add(row);
+      const std::vector<float> other =
+          shuffled(row, (sampled.layer << 40) ^ (head << 24) ^ static_cast<std::uint64_t>(row.position));
+      SampledRow null = row;
+      null.weights = other;
+      out.shuffled.add(null);
+      if (windows > 1) continue;
+      add_to_blocks(row, &out);
+      const std::size_t columns = std::min(pooling_.columns, size(sampled.keys));
+      if (out.pooled_rows.size() < pooling_.rows * columns)
+        for (const double weight : pooled(row.weights, columns)) out.pooled_rows.push_back(weight);
+    }
+  }
+}
+
+Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {
+  const HeadTally& tally = heads[layer][head];
+  const auto mean = [&](const char* name) {
+    const auto found = tally.statistics.find(name);
+    return found == tally.statistics.end() ? kNotMeasured : found->second.mean();
+  };
+  Evidence out;
+  out.previous = tally.sampled.previous();
+  out.retrieval = tally.sampled.retrieval();
+  out.local = tally.local.mean();
+  out.normalised_entropy = mean("normalised_entropy");
+  out.entropy_without_first = mean("entropy_without_first");
+  if (tally.largest_score > -1e300) out.largest_score = tally.largest_score;
+  if (tally.sinks.empty()) return out;
+  Running weights;
+  std::map<std::int64_t, std::size_t> places;
+  for (const HeavyKey& key : tally.sinks) weights.add(key.weight), ++places[key.position];
+  out.sink = weights.mean();
+  const auto usual = std::ranges::max_element(places, {}, [](const auto& place) { return place.second; });
+  const bool is_one_key = 2 * usual->second > tally.sinks.size();
+  out.sink_key = is_one_key ? "key " + std::to_string(usual->first) : "another key in each window";
+  return out;
+}
+
+Evidence TextTally::null_evidence(std::size_t layer, std::size_t head) const {
+  const HeadTally& tally = heads[layer][head];
+  Evidence out;
+  out.previous = tally.shuffled.previous();
+  out.retrieval = tally.shuffled.retrieval();
+  out.local = tally.shuffled.local();
+  out.sink = tally.shuffled.heaviest(4).weight;
+  return out;
+}
+
+information::Table TextTally::rows_for_similarity(std::size_t layer, std::size_t head) const {
+  const std::vector<double>& values = heads[layer][head].pooled_rows;
+  const std::size_t columns = std::min(pooling_.columns, ids_.size());
+  return {values.size() / columns, columns, values};
+}
+
+}  // namespace isentropic::scan

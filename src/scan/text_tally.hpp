@@ -1,0 +1,72 @@
+// One text: what its windows say about every head.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "isentropic/information/table.hpp"
+#include "scan/labels.hpp"
+#include "scan/measurement.hpp"
+#include "scan/result.hpp"
+#include "scan/sampled_tally.hpp"
+#include "scan/similarity.hpp"
+
+namespace isentropic::scan {
+
+// Mean and standard deviation of what was added.
+class Running {
+ public:
+  void add(double value, double weight = 1);
+  double mean() const;  // NaN: nothing was added
+  double deviation() const;
+
+ private:
+  double weight_ = 0, sum_ = 0, squares_ = 0;
+};
+
+struct HeadTally {
+  std::map<std::string, Running> statistics;  // one value for each window
+  Running local;                              // rows with 64 keys or more
+  double largest_score = -1e300;
+  SampledTally sampled, shuffled;
+  std::vector<HeavyKey> sinks;  // the heaviest key of each window
+  std::vector<double> curve;    // of the first window, as all that follows
+  std::vector<double> key_strip;
+  std::vector<HeavyKey> heavy_keys;
+  std::vector<std::vector<double>> blocks;
+  std::vector<std::int64_t> block_rows;  // sampled rows in each of them
+  std::vector<double> pooled_rows;       // for similarity, row after row
+};
+
+class TextTally {
+ public:
+  TextTally(const std::vector<LayerDescription>& layers, Pooling pooling);
+
+  void begin_window(std::span<const std::int32_t> ids);
+  void add(const LayerRows& rows);
+  void add(const SampledRows& sampled);
+  void add_residual(std::size_t layer, double ratio) { residuals[layer].add(ratio); }
+
+  Evidence evidence(std::size_t layer, std::size_t head) const;
+  // Of the sampled rows with their keys shuffled.
+  Evidence null_evidence(std::size_t layer, std::size_t head) const;
+  information::Table rows_for_similarity(std::size_t layer, std::size_t head) const;
+
+  std::vector<std::vector<HeadTally>> heads;  // layer, head
+  std::vector<Running> residuals;             // by layer
+  Running loss;
+  std::int64_t windows = 0, tokens = 0;
+
+ private:
+  void add_statistics(const LayerRows& rows, std::size_t head);
+  void add_key_mass(const LayerRows& rows, std::size_t head);
+  void add_to_blocks(const SampledRow& row, HeadTally* head) const;
+
+  const std::vector<LayerDescription>& layers_;
+  Pooling pooling_;
+  std::vector<std::int32_t> ids_;
+};
+
+}  // namespace isentropic::scan

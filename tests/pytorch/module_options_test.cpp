@@ -10,9 +10,11 @@
 namespace isentropic::pytorch {
 namespace {
 
-constexpr std::int64_t kRows = 6, kFeatures = 12, kHeads = 3;
+constexpr std::int64_t kModuleRows = 6, kModuleWidth = 12, kModuleHeads = 3;
 
-MultiHeadAttentionOptions small() { return {.d_model = kFeatures, .num_heads = kHeads, .mask = Mask::causal()}; }
+MultiHeadAttentionOptions small() {
+  return {.d_model = kModuleWidth, .num_heads = kModuleHeads, .mask = Mask::causal()};
+}
 
 const std::vector<ScoreMap>& every_map() {
   const PerHead gamma = std::vector<double>{0.9, 0.7, 0.5};
@@ -42,7 +44,7 @@ Heads heads_of(MultiHeadAttention& layer, const at::Tensor& x) {
     return all.reshape({x.size(0), x.size(1), heads, -1}).transpose(1, 2);
   };
   const std::int64_t kv_heads = layer->options.num_kv_heads;
-  return {split(layer->W_Q(x), kHeads), split(layer->W_K(x), kv_heads), split(layer->W_V(x), kv_heads)};
+  return {split(layer->W_Q(x), kModuleHeads), split(layer->W_K(x), kv_heads), split(layer->W_V(x), kv_heads)};
 }
 
 // What the module shall return, by the function on its heads.
@@ -58,7 +60,7 @@ void expect_equal(const at::Tensor& found, const at::Tensor& wanted, const std::
 
 TEST(MultiHeadAttention, HasEveryScoreMapOfTheFunction) {
   torch::manual_seed(1);
-  const at::Tensor x = torch::randn({2, kRows, kFeatures});
+  const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
   std::set<std::string> seen;
   for (const ScoreMap& map : every_map()) {
     seen.insert(map.name());
@@ -80,7 +82,7 @@ TEST(MultiHeadAttention, HasEveryScoreMapOfTheFunction) {
 // Whatever the map, the way through the values learns; the way through the scores does unless they do not matter.
 TEST(MultiHeadAttention, EveryScoreMapHasGradients) {
   torch::manual_seed(3);
-  const at::Tensor x = torch::randn({2, kRows, kFeatures});
+  const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
   for (const ScoreMap& map : every_map()) {
     MultiHeadAttentionOptions options = small();
     options.map = map;
@@ -99,7 +101,7 @@ TEST(MultiHeadAttention, EveryScoreMapHasGradients) {
 
 TEST(MultiHeadAttention, OutputAndWeightsOfAGumbelMapShowOneSample) {
   torch::manual_seed(4);
-  const at::Tensor x = torch::randn({1, kRows, kFeatures});
+  const at::Tensor x = torch::randn({1, kModuleRows, kModuleWidth});
   MultiHeadAttentionOptions options = small();
   options.map = ScoreMap::gumbel(0.3, 0);
   MultiHeadAttention layer(options);
@@ -110,7 +112,7 @@ TEST(MultiHeadAttention, OutputAndWeightsOfAGumbelMapShowOneSample) {
 
 TEST(MultiHeadAttention, ScalesPositionsAndTermsAreThoseOfTheFunction) {
   torch::manual_seed(5);
-  const at::Tensor x = torch::randn({2, kRows, kFeatures});
+  const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
   const auto compare = [&](const MultiHeadAttentionOptions& options, AttentionOptions call, const char* what) {
     MultiHeadAttention layer(options);
     call.mask = options.mask;
@@ -130,7 +132,7 @@ TEST(MultiHeadAttention, ScalesPositionsAndTermsAreThoseOfTheFunction) {
   compare(capped, {.scale = Scale::constant(5.0), .soft_cap = 0.7}, "soft cap");
   MultiHeadAttentionOptions sunk = small();
   sunk.sinks = true;
-  compare(sunk, {.sink = torch::zeros({kHeads})}, "sinks");
+  compare(sunk, {.sink = torch::zeros({kModuleHeads})}, "sinks");
   MultiHeadAttentionOptions sloped = small();
   sloped.positions = Positions::alibi;
   compare(sloped, {.alibi_slopes = torch::tensor({1.0 / 16, 1.0 / 256, 1.0 / 4})}, "alibi");
@@ -145,7 +147,7 @@ TEST(MultiHeadAttention, EveryParameterLearns) {
   options.positions = Positions::relative;
   options.max_distance = 2;
   MultiHeadAttention layer(options);
-  layer(torch::randn({2, kRows, kFeatures})).output.square().sum().backward();
+  layer(torch::randn({2, kModuleRows, kModuleWidth})).output.square().sum().backward();
   std::vector<std::string> names;
   for (const auto& parameter : layer->named_parameters()) {
     names.push_back(parameter.key());
@@ -189,7 +191,7 @@ TEST(MultiHeadAttention, ClonesShareNothing) {
   torch::manual_seed(7);
   EntropyInvariantAttention layer = learnt_layer(1.5);
   MultiHeadAttention copy(std::dynamic_pointer_cast<MultiHeadAttentionImpl>(layer->clone()));
-  const at::Tensor x = torch::randn({1, kRows, kFeatures}), before = layer(x).output.detach();
+  const at::Tensor x = torch::randn({1, kModuleRows, kModuleWidth}), before = layer(x).output.detach();
   expect_equal(copy(x).output, before, "copy");
   {
     const at::NoGradGuard no_gradient;
@@ -204,7 +206,7 @@ TEST(MultiHeadAttention, ClonesShareNothing) {
 TEST(MultiHeadAttention, IsSavedAndRead) {
   torch::manual_seed(8);
   EntropyInvariantAttention layer = learnt_layer(1.5), other = learnt_layer(9.0);
-  const at::Tensor x = torch::randn({1, kRows, kFeatures});
+  const at::Tensor x = torch::randn({1, kModuleRows, kModuleWidth});
   EXPECT_FALSE(at::allclose(layer(x).output, other(x).output, 1e-3, 1e-3));
   std::stringstream file;
   torch::save(layer, file);
@@ -217,7 +219,7 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
   MultiHeadAttentionOptions options = small();
   options.dropout = 0.5;
   MultiHeadAttention layer(options);
-  const at::Tensor x = torch::randn({1, kRows, kFeatures});
+  const at::Tensor x = torch::randn({1, kModuleRows, kModuleWidth});
   const at::Tensor whole = by_function(layer, x, {.mask = Mask::causal()});
   EXPECT_FALSE(at::allclose(layer(x).output, whole, 1e-3, 1e-3));
   layer->eval();
@@ -227,7 +229,7 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
 // Queries of an entry with fewer keys stand at the end of those keys.
 TEST(MultiHeadAttention, RotaryPositionsFollowTheLengthOfEachEntry) {
   torch::manual_seed(10);
-  const at::Tensor q = torch::randn({2, 2, kFeatures}), k = torch::randn({2, 7, kFeatures});
+  const at::Tensor q = torch::randn({2, 2, kModuleWidth}), k = torch::randn({2, 7, kModuleWidth});
   MultiHeadAttentionOptions options = small();
   options.mask = Mask::causal(Align::end);
   options.positions = Positions::rotary;

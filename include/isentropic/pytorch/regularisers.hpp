@@ -39,7 +39,7 @@ ISENTROPIC_API at::Tensor entropy_regulariser(const LayerStatistics& layers,
 // The same with its options kept; no state.
 class ISENTROPIC_API EntropyRegulariserImpl : public torch::nn::Cloneable<EntropyRegulariserImpl> {
  public:
-  explicit EntropyRegulariserImpl(EntropyRegulariserOptions options = {}) : options(options) {}
+  explicit EntropyRegulariserImpl(EntropyRegulariserOptions given = {}) : options(given) {}
   void reset() override {}
   at::Tensor forward(const LayerStatistics& layers) { return entropy_regulariser(layers, options); }
 

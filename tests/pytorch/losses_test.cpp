@@ -69,6 +69,7 @@ TEST(LinearCrossEntropy, ModulesCallTheFunction) {
   for (const at::Tensor& parameter : layer->parameters()) EXPECT_GT(parameter.grad().abs().max().item<double>(), 0.01);
 
   LinearCrossEntropy copy(std::dynamic_pointer_cast<LinearCrossEntropyImpl>(layer->clone())), read(options);
+  read->to(at::kDouble);
   std::stringstream file;
   torch::save(layer, file);
   torch::load(read, file);

@@ -2,27 +2,12 @@
 #include "model/attention_layer.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "isentropic/error.hpp"
 
 namespace isentropic::model {
 namespace {
-
-// The learnable parameter of the law, with its value; nullptr: it has none.
-const Parameter* learnable_parameter(const Scale& scale) {
-  for (const Parameter& parameter : scale.law().parameters)
-    if (parameter.learnable) return &parameter;
-  return nullptr;
-}
-
-std::vector<double> geometric_slopes(std::int64_t heads) {
-  std::vector<double> out;
-  for (std::int64_t h = 1; h <= heads; ++h)
-    out.push_back(std::exp2(-8.0 * static_cast<double>(h) / static_cast<double>(heads)));
-  return out;
-}
 
 Scale scale_of_layer(const Description& model, std::size_t layer) {
   if (!model.scale_by_inverse_layer) return model.scale;
@@ -33,26 +18,12 @@ Scale scale_of_layer(const Description& model, std::size_t layer) {
 
 }  // namespace
 
-at::Tensor alibi_slopes(std::int64_t heads) {
-  const auto power = static_cast<std::int64_t>(std::bit_floor(static_cast<std::uint64_t>(heads)));
-  std::vector<double> out = geometric_slopes(power);
-  const std::vector<double> finer = geometric_slopes(2 * power);
-  for (std::size_t h = 0; static_cast<std::int64_t>(out.size()) < heads; h += 2) out.push_back(finer[h]);
-  return at::tensor(out, at::kFloat);
-}
-
 at::Tensor scale_values(const Description& model, std::size_t layer) {
   if (!model.scale_values.empty()) return at::tensor(model.scale_values[layer], at::kFloat);
   if (!model.learn_scale) return {};
-  const Parameter* parameter = learnable_parameter(model.scale);
-  if (!parameter)
+  if (model.scale.learnable() == 0)
     throw Error("scale", model.scale.name(), "one with a learnable parameter, or learn_scale switched off");
-  for (const auto& [name, value] : model.scale.options())
-    if (name == parameter->name) {
-      if (const auto* each = std::get_if<std::vector<double>>(&value)) return at::tensor(*each, at::kFloat);
-      if (const auto* one = std::get_if<double>(&value)) return at::full({model.heads}, *one, at::kFloat);
-    }
-  return at::ones({model.heads}, at::kFloat);
+  return pytorch::learnable_parameters(model.scale, model.heads).front().second;
 }
 
 pytorch::AttentionOptions LayerAttention::call() const {
@@ -61,7 +32,7 @@ pytorch::AttentionOptions LayerAttention::call() const {
   if (const auto window = model.layers[layer].window)
     out.mask = model.causal ? out.mask.window(*window) : out.mask.window(*window, *window - 1);
   out.scale = scale_of_layer(model, layer);
-  if (scale.defined()) out.scale_parameters = {{learnable_parameter(out.scale)->name, scale}};
+  if (scale.defined()) out.scale_parameters = {{out.scale.law().parameters.front().name, scale}};
   out.map = model.map;
   out.soft_cap = model.score_cap;
   out.sink = sinks;

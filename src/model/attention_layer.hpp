@@ -26,9 +26,6 @@ struct LayerAttention {
   at::Tensor torch_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 };
 
-// [heads]: 2^(-8 h / heads), and every other of those of twice as many heads where heads is no power of two.
-at::Tensor alibi_slopes(std::int64_t heads);
-
 // [heads] of the law's learnable parameter in a layer; undefined where all layers have the numbers of the law itself.
 at::Tensor scale_values(const Description& model, std::size_t layer);
 

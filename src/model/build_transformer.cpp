@@ -2,6 +2,7 @@
 #include <cmath>
 
 #include "isentropic/error.hpp"
+#include "isentropic/pytorch/positions.hpp"
 #include "model/attention_layer.hpp"
 #include "model/transformer.hpp"
 
@@ -14,7 +15,7 @@ Transformer::Transformer(Description description, ParameterSource& source) : des
     positions_ = take(source, "positions.weight", {model.trained_length + model.position_offset, model.width});
   if (model.token_types > 0) token_types_ = take(source, "token_types.weight", {model.token_types, model.width});
   if (model.embedding_norm) embedding_norm_ = take_norm(source, "embedding_norm", model.width);
-  if (model.positions == Positions::alibi) alibi_slopes_ = alibi_slopes(model.heads).to(tokens_.device());
+  if (model.positions == Positions::alibi) alibi_slopes_ = pytorch::alibi_slopes(model.heads).to(tokens_.device());
   for (std::size_t layer = 0; layer < model.layers.size(); ++layer) blocks_.push_back(take_block(source, layer));
   if (model.final_norm) final_norm_ = take_norm(source, "final_norm", model.width);
   take_head(source);

@@ -1,4 +1,4 @@
-// Frequencies of rotary positions, and the turn itself.
+// Frequencies of rotary positions: plain, slowed, or slowed in part.
 #include "model/rotary.hpp"
 
 #include <algorithm>
@@ -65,20 +65,8 @@ at::Tensor inverse_frequencies(const Rotary& rotary) {
   return plain;
 }
 
-Rotation rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type) {
-  const at::Tensor frequencies = inverse_frequencies(rotary).to(positions.device());
-  const at::Tensor half = positions.to(at::kFloat).unsqueeze(-1) * frequencies;
-  const at::Tensor angles = at::cat({half, half}, -1);
-  const double size = amplitude(rotary);
-  return {(angles.cos() * size).to(type), (angles.sin() * size).to(type)};
-}
-
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation) {
-  const std::int64_t r = rotation.cosine.size(-1), half = r / 2;
-  const at::Tensor turned = x.narrow(-1, 0, r);
-  const at::Tensor across = at::cat({-turned.narrow(-1, half, half), turned.narrow(-1, 0, half)}, -1);
-  const at::Tensor out = turned * rotation.cosine + across * rotation.sine;
-  return r == x.size(-1) ? out : at::cat({out, x.narrow(-1, r, x.size(-1) - r)}, -1);
+pytorch::Rotation rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type) {
+  return pytorch::rotation(positions, inverse_frequencies(rotary), type, amplitude(rotary));
 }
 
 }  // namespace isentropic::model

@@ -1,4 +1,4 @@
-// Rotary positions: pairs (x_t, x_{t + r/2}) of the first r features of a head turn by position * frequency_t.
+// Frequencies of rotary positions (isentropic/pytorch/positions.hpp turns by them), with the ways to scale them.
 //
 //   none     f_t = theta^(-2 t / r)
 //   linear   f_t / factor
@@ -9,6 +9,7 @@
 
 #include <ATen/ATen.h>
 
+#include "isentropic/pytorch/positions.hpp"
 #include "model/description.hpp"
 
 namespace isentropic::model {
@@ -20,12 +21,6 @@ double yarn_amplitude(double factor, double m = 1);
 at::Tensor inverse_frequencies(const Rotary& rotary);
 
 // Cosines and sines [n, r] of positions [n], in `type`.
-struct Rotation {
-  at::Tensor cosine, sine;
-};
-Rotation rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type);
-
-// x [batch, heads, n, d] with its first r features turned.
-at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
+pytorch::Rotation rotation(const Rotary& rotary, const at::Tensor& positions, at::ScalarType type);
 
 }  // namespace isentropic::model

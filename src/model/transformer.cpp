@@ -5,6 +5,7 @@
 
 #include "isentropic/error.hpp"
 #include "isentropic/pytorch/losses.hpp"
+#include "isentropic/pytorch/positions.hpp"
 #include "model/attention_layer.hpp"
 #include "model/rotary.hpp"
 
@@ -29,9 +30,8 @@ namespace {
 // [n, width]: sines of the even features, cosines of the odd ones.
 at::Tensor sinusoids(const at::Tensor& positions, std::int64_t width) {
   const at::Tensor even = at::arange(0, width, 2, positions.options().dtype(at::kFloat));
-  const at::Tensor angles =
-      positions.to(at::kFloat).unsqueeze(-1) * at::exp(even * (-std::log(10000.0) / static_cast<double>(width)));
-  return at::stack({angles.sin(), angles.cos()}, -1).flatten(-2).narrow(-1, 0, width);
+  const at::Tensor frequencies = at::exp(even * (-std::log(10000.0) / static_cast<double>(width)));
+  return pytorch::sinusoids(positions, frequencies, width, pytorch::SinusoidOrder::alternating);
 }
 
 at::Tensor activate(const at::Tensor& x, Activation activation) {
@@ -52,7 +52,7 @@ at::Tensor activate(const at::Tensor& x, Activation activation) {
 
 struct Transformer::Surroundings {
   const ForwardOptions& options;
-  std::vector<Rotation> rotations;
+  std::vector<pytorch::Rotation> rotations;
   ForwardOutput out;
 };
 
@@ -89,8 +89,8 @@ at::Tensor Transformer::attend(const at::Tensor& x, std::size_t layer, Surroundi
     query = normed(query, block.query_norm), key = normed(key, block.key_norm);
   query = query.transpose(1, 2), key = key.transpose(1, 2), value = value.transpose(1, 2);
   if (const auto index = model.layers[layer].rotary) {
-    query = rotate(query, around.rotations[*index]);
-    key = rotate(key, around.rotations[*index]);
+    query = pytorch::rotate(query, around.rotations[*index]);
+    key = pytorch::rotate(key, around.rotations[*index]);
   }
   if (around.options.cache) {
     const Cache::KeysAndValues all = around.options.cache->append(layer, key, value);
@@ -160,11 +160,10 @@ at::Tensor Transformer::logits(const at::Tensor& hidden) const {
 }
 
 at::Tensor Transformer::token_losses(const at::Tensor& hidden, const at::Tensor& targets) const {
-  const at::Tensor rows = before_head(hidden).reshape({-1, hidden.size(-1)});
   return pytorch::linear_cross_entropy(
-             rows, head_.weight, targets.reshape(-1),
+             before_head(hidden), head_.weight, targets,
              {.bias = head_.bias, .scale = description_.logits_scale, .soft_cap = description_.logits_cap})
-      .losses.view(targets.sizes());
+      .losses;
 }
 
 }  // namespace isentropic::model

@@ -23,7 +23,7 @@ struct Call {
     add("sink", options.sink);
     spec.dropout = options.dropout;
     if (options.dropout > 0 || options.map.kind() == ScoreMap::Kind::gumbel)
-      add("seed", at::randint(std::int64_t{1} << 62, {1}, at::kLong));
+      add("seed", options.seed.defined() ? options.seed : draw_seed());
     spec.statistics = options.statistics;
     text = cached_text(spec);
   }
@@ -118,6 +118,21 @@ at::Tensor attention_weights(const at::Tensor& query, const at::Tensor& key, con
     const Call call(options);
     return operation.call(call.text, query, key, call.tensors, rows);
   });
+}
+
+at::Tensor draw_seed() { return at::randint(std::int64_t{1} << 62, {1}, at::kLong); }
+
+std::vector<std::pair<std::string, at::Tensor>> learnable_parameters(const Scale& scale, std::int64_t heads) {
+  std::vector<std::pair<std::string, at::Tensor>> out;
+  for (std::size_t i = 0; i < static_cast<std::size_t>(scale.learnable()); ++i) {
+    const std::string& name = scale.law().parameters[i].name;
+    const std::vector<double>& numbers = scale.parameters()[i].values();
+    const auto count = static_cast<std::int64_t>(numbers.size());
+    TORCH_CHECK_VALUE(count == 1 || count == heads, name, " of the scale ", scale.name(), " is given with ", count,
+                      " numbers; expected one, or one for each of ", heads, " heads");
+    out.emplace_back(name, at::tensor(numbers, at::TensorOptions()).expand({heads}).contiguous());
+  }
+  return out;
 }
 
 }  // namespace isentropic::pytorch

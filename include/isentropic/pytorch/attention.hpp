@@ -13,6 +13,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "isentropic/export.hpp"
@@ -29,13 +30,14 @@ struct AttentionOptions {
   // Parameters of the law that are tensors [], [1] or [heads], by name; they get gradients, and the numbers in `scale`
   // do not count. The rows of per_row: {"rows", [batch or 1, heads or 1, n_q]}.
   std::map<std::string, at::Tensor> scale_parameters = {};
-  ScoreMap map = ScoreMap::softmax();  // the seed of a gumbel map is drawn from PyTorch's generator
-  at::Tensor bias = {};                // [batch or 1, heads or 1, n_q or 1, n_k]
-  at::Tensor alibi_slopes = {};        // [heads]
-  at::Tensor relative_bias = {};       // [heads or 1, 2 r + 1]
+  ScoreMap map = ScoreMap::softmax();
+  at::Tensor bias = {};           // [batch or 1, heads or 1, n_q or 1, n_k]
+  at::Tensor alibi_slopes = {};   // [heads]
+  at::Tensor relative_bias = {};  // [heads or 1, 2 r + 1]
   std::optional<double> soft_cap = {};
   at::Tensor sink = {};  // [heads]
   double dropout = 0.0;
+  at::Tensor seed = {};  // int64 [1], of dropout and gumbel maps; drawn from PyTorch's generator when absent
   Statistics statistics = Statistics::none();
 };
 
@@ -52,5 +54,12 @@ ISENTROPIC_API AttentionOutput attention(const at::Tensor& query, const at::Tens
 ISENTROPIC_API at::Tensor attention_weights(const at::Tensor& query, const at::Tensor& key,
                                             const std::vector<std::int64_t>& rows,
                                             const AttentionOptions& options = {});
+
+// int64 [1], out of PyTorch's generator: calls that share it draw the same noise.
+ISENTROPIC_API at::Tensor draw_seed();
+
+// The learnable parameters of a law in its order, each [heads] with the law's numbers: what training them starts from.
+ISENTROPIC_API std::vector<std::pair<std::string, at::Tensor>> learnable_parameters(const Scale& scale,
+                                                                                    std::int64_t heads);
 
 }  // namespace isentropic::pytorch

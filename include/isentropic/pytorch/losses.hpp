@@ -7,6 +7,8 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/pimpl.h>
 
 #include <optional>
 
@@ -21,14 +23,41 @@ struct LinearCrossEntropyOptions {
   std::int64_t ignore_index = -100;  // rows with this target have loss 0 and no gradient
 };
 
-struct LinearCrossEntropy {
-  at::Tensor losses;   // [rows], nats; 0 where ignored
-  at::Tensor entropy;  // [rows], of the predicted distribution
+struct LinearCrossEntropyOutput {
+  at::Tensor losses;   // [...], nats; 0 where ignored
+  at::Tensor entropy;  // [...], of the predicted distribution
 };
 
-// input [rows, width], weight [classes, width], target int64 [rows].
-ISENTROPIC_API LinearCrossEntropy linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
-                                                       const at::Tensor& target,
-                                                       const LinearCrossEntropyOptions& options = {});
+// input [..., width], weight [classes, width], target int64 [...].
+ISENTROPIC_API LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
+                                                             const at::Tensor& target,
+                                                             const LinearCrossEntropyOptions& options = {});
+
+struct LinearCrossEntropyModuleOptions {
+  std::int64_t width;
+  std::int64_t classes;
+  bool bias = false;
+  bool tied = false;  // the weight is another module's (an embedding's) and is given to every call
+  double scale = 1.0;
+  std::optional<double> soft_cap = {};
+  std::int64_t ignore_index = -100;
+};
+
+// The last layer of a classifier and its loss in one. State: weight [classes, width] unless it is tied, and bias
+// [classes] if there is one; both start as those of torch::nn::Linear.
+class ISENTROPIC_API LinearCrossEntropyImpl : public torch::nn::Cloneable<LinearCrossEntropyImpl> {
+ public:
+  explicit LinearCrossEntropyImpl(LinearCrossEntropyModuleOptions options);
+
+  void reset() override;
+
+  LinearCrossEntropyOutput forward(const at::Tensor& input, const at::Tensor& target,
+                                   const at::Tensor& tied_weight = {});
+
+  LinearCrossEntropyModuleOptions options;
+  at::Tensor weight, bias;  // undefined: none of its own
+};
+
+TORCH_MODULE(LinearCrossEntropy);
 
 }  // namespace isentropic::pytorch

@@ -5,6 +5,8 @@
 #pragma once
 
 #include <ATen/ATen.h>
+#include <torch/nn/cloneable.h>
+#include <torch/nn/pimpl.h>
 
 #include <cstdint>
 #include <map>
@@ -33,5 +35,17 @@ ISENTROPIC_API at::Tensor mean_over_rows(const std::map<std::string, at::Tensor>
 // -weight times the mean over heads and layers to encourage entropy, +weight to discourage it.
 ISENTROPIC_API at::Tensor entropy_regulariser(const LayerStatistics& layers,
                                               const EntropyRegulariserOptions& options = {});
+
+// The same with its options kept; no state.
+class ISENTROPIC_API EntropyRegulariserImpl : public torch::nn::Cloneable<EntropyRegulariserImpl> {
+ public:
+  explicit EntropyRegulariserImpl(EntropyRegulariserOptions given = {}) : options(given) {}
+  void reset() override {}
+  at::Tensor forward(const LayerStatistics& layers) { return entropy_regulariser(layers, options); }
+
+  EntropyRegulariserOptions options;
+};
+
+TORCH_MODULE(EntropyRegulariser);
 
 }  // namespace isentropic::pytorch

@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.hpp"
-#include "checkpoint/untrusted_json.hpp"
 #include "io/output_file.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -24,12 +24,12 @@ void sort_for_file(std::vector<StoredTensor>* tensors) {
 void check(const std::vector<StoredTensor>& tensors) {
   std::vector<std::string_view> names = {kMetadataKey};
   for (const StoredTensor& tensor : tensors) {
-    require_byte_count("tensor " + shown(tensor.name), tensor);
+    require_byte_count("tensor " + io::excerpt(tensor.name), tensor);
     names.emplace_back(tensor.name);
   }
   std::ranges::sort(names);
   const auto repeated = std::ranges::adjacent_find(names);
-  if (repeated != names.end()) throw Error("the name of a tensor", shown(*repeated), "one that is not in use");
+  if (repeated != names.end()) throw Error("the name of a tensor", io::excerpt(*repeated), "one that is not in use");
 }
 
 // Its length in eight bytes, the text, and spaces up to a multiple of eight.

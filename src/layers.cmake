@@ -71,4 +71,4 @@ layer(lab LIBRARY isentropic_models USES base attention/problem io checkpoint to
 
 # ---- isentropic-torch: the commands that need libtorch ----
 layer(cli/models LIBRARY isentropic-torch USES report checkpoint tokenizer cli/tools model lab
-      PACKAGES cli11 fmt json torch)
+      PACKAGES cli11 fmt json)

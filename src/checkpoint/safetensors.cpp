@@ -14,9 +14,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;                        // the reference's limit
 constexpr io::JsonLimits kHeaderLimits = {.depth = 8, .values = 4'000'000};  // half a million tensors
 constexpr std::size_t kMostAxes = 64;                                        // PyTorch's limit
+
+std::string header_length_of(const std::string& place) { return place + ": length of the header"; }
 
 struct Parts {
   std::string_view header;
@@ -29,11 +30,10 @@ Parts split(const std::string& place, std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   const auto rest = bytes.subspan(kLengthBytes);
-  const std::string argument = place + ": length of the header";
-  if (length > kLongestHeader)
-    throw Error(argument, std::to_string(length), "at most " + std::to_string(kLongestHeader));
+  require_header_length(place, length);
   if (length > rest.size())
-    throw Error(argument, std::to_string(length), "at most the " + std::to_string(rest.size()) + " bytes that follow");
+    throw Error(header_length_of(place), std::to_string(length),
+                "at most the " + std::to_string(rest.size()) + " bytes that follow");
   return {{reinterpret_cast<const char*>(rest.data()), length}, rest.subspan(length)};
 }
 
@@ -118,6 +118,11 @@ void require_cover(const std::string& file, const std::vector<StoredTensor>& ten
 }
 
 }  // namespace
+
+void require_header_length(const std::string& place, std::uint64_t length, std::uint64_t longest) {
+  if (length > longest)
+    throw Error(header_length_of(place), std::to_string(length), "at most " + std::to_string(longest));
+}
 
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
   MappedFile file = map_file(path, "a safetensors file");

@@ -87,6 +87,13 @@ std::optional<std::vector<std::string>> texts_in(const json& value) {
   return value.get<std::vector<std::string>>();
 }
 
+// What error messages can repeat as it is.
+bool is_name(const std::string& text) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+  return text.size() <= 200 && std::ranges::none_of(text, is_control);
+}
+constexpr const char* kNameExpected = "a text of one line, at most 200 bytes long";
+
 template <class T>
 std::optional<T> value_if(bool matches, const json& value) {
   return matches ? std::optional<T>(value.get<T>()) : std::nullopt;
@@ -197,8 +204,10 @@ std::optional<bool> Config::find_boolean(const Field& field) const {
 bool Config::boolean(const Field& field) const { return required(find_boolean(field), field, "true or false"); }
 
 std::optional<std::string> Config::find_text(const Field& field) const {
-  return find_as<std::string>(field, "a text",
-                              [](const json& value) { return value_if<std::string>(value.is_string(), value); });
+  const auto text = find_as<std::string>(
+      field, "a text", [](const json& value) { return value_if<std::string>(value.is_string(), value); });
+  if (text && !is_name(*text)) throw Error(place(find(field)->path), io::excerpt(*text), kNameExpected);
+  return text;
 }
 std::string Config::text(const Field& field) const { return required(find_text(field), field, "a text"); }
 
@@ -211,7 +220,11 @@ std::vector<std::int64_t> Config::integers(const Field& field, IntegerRange rang
 }
 
 std::optional<std::vector<std::string>> Config::find_texts(const Field& field) const {
-  return find_as<std::vector<std::string>>(field, "a list of texts", texts_in);
+  const auto texts = find_as<std::vector<std::string>>(field, "a list of texts", texts_in);
+  if (!texts) return texts;
+  for (const std::string& text : *texts)
+    if (!is_name(text)) throw Error(place(find(field)->path), "with " + io::excerpt(text), kNameExpected);
+  return texts;
 }
 std::vector<std::string> Config::texts(const Field& field) const {
   return required(find_texts(field), field, "a list of texts");

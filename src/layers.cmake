@@ -32,7 +32,7 @@ layer(theory LIBRARY isentropic_information USES base softmax attention/problem 
       HEADERS theory/ PACKAGES eigen boost)
 
 # ---- isentropic_experiments: what the program is made of ----
-layer(io LIBRARY isentropic_experiments USES base information PACKAGES fmt)
+layer(io LIBRARY isentropic_experiments USES base information PACKAGES fmt json)
 layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
 layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
@@ -73,4 +73,4 @@ layer(lab LIBRARY isentropic_models USES base attention/problem io report checkp
 
 # ---- isentropic-torch: the commands that need libtorch ----
 layer(cli/models LIBRARY isentropic-torch USES report checkpoint tokenizer cli/tools model lab
-      PACKAGES cli11 fmt json torch)
+      PACKAGES cli11 fmt json)

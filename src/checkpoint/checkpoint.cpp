@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/mapped_file.hpp"
-#include "checkpoint/untrusted_json.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -17,7 +17,7 @@ using nlohmann::json;
 constexpr const char* kFile = "model.safetensors";
 constexpr const char* kIndex = "model.safetensors.index.json";
 constexpr std::size_t kLargestIndex = 100'000'000;
-constexpr JsonLimits kIndexLimits = {.depth = 8, .values = 4'000'000};
+constexpr io::JsonLimits kIndexLimits = {.depth = 8, .values = 4'000'000};
 
 using Shards = std::map<std::string, SafetensorsFile, std::less<>>;
 
@@ -38,20 +38,21 @@ bool is_there(const fs::path& path) {
 void require_plain_name(const std::string& index, const std::string& tensor, const std::string& shard) {
   constexpr std::string_view kSeparators("/\\\0", 3);
   if (shard.empty() || shard == "." || shard == ".." || shard.find_first_of(kSeparators) != std::string::npos)
-    throw Error(index + ": shard of tensor " + shown(tensor), shown(shard), "the name of a file in the same folder");
+    throw Error(index + ": shard of tensor " + io::excerpt(tensor), io::excerpt(shard),
+                "the name of a file in the same folder");
 }
 
 json read_weight_map(const std::string& index) {
   const MappedFile file = map_file(index, "an index of shards");
   if (file.bytes.size() > kLargestIndex)
     throw Error(index, std::to_string(file.bytes.size()) + " bytes long", "at most " + std::to_string(kLargestIndex));
-  json content = parse_object(index, file.text(), kIndexLimits);
+  json content = io::parse_object(index, file.text(), kIndexLimits);
   const auto weight_map = content.find("weight_map");
   if (weight_map == content.end()) throw Error(index + ": weight_map", "missing", "an object");
-  if (!weight_map->is_object()) throw Error(index + ": weight_map", shown(*weight_map), "an object");
+  if (!weight_map->is_object()) throw Error(index + ": weight_map", io::excerpt(*weight_map), "an object");
   for (const auto& [tensor, shard] : weight_map->items()) {
     if (!shard.is_string())
-      throw Error(index + ": shard of tensor " + shown(tensor), shown(shard), "the name of a file");
+      throw Error(index + ": shard of tensor " + io::excerpt(tensor), io::excerpt(shard), "the name of a file");
     require_plain_name(index, tensor, shard.get_ref<const std::string&>());
   }
   return std::move(*weight_map);
@@ -64,7 +65,8 @@ Shards open_shards(const fs::path& index, const json& weight_map) {
     if (out.contains(file)) continue;
     const fs::path path = index.parent_path() / file;
     if (!is_there(path))
-      throw Error(index.string() + ": shard " + shown(file), "missing", "a file, for it is to hold " + shown(tensor));
+      throw Error(index.string() + ": shard " + io::excerpt(file), "missing",
+                  "a file, for it is to hold " + io::excerpt(tensor));
     out.emplace(file, SafetensorsFile::open(path.string()));
   }
   return out;
@@ -72,10 +74,11 @@ Shards open_shards(const fs::path& index, const json& weight_map) {
 
 [[noreturn]] void refuse_tensor(const std::string& index, const std::string& tensor, const std::string& shard,
                                 const Shards& shards) {
-  const std::string place = index + ": tensor " + shown(tensor);
+  const std::string place = index + ": tensor " + io::excerpt(tensor);
   for (const auto& [other, file] : shards)
-    if (file.find(tensor) != nullptr) throw Error(place, "in " + shown(other), shown(shard) + ", as the index says");
-  throw Error(place, "missing from " + shown(shard), "it there, as the index says");
+    if (file.find(tensor) != nullptr)
+      throw Error(place, "in " + io::excerpt(other), io::excerpt(shard) + ", as the index says");
+  throw Error(place, "missing from " + io::excerpt(shard), "it there, as the index says");
 }
 
 }  // namespace
@@ -115,7 +118,7 @@ Checkpoint Checkpoint::open_index(const std::string& path) {
 
 const StoredTensor& Checkpoint::tensor(std::string_view name) const {
   const auto found = tensors_.find(name);
-  if (found == tensors_.end()) throw Error(path_ + ": tensor " + shown(name), "missing", "one of the checkpoint");
+  if (found == tensors_.end()) throw Error(path_ + ": tensor " + io::excerpt(name), "missing", "one of the checkpoint");
   return found->second;
 }
 

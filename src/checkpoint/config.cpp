@@ -8,7 +8,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/mapped_file.hpp"
-#include "checkpoint/untrusted_json.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 
 constexpr std::size_t kLargestFile = 16'000'000;
-constexpr JsonLimits kLimits = {.depth = 64, .values = 1'000'000};
+constexpr io::JsonLimits kLimits = {.depth = 64, .values = 1'000'000};
 
 // ---- Numbers that JSON does not know ----
 
@@ -55,7 +55,7 @@ std::string tag_special_floats(std::string_view text) {
 std::optional<double> as_number(const json& value) {
   if (value.is_number()) return value.get<double>();
   if (!value.is_object() || value.size() != 1) return std::nullopt;
-  const json* const tagged = member(value, kFloatTag);
+  const json* const tagged = io::member(value, kFloatTag);
   if (tagged == nullptr || !tagged->is_string()) return std::nullopt;
   const auto* const special =
       std::ranges::find(kSpecialFloats, tagged->get_ref<const std::string&>(), &SpecialFloat::name);
@@ -66,7 +66,7 @@ std::optional<double> as_number(const json& value) {
 // ---- Values of a type and a range, or nothing ----
 
 std::optional<std::int64_t> integer_in(const json& value, const IntegerRange& range) {
-  if (!value.is_number_integer() || (value.is_number_unsigned() && !is_size(value))) return std::nullopt;
+  if (!value.is_number_integer() || (value.is_number_unsigned() && !io::is_size(value))) return std::nullopt;
   const auto number = value.get<std::int64_t>();
   return number >= range.least && number <= range.most ? std::optional(number) : std::nullopt;
 }
@@ -86,6 +86,13 @@ std::optional<std::vector<std::string>> texts_in(const json& value) {
   if (!value.is_array() || !std::ranges::all_of(value, is_text)) return std::nullopt;
   return value.get<std::vector<std::string>>();
 }
+
+// What error messages can repeat as it is.
+bool is_name(const std::string& text) {
+  const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
+  return text.size() <= 200 && std::ranges::none_of(text, is_control);
+}
+constexpr const char* kNameExpected = "a text of one line, at most 200 bytes long";
 
 template <class T>
 std::optional<T> value_if(bool matches, const json& value) {
@@ -127,7 +134,7 @@ Config Config::read(const std::string& path) {
 Config Config::parse(const std::string& file, std::string_view text) {
   if (text.size() > kLargestFile)
     throw Error(file, std::to_string(text.size()) + " bytes long", "at most " + std::to_string(kLargestFile));
-  return {file, "", std::make_shared<const json>(parse_object(file, tag_special_floats(text), kLimits))};
+  return {file, "", std::make_shared<const json>(io::parse_object(file, tag_special_floats(text), kLimits))};
 }
 
 std::string Config::place(std::string_view key) const { return file_ + ": " + path_ + std::string(key); }
@@ -138,8 +145,8 @@ std::optional<Config::Found> Config::find(const Field& field) const {
     const json* value = object_.get();
     for (std::size_t begin = 0; value != nullptr && begin <= spelling.size();) {
       const std::size_t end = std::min(spelling.find('.', begin), spelling.size());
-      if (!value->is_object()) throw Error(place(spelling.substr(0, begin - 1)), shown(*value), "an object");
-      value = member(*value, std::string_view(spelling).substr(begin, end - begin));
+      if (!value->is_object()) throw Error(place(spelling.substr(0, begin - 1)), io::excerpt(*value), "an object");
+      value = io::member(*value, std::string_view(spelling).substr(begin, end - begin));
       if (value != nullptr && value->is_null()) value = nullptr;
       begin = end + 1;
     }
@@ -153,7 +160,7 @@ std::optional<T> Config::find_as(const Field& field, const std::string& expected
   const auto found = find(field);
   if (!found) return std::nullopt;
   if (std::optional<T> value = convert(found->value)) return value;
-  throw Error(place(found->path), shown(found->value), expected);
+  throw Error(place(found->path), io::excerpt(found->value), expected);
 }
 
 template <class T>
@@ -166,7 +173,7 @@ T Config::required(std::optional<T> value, const Field& field, const std::string
 }
 
 bool Config::has(const Field& field) const { return find(field).has_value(); }
-bool Config::mentions(std::string_view key) const { return member(*object_, key) != nullptr; }
+bool Config::mentions(std::string_view key) const { return io::member(*object_, key) != nullptr; }
 std::string Config::json_text() const { return object_->dump(); }
 
 std::optional<std::int64_t> Config::find_integer(const Field& field, IntegerRange range) const {
@@ -183,7 +190,7 @@ std::optional<double> Config::find_number(const Field& field, NumberRange range)
   const auto number = as_number(found->value);
   if (number && *number >= range.least && *number <= range.most) return number;
   const bool finite = !number || std::isfinite(*number);
-  throw Error(place(found->path), finite ? shown(found->value) : to_text(*number),
+  throw Error(place(found->path), finite ? io::excerpt(found->value) : to_text(*number),
               within(finite ? "a number" : "a finite number", range));
 }
 double Config::number(const Field& field, NumberRange range) const {
@@ -197,8 +204,10 @@ std::optional<bool> Config::find_boolean(const Field& field) const {
 bool Config::boolean(const Field& field) const { return required(find_boolean(field), field, "true or false"); }
 
 std::optional<std::string> Config::find_text(const Field& field) const {
-  return find_as<std::string>(field, "a text",
-                              [](const json& value) { return value_if<std::string>(value.is_string(), value); });
+  const auto text = find_as<std::string>(
+      field, "a text", [](const json& value) { return value_if<std::string>(value.is_string(), value); });
+  if (text && !is_name(*text)) throw Error(place(find(field)->path), io::excerpt(*text), kNameExpected);
+  return text;
 }
 std::string Config::text(const Field& field) const { return required(find_text(field), field, "a text"); }
 
@@ -211,7 +220,11 @@ std::vector<std::int64_t> Config::integers(const Field& field, IntegerRange rang
 }
 
 std::optional<std::vector<std::string>> Config::find_texts(const Field& field) const {
-  return find_as<std::vector<std::string>>(field, "a list of texts", texts_in);
+  const auto texts = find_as<std::vector<std::string>>(field, "a list of texts", texts_in);
+  if (!texts) return texts;
+  for (const std::string& text : *texts)
+    if (!is_name(text)) throw Error(place(find(field)->path), "with " + io::excerpt(text), kNameExpected);
+  return texts;
 }
 std::vector<std::string> Config::texts(const Field& field) const {
   return required(find_texts(field), field, "a list of texts");
@@ -220,7 +233,7 @@ std::vector<std::string> Config::texts(const Field& field) const {
 std::optional<Config> Config::find_section(const Field& field) const {
   const auto found = find(field);
   if (!found) return std::nullopt;
-  if (!found->value.is_object()) throw Error(place(found->path), shown(found->value), "an object");
+  if (!found->value.is_object()) throw Error(place(found->path), io::excerpt(found->value), "an object");
   return Config(file_, path_ + found->path + ".", {object_, &found->value});  // which keeps the whole file
 }
 Config Config::section(const Field& field) const { return required(find_section(field), field, "an object"); }

@@ -55,6 +55,7 @@ class Config {
   std::optional<double> find_number(const Field& field, NumberRange range = {}) const;
   bool boolean(const Field& field) const;
   std::optional<bool> find_boolean(const Field& field) const;
+  // Texts are names, which messages repeat: of one line and at most 200 bytes.
   std::string text(const Field& field) const;
   std::optional<std::string> find_text(const Field& field) const;
   // One integer stands for a list of one: eos_token_id is written both ways.

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/mapped_file.hpp"
-#include "checkpoint/untrusted_json.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -14,9 +14,10 @@ namespace {
 using nlohmann::json;
 
 constexpr std::uint64_t kLengthBytes = 8;
-constexpr std::uint64_t kLongestHeader = 100'000'000;                    // the reference's limit
-constexpr JsonLimits kHeaderLimits = {.depth = 8, .values = 4'000'000};  // half a million tensors
-constexpr std::size_t kMostAxes = 64;                                    // PyTorch's limit
+constexpr io::JsonLimits kHeaderLimits = {.depth = 8, .values = 4'000'000};  // half a million tensors
+constexpr std::size_t kMostAxes = 64;                                        // PyTorch's limit
+
+std::string header_length_of(const std::string& place) { return place + ": length of the header"; }
 
 struct Parts {
   std::string_view header;
@@ -29,18 +30,18 @@ Parts split(const std::string& place, std::span<const std::byte> bytes) {
   std::uint64_t length = 0;
   for (std::size_t i = 0; i < kLengthBytes; ++i) length |= std::to_integer<std::uint64_t>(bytes[i]) << (8 * i);
   const auto rest = bytes.subspan(kLengthBytes);
-  const std::string argument = place + ": length of the header";
-  if (length > kLongestHeader)
-    throw Error(argument, std::to_string(length), "at most " + std::to_string(kLongestHeader));
+  require_header_length(place, length);
   if (length > rest.size())
-    throw Error(argument, std::to_string(length), "at most the " + std::to_string(rest.size()) + " bytes that follow");
+    throw Error(header_length_of(place), std::to_string(length),
+                "at most the " + std::to_string(rest.size()) + " bytes that follow");
   return {{reinterpret_cast<const char*>(rest.data()), length}, rest.subspan(length)};
 }
 
 // A field of a tensor's description.
 const json& field(const std::string& place, const json& description, const char* key, const char* expected) {
-  if (!description.is_object()) throw Error(place, shown(description), "an object with dtype, shape and data_offsets");
-  const json* const found = member(description, key);
+  if (!description.is_object())
+    throw Error(place, io::excerpt(description), "an object with dtype, shape and data_offsets");
+  const json* const found = io::member(description, key);
   if (found == nullptr) throw Error(place + ": " + key, "missing", expected);
   return *found;
 }
@@ -50,13 +51,13 @@ ElementType read_type(const std::string& place, const json& description) {
   const json& found = field(place, description, "dtype", kExpected);
   if (found.is_string())
     if (const auto type = element_type_named(found.get_ref<const std::string&>())) return *type;
-  throw Error(place + ": dtype", shown(found), kExpected);
+  throw Error(place + ": dtype", io::excerpt(found), kExpected);
 }
 
 Shape read_shape(const std::string& place, const json& description) {
   const json& found = field(place, description, "shape", "a list of sizes");
-  if (!found.is_array() || !std::ranges::all_of(found, is_size))
-    throw Error(place + ": shape", shown(found), "a list of sizes from 0 to 2^63 - 1");
+  if (!found.is_array() || !std::ranges::all_of(found, io::is_size))
+    throw Error(place + ": shape", io::excerpt(found), "a list of sizes from 0 to 2^63 - 1");
   if (found.size() > kMostAxes)
     throw Error(place + ": shape", "of " + std::to_string(found.size()) + " axes",
                 "at most " + std::to_string(kMostAxes));
@@ -67,18 +68,18 @@ std::span<const std::byte> read_data(const std::string& place, const json& descr
                                      std::span<const std::byte> data) {
   const json& found = field(place, description, "data_offsets", "two offsets");
   const std::string argument = place + ": data_offsets";
-  if (!found.is_array() || found.size() != 2 || !is_size(found[0]) || !is_size(found[1]))
-    throw Error(argument, shown(found), "two offsets, integers from 0 on");
+  if (!found.is_array() || found.size() != 2 || !io::is_size(found[0]) || !io::is_size(found[1]))
+    throw Error(argument, io::excerpt(found), "two offsets, integers from 0 on");
   const auto begin = found[0].get<std::uint64_t>(), end = found[1].get<std::uint64_t>();
-  if (begin > end) throw Error(argument, shown(found), "a begin that is not above the end");
+  if (begin > end) throw Error(argument, io::excerpt(found), "a begin that is not above the end");
   if (end > data.size())
-    throw Error(argument, shown(found), "an end within the " + std::to_string(data.size()) + " bytes of data");
+    throw Error(argument, io::excerpt(found), "an end within the " + std::to_string(data.size()) + " bytes of data");
   return data.subspan(begin, end - begin);
 }
 
 StoredTensor read_tensor(const std::string& file, const std::string& name, const json& description,
                          std::span<const std::byte> data) {
-  const std::string place = file + ": tensor " + shown(name);
+  const std::string place = file + ": tensor " + io::excerpt(name);
   StoredTensor out = {.name = name,
                       .type = read_type(place, description),
                       .shape = read_shape(place, description),
@@ -90,9 +91,9 @@ StoredTensor read_tensor(const std::string& file, const std::string& name, const
 
 Metadata read_metadata(const std::string& file, const json& found) {
   if (found.is_null()) return {};
-  if (!found.is_object()) throw Error(file + ": __metadata__", shown(found), "an object of texts");
+  if (!found.is_object()) throw Error(file + ": __metadata__", io::excerpt(found), "an object of texts");
   for (const auto& [key, value] : found.items())
-    if (!value.is_string()) throw Error(file + ": __metadata__: " + shown(key), shown(value), "a text");
+    if (!value.is_string()) throw Error(file + ": __metadata__: " + io::excerpt(key), io::excerpt(value), "a text");
   return found.get<Metadata>();
 }
 
@@ -106,7 +107,7 @@ void require_cover(const std::string& file, const std::vector<StoredTensor>& ten
   std::ptrdiff_t covered = 0;
   for (const StoredTensor* tensor : order) {
     if (begin(tensor) != covered)
-      throw Error(file + ": begin of tensor " + shown(tensor->name), std::to_string(begin(tensor)),
+      throw Error(file + ": begin of tensor " + io::excerpt(tensor->name), std::to_string(begin(tensor)),
                   std::to_string(covered) + ", where the tensor before it ends: " +
                       (begin(tensor) < covered ? "they overlap" : "there is a hole"));
     covered = end(tensor);
@@ -118,6 +119,11 @@ void require_cover(const std::string& file, const std::vector<StoredTensor>& ten
 
 }  // namespace
 
+void require_header_length(const std::string& place, std::uint64_t length, std::uint64_t longest) {
+  if (length > longest)
+    throw Error(header_length_of(place), std::to_string(length), "at most " + std::to_string(longest));
+}
+
 SafetensorsFile SafetensorsFile::open(const std::string& path) {
   MappedFile file = map_file(path, "a safetensors file");
   return parse(path, file.bytes, std::move(file.owner));
@@ -126,7 +132,7 @@ SafetensorsFile SafetensorsFile::open(const std::string& path) {
 SafetensorsFile SafetensorsFile::parse(const std::string& place, std::span<const std::byte> bytes,
                                        std::shared_ptr<const void> owner) {
   const Parts parts = split(place, bytes);
-  const json header = parse_object(place + ": header", parts.header, kHeaderLimits);
+  const json header = io::parse_object(place + ": header", parts.header, kHeaderLimits);
   SafetensorsFile out;
   for (const auto& [name, description] : header.items()) {  // by name
     if (name == kMetadataKey) {

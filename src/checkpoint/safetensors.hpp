@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <span>
@@ -24,6 +25,11 @@ namespace isentropic::checkpoint {
 
 inline constexpr const char* kMetadataKey = "__metadata__";
 using Metadata = std::map<std::string, std::string>;
+
+// Bytes; the reference's limit. Files beyond it are neither read nor written.
+inline constexpr std::uint64_t kLongestHeader = 100'000'000;
+// Throws Error, which begins with `place`, for one that is longer.
+void require_header_length(const std::string& place, std::uint64_t length, std::uint64_t longest = kLongestHeader);
 
 class SafetensorsFile {
  public:
@@ -45,8 +51,10 @@ class SafetensorsFile {
 };
 
 // Writes the tensors in the reference's order, the widest type first and then by name, so that every tensor is aligned.
-// Nothing is copied on the way to the disk. Throws Error when names repeat, when bytes do not fit the shape, or when
-// the file cannot be written; what was at `path` before is then still there.
-void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {});
+// Nothing is copied on the way to the disk. Throws Error when names repeat, when bytes do not fit the shape, when
+// the header is longer than `longest_header`, or when the file cannot be written; what was at `path` before is then
+// still there.
+void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata = {},
+                       std::uint64_t longest_header = kLongestHeader);
 
 }  // namespace isentropic::checkpoint

@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "base/element.hpp"
-#include "checkpoint/untrusted_json.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -44,7 +44,9 @@ bool StoredTensor::is_aligned() const {
 }
 
 void require_byte_count(const std::string& place, const StoredTensor& tensor) {
-  const auto what = [&] { return std::string(name(tensor.type)) + " of shape " + shown(nlohmann::json(tensor.shape)); };
+  const auto what = [&] {
+    return std::string(name(tensor.type)) + " of shape " + io::excerpt(nlohmann::json(tensor.shape));
+  };
   const auto bits = bit_count(tensor.type, tensor.shape);
   if (!bits) throw Error(place, what(), "a shape with fewer than 2^64 bits of data");
   if (*bits % 8 != 0) throw Error(place, what(), "a whole number of bytes, not " + std::to_string(*bits) + " bits");
@@ -82,7 +84,7 @@ std::vector<float> to_floats(const StoredTensor& tensor) {
     default:
       break;
   }
-  throw Error("the type of tensor " + shown(tensor.name), std::string(name(tensor.type)),
+  throw Error("the type of tensor " + io::excerpt(tensor.name), std::string(name(tensor.type)),
               "one that can be computed with: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL");
 }
 

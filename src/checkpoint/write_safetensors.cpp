@@ -3,8 +3,8 @@
 #include <nlohmann/json.hpp>
 
 #include "checkpoint/safetensors.hpp"
-#include "checkpoint/untrusted_json.hpp"
 #include "io/output_file.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::checkpoint {
@@ -24,15 +24,15 @@ void sort_for_file(std::vector<StoredTensor>* tensors) {
 void check(const std::vector<StoredTensor>& tensors) {
   std::vector<std::string_view> names = {kMetadataKey};
   for (const StoredTensor& tensor : tensors) {
-    require_byte_count("tensor " + shown(tensor.name), tensor);
+    require_byte_count("tensor " + io::excerpt(tensor.name), tensor);
     names.emplace_back(tensor.name);
   }
   std::ranges::sort(names);
   const auto repeated = std::ranges::adjacent_find(names);
-  if (repeated != names.end()) throw Error("the name of a tensor", shown(*repeated), "one that is not in use");
+  if (repeated != names.end()) throw Error("the name of a tensor", io::excerpt(*repeated), "one that is not in use");
 }
 
-// Its length in eight bytes, the text, and spaces up to a multiple of eight.
+// The JSON, and spaces up to a multiple of eight.
 std::string header_of(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
   std::string text = "{";
   const auto add = [&](std::string_view key, const ordered_json& value) {
@@ -48,14 +48,19 @@ std::string header_of(const std::vector<StoredTensor>& tensors, const Metadata& 
   }
   text += '}';
   text.resize((text.size() + 7) / 8 * 8, ' ');
-  std::string length;
-  for (std::size_t i = 0; i < 8; ++i) length += static_cast<char>(text.size() >> (8 * i));
-  return length + text;
+  return text;
+}
+
+std::string in_eight_bytes(std::uint64_t length) {
+  std::string out;
+  for (std::size_t i = 0; i < 8; ++i) out += static_cast<char>(length >> (8 * i));
+  return out;
 }
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata) {
+void write_safetensors(const std::string& path, std::vector<StoredTensor> tensors, const Metadata& metadata,
+                       std::uint64_t longest_header) {
   check(tensors);
   sort_for_file(&tensors);
   std::string header;
@@ -64,7 +69,9 @@ void write_safetensors(const std::string& path, std::vector<StoredTensor> tensor
   } catch (const nlohmann::json::type_error&) {
     throw Error("a name or the metadata", "not UTF-8", "UTF-8, which " + path + " is to hold");
   }
-  std::vector<std::string_view> pieces = {header};
+  require_header_length(path, header.size(), longest_header);
+  const std::string length = in_eight_bytes(header.size());
+  std::vector<std::string_view> pieces = {length, header};
   for (const StoredTensor& tensor : tensors)
     pieces.emplace_back(reinterpret_cast<const char*>(tensor.bytes.data()), tensor.bytes.size());
   io::write_file(kArgument, path, pieces);

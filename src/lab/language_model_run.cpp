@@ -13,6 +13,7 @@
 #include "lab/words.hpp"
 #include "model/design.hpp"
 #include "model/model_folder.hpp"
+#include "model/names.hpp"
 #include "tokenizer/bpe_trainer.hpp"
 
 namespace isentropic::lab {
@@ -47,17 +48,15 @@ std::string tokenizer_text(const LanguageModelRun& run, const std::vector<std::s
   return tokenizer::train_byte_level_bpe(views, static_cast<std::size_t>(run.vocabulary), options).to_json();
 }
 
-Material prepare(const LanguageModelRun& run, const std::string& saved_tokenizer, const RunCallbacks& callbacks) {
-  std::vector<std::string> texts, validation;
-  for (const std::string& path : run.texts) texts.push_back(read_text(path));
-  for (const std::string& path : run.validation) validation.push_back(read_text(path));
-  std::string json = saved_tokenizer.empty() ? tokenizer_text(run, texts, callbacks) : saved_tokenizer;
+Material prepare(const LanguageModelRun& run, const RunTexts& texts, const std::string& saved_tokenizer,
+                 const RunCallbacks& callbacks) {
+  std::string json = saved_tokenizer.empty() ? tokenizer_text(run, texts.train, callbacks) : saved_tokenizer;
   tokenizer::Tokenizer tokenizer = tokenizer::Tokenizer::from_json(json);
   CorpusOptions options;
   options.end = tokenizer.id_of(kEnd).value_or(-1);
   options.held_out = run.held_out;
   options.length = run.length;
-  Corpus corpus = make_corpus(tokenizer, texts, validation, options);
+  Corpus corpus = make_corpus(tokenizer, texts.train, texts.validation, options);
   if (callbacks.say)
     callbacks.say(std::to_string(corpus.train.size()) + " tokens to train on, " +
                   std::to_string(corpus.validation.size()) + " held out");
@@ -111,21 +110,6 @@ TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::T
   return out;
 }
 
-at::ScalarType scalar_type(const std::string& name) {
-  if (name == "float32") return at::kFloat;
-  if (name == "bfloat16") return at::kBFloat16;
-  if (name == "float16") return at::kHalf;
-  throw Error("type", "'" + name + "'", "float32, bfloat16 or float16");
-}
-
-at::Device device_named(const std::string& name) try {
-  const at::Device out(name);
-  at::empty({1}, at::TensorOptions().device(out));
-  return out;
-} catch (const c10::Error&) {
-  throw Error("device", "'" + name + "'", "cpu, or cuda on a machine and a build that have it");
-}
-
 // What a run holds while it goes.
 class RunningModel {
  public:
@@ -141,7 +125,7 @@ class RunningModel {
  private:
   model::Transformer make_model() const {
     const model::Description description = describe(run_, material_.tokenizer.vocabulary_size());
-    const at::Device device = device_named(run_.device);
+    const at::Device device = model::device_named("device", run_.device);
     at::Generator generator = at::detail::createCPUGenerator(run_.seed);
     model::RandomParameters source(description, generator, at::TensorOptions().dtype(at::kFloat).device(device));
     return model::Transformer(description, source);
@@ -153,7 +137,7 @@ class RunningModel {
     if (const auto end = material_.tokenizer.id_of(kEnd)) texts.end_token = kEnd, texts.end_id = *end;
     if (run_.objective == "masked") texts.mask_token = kMask;
     trainer_.save(state_path(folder_));
-    model::write_model(folder_, model_, texts, scalar_type(run_.type));
+    model::write_model(folder_, model_, texts, model::type_named("type", run_.type));
   }
 
   void draw_log() const {
@@ -207,9 +191,9 @@ RunResult RunningModel::train(const RunCallbacks& callbacks, bool resumed) {
 void check_run(const LanguageModelRun& run) {
   require_choice("objective", run.objective, "autoregressive", "masked");
   require_choice("entropy-direction", run.entropy_direction, "encourage", "discourage");
-  scalar_type(run.type);
+  model::type_named("type", run.type);
   describe(run, 256);
-  device_named(run.device);
+  model::device_named("device", run.device);
 }
 
 RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
@@ -217,15 +201,18 @@ RunResult start_run(const std::string& folder, const LanguageModelRun& run, Exis
   check_run(run);
   if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
     throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
-  Material material = prepare(run, "", callbacks);
-  prepare_folder(folder, run);
+  RunTexts texts = read_texts(run);
+  Material material = prepare(run, texts, "", callbacks);
+  prepare_folder(folder, run, texts);
+  texts = {};  // they are tokens now
   return RunningModel(folder, run, std::move(material)).train(callbacks, false);
 }
 
 RunResult resume_run(const std::string& folder, const RunCallbacks& callbacks) {
-  const LanguageModelRun run = read_run(folder);
-  Material material = prepare(run, read_text(folder + "/tokenizer.json"), callbacks);
-  return RunningModel(folder, run, std::move(material)).train(callbacks, true);
+  SavedRun saved = read_run(folder);
+  Material material = prepare(saved.run, saved.texts, read_text(folder + "/tokenizer.json"), callbacks);
+  saved.texts = {};
+  return RunningModel(folder, saved.run, std::move(material)).train(callbacks, true);
 }
 
 }  // namespace isentropic::lab

@@ -1,11 +1,13 @@
 // Reads and writes run.json and log.jsonl.
 #include "lab/run_files.hpp"
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "io/output_file.hpp"
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::lab {
@@ -30,9 +32,12 @@ std::uint64_t fingerprint(const std::string& text) {
   return out;
 }
 
-std::vector<std::string> all_texts(const LanguageModelRun& run) {
-  std::vector<std::string> out = run.texts;
-  out.insert(out.end(), run.validation.begin(), run.validation.end());
+using Fingerprints = std::vector<std::uint64_t>;
+
+Fingerprints fingerprints(const RunTexts& texts) {
+  Fingerprints out;
+  for (const auto* list : {&texts.train, &texts.validation})
+    for (const std::string& text : *list) out.push_back(fingerprint(text));
   return out;
 }
 
@@ -40,7 +45,14 @@ std::vector<std::string> all_texts(const LanguageModelRun& run) {
 
 std::string state_path(const std::string& folder) { return folder + "/training/state.safetensors"; }
 
-void prepare_folder(const std::string& folder, const LanguageModelRun& run) {
+RunTexts read_texts(const LanguageModelRun& run) {
+  RunTexts out;
+  for (const std::string& path : run.texts) out.train.push_back(read_text(path));
+  for (const std::string& path : run.validation) out.validation.push_back(read_text(path));
+  return out;
+}
+
+void prepare_folder(const std::string& folder, const LanguageModelRun& run, const RunTexts& texts) {
   std::error_code error;
   fs::remove_all(folder + "/training", error);
   for (const char* file : {"config.json", "model.safetensors", "log.jsonl", "log.svg"})
@@ -48,35 +60,34 @@ void prepare_folder(const std::string& folder, const LanguageModelRun& run) {
   fs::create_directories(folder + "/training", error);
   if (error) throw Error("output folder", "'" + folder + "', which cannot be made", error.message());
   LanguageModelRun saved = run;
-  Json prints = Json::array();
   for (std::vector<std::string>* list : {&saved.texts, &saved.validation})
-    for (std::string& path : *list) {
-      prints.push_back(fingerprint(read_text(path)));
-      path = fs::absolute(path).string();
-    }
-  const Json out = {{"run", nlohmann::json(saved)}, {"fingerprints", prints}};
+    for (std::string& path : *list) path = fs::absolute(path).string();
+  const Json out = {{"run", nlohmann::json(saved)}, {"fingerprints", fingerprints(texts)}};
   io::write_file(run_path(folder), run_path(folder), out.dump(2) + "\n");
 }
 
-LanguageModelRun read_run(const std::string& folder) {
-  if (!fs::exists(run_path(folder)) || !fs::exists(state_path(folder)))
+SavedRun read_run(const std::string& folder) {
+  const std::string path = run_path(folder);
+  if (!fs::exists(path) || !fs::exists(state_path(folder)))
     throw Error("output folder", "'" + folder + "', which holds no run to go on with", "one that was interrupted");
-  std::ifstream file(run_path(folder));
-  LanguageModelRun run;
-  std::vector<std::uint64_t> prints;
+  SavedRun out;
+  Fingerprints expected;
   try {
-    const nlohmann::json json = nlohmann::json::parse(file);
-    run = json.at("run").get<LanguageModelRun>();
-    prints = json.at("fingerprints").get<std::vector<std::uint64_t>>();
+    const nlohmann::json json = io::parse_object(path, read_text(path), {.depth = 8, .values = 1'000'000});
+    out.run = json.at("run").get<LanguageModelRun>();
+    expected = json.at("fingerprints").get<Fingerprints>();
   } catch (const nlohmann::json::exception& error) {
-    throw Error(run_path(folder), "not as it was written", error.what());
+    throw Error(path, "not as it was written", error.what());
   }
-  const std::vector<std::string> texts = all_texts(run);
-  if (texts.size() != prints.size()) throw Error(run_path(folder), "not as it was written", "a print for each text");
-  for (std::size_t i = 0; i < texts.size(); ++i)
-    if (fingerprint(read_text(texts[i])) != prints[i])
-      throw Error("text " + texts[i], "not what it was when the run began", "the same text");
-  return run;
+  if (out.run.texts.size() + out.run.validation.size() != expected.size())
+    throw Error(path, "not as it was written", "a print for each text");
+  out.texts = read_texts(out.run);
+  const Fingerprints found = fingerprints(out.texts);
+  const auto changed = static_cast<std::size_t>(std::ranges::mismatch(found, expected).in1 - found.begin());
+  if (changed == found.size()) return out;
+  const std::size_t count = out.run.texts.size();
+  throw Error("text " + (changed < count ? out.run.texts[changed] : out.run.validation[changed - count]),
+              "not what it was when the run began", "the same text");
 }
 
 // ---- Log ----

@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <string>
+#include <vector>
 
 #include "lab/language_model_run.hpp"
 
@@ -10,11 +11,21 @@ namespace isentropic::lab {
 
 std::string state_path(const std::string& folder);
 
-// Makes the folder, or empties it of an earlier run, and writes training/run.json.
-void prepare_folder(const std::string& folder, const LanguageModelRun& run);
+// What the files of a run hold. They are read once: one may be a pipe.
+struct RunTexts {
+  std::vector<std::string> train, validation;
+};
+RunTexts read_texts(const LanguageModelRun& run);
 
+// Makes the folder, or empties it of an earlier run, and writes training/run.json.
+void prepare_folder(const std::string& folder, const LanguageModelRun& run, const RunTexts& texts);
+
+struct SavedRun {
+  LanguageModelRun run;
+  RunTexts texts;
+};
 // Throws Error unless the folder holds a run that can go on and its texts are what they were.
-LanguageModelRun read_run(const std::string& folder);
+SavedRun read_run(const std::string& folder);
 
 // log.jsonl, a line for each step:
 //   {"step": 1, "loss": 8.3, "rate": 1e-5, "gradient_norm": 2.1, "entropy": [[...]], "normalised_entropy": [[...]]}

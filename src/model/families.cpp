@@ -152,6 +152,9 @@ void distilbert(const Config& config, Description& out) {
 void roberta(const Config& config, Description& out) {
   bert(config, out);
   out.position_offset = config.find_integer("pad_token_id", {.least = 0, .most = 1 << 20}).value_or(1) + 1;
+  if (out.trained_length <= out.position_offset)
+    throw Error(config.place("max_position_embeddings"), std::to_string(out.trained_length),
+                "more than pad_token_id + 1, " + std::to_string(out.position_offset));
   out.trained_length -= out.position_offset;
 }
 

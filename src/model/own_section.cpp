@@ -8,9 +8,8 @@
 namespace isentropic::model {
 namespace {
 
-using Json = nlohmann::json;
-
-std::vector<std::vector<double>> read_values(const Json& json, const std::string& place, const Description& model) {
+std::vector<std::vector<double>> read_values(const nlohmann::json& json, const std::string& place,
+                                             const Description& model) {
   const auto complain = [&] {
     throw Error(place, "of another shape",
                 "for each of " + std::to_string(model.layers.size()) + " layers a list of " +
@@ -18,9 +17,9 @@ std::vector<std::vector<double>> read_values(const Json& json, const std::string
   };
   if (!json.is_array() || json.size() != model.layers.size()) complain();
   std::vector<std::vector<double>> out;
-  for (const Json& layer : json) {
+  for (const nlohmann::json& layer : json) {
     if (!layer.is_array() || static_cast<std::int64_t>(layer.size()) != model.heads) complain();
-    for (const Json& value : layer)
+    for (const nlohmann::json& value : layer)
       if (!value.is_number()) complain();
     out.push_back(layer.get<std::vector<double>>());
   }
@@ -32,8 +31,8 @@ std::vector<std::vector<double>> read_values(const Json& json, const std::string
 void read_own_section(const checkpoint::Config& config, Description& out) {
   const auto section = config.find_section("isentropic");
   if (!section) return;
-  const Json json = Json::parse(section->json_text());
-  Json problem = Json::object();
+  const nlohmann::json json = nlohmann::json::parse(section->json_text());
+  nlohmann::json problem = nlohmann::json::object();
   for (const char* part : {"scale", "map"})
     if (json.contains(part)) problem[part] = json[part];
   const ProblemSpec spec = spec_from_json(problem.dump());

@@ -7,6 +7,7 @@
 #include "isentropic/error.hpp"
 #include "model/design.hpp"
 #include "model/model_folder.hpp"
+#include "model/names.hpp"
 
 namespace isentropic::model {
 namespace {
@@ -97,12 +98,6 @@ void add_own_section(const Description& model, Json& out) {
   if (!section.empty()) out["isentropic"] = section;
 }
 
-const char* type_name(at::ScalarType type) {
-  if (type == at::kBFloat16) return "bfloat16";
-  if (type == at::kHalf) return "float16";
-  return "float32";
-}
-
 }  // namespace
 
 std::string config_text(const Description& model, const FolderTexts& texts, at::ScalarType type) {
@@ -124,7 +119,7 @@ std::string config_text(const Description& model, const FolderTexts& texts, at::
   out["bos_token_id"] = end;
   out["eos_token_id"] = end;
   out["pad_token_id"] = end;
-  out["dtype"] = type_name(type);
+  out["dtype"] = name(type);
   add_own_section(model, out);
   return out.dump(2) + "\n";
 }

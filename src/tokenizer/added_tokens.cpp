@@ -1,6 +1,7 @@
 // Reads added tokens and cuts texts at them.
 #include "tokenizer/added_tokens.hpp"
 
+#include "io/untrusted_json.hpp"
 #include "tokenizer/unicode.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -56,7 +57,7 @@ void AddedTokens::add(const Field& field, const Vocabulary& model, const Normali
   if (!id) {
     id = next_id(model);
     if (const std::string* other = model.token_of(*id))
-      field["id"].refuse("a token of the vocabulary: " + in_quotes(*other) + " has the id " + std::to_string(*id));
+      field["id"].refuse("a token of the vocabulary: " + io::excerpt(*other) + " has the id " + std::to_string(*id));
   }
   if (field["id"].integer(INT32_MAX - 1) != *id)
     field["id"].refuse(std::to_string(*id) + ", the next that is free or its id in the vocabulary");

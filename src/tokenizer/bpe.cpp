@@ -5,6 +5,7 @@
 #include <queue>
 #include <set>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -82,7 +83,7 @@ void Bpe::add_merge(const Field& merges, std::size_t rank) {
   const Parts parts = read_parts(merges, rank);
   const auto id_of = [&](const std::string& token) {
     const auto id = vocabulary().id_of(token);
-    if (!id) throw Error(merges.at(rank).place(), "about " + in_quotes(token), "tokens of the vocabulary");
+    if (!id) throw Error(merges.at(rank).place(), "about " + io::excerpt(token), "tokens of the vocabulary");
     return *id;
   };
   const std::int32_t left = id_of(parts.left), right = id_of(parts.right);
@@ -112,7 +113,7 @@ bool Bpe::append_bytes(std::string_view character, Ids* ids) const {
 
 std::int32_t Bpe::unknown() const {
   const auto id = vocabulary().id_of(*unknown_token_);
-  if (!id) throw Error("unk_token", in_quotes(*unknown_token_), "a token of the vocabulary, as the text needs it");
+  if (!id) throw Error("unk_token", io::excerpt(*unknown_token_), "a token of the vocabulary, as the text needs it");
   return *id;
 }
 

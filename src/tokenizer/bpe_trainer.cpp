@@ -6,9 +6,9 @@
 #include <queue>
 #include <unordered_map>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 #include "tokenizer/byte_alphabet.hpp"
-#include "tokenizer/json_access.hpp"
 #include "tokenizer/pre_tokenizer.hpp"
 #include "tokenizer/utf8.hpp"
 #include "tokenizer/vocabulary.hpp"
@@ -96,7 +96,7 @@ class Trainer {
 
   void add_first_tokens() {
     for (const std::string& token : options_.special_tokens) {
-      if (token.empty() || ids_.contains(token)) throw Error("special token", in_quotes(token), "a text of its own");
+      if (token.empty() || ids_.contains(token)) throw Error("special token", io::excerpt(token), "a text of its own");
       add_token(token);
     }
     std::vector<char32_t> alphabet;

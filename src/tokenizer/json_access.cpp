@@ -1,9 +1,10 @@
-// Reads JSON and says what is wrong with it.
+// Reads values of JSON and says what is wrong with it.
 #include "tokenizer/json_access.hpp"
 
 #include <algorithm>
 #include <cctype>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 #include "tokenizer/utf8.hpp"
 
@@ -12,17 +13,13 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kShown = 60;  // characters of a value that an error shows
-
-std::string shortened(std::string text) {
-  if (text.size() > kShown) text = text.substr(0, kShown) + "...";
-  return text;
-}
+constexpr std::size_t kLongestName = 60;  // of a field; what is longer is shortened
 
 // Names of fields as they are; tokens, which may be anything, in quotes.
 std::string step_to(const std::string& name, bool first) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
-  if (name.empty() || name.size() > kShown || !std::ranges::all_of(name, is_plain)) return "[" + in_quotes(name) + "]";
+  if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, is_plain))
+    return "[" + io::excerpt(name) + "]";
   std::string out(first ? "" : ".");
   return out.append(name);
 }
@@ -30,29 +27,10 @@ std::string step_to(const std::string& name, bool first) {
 std::string shown(const json& value) {
   if (value.is_object()) return "an object";
   if (value.is_array()) return "an array of " + std::to_string(value.size());
-  return shortened(value.dump(-1, ' ', true));
+  return io::excerpt(value);
 }
 
 }  // namespace
-
-json parse_json(std::string_view text, const std::string& document) {
-  const auto check_depth = [&](int depth, json::parse_event_t, json&) {
-    if (depth > kMaximumDepth)
-      throw Error(document, "nested too deeply", "at most " + std::to_string(kMaximumDepth) + " levels");
-    return true;
-  };
-  try {
-    return json::parse(text, check_depth);
-  } catch (const json::exception& error) {
-    std::string message = error.what();
-    if (const std::size_t start = message.find("] "); start != std::string::npos) message.erase(0, start + 2);
-    throw Error(document, "not JSON (" + shortened(message) + ")", "the JSON of a tokenizer");
-  }
-}
-
-std::string in_quotes(std::string_view text) {
-  return shortened(json(std::string(text)).dump(-1, ' ', true, json::error_handler_t::replace));
-}
 
 void Field::refuse(const std::string& expected) const { throw Error(place(), shown(*value_), expected); }
 

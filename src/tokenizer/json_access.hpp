@@ -8,19 +8,9 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace isentropic::tokenizer {
-
-// Nested deeper than any tokenizer needs is refused before anything recurses along it.
-inline constexpr int kMaximumDepth = 64;
-
-// Throws Error that names `document`, also for text that is nested too deeply.
-nlohmann::json parse_json(std::string_view text, const std::string& document);
-
-// `text` in quotes, short and on one line: for error messages.
-std::string in_quotes(std::string_view text);
 
 class Field {
  public:

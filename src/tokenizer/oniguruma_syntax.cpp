@@ -3,8 +3,8 @@
 
 #include <array>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
-#include "tokenizer/json_access.hpp"
 
 namespace isentropic::tokenizer {
 namespace {
@@ -57,7 +57,7 @@ class Rewriter {
   }
 
  private:
-  [[noreturn]] void refuse(const std::string& expected) const { throw Error(place_, in_quotes(pattern_), expected); }
+  [[noreturn]] void refuse(const std::string& expected) const { throw Error(place_, io::excerpt(pattern_), expected); }
 
   bool starts_with(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
 

@@ -4,6 +4,7 @@
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 #include "tokenizer/oniguruma_syntax.hpp"
 #include "tokenizer/piece.hpp"
@@ -78,7 +79,7 @@ Pattern Pattern::regex(std::string_view expression, const std::string& place) {
   pcre2_code* code =
       pcre2_compile(reinterpret_cast<PCRE2_SPTR>(rewritten.data()), rewritten.size(),
                     PCRE2_UTF | PCRE2_UCP | PCRE2_MULTILINE | PCRE2_NEVER_BACKSLASH_C, &error, &offset, context.get());
-  if (code == nullptr) throw Error(place, in_quotes(expression), "a regular expression (" + message_of(error) + ")");
+  if (code == nullptr) throw Error(place, io::excerpt(expression), "a regular expression (" + message_of(error) + ")");
   Pattern out;
   out.code_ = std::make_shared<const Code>(code);
   out.place_ = place;

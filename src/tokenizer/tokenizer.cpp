@@ -5,6 +5,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
 #include "tokenizer/added_tokens.hpp"
 #include "tokenizer/decoder.hpp"
@@ -46,6 +47,9 @@ struct Tokenizer::Parts {
 };
 
 namespace {
+
+// A quarter of a million tokens with their merges are about two million values.
+constexpr io::JsonLimits kLimits = {.depth = 64, .values = 6'000'000};
 
 std::string read_file(const std::string& path) {
   std::error_code ignored;
@@ -92,7 +96,7 @@ Tokenizer Tokenizer::read(const std::string& path) {
 }
 
 Tokenizer Tokenizer::from_json(std::string_view text, const std::string& name) {
-  const nlohmann::json json = parse_json(text, name);
+  const nlohmann::json json = io::parse_object(name, text, kLimits);
   return Tokenizer(std::make_shared<const Parts>(Field(json, name)));
 }
 

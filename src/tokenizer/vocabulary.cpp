@@ -1,6 +1,8 @@
 // Reads and checks ids.
 #include "tokenizer/vocabulary.hpp"
 
+#include "io/untrusted_json.hpp"
+
 namespace isentropic::tokenizer {
 
 Vocabulary Vocabulary::read(const Field& field) {
@@ -13,7 +15,7 @@ Vocabulary Vocabulary::read(const Field& field) {
     if (plain && out.add(token, id.get<std::int32_t>())) continue;
     const Field entry = field[token];
     entry.integer(highest);  // says what is wrong with it
-    entry.refuse("an id of its own: " + in_quotes(*out.token_of(id.get<std::int64_t>())) + " has it");
+    entry.refuse("an id of its own: " + io::excerpt(*out.token_of(id.get<std::int64_t>())) + " has it");
   }
   return out;
 }

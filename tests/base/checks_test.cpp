@@ -3,23 +3,17 @@
 
 #include <gtest/gtest.h>
 
-#include <functional>
 #include <limits>
 #include <vector>
+
+#include "support/complaint.hpp"
 
 namespace isentropic {
 namespace {
 
 constexpr double kInfinity = std::numeric_limits<double>::infinity(), kNan = std::numeric_limits<double>::quiet_NaN();
 
-std::string complaint(const std::function<void()>& check) {
-  try {
-    check();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "";
-}
+using support::complaint;
 
 TEST(ToText, WritesNumbersAsPeopleDo) {
   const std::pair<double, const char*> expected[] = {

@@ -65,6 +65,14 @@ TEST(ConfigFields, WrongTypes) {
   EXPECT_EQ(complaint([&] { c.integer("big"); }), "config.json: big is 9223372036854775808; expected an integer");
   EXPECT_EQ(complaint([&] { c.boolean("f"); }), "config.json: f is 1.0; expected true or false");
   EXPECT_EQ(complaint([&] { c.text("f"); }), "config.json: f is 1.0; expected a text");
+  for (const std::string& text : {std::string("a\\nb"), std::string(201, 'x')}) {
+    const Config long_or_not_a_line =
+        Config::parse("config.json", R"({"t": ")" + text + R"(", "l": [")" + text + R"("]})");
+    EXPECT_NE(complaint([&] { long_or_not_a_line.text("t"); }).find("; expected a text of one line"),
+              std::string::npos);
+    EXPECT_NE(complaint([&] { long_or_not_a_line.texts("l"); }).find("; expected a text of one line"),
+              std::string::npos);
+  }
   EXPECT_EQ(complaint([&] { c.integers("l"); }), R"(config.json: l is [1,"2"]; expected a list of integers)");
   EXPECT_EQ(complaint([&] { c.texts("l"); }), R"(config.json: l is [1,"2"]; expected a list of texts)");
 }

@@ -9,7 +9,7 @@
 #include <iterator>
 #include <string>
 
-#include "isentropic/error.hpp"
+#include "support/complaint.hpp"
 
 namespace isentropic::checkpoint {
 
@@ -39,16 +39,7 @@ class FolderTest : public testing::Test {
   std::filesystem::path folder_;
 };
 
-// The message of the Error that `action` throws.
-template <class Action>
-std::string complaint(const Action& action) {
-  try {
-    action();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
+using support::complaint;
 
 inline std::string little_endian(std::uint64_t number) {
   std::string out;

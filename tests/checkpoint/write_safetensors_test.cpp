@@ -82,6 +82,16 @@ TEST_F(WriteSafetensors, MistakesOfTheCaller) {
   EXPECT_EQ(file_count(), 0);
 }
 
+// As SafetensorsTest reads none that is longer. The header is {"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}.
+TEST_F(WriteSafetensors, NoHeaderThatCannotBeRead) {
+  const std::vector<StoredTensor> tensors = {stored("a", ElementType::u8, {1}, "x")};
+  EXPECT_EQ(complaint([&] { write_safetensors(path("f"), tensors, {}, 55); }),
+            path("f") + ": length of the header is 56; expected at most 55");
+  EXPECT_EQ(file_count(), 0);
+  write_safetensors(path("f"), tensors, {}, 56);
+  EXPECT_EQ(content(path("f")).size(), 8u + 56 + 1);
+}
+
 TEST_F(WriteSafetensors, AFullDisk) {
   const StoredTensor tensor = stored("a", ElementType::u8, {100}, std::string(100, 'x'));
   EXPECT_EQ(complaint([&] { write_safetensors("/dev/full", {tensor}); }),

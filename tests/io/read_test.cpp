@@ -13,6 +13,7 @@
 
 #include "io/columns.hpp"
 #include "isentropic/error.hpp"
+#include "support/complaint.hpp"
 
 namespace isentropic::io {
 namespace {
@@ -33,12 +34,7 @@ class ReadTest : public testing::Test {
     return read(path, {{"--x", list}}, options).parts.at(0);
   }
   static std::string complaint(const std::string& path, const std::string& list = "0", const Options& options = {}) {
-    try {
-      column(path, list, options);
-    } catch (const Error& error) {
-      return error.what();
-    }
-    return "none";
+    return support::complaint([&] { column(path, list, options); });
   }
 
   const std::filesystem::path folder_ =

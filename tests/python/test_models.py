@@ -233,12 +233,16 @@ def test_old_names_of_norms_and_trunks_without_a_head(tmp_path):
     assert relative_error(hidden, expected) < 2e-5
 
 
-def test_sixteen_bits_and_shards(tmp_path):
-    model = build(AutoModelForCausalLM, "llama", SIZES).to(torch.bfloat16)
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_sixteen_bits_and_shards(dtype, tmp_path):
+    """Rounding to 16 bits costs no more than it costs Hugging Face: both against the same weights in double."""
+    model = build(AutoModelForCausalLM, "llama", SIZES).to(dtype)
     model.save_pretrained(tmp_path, max_shard_size="20KB")
     assert (tmp_path / "model.safetensors.index.json").exists()
-    ids = random_ids(30)
+    ids = random_ids(100)
     with torch.no_grad():
-        expected = model.float()(torch.tensor([ids])).logits[0]
-    (_, logits), _ = run(tmp_path, ids, (30, 48), (30, 97), rest=True)
-    assert relative_error(logits, expected) < 0.05
+        theirs = model(torch.tensor([ids])).logits[0].double()
+        exact = model.double()(torch.tensor([ids])).logits[0]
+    (_, logits), _ = run(tmp_path, ids, (100, 48), (100, 97), rest=True)
+    # Ours is 0.9 to 1 times theirs for several seeds; the rest is room for sums in another order.
+    assert 0 < relative_error(logits.double(), exact) < 1.5 * relative_error(theirs, exact)

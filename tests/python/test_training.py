@@ -4,8 +4,10 @@ import json
 import os
 import pathlib
 import random
+import resource
 import signal
 import subprocess
+import threading
 import time
 
 import pytest
@@ -153,6 +155,43 @@ def test_regularisers_move_the_entropy(text, tmp_path):
         line = [x for x in (tmp_path / direction / "log.jsonl").read_text().splitlines() if "gradient_norm" in x][-1]
         last[direction] = torch.tensor(json.loads(line)["normalised_entropy"]).mean().item()
     assert last["discourage"] < last["encourage"] - 0.05
+
+
+@pytest.mark.parametrize("size, full", [(200_000, "state.safetensors"), (16, "log.jsonl")])
+def test_a_full_disk_leaves_the_last_save(text, tmp_path, size, full):
+    """A limit on the size of files stands for the disk: weights fit into 200 kB, the state of training does not."""
+    options = ["--save-every", 3, "--learn-scale", "--scale", "log_n"]
+    train(text, tmp_path / "whole", *options, steps=200)
+    folder = tmp_path / "parts"
+    command = [PROGRAM, "train", "lm", text, "-o", folder, "--steps", 200, *with_defaults(options)]
+    with subprocess.Popen(
+        [*map(str, command)],
+        stderr=subprocess.PIPE,
+        text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # writing then fails, as on a full disk
+    ) as process:
+        while not (folder / "config.json").exists():  # the last file of a save
+            time.sleep(0.01)
+        resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
+        error = process.stderr.read().splitlines()[-1]
+    assert process.returncode == 1
+    assert error.startswith("isentropic: ") and full in error and "expected" in error
+    assert not [path for path in folder.rglob("*") if ".part" in path.name]
+    AutoTokenizer.from_pretrained(folder)
+    assert AutoModelForCausalLM.from_pretrained(folder)(torch.tensor([[1, 2, 3]])).logits.isfinite().all()
+    run("train", "lm", "-o", folder, "--resume")
+    assert contents(folder) == contents(tmp_path / "whole")
+
+
+def test_a_text_may_be_a_pipe(text, tmp_path):
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_bytes(pathlib.Path(text).read_bytes()))
+    writer.start()
+    train(pipe, tmp_path / "model")
+    writer.join()
+    train(text, tmp_path / "other")
+    assert (tmp_path / "model" / "log.jsonl").read_text() == (tmp_path / "other" / "log.jsonl").read_text()
 
 
 def test_generation_is_reproducible(text, tmp_path):

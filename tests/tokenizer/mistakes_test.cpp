@@ -24,12 +24,18 @@ std::string complaint_about(const std::string& text) {
 }
 
 TEST(Mistakes, NoTokenizerAtAll) {
-  EXPECT_COMPLAINT(complaint_about("{"), "t.json is not JSON (");
-  EXPECT_COMPLAINT(complaint_about("\xFF"), "t.json is not JSON (");
-  EXPECT_COMPLAINT(complaint_about("[]"), "t.json is an array of 0; expected an object");
+  EXPECT_COMPLAINT(complaint_about("{"), "t.json is not JSON at byte 2");
+  EXPECT_COMPLAINT(complaint_about("\xFF"), "t.json is not JSON at byte 1");
+  EXPECT_COMPLAINT(complaint_about("[]"), "t.json is []; expected a JSON object");
   EXPECT_COMPLAINT(complaint_about("{}"), "t.json: model is missing");
-  EXPECT_COMPLAINT(complaint_about(std::string(100'000, '[')), "t.json is nested too deeply");
+  EXPECT_COMPLAINT(complaint_about(std::string(100'000, '[')), "t.json is JSON nested deeper than 64 levels");
   EXPECT_COMPLAINT(complaint([] { Tokenizer::read("/nowhere"); }), "/nowhere is missing");
+}
+
+TEST(Mistakes, KeysTwice) {
+  std::string text = small_bpe().dump();
+  text.insert(text.find("\"b\":1"), "\"b\":3,");
+  EXPECT_COMPLAINT(complaint_about(text), "t.json is JSON with the key \"b\" twice; expected it once");
 }
 
 TEST(Mistakes, Fields) {

@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-#include "isentropic/error.hpp"
+#include "support/complaint.hpp"
 #include "tokenizer/tokenizer.hpp"
 
 namespace isentropic::tokenizer {
@@ -24,14 +24,6 @@ inline Json added_token(const std::string& content, int id) {
 
 inline Tokenizer tokenizer_of(const Json& json) { return Tokenizer::from_json(json.dump()); }
 
-template <typename Call>
-std::string complaint(const Call& call) {
-  try {
-    call();
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "none";
-}
+using support::complaint;
 
 }  // namespace isentropic::tokenizer

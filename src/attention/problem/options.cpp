@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/one_line.hpp"
+
 namespace isentropic {
 namespace {
 
@@ -49,7 +51,7 @@ void check(const std::string& full_name, const Parameter& parameter, const Optio
   if (parameter.type != Parameter::Type::choice) return;
   const std::string& chosen = std::get<std::string>(option);
   if (std::ranges::find(parameter.choices, chosen) == parameter.choices.end())
-    throw Error(full_name, "'" + chosen + "'", list_of(parameter.choices));
+    throw Error(full_name, in_quotes(chosen), list_of(parameter.choices));
 }
 
 }  // namespace
@@ -60,7 +62,7 @@ std::vector<Option> complete_options(const std::string& of, const std::vector<Pa
     if (std::ranges::find(parameters, name, &Parameter::name) == parameters.end()) {
       std::vector<std::string> known;
       for (const Parameter& parameter : parameters) known.push_back(parameter.name);
-      throw Error("parameter of the " + of, "'" + name + "'", known.empty() ? "none" : list_of(known));
+      throw Error("parameter of the " + of, in_quotes(name), known.empty() ? "none" : list_of(known));
     }
   std::vector<Option> out;
   for (const Parameter& parameter : parameters) {

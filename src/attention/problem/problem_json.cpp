@@ -4,6 +4,7 @@
 
 #include "attention/problem/options.hpp"
 #include "attention/problem/problem_spec.hpp"
+#include "base/one_line.hpp"
 
 namespace isentropic {
 namespace {
@@ -19,7 +20,7 @@ const std::vector<std::string> kTensors = {"mask",  "layout", "key_lengths", "qu
 const std::vector<std::string> kBiases = {"none", "dense", "alibi", "relative"};  // as Bias::Kind
 
 void require_known(const std::string& argument, const std::string& name, const std::vector<std::string>& known) {
-  if (std::ranges::find(known, name) == known.end()) throw Error(argument, "'" + name + "'", list_of(known));
+  if (std::ranges::find(known, name) == known.end()) throw Error(argument, in_quotes(name), list_of(known));
 }
 
 // ---- reading ----
@@ -30,11 +31,11 @@ Option option_of(const Json& value, const std::string& name) {
   if (value.is_number()) return value.get<double>();
   if (value.is_string()) return value.get<std::string>();
   if (value.is_array()) return value.get<std::vector<double>>();
-  throw Error(name, value.dump(), "a number, a list of numbers, a name, true or false");
+  throw Error(one_line(name), one_line(value.dump()), "a number, a list of numbers, a name, true or false");
 }
 
 std::pair<std::int64_t, std::int64_t> pair_of(const Json& value) {
-  if (!value.is_array() || value.size() != 2) throw Error("problem text", value.dump(), "a pair of integers");
+  if (!value.is_array() || value.size() != 2) throw Error("problem text", one_line(value.dump()), "a pair of integers");
   return {value[0].get<std::int64_t>(), value[1].get<std::int64_t>()};
 }
 
@@ -63,7 +64,7 @@ void read_scale(const Json& json, ProblemSpec& out) {
     options.emplace_back(name, value == "tensor" ? Option(1.0) : option_of(value, name));
   }
   if (law == "per_row") {
-    if (!options.empty()) throw Error("parameter of the scale per_row", "'" + options.front().first + "'", "none");
+    if (!options.empty()) throw Error("parameter of the scale per_row", in_quotes(options.front().first), "none");
     out.scale = Scale::per_row({});
     return;
   }

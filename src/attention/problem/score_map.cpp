@@ -6,6 +6,7 @@
 
 #include "attention/problem/options.hpp"
 #include "base/checks.hpp"
+#include "base/one_line.hpp"
 #include "isentropic/score_terms.hpp"
 
 namespace isentropic {
@@ -163,7 +164,7 @@ ScoreMap ScoreMap::named(const std::string& name, const Options& options) {
     case Kind::decay:
       return decay(as_per_head(value("gamma")), normaliser(), form());
   }
-  throw Error("map", "'" + name + "'", "a map that can be made by name");
+  throw Error("map", in_quotes(name), "a map that can be made by name");
 }
 
 ScoreMap ScoreMap::with_seed(std::uint64_t seed) const {

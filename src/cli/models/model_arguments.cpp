@@ -1,8 +1,7 @@
 // Which model, where and in which type.
-#include <c10/core/Device.h>
-
 #include "cli/models/commands.hpp"
 #include "cli/tools/arguments.hpp"
+#include "model/names.hpp"
 
 namespace isentropic::cli {
 
@@ -15,19 +14,11 @@ void ModelArguments::offer(CLI::App* command) {
 
 model::OpenOptions ModelArguments::options() const {
   model::OpenOptions out;
-  if (type == "float32")
-    out.type = at::kFloat;
-  else if (type == "bfloat16")
-    out.type = at::kBFloat16;
-  else if (type == "float16")
-    out.type = at::kHalf;
-  else if (type != "stored")
-    throw UsageError("--type", type, "stored, float32, bfloat16 or float16");
   try {
-    out.device = at::Device(device);
-    at::empty({1}, at::TensorOptions().device(out.device));
-  } catch (const c10::Error&) {
-    throw UsageError("--device", device, "cpu, or cuda on a machine and a build that have it");
+    if (type != "stored") out.type = model::type_named("--type", type, "stored, ");
+    out.device = model::device_named("--device", device);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
   }
   return out;
 }

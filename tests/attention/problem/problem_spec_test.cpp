@@ -5,7 +5,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "isentropic/error.hpp"
+#include "support/complaint.hpp"
 
 namespace isentropic {
 namespace {
@@ -13,12 +13,7 @@ namespace {
 using Json = nlohmann::json;
 
 std::string error_of(const std::string& text) {
-  try {
-    spec_from_json(text);
-  } catch (const Error& error) {
-    return error.what();
-  }
-  return "no error";
+  return support::complaint([&] { spec_from_json(text); });
 }
 
 void expect_error(const std::string& text, const std::vector<std::string>& words) {

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-namespace isentropic::checkpoint {
+namespace isentropic::io {
 
 // A value takes up to about 100 bytes of memory, however short its text.
 struct JsonLimits {
@@ -19,7 +19,7 @@ struct JsonLimits {
 nlohmann::json parse_object(const std::string& place, std::string_view text, const JsonLimits& limits);
 
 // For messages: as JSON, in one line of ASCII, its end left out when it is long.
-std::string shown(const nlohmann::json& value);
+std::string excerpt(const nlohmann::json& value);
 
 // The member of an object, or null when it is absent.
 const nlohmann::json* member(const nlohmann::json& object, std::string_view key);
@@ -27,4 +27,4 @@ const nlohmann::json* member(const nlohmann::json& object, std::string_view key)
 // Whether the value is a whole number from 0 to 2^63 - 1.
 bool is_size(const nlohmann::json& value);
 
-}  // namespace isentropic::checkpoint
+}  // namespace isentropic::io

@@ -1,5 +1,5 @@
 // Watches the parser: depth, number of values, duplicate keys.
-#include "checkpoint/untrusted_json.hpp"
+#include "io/untrusted_json.hpp"
 
 #include <cstdint>
 #include <limits>
@@ -9,7 +9,7 @@
 
 #include "isentropic/error.hpp"
 
-namespace isentropic::checkpoint {
+namespace isentropic::io {
 namespace {
 
 using nlohmann::json;
@@ -33,7 +33,8 @@ class Watch {
 
  private:
   void see_key(const std::string& key) {
-    if (!keys_.back().insert(key).second) throw Error(place_, "JSON with the key " + shown(key) + " twice", "it once");
+    if (!keys_.back().insert(key).second)
+      throw Error(place_, "JSON with the key " + excerpt(key) + " twice", "it once");
   }
 
   const std::string& place_;
@@ -57,11 +58,11 @@ json parse_object(const std::string& place, std::string_view text, const JsonLim
   } catch (const json::exception&) {
     throw Error(place, "JSON with a number out of range", "numbers below 1.8e308");
   }
-  if (!out.is_object()) throw Error(place, shown(out), "a JSON object");
+  if (!out.is_object()) throw Error(place, excerpt(out), "a JSON object");
   return out;
 }
 
-std::string shown(const json& value) {
+std::string excerpt(const json& value) {
   constexpr std::size_t kLongest = 100;
   std::string text = value.dump(-1, ' ', true, json::error_handler_t::replace);
   if (text.size() > kLongest) text.replace(kLongest, std::string::npos, "...");
@@ -78,4 +79,4 @@ bool is_size(const json& value) {
   return value.is_number_unsigned() && value.get<std::uint64_t>() <= kMost;
 }
 
-}  // namespace isentropic::checkpoint
+}  // namespace isentropic::io

@@ -37,6 +37,8 @@ void read_own_section(const checkpoint::Config& config, Description& out) {
     if (json.contains(part)) problem[part] = json[part];
   const ProblemSpec spec = spec_from_json(problem.dump());
   if (json.contains("scale")) out.scale = spec.scale;
+  if (out.scale.name() == "per_row")
+    throw Error(section->place("scale"), "per_row", "another law (a config has no rows to give it)");
   if (json.contains("map")) out.map = spec.map;
   if (!json.contains("scale_values")) return;
   if (out.scale.learnable() == 0)

@@ -57,7 +57,7 @@ Rotary rotary_of(const Config& config, const std::optional<Config>& section, con
   Rotary out;
   out.theta = number("rope_theta", theta, defaults.theta);
   const double partial = number("partial_rotary_factor", {"partial_rotary_factor", "rotary_pct"}, defaults.partial);
-  out.dimensions = static_cast<std::int64_t>(static_cast<double>(model.head_width) * partial);
+  out.dimensions = static_cast<std::int64_t>(static_cast<double>(model.head_width) * std::min(partial, 2.0));
   if (out.dimensions < 2 || out.dimensions % 2 != 0 || out.dimensions > model.head_width)
     throw Error(config.place("head_dim"),
                 std::to_string(model.head_width) + ", of which " + std::to_string(out.dimensions) + " turn",

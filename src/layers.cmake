@@ -37,7 +37,7 @@ layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
 layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
 # What a model's attention does over a text: any framework hands over its statistics.
-layer(scan LIBRARY isentropic_experiments USES base information PACKAGES json)
+layer(scan LIBRARY isentropic_experiments USES base information PACKAGES fmt json)
 layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information)
 layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report
       PACKAGES fmt json)
@@ -68,9 +68,9 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)
 # What trains and measures networks.
-layer(lab LIBRARY isentropic_models USES base attention/problem io report checkpoint tokenizer pytorch model
+layer(lab LIBRARY isentropic_models USES base attention/problem io report scan checkpoint tokenizer pytorch model
       PACKAGES json torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----
-layer(cli/models LIBRARY isentropic-torch USES report checkpoint tokenizer cli/tools model lab
+layer(cli/models LIBRARY isentropic-torch USES report scan checkpoint tokenizer cli/tools model lab
       PACKAGES cli11 fmt json)

@@ -40,6 +40,7 @@ void add_model_commands(CLI::App& program) {
     const char *name, *help;
   };
   constexpr std::array kEntries = {
+      Entry{"scan", "how the heads of a model attend over a text; writes a report"},
       Entry{"train", "train a language model on texts; writes a Hugging Face folder"},
       Entry{"perplexity", "how well a model predicts a text, also over growing lengths"},
       Entry{"generate", "continue a prompt, word by word"},

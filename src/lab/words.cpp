@@ -40,6 +40,23 @@ Word word_of(const std::string& argument, const std::string& text) {
   return out;
 }
 
+std::string text_of(const Option& option) {
+  std::ostringstream out;
+  if (const auto* flag = std::get_if<bool>(&option)) return *flag ? "true" : "false";
+  if (const auto* whole = std::get_if<std::int64_t>(&option)) out << *whole;
+  if (const auto* number = std::get_if<double>(&option)) out << *number;
+  if (const auto* word = std::get_if<std::string>(&option)) out << *word;
+  if (std::holds_alternative<std::vector<double>>(option)) out << "by head";
+  return out.str();
+}
+
+std::string text_of(const std::string& name, const Options& options) {
+  std::string out = name;
+  for (const auto& [parameter, value] : options)
+    out += (out.size() == name.size() ? ":" : ",") + parameter + "=" + text_of(value);
+  return out;
+}
+
 }  // namespace
 
 Scale scale_from_text(const std::string& text) {
@@ -51,5 +68,8 @@ ScoreMap map_from_text(const std::string& text) {
   const Word word = word_of("map", text);
   return ScoreMap::named(word.name, word.options);
 }
+
+std::string text_of(const Scale& scale) { return text_of(scale.name(), scale.options()); }
+std::string text_of(const ScoreMap& map) { return text_of(map.name(), map.options()); }
 
 }  // namespace isentropic::lab

@@ -12,4 +12,8 @@ namespace isentropic::lab {
 Scale scale_from_text(const std::string& text);
 ScoreMap map_from_text(const std::string& text);
 
+// The same the other way round.
+std::string text_of(const Scale& scale);
+std::string text_of(const ScoreMap& map);
+
 }  // namespace isentropic::lab

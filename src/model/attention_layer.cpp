@@ -26,7 +26,7 @@ at::Tensor scale_values(const Description& model, std::size_t layer) {
   return pytorch::learnable_parameters(model.scale, model.heads).front().second;
 }
 
-pytorch::AttentionOptions LayerAttention::call() const {
+pytorch::AttentionOptions LayerAttention::call_options() const {
   pytorch::AttentionOptions out;
   if (model.causal) out.mask = Mask::causal(Align::end);
   if (const auto window = model.layers[layer].window)
@@ -87,8 +87,14 @@ at::Tensor LayerAttention::torch_attention(const at::Tensor& query, const at::Te
 
 pytorch::AttentionOutput LayerAttention::operator()(const at::Tensor& query, const at::Tensor& key,
                                                     const at::Tensor& value) const {
-  if (options.torch_attention) return {torch_attention(query, key, value), {}};
-  return pytorch::attention(query, key, value, call());
+  if (options.torch_attention) return {torch_attention(query, key, value), {}, {}, {}};
+  const pytorch::AttentionOptions call = call_options();
+  pytorch::AttentionOutput out = pytorch::attention(query, key, value, call);
+  if (options.observer) {
+    options.observer->attended({layer, query, key, call, out});
+    out.statistics.clear();
+  }
+  return out;
 }
 
 }  // namespace isentropic::model

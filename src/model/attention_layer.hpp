@@ -19,7 +19,7 @@ struct LayerAttention {
   pytorch::AttentionOutput operator()(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 
  private:
-  pytorch::AttentionOptions call() const;
+  pytorch::AttentionOptions call_options() const;
   std::int64_t visible(std::int64_t i, std::int64_t n) const;
   at::Tensor window_mask(std::int64_t n) const;
   at::Tensor row_scales(std::int64_t n) const;

@@ -138,7 +138,10 @@ ForwardOutput Transformer::forward(const at::Tensor& ids, const ForwardOptions& 
   Surroundings around{options, {}, {}};
   for (const Rotary& rotary : description_.rotary)
     around.rotations.push_back(rotation(rotary, positions, x.scalar_type()));
-  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) x = run_block(x, layer, around);
+  for (std::size_t layer = 0; layer < blocks_.size(); ++layer) {
+    if (options.observer) options.observer->enters(layer, x);
+    x = run_block(x, layer, around);
+  }
   if (options.cache) options.cache->advance(n);
   around.out.hidden = description_.final_norm ? normed(x, final_norm_) : x;
   return std::move(around.out);

@@ -10,6 +10,7 @@
 
 #include <map>
 
+#include "isentropic/pytorch/attention.hpp"
 #include "isentropic/statistics.hpp"
 #include "model/cache.hpp"
 #include "model/description.hpp"
@@ -17,12 +18,29 @@
 
 namespace isentropic::model {
 
+// One layer's attention in a forward pass; options and output as of pytorch::attention.
+struct AttentionCall {
+  std::size_t layer;
+  const at::Tensor &query, &key;
+  const pytorch::AttentionOptions& options;
+  const pytorch::AttentionOutput& output;
+};
+
+// Sees a forward pass layer by layer.
+class ForwardObserver {
+ public:
+  virtual ~ForwardObserver() = default;
+  virtual void enters(std::size_t layer, const at::Tensor& x) = 0;  // [batch, n, width], before any norm
+  virtual void attended(const AttentionCall& call) = 0;
+};
+
 struct ForwardOptions {
   Statistics statistics = Statistics::none();
   Cache* cache = nullptr;  // the tokens before `ids`; grows by `ids`
   double attention_dropout = 0;
   // PyTorch's own attention instead of ours: softmax and scale laws without learned parameters, and no statistics.
   bool torch_attention = false;
+  ForwardObserver* observer = nullptr;  // gets the statistics, which are then not kept
 };
 
 struct ForwardOutput {

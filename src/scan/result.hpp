@@ -71,7 +71,12 @@ struct Result {
   std::vector<LengthResult> lengths;
   std::vector<NullRate> null_rates;
   std::vector<std::string> tokens_of_window;  // the first window's, as text
+  // Every row of the first window, if they were kept: statistic, layer, head, row.
+  std::map<std::string, std::vector<std::vector<std::vector<double>>>> rows = {};
 };
+
+// The statistics of Result::rows.
+inline const std::vector<std::string> kRowStatistics = {"entropy", "peak", "collision", "first_mass"};
 
 std::string to_json(const Result& result);
 // Throws Error, naming `place`, for what to_json did not write.

@@ -119,6 +119,12 @@ Result read(const Json& json) {
     out.lengths.push_back({length.at("length"), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
+  if (!json.contains("rows")) return out;
+  for (const auto& [name, layers] : json["rows"].items())
+    for (const Json& layer : layers) {
+      auto& heads = out.rows[name].emplace_back();
+      for (const Json& head : layer) heads.push_back(numbers_of(head));
+    }
   return out;
 }
 
@@ -139,6 +145,12 @@ std::string to_json(const Result& result) {
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
   out["tokens"] = result.tokens_of_window;
+  for (const auto& [name, layers] : result.rows)
+    for (const auto& layer : layers) {
+      Json heads = Json::array();
+      for (const auto& head : layer) heads.push_back(numbers(head));
+      out["rows"][name].push_back(std::move(heads));
+    }
   return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 

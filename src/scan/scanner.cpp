@@ -95,7 +95,18 @@ void Scanner::begin_text(const std::string& name) {
   texts_.push_back(std::make_unique<TextTally>(layers_, pooling_for(heads)));
 }
 void Scanner::begin_window(std::span<const std::int32_t> ids) { texts_.back()->begin_window(ids); }
-void Scanner::add(const LayerRows& rows) { texts_.back()->add(rows); }
+void Scanner::add(const LayerRows& rows) {
+  texts_.back()->add(rows);
+  if (!keeps_rows_ || texts_.size() > 1 || texts_.front()->windows > 1) return;
+  const auto n = static_cast<std::size_t>(rows.rows);
+  for (const std::string& name : kRowStatistics) {
+    auto& heads = result_.rows[name].emplace_back();
+    const std::span<const float> values = rows.statistics.at(name);
+    for (std::size_t begin = 0; begin < values.size(); begin += n)
+      heads.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(begin),
+                         values.begin() + static_cast<std::ptrdiff_t>(begin + n));
+  }
+}
 void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
 void Scanner::add_loss(double mean, std::int64_t tokens) { texts_.back()->loss.add(mean, static_cast<double>(tokens)); }

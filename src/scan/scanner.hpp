@@ -31,6 +31,8 @@ class Scanner {
 
   void begin_text(const std::string& name);
   void begin_window(std::span<const std::int32_t> ids);
+  // Rows of the first window are kept one by one (Result::rows).
+  void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);  // may come in several parts
   void add_residual(std::size_t layer, double ratio);
@@ -48,6 +50,7 @@ class Scanner {
   void count_labels_of_shuffled_keys();
 
   Result result_;
+  bool keeps_rows_ = false;
   std::vector<LayerDescription> layers_;
   std::vector<std::unique_ptr<TextTally>> texts_;
   std::vector<std::vector<std::vector<double>>> length_entropies_;  // length, layer, head

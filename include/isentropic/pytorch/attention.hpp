@@ -44,6 +44,7 @@ struct AttentionOptions {
 struct AttentionOutput {
   at::Tensor output;                             // [batch, heads, n_q, d_v]
   std::map<std::string, at::Tensor> statistics;  // each [batch, heads, n_q]
+  at::Tensor rows, selected;                     // what key_mass reads
 };
 
 // query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value [batch, kv_heads, n_k, d_v].
@@ -61,5 +62,10 @@ ISENTROPIC_API at::Tensor draw_seed();
 // The learnable parameters of a law in its order, each [heads] with the law's numbers: what training them starts from.
 ISENTROPIC_API std::vector<std::pair<std::string, at::Tensor>> learnable_parameters(const Scale& scale,
                                                                                     std::int64_t heads);
+
+// What every key receives in all, [batch, heads, n_k]: the weights summed over the rows of `forward`, which the same
+// query, key and options gave; without gradient.
+ISENTROPIC_API at::Tensor key_mass(const at::Tensor& query, const at::Tensor& key, const AttentionOptions& options,
+                                   const AttentionOutput& forward);
 
 }  // namespace isentropic::pytorch

@@ -9,6 +9,7 @@
 
 namespace isentropic::cli {
 
+void add_scan(CLI::App& program);
 void add_train(CLI::App& program);
 void add_perplexity(CLI::App& program);
 void add_generate(CLI::App& program);

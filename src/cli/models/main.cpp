@@ -3,8 +3,9 @@
 #include "cli/tools/program.hpp"
 
 int main(int argc, char** argv) {
-  CLI::App program("Networks: train, measure, generate.", "isentropic");
+  CLI::App program("Networks: scan, train, measure, generate.", "isentropic");
   program.require_subcommand(1, 1);
+  isentropic::cli::add_scan(program);
   isentropic::cli::add_train(program);
   isentropic::cli::add_perplexity(program);
   isentropic::cli::add_generate(program);

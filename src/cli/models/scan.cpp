@@ -1,0 +1,169 @@
+// isentropic scan: how the heads of a model attend over a text.
+#include <algorithm>
+#include <memory>
+#include <nlohmann/json.hpp>
+
+#include "cli/models/commands.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/outputs.hpp"
+#include "cli/tools/progress.hpp"
+#include "lab/corpus.hpp"
+#include "lab/scan_model.hpp"
+#include "lab/words.hpp"
+#include "scan/terminal.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+struct ScanArguments {
+  ModelArguments model;
+  std::vector<std::string> texts;
+  std::string ids;
+  std::vector<std::string> lengths;
+  std::int64_t length = 0;
+  bool fast = false, allow_beyond = false, per_row = false;
+  Outputs outputs;
+};
+
+// A JSON list of token ids.
+std::vector<std::int32_t> read_ids(const std::string& path, std::int64_t vocabulary) {
+  std::vector<std::int32_t> out;
+  const nlohmann::json json = nlohmann::json::parse(lab::read_text(path), nullptr, false);
+  if (!json.is_array()) throw Error(path, "not a JSON list", "a list of token ids, as [1, 306, 29871]");
+  for (const nlohmann::json& id : json) {
+    if (!id.is_number_integer() || id < 0 || id >= vocabulary)
+      throw Error(path, "a list with " + id.dump(), "integers from 0 to " + std::to_string(vocabulary - 1));
+    out.push_back(id);
+  }
+  return out;
+}
+
+// What the tokenizer puts before and after a text.
+void take_special_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text, lab::ScanOptions* options) {
+  const std::string sample = text.substr(0, text.find_first_of(" \n", 1));
+  const std::vector<std::int32_t> plain = tokenizer.encode(sample, false), full = tokenizer.encode(sample, true);
+  const auto place = std::ranges::search(full, plain);
+  if (plain.empty() || place.empty()) return;
+  options->prefix.assign(full.begin(), place.begin());
+  options->suffix.assign(place.end(), full.end());
+}
+
+std::vector<lab::ScanText> read_texts(const ScanArguments& arguments, const tokenizer::Tokenizer* tokenizer,
+                                      std::int64_t vocabulary, lab::ScanOptions* options) {
+  if (!arguments.ids.empty()) return {{arguments.ids, read_ids(arguments.ids, vocabulary)}};
+  std::vector<lab::ScanText> out;
+  for (const std::string& path : arguments.texts) {
+    const std::string text = lab::read_text(path);
+    if (out.empty()) take_special_tokens(*tokenizer, text, options);
+    out.push_back({path, tokenizer->encode(text, false)});
+  }
+  return out;
+}
+
+scan::Result about(const ScanArguments& arguments, const model::Transformer& model, const lab::ScanOptions& options) {
+  scan::Result out;
+  out.model = arguments.model.path;
+  out.family = model.description().family;
+  out.scale = lab::text_of(model.description().scale);
+  out.map = lab::text_of(model.description().map);
+  for (const auto& item : model.parameters()) out.parameters += item.value().numel();
+  out.trained_length = model.description().trained_length;
+  out.length = options.length;
+  return out;
+}
+
+void name_tokens(const tokenizer::Tokenizer& tokenizer, const lab::ScanText& text, const lab::ScanOptions& options,
+                 scan::Result* out) {
+  std::vector<std::int32_t> window = options.prefix;
+  const std::size_t around = options.prefix.size() + options.suffix.size();
+  const std::size_t count = std::min(text.ids.size(), static_cast<std::size_t>(options.length) - around);
+  window.insert(window.end(), text.ids.begin(), text.ids.begin() + static_cast<std::ptrdiff_t>(count));
+  window.insert(window.end(), options.suffix.begin(), options.suffix.end());
+  for (const std::int32_t id : window) out->tokens_of_window.push_back(tokenizer.decode(std::span(&id, 1)));
+}
+
+// Everything that the scan reads, checked.
+struct Inputs {
+  explicit Inputs(const ScanArguments& arguments)
+      : model(model::open_model(arguments.model.path, arguments.model.options())) {
+    if (arguments.ids.empty())
+      tokenizer = std::make_unique<tokenizer::Tokenizer>(tokenizer::Tokenizer::read(arguments.model.path));
+    options.key_mass = !arguments.fast;
+    options.keep_rows = arguments.per_row;
+    for (const std::string& length : arguments.lengths)
+      options.lengths.push_back(parse_integer("--lengths", length, 16, std::int64_t{1} << 24));
+    std::ranges::sort(options.lengths);
+    texts = read_texts(arguments, tokenizer.get(), model.description().vocabulary, &options);
+    options.length = arguments.length > 0 ? arguments.length : usual_length();
+    lab::check_lengths(texts, options);
+    if (longest() > model.description().trained_length && !arguments.allow_beyond)
+      throw UsageError(options.length == longest() ? "--length" : "--lengths", std::to_string(longest()),
+                       "at most " + std::to_string(model.description().trained_length) +
+                           ", the model's positions (--allow-beyond: more)");
+  }
+
+  std::int64_t longest() const {
+    return std::max(options.length, options.lengths.empty() ? 0 : options.lengths.back());
+  }
+
+  model::Transformer model;
+  std::unique_ptr<tokenizer::Tokenizer> tokenizer;
+  lab::ScanOptions options;
+  std::vector<lab::ScanText> texts;
+
+ private:
+  // The trained length, or that of the shortest text.
+  std::int64_t usual_length() const {
+    std::int64_t out = model.description().trained_length;
+    const auto around = options.prefix.size() + options.suffix.size();
+    for (const lab::ScanText& text : texts) out = std::min(out, static_cast<std::int64_t>(text.ids.size() + around));
+    return out;
+  }
+};
+
+// Nothing of what a scan is given is trusted: a mistake in it is the caller's.
+Inputs read_inputs(const ScanArguments& arguments) try { return Inputs(arguments); } catch (const UsageError&) {
+  throw;
+} catch (const Error& error) {
+  throw UsageError(error.what());
+}
+
+void run(const ScanArguments& arguments) {
+  if (arguments.texts.empty() == arguments.ids.empty()) throw UsageError("--text", "none", "a text, or --ids");
+  std::vector<std::string> files = arguments.texts;
+  if (!arguments.ids.empty()) files.push_back(arguments.ids);
+  arguments.outputs.check(files);
+  Inputs inputs = read_inputs(arguments);
+  scan::Result known = about(arguments, inputs.model, inputs.options);
+  if (inputs.tokenizer) name_tokens(*inputs.tokenizer, inputs.texts.front(), inputs.options, &known);
+  scan::Result found;
+  {
+    Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
+    inputs.options.progress = [&](double share) { line.show(share); };
+    found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
+  }
+  arguments.outputs.write({[&] { return scan::terminal_text(found); },
+                           [&] { return nlohmann::ordered_json::parse(scan::to_json(found)); }});
+}
+
+}  // namespace
+
+void add_scan(CLI::App& program) {
+  CLI::App* command = program.add_subcommand("scan", "How the heads of a model attend over a text.");
+  auto arguments = std::make_shared<ScanArguments>();
+  arguments->model.offer(command);
+  command->add_option("--text", arguments->texts, "files of text, UTF-8; with several, a label needs most of them");
+  command->add_option("--ids", arguments->ids, "a JSON list of token ids, instead of a text");
+  command->add_option("--length", arguments->length, "tokens of a window (the trained length, or the text's)")
+      ->check(CLI::Range(16, 1 << 24));
+  command->add_option("--lengths", arguments->lengths, "also the entropy of every head, and the loss, at these lengths")
+      ->delimiter(',');
+  command->add_flag("--fast", arguments->fast, "leave out the second pass, which finds the keys that rows rest on");
+  command->add_flag("--allow-beyond", arguments->allow_beyond, "lengths beyond the model's positions");
+  command->add_flag("--per-row", arguments->per_row,
+                    "in the JSON, also entropy, peak, collision and weight of the first key of every row");
+  arguments->outputs.offer_json(command);
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

@@ -1,0 +1,245 @@
+// Runs the windows and hands over what each layer's attention did.
+#include "lab/scan_model.hpp"
+
+#include <ATen/core/grad_mode.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "isentropic/error.hpp"
+#include "scan/scanner.hpp"
+
+namespace isentropic::lab {
+namespace {
+
+using model::Transformer;
+
+// Weights of sampled rows are fetched a few rows at a time: at most so many numbers.
+constexpr std::int64_t kWeightsAtOnce = 1 << 24;
+
+at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) { return x.detach().to(at::kCPU, type).contiguous(); }
+
+template <class T>
+std::span<const T> span_of(const at::Tensor& x) {
+  return {x.const_data_ptr<T>(), static_cast<std::size_t>(x.numel())};
+}
+
+class TellScanner : public model::ForwardObserver {
+ public:
+  TellScanner(scan::Scanner& scanner, const ScanOptions& options, std::vector<std::int64_t> rows)
+      : scanner_(scanner), options_(options), rows_(std::move(rows)) {}
+
+  void enters(std::size_t layer, const at::Tensor& x) override {
+    const at::Tensor values = x[0].to(at::kDouble);
+    const at::Tensor rest = values - values.mean(0, /*keepdim=*/true);
+    scanner_.add_residual(layer, (rest.norm() / values.norm()).item<double>());
+  }
+
+  void attended(const model::AttentionCall& call) override {
+    add_rows(call);
+    const std::int64_t heads = call.query.size(1), keys = call.key.size(2);
+    const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kWeightsAtOnce / (heads * keys)));
+    for (std::size_t i = 0; i < rows_.size(); i += at_once) {
+      scan::SampledRows sampled{.layer = call.layer, .keys = keys};
+      sampled.positions.assign(rows_.begin() + static_cast<std::ptrdiff_t>(i),
+                               rows_.begin() + static_cast<std::ptrdiff_t>(std::min(rows_.size(), i + at_once)));
+      const at::Tensor weights =
+          on_cpu(pytorch::attention_weights(call.query, call.key, sampled.positions, call.options), at::kFloat);
+      sampled.weights = span_of<float>(weights);
+      scanner_.add(sampled);
+    }
+  }
+
+ private:
+  void add_rows(const model::AttentionCall& call) {
+    scan::LayerRows rows{.layer = call.layer, .rows = call.query.size(2), .keys = call.key.size(2)};
+    std::vector<at::Tensor> kept;
+    for (const auto& [name, values] : call.output.statistics) {
+      if (name == "argmax") continue;
+      const bool is_count = name == "visible";
+      kept.push_back(on_cpu(values, is_count ? at::kLong : at::kFloat));
+      if (is_count)
+        rows.visible = span_of<std::int64_t>(kept.back());
+      else
+        rows.statistics[name] = span_of<float>(kept.back());
+    }
+    if (options_.key_mass) {
+      kept.push_back(on_cpu(pytorch::key_mass(call.query, call.key, call.options, call.output), at::kFloat));
+      rows.key_mass = span_of<float>(kept.back());
+    }
+    scanner_.add(rows);
+  }
+
+  scan::Scanner& scanner_;
+  const ScanOptions& options_;
+  std::vector<std::int64_t> rows_;
+};
+
+// Keeps the mean entropy of the last rows, by layer and head.
+class LastEntropies : public model::ForwardObserver {
+ public:
+  explicit LastEntropies(std::int64_t rows) : rows_(rows) {}
+  void enters(std::size_t, const at::Tensor&) override {}
+  void attended(const model::AttentionCall& call) override {
+    const at::Tensor entropy = call.output.statistics.at("entropy")[0];
+    const at::Tensor last = entropy.narrow(1, entropy.size(1) - rows_, rows_);
+    const at::Tensor means = on_cpu(last.mean(1), at::kDouble);
+    const auto numbers = span_of<double>(means);
+    if (found.size() <= call.layer) found.resize(call.layer + 1, std::vector<double>(numbers.size()));
+    for (std::size_t head = 0; head < numbers.size(); ++head) found[call.layer][head] += numbers[head];
+  }
+  std::vector<std::vector<double>> found;
+
+ private:
+  std::int64_t rows_;
+};
+
+at::Tensor batch_of(std::span<const std::int32_t> ids, at::Device device) {
+  return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0).to(device);
+}
+
+bool predicts_next_token(const Transformer& model) {
+  return model.description().head == model::Head::linear && model.description().causal;
+}
+
+// Mean loss of the last `scored` tokens.
+double loss_of(const Transformer& model, const at::Tensor& hidden, const at::Tensor& ids, std::int64_t scored) {
+  const std::int64_t first = ids.size(1) - 1 - scored;
+  return model.token_losses(hidden.narrow(1, first, scored), ids.narrow(1, first + 1, scored))
+      .to(at::kDouble)
+      .mean()
+      .item<double>();
+}
+
+std::vector<scan::LayerDescription> layers_of(const model::Description& model) {
+  std::vector<scan::LayerDescription> out;
+  for (std::size_t i = 0; i < model.layers.size(); ++i)
+    out.push_back({.module = "layers." + std::to_string(i),
+                   .kind = model.causal ? scan::Kind::decoder : scan::Kind::encoder,
+                   .heads = model.heads,
+                   .head_width = model.head_width,
+                   .window = model.layers[i].window});
+  return out;
+}
+
+// Special tokens of a window.
+std::int64_t tokens_around(const ScanOptions& options) {
+  return static_cast<std::int64_t>(options.prefix.size() + options.suffix.size());
+}
+
+class ModelScan {
+ public:
+  ModelScan(const Transformer& model, scan::Result about, const std::vector<ScanText>& texts,
+            const ScanOptions& options)
+      : model_(model), texts_(texts), options_(options), scanner_(std::move(about), layers_of(model.description())) {
+    if (options.keep_rows) scanner_.keep_rows();
+    check_lengths(texts, options);
+    for (const ScanText& text : texts) work_ += static_cast<double>(windows_of(text) * options.length);
+    for (const std::int64_t length : options.lengths) work_ += static_cast<double>(length * length_windows());
+  }
+
+  scan::Result run() {
+    const at::NoGradGuard no_gradient;
+    for (const ScanText& text : texts_) scan_text(text);
+    for (const std::int64_t length : options_.lengths) measure(length);
+    return scanner_.finish();
+  }
+
+ private:
+  std::int64_t windows_of(const ScanText& text) const {
+    return static_cast<std::int64_t>(text.ids.size()) / (options_.length - around_);
+  }
+  // Of the longest length, at most four of them: enough for a mean.
+  std::int64_t length_windows() const {
+    const std::int64_t longest = *std::ranges::max_element(options_.lengths);
+    return std::min<std::int64_t>(4, static_cast<std::int64_t>(texts_.front().ids.size()) / (longest - around_));
+  }
+  void advance(std::int64_t tokens) {
+    done_ += static_cast<double>(tokens);
+    if (options_.progress) options_.progress(done_ / work_);
+  }
+  std::vector<std::int32_t> window(const ScanText& text, std::int64_t from, std::int64_t length) const {
+    std::vector<std::int32_t> out = options_.prefix;
+    const auto begin = text.ids.begin() + from;
+    out.insert(out.end(), begin, begin + (length - around_));
+    out.insert(out.end(), options_.suffix.begin(), options_.suffix.end());
+    return out;
+  }
+
+  void scan_text(const ScanText& text) {
+    scanner_.begin_text(text.name);
+    for (std::int64_t i = 0; i < windows_of(text); ++i) {
+      const auto ids = window(text, i * (options_.length - around_), options_.length);
+      scanner_.begin_window(ids);
+      TellScanner tell(scanner_, options_, scan::rows_to_sample(ids, options_.sampled_rows));
+      model::ForwardOptions forward;
+      forward.statistics = Statistics::all().groups(scan::kFirstKeys, scan::kRecentKeys);
+      forward.observer = &tell;
+      const at::Tensor batch = batch_of(ids, model_.device());
+      const at::Tensor hidden = model_.forward(batch, forward).hidden;
+      if (predicts_next_token(model_))
+        scanner_.add_loss(loss_of(model_, hidden, batch, options_.length - 1), options_.length - 1);
+      advance(options_.length);
+    }
+  }
+
+  // The same last tokens after more and more text, so that lengths compare.
+  void measure(std::int64_t length) {
+    const std::int64_t windows = length_windows(), longest = options_.lengths.back();
+    const std::int64_t scored = std::max<std::int64_t>(1, options_.lengths.front() / 2);
+    LastEntropies entropies(scored);
+    model::ForwardOptions forward;
+    forward.statistics = Statistics::of({Statistic::entropy});
+    forward.observer = &entropies;
+    double loss = 0;
+    for (std::int64_t i = 0; i < windows; ++i) {
+      const std::int64_t end = (i + 1) * (longest - around_);
+      const auto ids = window(texts_.front(), end - (length - around_), length);
+      const at::Tensor batch = batch_of(ids, model_.device());
+      const at::Tensor hidden = model_.forward(batch, forward).hidden;
+      loss += predicts_next_token(model_) ? loss_of(model_, hidden, batch, scored) : NAN;
+      advance(length);
+    }
+    const auto count = static_cast<double>(windows);
+    for (auto& layer : entropies.found)
+      for (double& entropy : layer) entropy /= count;
+    scanner_.add_length(length, loss / count, entropies.found);
+  }
+
+  const Transformer& model_;
+  const std::vector<ScanText>& texts_;
+  const ScanOptions& options_;
+  scan::Scanner scanner_;
+  const std::int64_t around_ = tokens_around(options_);
+  double work_ = 0, done_ = 0;
+};
+
+}  // namespace
+
+void check_lengths(const std::vector<ScanText>& texts, const ScanOptions& options) {
+  std::int64_t longest = options.length;
+  for (const std::int64_t length : options.lengths) longest = std::max(longest, length);
+  for (const ScanText& text : texts) {
+    const std::int64_t there = static_cast<std::int64_t>(text.ids.size()) + tokens_around(options);
+    if (there < longest)
+      throw Error("text " + text.name, std::to_string(there) + " tokens long",
+                  "at least " + std::to_string(longest) + ", the length of a window");
+  }
+}
+
+std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
+  constexpr std::int64_t kStatistics = 24;  // of a row: the statistics, in the operator and copied, and what it keeps
+  const std::int64_t activations = length * (8 * model.width + 3 * model.mlp_width);
+  const std::int64_t rows = length * model.heads * kStatistics;
+  const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);
+  const auto layers = static_cast<std::int64_t>(model.layers.size());
+  const std::int64_t tallies = 4 * layers * model.heads * length;  // key weights and counts of sampled rows
+  return 4 * (activations + rows + weights) + 8 * tallies;
+}
+
+scan::Result scan_model(const Transformer& model, scan::Result about, const std::vector<ScanText>& texts,
+                        const ScanOptions& options) {
+  return ModelScan(model, std::move(about), texts, options).run();
+}
+
+}  // namespace isentropic::lab

@@ -1,0 +1,108 @@
+"""isentropic scan: what it measures is what Hugging Face's attention matrices say, on checkpoints of several families."""
+
+import json
+import os
+import pathlib
+import subprocess
+
+import pytest
+import torch
+from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
+
+from test_models import DECODERS, ENCODERS, build, random_ids
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
+MODELS = pathlib.Path(__file__).parents[2] / "models"
+
+
+def scan(folder, *options, status=0):
+    command = [PROGRAM, "scan", str(folder), "--json", *map(str, options)]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return json.loads(result.stdout) if status == 0 else result.stderr
+
+
+def scan_ids(folder, ids, path, *options):
+    path.write_text(json.dumps(ids))
+    return scan(folder, "--ids", path, "--length", len(ids), *options)
+
+
+def close(found, expected, tolerance):
+    found, expected = torch.tensor(found), torch.as_tensor(expected)
+    assert found.shape == expected.shape
+    assert (found - expected).abs().max() < tolerance
+
+
+@pytest.mark.parametrize("case", ["gpt2", "llama", "gemma2", "mistral", "bert"])
+def test_every_row_is_that_of_the_attention_matrices(case, tmp_path):
+    family, options = (DECODERS | ENCODERS)[case]
+    make = AutoModelForMaskedLM if case in ENCODERS else AutoModelForCausalLM
+    model = build(make, family, options)
+    model.save_pretrained(tmp_path)
+    ids = random_ids(60)
+    with torch.no_grad():
+        out = model(torch.tensor([ids]), output_attentions=True)
+    weights = torch.stack([p[0].double() for p in out.attentions])
+    found = scan_ids(tmp_path, ids, tmp_path / "ids.json", "--per-row")
+    close(found["rows"]["entropy"], torch.special.entr(weights).sum(-1), 2e-4)
+    close(found["rows"]["peak"], weights.amax(-1), 2e-4)
+    close(found["rows"]["collision"], weights.square().sum(-1), 2e-4)
+    close(found["rows"]["first_mass"], weights[..., 0], 2e-4)
+    if case in DECODERS:
+        losses = torch.nn.functional.cross_entropy(out.logits[0, :-1], torch.tensor(ids[1:]))
+        assert found["loss"]["mean"] == pytest.approx(losses.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    "name", ["hf-random-gpt2", "hf-random-llama", "hf-random-bert", "hf-random-mistral", "stories260K"]
+)
+def test_reference_models(name, tmp_path):
+    if not (SHARED / name).exists():
+        pytest.skip(f"{SHARED / name} is absent")
+    reference = json.loads((SHARED / name / "reference.json").read_text())
+    found = scan_ids(SHARED / name, reference["ids"], tmp_path / "ids.json", "--per-row")["rows"]
+    for ours, theirs in [
+        ("entropy", "entropy"),
+        ("peak", "max_prob"),
+        ("collision", "sum_sq"),
+        ("first_mass", "first_mass"),
+    ]:
+        close(found[ours], reference[theirs], 2e-4)
+
+
+def test_the_bundled_model_beyond_its_length():
+    found = scan(
+        MODELS / "books", "--text", MODELS / "northanger.txt", "--lengths", "512,2048", "--allow-beyond", "--fast"
+    )
+    assert found["text"]["windows"] == 18 and found["text"]["length"] == 1024
+    assert len(found["heads"]) == 48 and len(found["tokens"]) == 1024
+    short, long = zip(*(head["length_entropies"] for head in found["heads"]))
+    by_layer = (torch.tensor(long) - torch.tensor(short)).view(6, 8).mean(1)
+    assert by_layer[[0, 2, 4]].abs().max() < 0.1, "windows bound what these layers see"
+    assert by_layer[[1, 3, 5]].min() > 1, "the others see four times as many keys: log 4 = 1.39"
+    assert all(0.9 < length["loss"] / found["loss"]["mean"] < 1.1 for length in found["lengths"])
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ([], "--text is none; expected a text, or --ids"),
+        (["--text", "TEXT", "--length", 2048], "--length is 2048; expected at most 1024, the model's positions"),
+        (["--text", "TEXT", "--lengths", "256,4096"], "--lengths is 4096; expected at most 1024"),
+        (["--text", "SHORT", "--length", 512], "tokens long; expected at least 512, the length of a window"),
+        (["--text", "EMPTY"], "EMPTY"),
+        (["--text", "LATIN"], "LATIN"),
+        (["--text", "absent.txt"], "absent.txt"),
+        (["--ids", "IDS"], "with 5000; expected integers from 0 to 4095"),
+        (["--ids", "TEXT"], "not a JSON list"),
+    ],
+)
+def test_mistakes_are_one_line(options, message, tmp_path):
+    names = {name: tmp_path / name for name in ("SHORT", "EMPTY", "LATIN", "IDS")} | {"TEXT": MODELS / "northanger.txt"}
+    names["SHORT"].write_text("And it came to pass.")
+    names["EMPTY"].write_text("")
+    names["LATIN"].write_bytes("café".encode("latin-1"))
+    names["IDS"].write_text("[1, 2, 5000]")
+    error = scan(MODELS / "books", *(names.get(option, option) for option in options), status=2)
+    assert message in error and len(error.strip().splitlines()) == 1

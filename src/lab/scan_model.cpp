@@ -233,8 +233,8 @@ std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
   const std::int64_t rows = length * model.heads * kStatistics;
   const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);
   const auto layers = static_cast<std::int64_t>(model.layers.size());
-  const std::int64_t tallies = 4 * layers * model.heads * length;  // key weights and counts of sampled rows
-  return 4 * (activations + rows + weights) + 8 * tallies;
+  const std::int64_t tallies = 6 * layers * model.heads * length;  // what shuffled keys receive
+  return 4 * (activations + rows + weights) + tallies;
 }
 
 scan::Result scan_model(const Transformer& model, scan::Result about, const std::vector<ScanText>& texts,

@@ -58,10 +58,6 @@ double SampledTally::Mean::value() const { return count > 0 ? sum / static_cast<
 
 void SampledTally::add(const SampledRow& row) {
   const auto weight = [&](std::int64_t key) -> double { return row.weights[static_cast<std::size_t>(key)]; };
-  if (key_weights_.size() < row.weights.size()) {
-    key_weights_.resize(row.weights.size());
-    key_rows_.resize(row.weights.size());
-  }
   double recent = 0;
   for (std::int64_t j = row.visible.begin; j < row.visible.end; ++j) {
     const auto distance = static_cast<std::uint64_t>(std::abs(row.position - j));
@@ -69,8 +65,6 @@ void SampledTally::add(const SampledRow& row) {
     if (profile_.size() <= bin) profile_.resize(bin + 1);
     profile_[bin] += weight(j);
     if (j <= row.position && j > row.position - kRecentKeys) recent += weight(j);
-    key_weights_[static_cast<std::size_t>(j)] += weight(j);
-    ++key_rows_[static_cast<std::size_t>(j)];
   }
   ++rows_;
   const std::int64_t visible = row.visible.end - row.visible.begin;
@@ -93,12 +87,21 @@ std::vector<double> SampledTally::profile() const {
   return out;
 }
 
-SampledTally::Key SampledTally::heaviest(std::int64_t fewest) const {
-  Key out;
-  for (std::size_t j = 0; j < key_weights_.size(); ++j) {
-    if (key_rows_[j] < std::max<std::int64_t>(1, fewest)) continue;
-    const double mean = key_weights_[j] / static_cast<double>(key_rows_[j]);
-    if (out.position < 0 || mean > out.weight) out = {static_cast<std::int64_t>(j), mean};
+void KeyWeights::add(const SampledRow& row) {
+  sums_.resize(std::max(sums_.size(), row.weights.size()));
+  rows_.resize(sums_.size());
+  for (auto j = static_cast<std::size_t>(row.visible.begin); j < static_cast<std::size_t>(row.visible.end); ++j) {
+    sums_[j] += row.weights[j];
+    ++rows_[j];
+  }
+}
+
+double KeyWeights::largest(std::int64_t fewest) const {
+  double out = kNotMeasured;
+  for (std::size_t j = 0; j < sums_.size(); ++j) {
+    if (rows_[j] < fewest) continue;
+    const double mean = sums_[j] / rows_[j];
+    if (!(out >= mean)) out = mean;
   }
   return out;
 }

@@ -4,7 +4,6 @@
 //   retrieval   (p(T) - c) / (1 - c), T = { j + 1 : j < i - 1, token j = token i }, c = |T| / k; rows with such a T
 //   local       p of the last 16 keys, in rows with k >= 64
 //   profile     p by distance |i - j|: 0, 1, 2-3, 4-7, 8-15, ...
-//   sink        p of a key over the rows that see it
 #pragma once
 
 #include <cstdint>
@@ -37,13 +36,6 @@ class SampledTally {
   double local() const;
   std::vector<double> profile() const;
 
-  struct Key {
-    std::int64_t position = -1;
-    double weight = 0;
-  };
-  // The key with the largest mean weight, of those that `fewest` sampled rows or more see.
-  Key heaviest(std::int64_t fewest) const;
-
  private:
   struct Mean {
     double sum = 0;
@@ -54,8 +46,18 @@ class SampledTally {
   Mean previous_, retrieval_, local_;
   std::vector<double> profile_;
   std::int64_t rows_ = 0;
-  std::vector<double> key_weights_;
-  std::vector<std::int64_t> key_rows_;
+};
+
+// The mean weight of every key over the sampled rows that see it.
+class KeyWeights {
+ public:
+  void add(const SampledRow& row);
+  // The largest, of the keys that `fewest` rows or more see; NaN: there is none.
+  double largest(std::int64_t fewest) const;
+
+ private:
+  std::vector<float> sums_;
+  std::vector<std::uint16_t> rows_;
 };
 
 }  // namespace isentropic::scan

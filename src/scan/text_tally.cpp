@@ -137,13 +137,14 @@ void TextTally::add(const SampledRows& sampled) {
           sampled.weights.subspan((head * sampled.positions.size() + r) * size(sampled.keys), size(sampled.keys));
       row.targets = targets[r];
       out.sampled.add(row);
-      const std::vector<float> other =
-          shuffled(row, (sampled.layer << 40) ^ (head << 24) ^ static_cast<std::uint64_t>(row.position));
-      SampledRow null = row;
-      null.weights = other;
-      out.shuffled.add(null);
       if (windows > 1) continue;
       add_to_blocks(row, &out);
+      SampledRow null = row;
+      const std::vector<float> other =
+          shuffled(row, (sampled.layer << 40) ^ (head << 24) ^ static_cast<std::uint64_t>(row.position));
+      null.weights = other;
+      out.shuffled.add(null);
+      out.shuffled_keys.add(null);
       const std::size_t columns = std::min(pooling_.columns, size(sampled.keys));
       if (out.pooled_rows.size() < pooling_.rows * columns)
         for (const double weight : pooled(row.weights, columns)) out.pooled_rows.push_back(weight);
@@ -181,7 +182,7 @@ Evidence TextTally::null_evidence(std::size_t layer, std::size_t head) const {
   out.previous = tally.shuffled.previous();
   out.retrieval = tally.shuffled.retrieval();
   out.local = tally.shuffled.local();
-  out.sink = tally.shuffled.heaviest(4).weight;
+  out.sink = tally.shuffled_keys.largest(4);
   return out;
 }
 

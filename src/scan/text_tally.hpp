@@ -30,7 +30,7 @@ struct HeadTally {
   std::map<std::string, Running> statistics;  // one value for each window
   Running local;                              // rows with 64 keys or more
   double largest_score = -1e300;
-  SampledTally sampled, shuffled;
+  SampledTally sampled;
   std::vector<HeavyKey> sinks;  // the heaviest key of each window
   std::vector<double> curve;    // of the first window, as all that follows
   std::vector<double> key_strip;
@@ -38,6 +38,8 @@ struct HeadTally {
   std::vector<std::vector<double>> blocks;
   std::vector<std::int64_t> block_rows;  // sampled rows in each of them
   std::vector<double> pooled_rows;       // for similarity, row after row
+  SampledTally shuffled;                 // the same rows with their keys in another order
+  KeyWeights shuffled_keys;
 };
 
 class TextTally {

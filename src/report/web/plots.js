@@ -127,7 +127,8 @@ function draw_heat_map(place, map, room) {
   const cell = (width - left) / columns, tall = Math.min(cell, 28), height = tall * count + bottom;
   const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
   if (map.title) box.append("h3").text(map.title);
-  const shade = d3.scaleSequential(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
+  const scale = map.scale === "log" ? d3.scaleSequentialLog : d3.scaleSequential;
+  const shade = scale(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", map.title);
   svg.append("image").attr("x", left).attr("width", cell * columns).attr("height", tall * count)
     .attr("preserveAspectRatio", "none").style("image-rendering", "pixelated").attr("href", image_of(map, columns, shade));

@@ -183,7 +183,7 @@ std::string page_data(const Result& result) {
   out["rules"] = rules_json(result);
   for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_row(layer));
   for (const LengthResult& length : result.lengths)
-    out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss)}});
+    out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
   for (std::size_t i = 0; i < result.heads.size(); ++i)
     out["heads"].push_back(head_row(result, result.heads[i], columns, in_full[i]));
   out["tokens"] = tokens_json(result.tokens_of_window);

@@ -23,7 +23,7 @@ constexpr Phrase kPhrases[] = {
     {"dispersed", "spreads its weight almost evenly", "spread their weight almost evenly"},
     {"collapsed", "looks at a single key", "look at a single key"},
     {"redundant", "has the weights of another head", "have the weights of another head"},
-    {"dispersing", "looks everywhere however long the text", "look everywhere however long the text"},
+    {"dispersing", "disperses as the text grows", "disperse as the text grows"},
     {"large_scores", "has scores of 100 or more", "have scores of 100 or more"},
 };
 

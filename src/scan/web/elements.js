@@ -28,7 +28,8 @@ const rules_by_label = new Map(scan.rules.map((rule) => [rule.label, rule]));
 const value_at = (head, term) => head.values[scan.terms.indexOf(term)];
 const term_named = (name) => scan.terms.find((term) => term.name === name);
 const layer_of = (head) => scan.layers[head.layer] || { module: "", kind: "", window: null };
-const has_label = (head, label) => head.labels.some((given) => given.name === label);
+const NO_LABEL = "none";
+const has_label = (head, label) => (label === NO_LABEL ? !head.labels.length : head.labels.some((given) => given.name === label));
 
 // The text of a token in a box of its own; what cannot be seen is written.
 function token_box(token) {

@@ -30,12 +30,12 @@ function draw_statistics(place, head) {
 
 // What there is to draw of a head, in order.
 function parts_of_head(head) {
-  const about = head.in_full ? "" : "A short form: the page holds all of 64 heads alone.";
+  const about = head.in_full ? "" : "In short: this page keeps 64 heads in full.";
   return [
     ["Entropy along the text", draw_entropy_along, true, about],
-    ["Weight by distance", draw_profile, head.profile.length],
+    ["Weight by distance", draw_profile, head.profile.length, "Each bar reaches up to the next one's distance."],
     ["Weight of keys, over the rows that see them", draw_keys, head.in_full && (head.strip.length || head.keys.length)],
-    ["Weights, averaged in blocks", draw_matrix, head.in_full && head.blocks.length],
+    ["Weights, averaged in blocks", draw_matrix, head.in_full && head.blocks.length, "Of sampled rows; a row of blocks without any is empty."],
     ["Entropy by length", draw_head_lengths, head.lengths.length > 1],
     ["Nearest head", draw_nearest, head.nearest],
     ["Every statistic, mean over the rows", draw_statistics, true],

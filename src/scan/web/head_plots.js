@@ -22,7 +22,7 @@ function keys_seen(layer, position) {
 
 // Axes of a small drawing; returns its scales.
 function frame(place, label, room, height, x_domain, y_high, y_label) {
-  const left = 44, bottom = 20, top = 8, right = 8;
+  const left = 54, bottom = 20, top = 8, right = 8;
   const svg = d3.select(place).append("svg").attr("viewBox", `0 0 ${room} ${height}`).attr("role", "img").attr("aria-label", label);
   const x = d3.scaleLinear().domain(x_domain).range([left, room - right]);
   const y = d3.scaleLinear().domain([0, y_high > 0 ? y_high : 1]).range([height - bottom, top]);
@@ -77,7 +77,8 @@ function draw_entropy_along(place, head, room) {
   });
 }
 
-function draw_bars(place, { label, values, names, y_label, room, height, axis }) {
+// A bar for each value, with marks below them, or over an axis of positions.
+function draw_bars(place, { label, values, names, marks, axis, y_label, room, height }) {
   const most = d3.max(values);
   const box = frame(place, label, room, height, axis || [0, values.length], most, y_label);
   const step = (box.right - box.left) / values.length, gap = step > 12 ? 2 : step > 4 ? 1 : 0;
@@ -86,8 +87,8 @@ function draw_bars(place, { label, values, names, y_label, room, height, axis })
     .attr("y", (v) => box.y(v || 0)).attr("height", (v) => Math.max(0, box.base - box.y(v || 0)));
   if (axis) position_axis(box);
   else {
-    const every = Math.ceil((values.length * 34) / (box.right - box.left));
-    box.svg.append("g").selectAll("text").data(names).enter().append("text").attr("text-anchor", "middle")
+    const every = Math.ceil((values.length * 30) / (box.right - box.left));
+    box.svg.append("g").selectAll("text").data(marks).enter().append("text").attr("text-anchor", "middle")
       .attr("x", (_, i) => box.left + (i + 0.5) * step).attr("y", box.base + 14).text((name, i) => (i % every ? "" : name));
   }
   const readout = element("p", { class: "readout" }, " ");
@@ -96,35 +97,40 @@ function draw_bars(place, { label, values, names, y_label, room, height, axis })
 }
 
 function draw_profile(place, head, room) {
-  const bin = (b) => (b < 2 ? String(b) : `${2 ** (b - 1)}–${2 ** b - 1}`);
-  draw_bars(place, { label: "weight by distance", values: head.profile, names: head.profile.map((_, b) => bin(b)), y_label: "weight", room, height: 150 });
+  const begin = (b) => (b < 2 ? b : 2 ** (b - 1)), mark = (x) => (x < 1024 ? String(x) : `${x / 1024}k`);
+  draw_bars(place, { label: "weight by distance", values: head.profile, names: head.profile.map((_, b) => `distance ${begin(b)}${b < 2 ? "" : `–${2 ** b - 1}`}`),
+    marks: head.profile.map((_, b) => mark(begin(b))), y_label: "weight", room, height: 150 });
 }
 
 function draw_keys(place, head, room) {
   const m = head.strip.length;
   if (m) draw_bars(place, { label: "weight of keys", values: head.strip, names: head.strip.map((_, i) => `heaviest key of ${stretch_name(i, m)}`),
     y_label: "mean weight", room, height: 120, axis: [0, stretch(m - 1, m)[1]] });
-  if (!head.keys.length) return;
+  if (!head.keys.length) { place.append(element("p", { class: "note" }, "No key is seen by a quarter of the rows.")); return; }
   place.append(element("p", { class: "keys" }, "Heaviest: ", ...head.keys.map(([position, weight, token]) =>
     element("span", { class: "key" }, token_box(token), ` at ${position}: ${show(weight)} `))));
 }
 
+// The choice holds for the next heads too.
+const matrix_state = { log: false };
+
 function draw_matrix(place, head, room) {
   const rows = head.blocks.map((row, r) => row.map((v, c) => (layer_of(head).kind === "decoder" && row.length === head.blocks.length && c > r ? null : v)));
   const box = element("div"), log = element("input", { type: "checkbox" });
+  log.checked = matrix_state.log;
   const draw_it = () => {
     box.replaceChildren();
     draw_heat_map(d3.select(box), { title: "", rows, low: log.checked ? 1e-4 : 0, high: 1, scale: log.checked ? "log" : "linear", x_label: "key",
       y_label: "query", row_names: rows.map((_, r) => String(stretch(r, rows.length)[0])),
       column_names: rows[0].map((_, c) => String(stretch(c, rows[0].length)[0])) }, Math.min(room, 460));
   };
-  log.addEventListener("change", draw_it);
-  place.append(element("label", { class: "choices" }, log, " log colours"), box);
+  log.addEventListener("change", () => { matrix_state.log = log.checked; draw_it(); });
+  place.append(element("label", { class: "choice" }, log, " log colours"), box);
   draw_it();
 }
 
 function draw_head_lengths(place, head, room) {
   const lengths = scan.lengths.map((length) => length.length);
-  draw_plot(d3.select(place), { title: "", x_label: "tokens", y_label: "entropy, nats", x_scale: "log", y_scale: "linear",
+  draw_plot(d3.select(place), { title: "", x_label: "tokens", y_label: "entropy, nats", x_scale: "log", y_scale: "linear", x_ticks: lengths, y_span: 0.1,
     curves: [{ label: "", style: "measured", colour: 0, x: lengths, y: head.lengths }] }, room);
 }

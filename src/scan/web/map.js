@@ -47,25 +47,25 @@ function draw_range(place) {
   const unit = term.unit ? ` ${term.unit}` : "";
   place.replaceChildren(element("span", {}, show(low)), shades, element("span", {}, show(high) + unit),
     element("span", {}, `${term.is_share && !log ? "fixed range" : "range of these heads"}${log ? ", logarithmic" : ""}`));
-  formulas.set(d3.select(place).append("span").attr("class", "meaning"), term.meaning);
+  formulas.set(d3.select(place).append("span").attr("class", "meaning"), term.meaning, true);
 }
 
+// Several labels show the heads that have one of them.
 function draw_filters(place, redraw) {
-  for (const rule of scan.rules) {
-    const count = scan.heads.filter((head) => has_label(head, rule.label)).length;
+  const choices = [...scan.rules.map(({ label, meaning }) => ({ label, meaning, title: in_words(label) })),
+    { label: NO_LABEL, title: "no label", meaning: "No rule describes it." }];
+  for (const { label, meaning, title } of choices) {
+    const count = scan.heads.filter((head) => has_label(head, label)).length;
     if (!count) continue;
-    const button = element("button", { class: "filter", "aria-pressed": map_state.labels.has(rule.label), "data-label": rule.label },
-      element("strong", {}, String(count)), element("span", { class: "label" }, in_words(rule.label)),
-      element("span", { class: "meaning" }, rule.meaning));
+    const button = element("button", { class: "filter", "aria-pressed": map_state.labels.has(label), "data-label": label },
+      element("strong", {}, String(count)), element("span", { class: "label" }, title), element("span", { class: "meaning" }, meaning));
     button.addEventListener("click", () => {
-      if (!map_state.labels.delete(rule.label)) map_state.labels.add(rule.label);
-      button.setAttribute("aria-pressed", map_state.labels.has(rule.label));
+      if (!map_state.labels.delete(label)) map_state.labels.add(label);
+      button.setAttribute("aria-pressed", map_state.labels.has(label));
       redraw();
     });
     place.append(button);
   }
-  const bare = scan.heads.filter((head) => !head.labels.length).length;
-  if (bare) place.append(element("p", { class: "note" }, `${bare} of ${scan.heads.length} heads have no label.`));
 }
 
 function describe_cell(head) {
@@ -85,10 +85,13 @@ function hide_tooltip() { document.querySelector(".tooltip").hidden = true; }
 
 const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
+const LEAST_CELL = 18, FILTERS = 280;
+const most_heads = () => 1 + (d3.max(scan.heads, (head) => head.head) || 0);
+
 function draw_cells(place, room, open) {
   const layers = d3.nest().key((head) => head.layer).entries(scan.heads).map((entry) => entry.values);
-  const most = d3.max(layers, (row) => row.length) || 1;
-  const width = Math.max(18, Math.min(58, Math.floor((room - 40) / most))), height = Math.max(18, Math.min(30, width));
+  const most = most_heads();
+  const width = Math.max(LEAST_CELL, Math.min(80, Math.floor((room - 40) / most))), height = Math.max(LEAST_CELL, Math.min(32, width));
   const grid = element("div", { class: "map", role: "grid", "aria-label": "layers by heads" });
   grid.style.cssText = `--width: ${width}px; --height: ${height}px`;
   const every = d3.tickStep(0, most, Math.min(most, (most * width) / 26)) | 0 || 1;
@@ -123,7 +126,7 @@ function draw_cells(place, room, open) {
     cells.get(head).tabIndex = 0;
   };
   if (map_state.current) walk_to(map_state.current);
-  place.append(grid);
+  place.append(element("div", { class: "axes", "aria-hidden": "true" }, "layers ↓  heads →"), grid);
   return { cells, with_values: width >= 42 };
 }
 
@@ -141,11 +144,11 @@ function paint_cells({ cells, with_values }) {
 }
 
 function draw_map(place, room, open) {
-  const side_by_side = room >= 640;
+  const side_by_side = room >= 640 && 40 + most_heads() * LEAST_CELL <= room - FILTERS;
   const controls = element("div", { class: "choices" }), range = element("div", { class: "legend range" });
   const scroll = element("div", { class: "map-scroll" }), filters = element("div", { class: "filters" });
-  place.append(controls, element("div", { class: "map-and-filters" }, element("div", { class: "map-side" }, scroll, range), filters));
-  const drawn = draw_cells(scroll, side_by_side ? room - 280 : room, open);
+  place.append(controls, element("div", { class: side_by_side ? "map-and-filters" : "map-and-filters stacked" }, element("div", { class: "map-side" }, scroll, range), filters));
+  const drawn = draw_cells(scroll, side_by_side ? room - FILTERS : room, open);
   const redraw = () => { paint_cells(drawn); draw_range(range); };
   draw_controls(controls, redraw);
   draw_filters(filters, redraw);

@@ -16,14 +16,8 @@ function draw_facts() {
 
 function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
 
-function draw_sections() {
-  const room = page_main.clientWidth;
-  page_main.replaceChildren();
-  const section = () => page_main.appendChild(element("section"));
-  if (scan.terms.length) cells = draw_map(section(), room, show_head);
-  for (const draw_section of [draw_lengths, draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(section(), room);
-  mark_open();
-}
+const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
+for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
   open_head = head;
@@ -58,12 +52,16 @@ function follow_address() {
   if (named) show_head(named);
 }
 
-// Drawn for the width there is, and again when it changes.
+// Drawings are made for the width there is, and again when it changes.
 let drawn_for = 0;
 function fit() {
   if (Math.abs(page_main.clientWidth - drawn_for) < 1) return;
   drawn_for = page_main.clientWidth;
-  draw_sections();
+  map_section.replaceChildren();
+  lengths_section.replaceChildren();
+  if (scan.terms.length) cells = draw_map(map_section, drawn_for, show_head);
+  draw_lengths(lengths_section, drawn_for);
+  mark_open();
 }
 let waiting;
 window.addEventListener("resize", () => {

@@ -7,10 +7,10 @@ const heads_of = (layer) => scan.heads.filter((head) => head.layer === layer);
 function draw_lengths(place, room) {
   if (scan.lengths.length < 2) return;
   const lengths = scan.lengths.map((length) => length.length), many = scan.layers.length > 12;
-  const axes = { x_label: "tokens", x_scale: "log", y_scale: "linear" };
-  const loss = { ...axes, kind: "plot", title: "Loss of the same last tokens", y_label: "nats",
+  const axes = { x_label: "tokens", x_scale: "log", y_scale: "linear", x_ticks: lengths };
+  const loss = { ...axes, title: "Loss of the same last tokens", y_label: "nats", y_span: 0.1,
     curves: [{ label: "", style: "measured", colour: 0, x: lengths, y: scan.lengths.map((length) => length.loss) }] };
-  const entropy = { ...axes, kind: "plot", title: "Entropy, mean of a layer's heads", y_label: "nats", curves: scan.layers.map((_, l) =>
+  const entropy = { ...axes, title: "Entropy, mean of a layer's heads", y_label: "nats", y_span: 0.1, curves: scan.layers.map((_, l) =>
     ({ label: many ? "" : `layer ${l}`, style: "measured", colour: null, x: lengths, y: lengths.map((_, i) => mean_of(heads_of(l).map((head) => head.lengths[i]))) })) };
   place.append(element("h2", {}, "Longer texts"));
   const row = element("div", { class: "row" }), columns = room >= 700 ? 2 : 1;

@@ -75,7 +75,7 @@ TEST_F(PageInABrowser, AClickOpensAHeadAndItsTokensAreText) {
   EXPECT_EQ(got[1], false);
   EXPECT_EQ(got[2], "Head 0.2");
   const std::string verdict = got[3];
-  for (const char* part : {"sink", "0.507", "at least 0.3", "key 0"})
+  for (const char* part : {"sink", "0.507", "≥ 0.3", "key 0"})
     EXPECT_NE(verdict.find(part), std::string::npos) << verdict;
   EXPECT_NE(std::ranges::find(got[4], "</script><img·src=x·onerror=alert(1)>"), got[4].end()) << got[4];
   EXPECT_EQ(got[5], 0);
@@ -138,6 +138,24 @@ TEST_F(PageInABrowser, StatisticsColourTheMapAndTablesLeadToHeads) {
   EXPECT_EQ(got[0].size(), 0u) << got[0];
   EXPECT_EQ(got[1].dump(), R"(["–",true,"Head 1.1"])");
   EXPECT_EQ(got[2].get<std::string>().find("#head="), 0u);
+}
+
+// 0.10 comes after 0.9, and what was not measured before every number.
+TEST_F(PageInABrowser, TablesSortByHeadAndByNumber) {
+  Result result = large_result(1, 12, 1024);
+  for (std::size_t h = 0; h < 12; ++h)
+    result.heads[h].statistics["entropy"] = {h == 5 ? kNotMeasured : 12.0 - double(h), 0};
+  const auto got =
+      found(result,
+            "const table = all('table').find((x) => x.querySelector('td a'));"
+            "const heading = (name) => [...table.querySelectorAll('th')].find((x) => x.textContent === name);"
+            "const names = () => [...table.querySelectorAll('td a')].map((x) => x.textContent).join(' ');"
+            "const out = []; heading('entropy').dispatchEvent(new Event('click')); out.push(names());"
+            "heading('head').dispatchEvent(new Event('click')); out.push(names()); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1][0], "0.5 0.11 0.10 0.9 0.8 0.7 0.6 0.4 0.3 0.2 0.1 0.0");
+  EXPECT_EQ(got[1][1], "0.0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.10 0.11");
 }
 
 // A thousand heads on a phone: the map scrolls, the page does not; the panel covers the screen.

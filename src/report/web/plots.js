@@ -2,7 +2,7 @@
 "use strict";
 
 const colour = (index) => (index < 0 ? "var(--ink)" : `var(--c${index % 8})`);
-const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3));
+const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3).replace(/\.?0+e/, "e"));
 
 // A height is read from zero, unless that wastes more than half of the plot. `span` is the least there is to see, so that
 // small differences do not fill a plot.
@@ -10,7 +10,10 @@ function scale_for(kind, values, range, is_height, span = 0) {
   const usable = kind === "log" ? values.filter((v) => v > 0) : values;
   let [low, high] = d3.extent(usable);
   if (is_height && kind !== "log" && low > 0 && low < 0.55 * high) low = 0;
-  if (high - low < span) [low, high] = [(low + high - span) / 2, (low + high + span) / 2];
+  if (high - low < span) {
+    const middle = (low + high) / 2, lowest = low >= 0 ? Math.max(0, middle - span / 2) : middle - span / 2;
+    [low, high] = [lowest, lowest + span];
+  }
   if (low === undefined) [low, high] = kind === "log" ? [1, 10] : [0, 1];
   if (low === high) [low, high] = kind === "log" ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
   if (kind === "log") return d3.scaleLog().domain([low, high]).range(range);

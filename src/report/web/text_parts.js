@@ -23,7 +23,7 @@ function draw_glossary(place, part) {
 
 // A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered; in a card they show ten
 // rows and what failed until asked for more, and on a narrow screen each row is set as a block (page.css). Where the part
-// has a function `address`, the first column leads to what it returns.
+// has a function `address`, the first column holds names that lead to what it returns; they sort as they came.
 function draw_table(place, part, _room, in_card = false) {
   if (!part.columns.length) return;
   if (part.title) place.append("h3").text(part.title);
@@ -31,7 +31,7 @@ function draw_table(place, part, _room, in_card = false) {
   const search = part.rows.length > 20 && !in_card &&
     place.append("input").attr("type", "search").attr("class", "filter").attr("placeholder", "Filter rows").attr("aria-label", "Filter rows");
   const table = place.append("div").attr("class", "scroll").append("table");
-  const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => is_blank(row[c]) || is_number(row[c])));
+  const numeric = part.columns.map((_, c) => part.rows.length > 0 && !(c === 0 && part.address) && part.rows.every((row) => is_blank(row[c]) || is_number(row[c])));
   let rows = part.rows.slice(), sorted = -1, direction = 1, open = rows.length <= fold + 3;
   const heads = table.append("thead").append("tr").selectAll("th").data(part.columns).enter().append("th")
     .attr("class", (_, c) => (numeric[c] ? "number" : "") + (sorts ? " sorts" : "")).attr("tabindex", sorts ? 0 : null)
@@ -54,7 +54,7 @@ function draw_table(place, part, _room, in_card = false) {
   const sort = (c) => {
     direction = sorted === c ? -direction : 1;
     sorted = c;
-    const key = numeric[c] ? (row) => value_of(row[c]) : (row) => row[c] || "";
+    const key = c === 0 && part.address ? (row) => part.rows.indexOf(row) : numeric[c] ? (row) => value_of(row[c]) : (row) => row[c] || "";
     rows.sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
     heads.attr("aria-sort", (_, h) => (h !== c ? null : direction > 0 ? "ascending" : "descending"));
     fill();

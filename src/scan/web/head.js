@@ -5,7 +5,7 @@ function draw_verdict(place, head) {
   if (!head.labels.length) place.append(element("p", { class: "note" }, "No rule describes this head."));
   for (const label of head.labels) {
     const rule = rules_by_label.get(label.name);
-    const evidence = rule && `${rule.quantity}: ${show(label.value)}, ${rule.at_least ? "at least" : "at most"} ${show(rule.threshold)} is asked for`;
+    const evidence = rule && `${rule.quantity}: ${show(label.value)}; the rule: ${rule.at_least ? "≥" : "≤"} ${show(rule.threshold)}`;
     place.append(element("div", { class: "verdict" }, element("strong", {}, in_words(label.name)),
       element("span", {}, rule ? rule.meaning : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · "))));
   }

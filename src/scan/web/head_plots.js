@@ -111,11 +111,16 @@ function draw_keys(place, head, room) {
     element("span", { class: "key" }, token_box(token), ` at ${position}: ${show(weight)} `))));
 }
 
+// Whether a row of these sees one of those keys; outside decoders every row may.
+function is_seen(layer, [first_row, end_row], [first_key, end_key]) {
+  return layer.kind !== "decoder" || (first_key < end_row && (layer.window === null || end_key > first_row - layer.window + 1));
+}
+
 // The choice holds for the next heads too.
 const matrix_state = { log: false };
 
 function draw_matrix(place, head, room) {
-  const rows = head.blocks.map((row, r) => row.map((v, c) => (layer_of(head).kind === "decoder" && row.length === head.blocks.length && c > r ? null : v)));
+  const rows = head.blocks.map((row, r) => row.map((v, c) => (is_seen(layer_of(head), stretch(r, head.blocks.length), stretch(c, row.length)) ? v : null)));
   const box = element("div"), log = element("input", { type: "checkbox" });
   log.checked = matrix_state.log;
   const draw_it = () => {

@@ -4,19 +4,28 @@
 const mean_of = (values) => { const known = values.filter((x) => x !== null && x !== undefined); return known.length ? d3.mean(known) : null; };
 const heads_of = (layer) => scan.heads.filter((head) => head.layer === layer);
 
+// A curve for each layer, or a row of a map where there are too many to tell apart.
+function draw_layer_entropies(place, lengths, axes, room) {
+  const title = "Entropy, mean of a layer's heads", rows = scan.layers.map((_, l) => lengths.map((_, i) => mean_of(heads_of(l).map((head) => head.lengths[i]))));
+  if (rows.length <= 8) {
+    draw_plot(place, { ...axes, title, curves: rows.map((y, l) => ({ label: `layer ${l}`, style: "measured", colour: l, x: lengths, y })) }, room);
+    return;
+  }
+  const [low, high] = d3.extent(rows.flat().filter((x) => x !== null));
+  draw_heat_map(place, { title: `${title}, nats`, rows, low, high, x_label: "tokens", y_label: "layer", row_names: [], column_names: lengths.map(String) }, room);
+}
+
 function draw_lengths(place, room) {
   if (scan.lengths.length < 2) return;
-  const lengths = scan.lengths.map((length) => length.length), many = scan.layers.length > 12;
-  const axes = { x_label: "tokens", x_scale: "log", y_scale: "linear", x_ticks: lengths };
-  const loss = { ...axes, title: "Loss of the same last tokens", y_label: "nats", y_span: 0.1,
-    curves: [{ label: "", style: "measured", colour: 0, x: lengths, y: scan.lengths.map((length) => length.loss) }] };
-  const entropy = { ...axes, title: "Entropy, mean of a layer's heads", y_label: "nats", y_span: 0.1, curves: scan.layers.map((_, l) =>
-    ({ label: many ? "" : `layer ${l}`, style: "measured", colour: null, x: lengths, y: lengths.map((_, i) => mean_of(heads_of(l).map((head) => head.lengths[i]))) })) };
+  const lengths = scan.lengths.map((length) => length.length);
+  const axes = { x_label: "tokens", y_label: "nats", x_scale: "log", y_scale: "linear", x_ticks: lengths, y_span: 0.1 };
   place.append(element("h2", {}, "Longer texts"));
-  const row = element("div", { class: "row" }), columns = room >= 700 ? 2 : 1;
+  const row = element("div", { class: "row" }), columns = room >= 700 ? 2 : 1, width = (room - 32 * (columns - 1)) / columns;
   row.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
   place.append(row);
-  for (const plot of [loss, entropy]) draw_plot(d3.select(row).append("div"), plot, (room - 32 * (columns - 1)) / columns);
+  draw_plot(d3.select(row).append("div"), { ...axes, title: "Loss of the same last tokens",
+    curves: [{ label: "", style: "measured", colour: 0, x: lengths, y: scan.lengths.map((length) => length.loss) }] }, width);
+  draw_layer_entropies(d3.select(row).append("div"), lengths, axes, width);
 }
 
 function draw_layers(place) {
@@ -34,6 +43,7 @@ function draw_layers(place) {
 }
 
 function draw_heads(place) {
+  place.classList.add("heads");
   place.append(element("h2", {}, "Heads"));
   draw_table(d3.select(place), { columns: ["head", "labels", ...scan.terms.map((term) => term.title)], address: head_address,
     rows: scan.heads.map((head) => [head_name(head), head.labels.map((label) => in_words(label.name)).join(", "),

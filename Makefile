@@ -29,13 +29,13 @@ python: packages build/venv/ready
 build: configure
 	@cmake --build --preset cpu -j $(JOBS)
 
-# The commands that run networks: train, perplexity, generate.
+# The commands that run networks: scan, train, perplexity, generate.
 models: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 
 run: models
-	build/bin/isentropic perplexity models/books models/northanger.txt --lengths 256,1024,4096
-	build/bin/isentropic generate models/books --prompt "It was a truth universally" --tokens 60 --temperature 0.7
+	build/bin/isentropic scan models/books --text models/northanger.txt --lengths 1024,2048,4096 --allow-beyond -o $(CURDIR)/report.html
+	build/bin/isentropic scan models/books-log-n --text models/northanger.txt --lengths 1024,2048,4096 --allow-beyond -o $(CURDIR)/report-log-n.html
 
 # Every claim of the theory, checked; a page to read.
 verify: configure
@@ -111,8 +111,8 @@ format: build/venv/ready
 
 help:
 	@echo 'make build    install what is missing; build the program, build/bin/isentropic, and the tests'
-	@echo 'make models   build with PyTorch: the commands train, perplexity and generate'
-	@echo 'make run      build with PyTorch; measure the model of models/books at growing lengths, and let it write'
+	@echo 'make models   build with PyTorch: the commands scan, train, perplexity and generate'
+	@echo 'make run      build with PyTorch; scan the two models of models/ up to four times their length, write report.html'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'

@@ -37,7 +37,7 @@ layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
 layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
 # What a model's attention does over a text: any framework hands over its statistics.
-layer(scan LIBRARY isentropic_experiments USES base information PACKAGES fmt json)
+layer(scan LIBRARY isentropic_experiments USES base information report PACKAGES fmt json)
 layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information)
 layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report
       PACKAGES fmt json)

@@ -203,7 +203,9 @@ class ModelScan {
     const auto count = static_cast<double>(windows);
     for (auto& layer : entropies.found)
       for (double& entropy : layer) entropy /= count;
-    scanner_.add_length(length, loss / count, entropies.found);
+    const double keys =
+        static_cast<double>(length) - (model_.description().causal ? 0.5 * static_cast<double>(scored - 1) : 0);
+    scanner_.add_length({length, keys, loss / count}, entropies.found);
   }
 
   const Transformer& model_;

@@ -1,10 +1,11 @@
-// Renders a page: the data as JSON inside the HTML, beside the embedded scripts and styles.
+// Renders a page: its parts as JSON, in a document that draws them.
 #include "report/page.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>
 
 #include "report/chart.hpp"
+#include "report/document.hpp"
 #include "report/embedded.hpp"
 
 namespace isentropic::report {
@@ -124,35 +125,16 @@ ordered_json json(const Glossary& x) {
   return {{"kind", "glossary"}, {"heading", x.heading}, {"entries", entries}};
 }
 
-// JSON that no browser takes for markup: "<" cannot occur, so neither can "</script>" nor "<!--".
-std::string inert(const ordered_json& data) {
-  std::string out;
-  for (char c : data.dump(-1, ' ', false, ordered_json::error_handler_t::replace))
-    c == '<' ? out += "\\u003c" : out += c;
-  return out;
-}
-
 }  // namespace
 
 std::string html(const Page& page) {
   ordered_json parts = ordered_json::array();
   for (const Part& part : page.parts) parts.push_back(std::visit([](const auto& x) { return json(x); }, part));
-  const auto element = [](std::string_view open, std::string_view body, std::string_view close) {
-    return std::string(open).append(body).append(close).append("\n");
-  };
-  std::string out = "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n";
-  out += "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n";
-  out += "<meta name=\"color-scheme\" content=\"light dark\">\n";
-  out += element("<title>", escape(page.title), "</title>");
-  out += element("<style>\n", page_style(), "</style>");
-  out += "</head>\n<body>\n<header>\n";
-  out += element("<h1>", escape(page.title), "</h1>");
-  out += element("<p class=\"subtitle\">", escape(page.subtitle), "</p>");
-  out += "</header>\n<main></main>\n<noscript>This page draws itself with JavaScript.</noscript>\n";
-  out += element("<script type=\"application/json\" id=\"parts\">", inert(parts), "</script>");
-  out += element("<script>\n", d3_script(), "</script>");
-  for (const std::string_view script : page_scripts()) out += element("<script>\n", script, "</script>");
-  return out + "</body>\n</html>\n";
+  Document document{.title = page.title, .data_id = "parts", .scripts = {page_script()}};
+  document.body = "<header>\n<h1>" + escape(page.title) + "</h1>\n<p class=\"subtitle\">" + escape(page.subtitle) +
+                  "</p>\n</header>\n<main></main>\n";
+  document.data = parts.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+  return html(document);
 }
 
 }  // namespace isentropic::report

@@ -52,7 +52,8 @@ struct LayerResult {
 
 struct LengthResult {
   std::int64_t length = 0;
-  double loss = 0;  // of the same last tokens
+  double keys = 0;  // that the last tokens see on average, in a layer without a window
+  double loss = 0;  // of these tokens
 };
 
 struct NullRate {

@@ -116,7 +116,7 @@ Result read(const Json& json) {
   for (const Json& layer : json.at("layers")) out.layers.push_back(layer_of(layer));
   for (const Json& head : json.at("heads")) out.heads.push_back(head_of(head));
   for (const Json& length : json.at("lengths"))
-    out.lengths.push_back({length.at("length"), number_of(length.at("loss"))});
+    out.lengths.push_back({length.at("length"), number_of(length.at("keys")), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   if (!json.contains("rows")) return out;
@@ -141,7 +141,7 @@ std::string to_json(const Result& result) {
   for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_json(layer));
   for (const HeadResult& head : result.heads) out["heads"].push_back(head_json(head));
   for (const LengthResult& length : result.lengths)
-    out["lengths"].push_back({{"length", length.length}, {"loss", number(length.loss)}});
+    out["lengths"].push_back({{"length", length.length}, {"keys", number(length.keys)}, {"loss", number(length.loss)}});
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
   out["tokens"] = result.tokens_of_window;

@@ -6,27 +6,11 @@
 
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
+#include "scan/slope.hpp"
 #include "scan/text_tally.hpp"
 
 namespace isentropic::scan {
 namespace {
-
-// dH / dlog n by least squares; NaN: fewer than two lengths.
-double slope(const std::vector<LengthResult>& lengths, const std::vector<double>& entropies) {
-  if (lengths.size() < 2) return kNotMeasured;
-  double x_mean = 0, y_mean = 0, xy = 0, xx = 0;
-  const auto count = static_cast<double>(lengths.size());
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    x_mean += std::log(static_cast<double>(lengths[i].length)) / count;
-    y_mean += entropies[i] / count;
-  }
-  for (std::size_t i = 0; i < lengths.size(); ++i) {
-    const double x = std::log(static_cast<double>(lengths[i].length)) - x_mean;
-    xy += x * (entropies[i] - y_mean);
-    xx += x * x;
-  }
-  return xy / xx;
-}
 
 std::string name_of(const Neighbour& head) {
   return "head " + std::to_string(head.layer) + "." + std::to_string(head.head);
@@ -110,8 +94,8 @@ void Scanner::add(const LayerRows& rows) {
 void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
 void Scanner::add_loss(double mean, std::int64_t tokens) { texts_.back()->loss.add(mean, static_cast<double>(tokens)); }
-void Scanner::add_length(std::int64_t length, double loss, const std::vector<std::vector<double>>& entropies) {
-  result_.lengths.push_back({length, loss});
+void Scanner::add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies) {
+  result_.lengths.push_back(length);
   length_entropies_.push_back(entropies);
 }
 
@@ -139,7 +123,7 @@ void Scanner::describe_head(HeadResult* head) {
       evidence.similarity = head->nearest->similarity;
       evidence.similar_head = name_of(*head->nearest);
     }
-    if (!layers_[head->layer].window) evidence.slope = slope(result_.lengths, head->length_entropies);
+    if (!layers_[head->layer].window) evidence.slope = entropy_slope(result_.lengths, head->length_entropies);
     by_text.push_back(labels(evidence));
   }
   head->labels = of_most(by_text);

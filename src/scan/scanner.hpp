@@ -37,8 +37,8 @@ class Scanner {
   void add(const SampledRows& sampled);  // may come in several parts
   void add_residual(std::size_t layer, double ratio);
   void add_loss(double mean, std::int64_t tokens);
-  // Entropies by layer and head at a length, with the loss of the last tokens; lengths rise.
-  void add_length(std::int64_t length, double loss, const std::vector<std::vector<double>>& entropies);
+  // Entropies of the last tokens by layer and head; lengths rise.
+  void add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies);
 
   Result finish();
 

@@ -1,5 +1,5 @@
 // Pages in a real browser: the script runs to its end and draws what the data says, formulas and phones included.
-#include "browser.hpp"
+#include "support/browser.hpp"
 
 #include <gtest/gtest.h>
 
@@ -11,6 +11,8 @@
 
 namespace cli_test {
 namespace {
+
+using support::count, support::drawn, support::found_at_width;
 
 using namespace isentropic::report;
 using isentropic::io::write_file;

@@ -3,11 +3,13 @@
 
 #include <set>
 
-#include "browser.hpp"
 #include "program.hpp"
+#include "support/browser.hpp"
 
 namespace cli_test {
 namespace {
+
+using support::count, support::drawn, support::found_at_width;
 
 TEST_F(Program, TheLedgersPageDrawsItself) {
   ASSERT_EQ(run_program({"verify", "004-5", "004-6", "--html", path("out.html")}).status, 0);

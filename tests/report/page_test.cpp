@@ -36,7 +36,8 @@ TEST(Page, HoldsEverythingItShows) {
   for (const char* fetch : {"url(", "@import"}) EXPECT_EQ(page_style().find(fetch), std::string_view::npos) << fetch;
   EXPECT_EQ(page.find(" src="), std::string::npos);
   EXPECT_EQ(page.find("<link"), std::string::npos);
-  for (const std::string_view script : page_scripts()) {
+  EXPECT_NE(page.find(page_script()), std::string::npos);
+  for (const std::string_view script : drawing_scripts()) {
     EXPECT_NE(page.find(script), std::string::npos);
     EXPECT_EQ(script.find("http"), std::string_view::npos);
   }

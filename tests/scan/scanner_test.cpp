@@ -97,7 +97,7 @@ TEST(Scanner, HeadsThatGrowWithTheLengthDisperse) {
   tell(scanner, 1, {content_head(kLength, 3)}, ids);
   for (const std::int64_t length : {256, 512, 1024}) {
     const double grown = std::log(static_cast<double>(length));
-    scanner.add_length(length, 4, {{grown, 0.5 * grown}, {grown}});
+    scanner.add_length({length, static_cast<double>(length), 4}, {{grown, 0.5 * grown}, {grown}});
   }
   const Result found = scanner.finish();
   EXPECT_EQ(names(found.heads[0]), Names({"dispersing"}));

@@ -10,6 +10,7 @@
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
 #include "lab/words.hpp"
+#include "scan/page.hpp"
 #include "scan/terminal.hpp"
 
 namespace isentropic::cli {
@@ -143,7 +144,9 @@ void run(const ScanArguments& arguments) {
     found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
   }
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
-                           [&] { return nlohmann::ordered_json::parse(scan::to_json(found)); }});
+                           [&] { return nlohmann::ordered_json::parse(scan::to_json(found)); },
+                           {},
+                           [&] { return scan::page(found); }});
 }
 
 }  // namespace
@@ -163,6 +166,7 @@ void add_scan(CLI::App& program) {
   command->add_flag("--per-row", arguments->per_row,
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
   arguments->outputs.offer_json(command);
+  arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");
   command->callback([arguments] { run(*arguments); });
 }
 

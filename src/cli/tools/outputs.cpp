@@ -43,7 +43,10 @@ void Outputs::offer(CLI::App* command, Output* output, const std::string& help) 
 }
 void Outputs::offer_json(CLI::App* command, const std::string& help) { offer(command, &json_, help + ", as JSON"); }
 void Outputs::offer_svg(CLI::App* command, const std::string& help) { offer(command, &svg_, help); }
-void Outputs::offer_html(CLI::App* command, const std::string& help) { offer(command, &html_, help); }
+void Outputs::offer_html(CLI::App* command, const std::string& option, const std::string& help) {
+  html_.option = option;
+  offer(command, &html_, help);
+}
 
 std::vector<const Outputs::Output*> Outputs::wanted() const {
   std::vector<const Output*> out;

@@ -26,7 +26,8 @@ class Outputs {
   // Options of the command; they refer to this object.
   void offer_json(CLI::App* command, const std::string& help = "write everything that was found");
   void offer_svg(CLI::App* command, const std::string& help);
-  void offer_html(CLI::App* command, const std::string& help = "write an HTML page");
+  void offer_html(CLI::App* command, const std::string& option = "--html",
+                  const std::string& help = "write an HTML page");
 
   // Before the long work: UsageError for an empty name, for two outputs to one place and for one that is an input;
   // Error for a file that cannot be written.

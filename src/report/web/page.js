@@ -1,15 +1,6 @@
 // Draws the parts of a page (report/page.hpp) with D3. Everything the data says enters as text, never as markup.
 "use strict";
 
-// "0.5", "1e-12", "-inf", "12%", "0.98 ± 0.01"; not "004 sparsity".
-const is_number = (text) => /^[-+]?(\d+\.?\d*|\.\d+|inf|nan)(e[-+]?\d+)?\s?%?(\s?±.*)?$/i.test(text);
-const value_of = (text) => parseFloat(text.replace("inf", "Infinity"));
-
-function draw_prose(place, part) {
-  if (part.heading) place.append("h2").text(part.heading);
-  for (const text of part.paragraphs) formulas.set(place.append("p"), text);
-}
-
 // Numbers that lead to the cards they count: the address says which (draw_cards reads it).
 function draw_counts(place, part) {
   const boxes = place.append("div").attr("class", "counts").selectAll("a").data(part.counts).enter().append("a")
@@ -17,56 +8,6 @@ function draw_counts(place, part) {
   boxes.append("strong").text((count) => count.number);
   boxes.append("span").attr("class", "label").text((count) => count.value);
   boxes.append("span").attr("class", "meaning").text((count) => count.meaning);
-}
-
-function draw_glossary(place, part) {
-  if (part.heading) place.append("h2").text(part.heading);
-  const list = place.append("dl").attr("class", "glossary");
-  for (const entry of part.entries) {
-    formulas.set(list.append("dt"), entry.label, true);
-    const text = formulas.set(list.append("dd"), entry.text + (entry.address ? " " : ""), true);
-    if (entry.address) text.append("a").attr("href", entry.address).text(entry.address.replace(/^\w+:\/\//, ""));
-  }
-}
-
-// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered; in a card they show ten
-// rows and what failed until asked for more, and on a narrow screen each row is set as a block (page.css).
-function draw_table(place, part, _room, in_card = false) {
-  if (!part.columns.length) return;
-  if (part.title) place.append("h3").text(part.title);
-  const sorts = part.rows.length > 6, fold = in_card ? 10 : Infinity;
-  const search = part.rows.length > 20 && !in_card &&
-    place.append("input").attr("type", "search").attr("class", "filter").attr("placeholder", "Filter rows").attr("aria-label", "Filter rows");
-  const table = place.append("div").attr("class", "scroll").append("table");
-  const numeric = part.columns.map((_, c) => part.rows.length > 0 && part.rows.every((row) => !row[c] || is_number(row[c])));
-  let rows = part.rows.slice(), sorted = -1, direction = 1, open = rows.length <= fold + 3;
-  const heads = table.append("thead").append("tr").selectAll("th").data(part.columns).enter().append("th")
-    .attr("class", (_, c) => (numeric[c] ? "number" : "") + (sorts ? " sorts" : "")).attr("tabindex", sorts ? 0 : null)
-    .text((name) => name);
-  const body = table.append("tbody");
-  const fill = () => {
-    const wanted = search ? search.property("value").trim().toLowerCase() : "";
-    body.selectAll("tr").remove();
-    body.selectAll("tr").data(rows.filter((row) => row.join(" ").toLowerCase().includes(wanted))).enter().append("tr")
-      .attr("class", (row, r) => (row.includes("fails") ? "fails" : r >= fold && !open ? "folded" : null))
-      .selectAll("td").data((row) => part.columns.map((_, c) => row[c] || "")).enter().append("td")
-      .attr("class", (_, c) => (numeric[c] ? "number" : null)).attr("data-column", (_, c) => part.columns[c])
-      .each(function (cell, c) { c === 0 && in_card ? formulas.set(d3.select(this), cell) : d3.select(this).text(cell); });
-  };
-  const sort = (c) => {
-    direction = sorted === c ? -direction : 1;
-    sorted = c;
-    const key = numeric[c] ? (row) => value_of(row[c] || "nan") : (row) => row[c] || "";
-    rows.sort((a, b) => direction * (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : 0));
-    heads.attr("aria-sort", (_, h) => (h !== c ? null : direction > 0 ? "ascending" : "descending"));
-    fill();
-  };
-  if (sorts) heads.on("click", (_, c) => sort(c)).on("keydown", (_, c) => { if (d3.event.key === "Enter") sort(c); });
-  if (search) search.on("input", fill);
-  fill();
-  if (open) return;
-  const more = place.append("button").attr("class", "more").text(`all ${rows.length} rows`);
-  more.on("click", () => { open = true; more.remove(); fill(); });
 }
 
 function draw_row(place, row, room) {

@@ -2,13 +2,18 @@
 "use strict";
 
 const colour = (index) => (index < 0 ? "var(--ink)" : `var(--c${index % 8})`);
-const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3));
+const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3).replace(/\.?0+e/, "e"));
 
-// A height is read from zero, unless that wastes more than half of the plot.
-function scale_for(kind, values, range, is_height) {
+// A height is read from zero, unless that wastes more than half of the plot. `span` is the least there is to see, so that
+// small differences do not fill a plot.
+function scale_for(kind, values, range, is_height, span = 0) {
   const usable = kind === "log" ? values.filter((v) => v > 0) : values;
   let [low, high] = d3.extent(usable);
   if (is_height && kind !== "log" && low > 0 && low < 0.55 * high) low = 0;
+  if (high - low < span) {
+    const middle = (low + high) / 2, lowest = low >= 0 ? Math.max(0, middle - span / 2) : middle - span / 2;
+    [low, high] = [lowest, lowest + span];
+  }
   if (low === undefined) [low, high] = kind === "log" ? [1, 10] : [0, 1];
   if (low === high) [low, high] = kind === "log" ? [low / 2, high * 2] : [low - 0.5, high + 0.5];
   if (kind === "log") return d3.scaleLog().domain([low, high]).range(range);
@@ -51,12 +56,13 @@ function draw_plot(place, plot, room) {
   if (plot.title) formulas.set(box.append("h3"), plot.title, true);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", plot.title);
   const points = points_of(plot), all = points.flat(), colours = colours_of(plot);
-  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top], true), y_ticks = ticks_of(y, plot.y_scale, 5);
+  const y = scale_for(plot.y_scale, all.map((p) => p[1]), [height - bottom, top], true, plot.y_span), y_ticks = ticks_of(y, plot.y_scale, 5);
   const left = 30 + 6.2 * d3.max(y_ticks, (v) => label_for(y, plot.y_scale)(v).length);
-  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]), x_ticks = ticks_of(x, plot.x_scale, 5);
+  const x = scale_for(plot.x_scale, all.map((p) => p[0]), [left, width - right]), x_ticks = plot.x_ticks || ticks_of(x, plot.x_scale, 5);
   svg.append("g").selectAll("line").data(y_ticks).enter().append("line").attr("class", "grid")
     .attr("x1", left).attr("x2", width - right).attr("y1", y).attr("y2", y);
-  svg.append("g").attr("transform", `translate(0,${height - bottom})`).call(axis_for(d3.axisBottom, x, x_ticks, plot.x_scale));
+  svg.append("g").attr("transform", `translate(0,${height - bottom})`)
+    .call(plot.x_ticks ? d3.axisBottom(x).tickValues(x_ticks).tickSizeOuter(0).tickFormat(String) : axis_for(d3.axisBottom, x, x_ticks, plot.x_scale));
   svg.append("g").attr("transform", `translate(${left},0)`).call(axis_for(d3.axisLeft, y, y_ticks, plot.y_scale));
   svg.append("text").attr("x", (left + width - right) / 2).attr("y", height - 4).attr("text-anchor", "middle").text(formulas.plain(plot.x_label));
   svg.append("text").attr("transform", `translate(11,${(top + height - bottom) / 2}) rotate(-90)`)
@@ -113,7 +119,8 @@ function image_of(map, columns, shade) {
 
 // Names along an axis, as many as fit.
 function draw_names(svg, names, count, cell, gap, place) {
-  const every = d3.tickStep(0, count, Math.max(1, Math.min(count, (count * cell) / gap))) | 0 || 1;
+  let every = d3.tickStep(0, count, Math.max(1, Math.min(count, (count * cell) / gap))) | 0 || 1;
+  while (every * cell < gap && every < count) every *= 2;
   svg.append("g").selectAll("text").data(d3.range(0, count, every)).enter().append("text")
     .attr("transform", (i) => place((i + 0.5) * cell)).attr("text-anchor", gap > 12 ? "middle" : "end").attr("dy", "0.32em")
     .text((i) => names[i] || String(i));
@@ -127,7 +134,8 @@ function draw_heat_map(place, map, room) {
   const cell = (width - left) / columns, tall = Math.min(cell, 28), height = tall * count + bottom;
   const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
   if (map.title) box.append("h3").text(map.title);
-  const shade = d3.scaleSequential(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
+  const scale = map.scale === "log" ? d3.scaleSequentialLog : d3.scaleSequential;
+  const shade = scale(d3.interpolateViridis).domain([map.low, map.high]).clamp(true);
   const svg = box.append("svg").attr("viewBox", `0 0 ${width} ${height}`).attr("role", "img").attr("aria-label", map.title);
   svg.append("image").attr("x", left).attr("width", cell * columns).attr("height", tall * count)
     .attr("preserveAspectRatio", "none").style("image-rendering", "pixelated").attr("href", image_of(map, columns, shade));

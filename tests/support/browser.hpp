@@ -4,7 +4,7 @@
 #include <nlohmann/json.hpp>
 #include <string>
 
-namespace cli_test {
+namespace support {
 
 // What the page shows: its document, without the scripts at its end.
 std::string drawn(const std::string& path);
@@ -15,4 +15,4 @@ nlohmann::json found_at_width(const std::string& path, int width, const std::str
 // Where `wanted` begins in the text, overlaps included.
 int count(const std::string& text, const std::string& wanted);
 
-}  // namespace cli_test
+}  // namespace support

@@ -1,16 +1,21 @@
 // Runs headless Chromium on a page and returns the document.
-#include "browser.hpp"
+#include "support/browser.hpp"
 
 #include <gtest/gtest.h>
 
 #include <cstdio>
 #include <filesystem>
 #include <fstream>
+#include <sstream>
 
-#include "program.hpp"
-
-namespace cli_test {
+namespace support {
 namespace {
+
+std::string text_in(const std::string& path) {
+  std::ostringstream out;
+  out << std::ifstream(path).rdbuf();
+  return out.str();
+}
 
 // The document after its script has run. A profile of its own lets several browsers run at once.
 std::string document(const std::string& path) {
@@ -39,8 +44,8 @@ std::string drawn(const std::string& path) {
 // A window is never narrower than 500 pixels, a frame is. It may not be looked into, so the page sends what it finds.
 nlohmann::json found_at_width(const std::string& path, int width, const std::string& expression) {
   const std::string inner = path + ".inner.html", outer = path + ".outer.html";
-  std::ofstream(inner) << text_of(path) << "<script>parent.postMessage(JSON.stringify((" << expression
-                       << ")), '*');</script>";
+  std::ofstream(inner) << text_in(path) << "<script>parent.postMessage(JSON.stringify((" << expression
+                       << ")).replace(/[<>&]/g, (c) => '\\\\u00' + c.charCodeAt(0).toString(16)), '*');</script>";
   std::ofstream(outer) << "<!doctype html><pre></pre><script>onmessage = (event) => "
                           "document.querySelector('pre').textContent = event.data;</script><iframe width="
                        << width << " height=800 style='border: 0' src='file://" << inner << "'></iframe>";
@@ -55,4 +60,4 @@ int count(const std::string& text, const std::string& wanted) {
   return out;
 }
 
-}  // namespace cli_test
+}  // namespace support

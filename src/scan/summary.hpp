@@ -1,0 +1,22 @@
+// A scan in a few lines, for the head of a page and for terminals: facts about model and text, and sentences on what
+// the heads do.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "scan/result.hpp"
+
+namespace isentropic::scan {
+
+struct Fact {
+  std::string label, text;  // "parameters", "13.1 million"
+};
+// Those that are known.
+std::vector<Fact> facts(const Result& result);
+
+// Three: the labels, what the layers see, and how entropy and loss change with the length; without lengths, how many
+// keys heads look at.
+std::vector<std::string> sentences(const Result& result);
+
+}  // namespace isentropic::scan

@@ -1,0 +1,78 @@
+// Draws the page: facts and sentences, the map, the sections below; opens and closes the panel of a head.
+"use strict";
+
+const page_main = document.querySelector("main"), panel = document.querySelector("aside");
+const tooltip = element("div", { class: "tooltip", role: "tooltip" });
+tooltip.hidden = true;
+document.body.append(tooltip);
+let cells = new Map(), open_head = null;
+
+function draw_facts() {
+  const list = element("dl", { class: "facts" });
+  for (const [label, text] of scan.facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));
+  document.querySelector("header").append(list);
+  for (const sentence of scan.sentences) document.querySelector("header").append(element("p", { class: "sentence" }, sentence));
+}
+
+function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
+
+const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
+for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
+
+function show_head(head) {
+  open_head = head;
+  map_state.current = head;
+  panel.hidden = false;
+  document.body.classList.add("with-panel");
+  hide_tooltip();
+  fit();
+  draw_head(panel, head, close_panel, show_head);
+  mark_open();
+  panel.scrollTop = 0;
+  panel.focus({ preventScroll: true });
+  history.replaceState(null, "", head_address(head_name(head)));
+}
+
+function close_panel() {
+  if (panel.hidden) return;
+  panel.hidden = true;
+  document.body.classList.remove("with-panel");
+  const head = open_head;
+  open_head = null;
+  fit();
+  mark_open();
+  if (cells.has(head)) cells.get(head).focus();
+  hide_tooltip();
+  history.replaceState(null, "", location.pathname + location.search);
+}
+
+// Links to a head, and addresses that name one.
+function follow_address() {
+  const named = heads_by_name.get((location.hash.match(/^#head=(\d+\.\d+)$/) || [])[1]);
+  if (named) show_head(named);
+}
+
+// Drawings are made for the width there is, and again when it changes.
+let drawn_for = 0;
+function fit() {
+  if (Math.abs(page_main.clientWidth - drawn_for) < 1) return;
+  drawn_for = page_main.clientWidth;
+  map_section.replaceChildren();
+  lengths_section.replaceChildren();
+  if (scan.terms.length) cells = draw_map(map_section, drawn_for, show_head);
+  draw_lengths(lengths_section, drawn_for);
+  mark_open();
+}
+let waiting;
+window.addEventListener("resize", () => {
+  clearTimeout(waiting);
+  waiting = setTimeout(() => { fit(); if (open_head) draw_head(panel, open_head, close_panel, show_head); }, 150);
+});
+document.addEventListener("keydown", (event) => { if (event.key === "Escape") close_panel(); });
+window.addEventListener("hashchange", follow_address);
+window.addEventListener("scroll", hide_tooltip, { passive: true });
+panel.tabIndex = -1;
+panel.setAttribute("role", "region");
+draw_facts();
+fit();
+follow_address();

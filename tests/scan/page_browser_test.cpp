@@ -1,0 +1,188 @@
+// The page of a scan in a real browser: it draws itself without a complaint, and mouse and keyboard reach every head.
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "scan/page.hpp"
+#include "scan/page_results.hpp"
+#include "support/browser.hpp"
+
+namespace isentropic::scan {
+namespace {
+
+// Collects what goes wrong from the first line of the page on.
+constexpr const char* kWatch =
+    "<script>window.problems = [];"
+    "addEventListener('error', (event) => problems.push(String(event.message)), true);"
+    "addEventListener('securitypolicyviolation', (event) => problems.push('fetched ' + event.blockedURI));"
+    "console.error = console.warn = (...words) => problems.push(words.join(' '));</script>";
+
+class PageInABrowser : public testing::Test {
+ protected:
+  void SetUp() override {
+    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
+    folder_ = std::filesystem::temp_directory_path() /
+              (std::string("scan_page_") + test->name() + "_" + std::to_string(::getpid()));
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  // What statements that end in `return ...` find in the page, followed by the list of problems.
+  nlohmann::json found(const Result& result, const std::string& statements, int width = 1200) {
+    std::string html = page(result);
+    html.insert(html.find("<title>"), kWatch);
+    const std::string path = (folder_ / "page.html").string();
+    std::ofstream(path) << html;
+    return support::found_at_width(path, width,
+                                   "(() => { const all = (css) => [...document.querySelectorAll(css)]; "
+                                   "const cell = (head) => all(`.cell[data-head='${head}']`)[0]; "
+                                   "const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("
+                                   "'keydown', {key, bubbles: true})); " +
+                                       statements + " })()");
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {
+  const auto got = found(planted_result(),
+                         "const fetched = performance.getEntriesByType('resource').map((x) => x.name)"
+                         ".filter((name) => !name.startsWith('data:'));"
+                         "return [problems, fetched, all('.cell').length, all('.sentence').length, all('.plot').length,"
+                         " all('h1')[0].textContent, all('aside')[0].hidden]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].size(), 0u) << got[1];
+  EXPECT_EQ(got[2], 6);
+  EXPECT_EQ(got[3], 3);
+  EXPECT_EQ(got[4], 2);  // loss and entropy by length
+  EXPECT_EQ(got[5], "models/<b>books</b>");
+  EXPECT_EQ(got[6], true);
+}
+
+TEST_F(PageInABrowser, AClickOpensAHeadAndItsTokensAreText) {
+  const auto got =
+      found(planted_result(),
+            "cell('0.2').click(); const panel = all('aside')[0];"
+            "const curve = all('aside svg')[0]; curve.focus();"
+            "return [problems, panel.hidden, all('aside h2')[0].textContent, all('.verdict')[0].textContent,"
+            " all('aside .token').map((x) => x.textContent), all('img').length,"
+            " all('aside image').length, location.hash]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1], false);
+  EXPECT_EQ(got[2], "Head 0.2");
+  const std::string verdict = got[3];
+  for (const char* part : {"sink", "0.507", "≥ 0.3", "key 0"})
+    EXPECT_NE(verdict.find(part), std::string::npos) << verdict;
+  EXPECT_NE(std::ranges::find(got[4], "</script><img·src=x·onerror=alert(1)>"), got[4].end()) << got[4];
+  EXPECT_EQ(got[5], 0);
+  EXPECT_EQ(got[6], 1);  // the matrix
+  EXPECT_EQ(got[7], "#head=0.2");
+}
+
+TEST_F(PageInABrowser, TheKeyboardWalksOpensAndCloses) {
+  const auto got =
+      found(planted_result(),
+            "all('.cell[tabindex=\"0\"]')[0].focus(); const steps = [];"
+            "const note = () => steps.push(document.activeElement.dataset.head || document.activeElement.tagName);"
+            "for (const key of ['ArrowRight', 'ArrowDown', 'ArrowDown', 'ArrowLeft']) { press(key); note(); }"
+            "const tip = all('.tooltip')[0]; steps.push(!tip.hidden && tip.textContent);"
+            "press('Enter'); note(); steps.push(all('aside h2')[0].textContent);"
+            "press('Escape'); note(); steps.push(all('aside')[0].hidden);"
+            "steps.push(all('.cell[tabindex=\"0\"]').length); return [problems, steps]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  const auto& steps = got[1];
+  EXPECT_EQ(steps[0], "0.1");
+  EXPECT_EQ(steps[1], "1.1");
+  EXPECT_EQ(steps[2], "1.1");  // the edge
+  EXPECT_EQ(steps[3], "1.0");
+  const std::string tip = steps[4];
+  EXPECT_EQ(tip.find("Head 1.0normalised entropy 0."), 0u) << tip;
+  EXPECT_NE(tip.find("retrieval"), std::string::npos) << tip;
+  EXPECT_EQ(steps[5], "ASIDE");
+  EXPECT_EQ(steps[6], "Head 1.0");
+  EXPECT_EQ(steps[7], "1.0");
+  EXPECT_EQ(steps[8], true);
+  EXPECT_EQ(steps[9], 1);
+}
+
+TEST_F(PageInABrowser, ALabelDimsTheOthers) {
+  const auto got = found(planted_result(),
+                         "const bright = () => all('.cell:not(.dimmed)').map((x) => x.dataset.head);"
+                         "const button = (label) => all(`.filter[data-label=${label}]`)[0];"
+                         "const out = [bright().length]; button('sink').click(); out.push(bright());"
+                         "out.push(button('sink').getAttribute('aria-pressed')); button('local').click();"
+                         "out.push(bright()); button('sink').click(); button('local').click();"
+                         "out.push(bright().length); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"([6,["0.2"],"true",["0.2","1.2"],6])");
+}
+
+TEST_F(PageInABrowser, StatisticsColourTheMapAndTablesLeadToHeads) {
+  Result result = planted_result();
+  result.heads[1].statistics["entropy"] = {kNotMeasured, kNotMeasured};
+  const auto got =
+      found(result,
+            "const select = all('#statistic')[0]; select.value = 'entropy';"
+            "select.dispatchEvent(new Event('change')); const out = [cell('0.1').textContent];"
+            "out.push(cell('0.0').style.background !== cell('1.2').style.background);"
+            "location.hash = all('td a').find((x) => x.textContent === '1.1').getAttribute('href');"
+            "dispatchEvent(new Event('hashchange')); out.push(all('aside h2')[0].textContent);"
+            "all('aside p a')[0].click(); return [problems, out, all('aside p a')[0].getAttribute('href')]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"(["–",true,"Head 1.1"])");
+  EXPECT_EQ(got[2].get<std::string>().find("#head="), 0u);
+}
+
+// 0.10 comes after 0.9, and what was not measured before every number.
+TEST_F(PageInABrowser, TablesSortByHeadAndByNumber) {
+  Result result = large_result(1, 12, 1024);
+  for (std::size_t h = 0; h < 12; ++h)
+    result.heads[h].statistics["entropy"] = {h == 5 ? kNotMeasured : 12.0 - double(h), 0};
+  const auto got =
+      found(result,
+            "const table = all('table').find((x) => x.querySelector('td a'));"
+            "const heading = (name) => [...table.querySelectorAll('th')].find((x) => x.textContent === name);"
+            "const names = () => [...table.querySelectorAll('td a')].map((x) => x.textContent).join(' ');"
+            "const out = []; heading('entropy').dispatchEvent(new Event('click')); out.push(names());"
+            "heading('head').dispatchEvent(new Event('click')); out.push(names()); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1][0], "0.5 0.11 0.10 0.9 0.8 0.7 0.6 0.4 0.3 0.2 0.1 0.0");
+  EXPECT_EQ(got[1][1], "0.0 0.1 0.2 0.3 0.4 0.5 0.6 0.7 0.8 0.9 0.10 0.11");
+}
+
+// A thousand heads on a phone: the map scrolls, the page does not; the panel covers the screen.
+TEST_F(PageInABrowser, ALargeModelFitsAPhone) {
+  const auto got =
+      found(large_result(32, 32, 4096),
+            "const wide = () => document.documentElement.scrollWidth; const out = [wide()];"
+            "const map = all('.map-scroll')[0]; out.push(map.scrollWidth > map.clientWidth);"
+            "cell('31.31').click(); out.push(wide(), Math.round(all('aside')[0].getBoundingClientRect().width));"
+            "cell('7.7').click(); out.push(Math.max(...all('aside svg').map((x) => x.getBoundingClientRect().right)));"
+            "return [problems, out]",
+            375);
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_LE(got[1][0], 375);
+  EXPECT_EQ(got[1][1], true);
+  EXPECT_LE(got[1][2], 375);
+  EXPECT_EQ(got[1][3], 375);
+  EXPECT_LE(got[1][4], 375);
+}
+
+TEST_F(PageInABrowser, AnEmptyResultDrawsItself) {
+  const auto got = found(Result{}, "return [problems, all('h2').length]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_GE(got[1], 3);
+}
+
+}  // namespace
+}  // namespace isentropic::scan

@@ -1,0 +1,79 @@
+// Results for the tests of pages: planted heads over a text with a token that is markup, and a large model made up.
+#pragma once
+
+#include <cmath>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "scan/planted.hpp"
+
+namespace isentropic::scan {
+
+inline constexpr const char* kMarkup = "</script><img src=x onerror=alert(1)>";
+
+// Head 0.0 dispersed, 0.1 previous_token, 0.2 sink on key 0, 1.0 retrieval, 1.1 without a label, 1.2 local; layer 1
+// sees 128 keys.
+inline Result planted_result() {
+  constexpr std::int64_t kTokens = 256;
+  const auto ids = some_ids(kTokens);
+  Result about;
+  about.model = "models/<b>books</b>", about.family = "llama", about.scale = "inverse_sqrt_d", about.map = "softmax";
+  about.parameters = 13100000, about.trained_length = 256, about.length = kTokens;
+  for (const std::int32_t id : ids) about.tokens_of_window.push_back(" word" + std::to_string(id));
+  about.tokens_of_window[0] = "<s>", about.tokens_of_window[1] = kMarkup;
+  std::vector<LayerDescription> layers = {{.module = "layers.0", .heads = 3, .head_width = 16},
+                                          {.module = "layers.1", .heads = 3, .head_width = 16, .window = 128}};
+  Scanner scanner(about, layers);
+  scanner.begin_text("book.txt");
+  scanner.begin_window(ids);
+  tell(scanner, 0, {uniform_head(kTokens), previous_head(kTokens), sink_head(kTokens, 0)}, ids);
+  tell(scanner, 1, {copy_head(ids), content_head(kTokens, 3), local_head(kTokens)}, ids);
+  scanner.add_loss(3.25, kTokens - 1);
+  scanner.add_residual(0, 0.75);
+  for (const std::int64_t length : {128, 256, 512}) {
+    const double grown = std::log(static_cast<double>(length));
+    scanner.add_length({length, static_cast<double>(length), 4}, {{grown, 0.5 * grown, 1}, {1, 0.5 * grown, 1}});
+  }
+  return scanner.finish();
+}
+
+// As much of everything as a scan can hold, with numbers of many digits; every head has a label, head 7.7 a rare one.
+inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t tokens) {
+  std::mt19937 random(1);
+  std::uniform_real_distribution<double> uniform(1e-4, 1);
+  const auto many = [&](std::size_t count) {
+    std::vector<double> out(count);
+    for (double& x : out) x = uniform(random) / 16;
+    return out;
+  };
+  Result out;
+  out.model = "large", out.length = out.tokens = tokens, out.windows = 1;
+  for (std::int64_t t = 0; t < tokens; ++t) out.tokens_of_window.push_back(" token number " + std::to_string(t));
+  for (std::int64_t length = 1024; length <= tokens; length *= 2)
+    out.lengths.push_back({length, static_cast<double>(length), 3.14159265});
+  for (std::size_t l = 0; l < layers; ++l) {
+    LayerDescription about{.module = "model.layers." + std::to_string(l) + ".self_attn", .head_width = 128};
+    about.heads = static_cast<std::int64_t>(heads);
+    out.layers.push_back({about, uniform(random), uniform(random)});
+    for (std::size_t h = 0; h < heads; ++h) {
+      HeadResult head{.layer = l, .head = h};
+      for (const char* name : {"entropy", "normalised_entropy", "effective_keys", "entropy_without_first", "peak",
+                               "collision", "participation", "sparsity", "first_mass", "recent_mass", "mean_distance",
+                               "sink_mass", "max_score", "mean_score", "score_variance", "log_partition", "visible"})
+        head.statistics[name] = {uniform(random), uniform(random) / 100};
+      head.labels = {{"sink", 0.3 + 0.6 * uniform(random), "key 0"}};
+      if (l == 7 && h == 7) head.labels = {{"retrieval", 0.21, ""}};
+      head.entropy_curve = many(kCurvePoints), head.key_strip = many(kCurvePoints), head.distance_profile = many(16);
+      for (std::size_t row = 0; row < kBlocks; ++row) head.blocks.push_back(many(kBlocks));
+      for (std::size_t k = 0; k < kHeavyKeys; ++k)
+        head.heavy_keys.push_back({static_cast<std::int64_t>(k), uniform(random), " token number 12345"});
+      head.nearest = Neighbour{l, h == 0 ? std::size_t{1} : std::size_t{0}, uniform(random)};
+      head.length_entropies = many(out.lengths.size());
+      out.heads.push_back(std::move(head));
+    }
+  }
+  return out;
+}
+
+}  // namespace isentropic::scan

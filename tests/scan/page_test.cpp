@@ -1,0 +1,121 @@
+// The page of a scan as a file: text stays text, it stays small, and it holds the heads that matter in full.
+#include "scan/page.hpp"
+
+#include <gtest/gtest.h>
+
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "scan/embedded.hpp"
+#include "scan/page_results.hpp"
+#include "scan/terms.hpp"
+
+namespace isentropic::scan {
+namespace {
+
+nlohmann::json data_of(const std::string& html) {
+  const std::string open = "id=\"scan\">";
+  const std::size_t begin = html.find(open) + open.size();
+  return nlohmann::json::parse(html.substr(begin, html.find("</script>", begin) - begin));
+}
+
+TEST(ScanPage, TokensAndNamesStayText) {
+  const std::string html = page(planted_result());
+  EXPECT_EQ(html.find("<img"), std::string::npos);
+  EXPECT_EQ(html.find("<b>books"), std::string::npos);
+  const auto data = data_of(html);
+  EXPECT_EQ(data["tokens"]["stretches"][0][1], kMarkup);
+  Result damaged = planted_result();
+  damaged.tokens_of_window[3] = "\xff\xfe", damaged.model = "\xff";
+  EXPECT_NO_THROW(page(damaged));
+}
+
+TEST(ScanPage, NothingIsFetched) {
+  const std::string html = page(planted_result());
+  EXPECT_NE(html.find("Content-Security-Policy\" content=\"default-src 'none';"), std::string::npos);
+  EXPECT_EQ(html.find("<link"), std::string::npos);
+  for (const std::string_view script : scan_scripts()) {
+    EXPECT_NE(html.find(script), std::string::npos);
+    EXPECT_EQ(script.find("innerHTML"), std::string_view::npos);
+    EXPECT_EQ(script.find(".html("), std::string_view::npos);
+  }
+}
+
+TEST(ScanPage, AThousandHeadsAtLongLengthsStaySmall) {
+  const std::string html = page(large_result(32, 32, 32768));
+  EXPECT_LT(html.size(), 3'000'000u);
+  EXPECT_EQ(data_of(html)["heads"].size(), 1024u);
+}
+
+TEST(ScanPage, TheRarestLabelsAreHeldInFull) {
+  const Result large = large_result(16, 16, 1024);
+  const std::vector<bool> chosen = shown_in_full(large);
+  EXPECT_EQ(std::ranges::count(chosen, true), static_cast<std::ptrdiff_t>(kHeadsInFull));
+  EXPECT_TRUE(chosen[7 * 16 + 7]);
+  double weakest_chosen = 1, strongest_left = 0;
+  for (std::size_t i = 0; i < large.heads.size(); ++i) {
+    const Label& label = large.heads[i].labels[0];
+    if (label.name != "sink") continue;
+    if (chosen[i]) weakest_chosen = std::min(weakest_chosen, label.value);
+    if (!chosen[i]) strongest_left = std::max(strongest_left, label.value);
+  }
+  EXPECT_GE(weakest_chosen, strongest_left);
+  const auto heads = data_of(page(large))["heads"];
+  for (std::size_t i = 0; i < chosen.size(); ++i) {
+    EXPECT_EQ(heads[i].contains("blocks"), chosen[i]);
+    EXPECT_EQ(heads[i]["curve"].size(), chosen[i] ? kCurvePoints : kShortCurve);
+  }
+}
+
+TEST(ScanPage, LabelledHeadsComeBeforeOthers) {
+  Result large = large_result(16, 16, 1024);
+  for (std::size_t i = 0; i < large.heads.size(); ++i)
+    if (i < 100 || i > 110) large.heads[i].labels.clear();
+  std::vector<bool> chosen = shown_in_full(large);
+  for (std::size_t i = 100; i <= 110; ++i) EXPECT_TRUE(chosen[i]) << i;
+  // The room that is left goes to the first ones.
+  EXPECT_TRUE(chosen[kHeadsInFull - 12]);
+  EXPECT_FALSE(chosen[kHeadsInFull - 11]);
+  // A label of a later version, and one without its number.
+  large.heads[255].labels = {{"unheard_of", 1, ""}}, large.heads[254].labels = {{"sink", kNotMeasured, ""}};
+  chosen = shown_in_full(large);
+  EXPECT_TRUE(chosen[255] && chosen[254]);
+}
+
+TEST(ScanPage, NumbersAreShortAndMayBeMissing) {
+  Result result = planted_result();
+  result.heads[0].statistics["entropy"] = {1.0 / 3, 2.0 / 3};
+  result.heads[1].statistics["entropy"] = {kNotMeasured, kNotMeasured};
+  result.heads[2].statistics.erase("entropy");
+  const auto data = data_of(page(result));
+  std::size_t column = 0;
+  while (data["terms"][column]["name"] != "entropy") ++column;
+  EXPECT_EQ(data["heads"][0]["values"][column].dump(), "[0.3333,0.67]");
+  EXPECT_EQ(data["heads"][1]["values"][column].dump(), "[null]");
+  EXPECT_EQ(data["heads"][2]["values"][column].dump(), "[null]");
+  EXPECT_TRUE(data["layers"][1]["residual_ratio"].is_null());
+  EXPECT_EQ(data["heads"][3]["values"].size(), data["terms"].size());
+}
+
+TEST(ScanPage, LongTokensAreCutBetweenCharacters) {
+  Result result = planted_result();
+  for (int i = 0; i < 60; ++i) result.tokens_of_window[4] += "é";
+  const std::string shown = data_of(page(result))["tokens"]["stretches"][2][0];
+  EXPECT_LT(shown.size(), 100u);
+  EXPECT_EQ(shown.substr(shown.size() - 5), "é…");
+  EXPECT_EQ(data_of(page(result))["tokens"]["special"].dump(), "[0]");  // <s>, not the markup
+}
+
+TEST(ScanPage, EveryNumberHasItsSentence) {
+  const auto data = data_of(page(large_result(2, 2, 2048)));
+  EXPECT_EQ(data["terms"].size(), terms().size());
+  for (const auto& term : data["terms"]) EXPECT_FALSE(term["meaning"].get<std::string>().empty()) << term;
+  Result result = planted_result();
+  result.heads[0].statistics["a_new_one"] = {1, 0};
+  EXPECT_EQ(data_of(page(result))["terms"].back()["title"], "a_new_one");
+}
+
+TEST(ScanPage, AnEmptyResultHasAPage) { EXPECT_EQ(data_of(page(Result{}))["heads"].size(), 0u); }
+
+}  // namespace
+}  // namespace isentropic::scan

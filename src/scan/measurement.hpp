@@ -13,6 +13,7 @@
 namespace isentropic::scan {
 
 enum class Kind : std::uint8_t { decoder, encoder, cross };
+const char* name(Kind kind);
 
 // What is known of a layer before anything runs.
 struct LayerDescription {

@@ -31,7 +31,8 @@ struct Neighbour {
 
 struct HeadResult {
   std::size_t layer = 0, head = 0;
-  std::map<std::string, Spread> statistics = {};  // means over rows that see two keys or more
+  // Means over rows that see two keys or more; and previous_weight, retrieval_score and sink_weight (labels.hpp).
+  std::map<std::string, Spread> statistics = {};
   std::vector<Label> labels = {};
   std::vector<double> entropy_curve = {};        // along the window, kCurvePoints stretches or each row
   std::vector<double> distance_profile = {};     // weight at distance 0, 1, 2-3, 4-7, ...

@@ -13,7 +13,6 @@ using Json = nlohmann::ordered_json;
 
 constexpr const char* kFormat = "isentropic scan";
 constexpr int kVersion = 1;
-constexpr const char* kKinds[] = {"decoder", "encoder", "cross"};  // as Kind
 
 // Six digits are more than any of the numbers is worth, and half the size of the file.
 Json number(double x) {
@@ -42,7 +41,7 @@ Spread spread_of(const Json& json) { return {number_of(json.at("mean")), number_
 Json layer_json(const LayerResult& layer) {
   const LayerDescription& about = layer.description;
   return {{"module", about.module},
-          {"kind", kKinds[static_cast<std::size_t>(about.kind)]},
+          {"kind", name(about.kind)},
           {"heads", about.heads},
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
@@ -54,8 +53,8 @@ LayerResult layer_of(const Json& json) {
   LayerResult out{};
   out.description.module = json.at("module");
   const std::string kind = json.at("kind");
-  for (std::size_t i = 0; i < std::size(kKinds); ++i)
-    if (kind == kKinds[i]) out.description.kind = static_cast<Kind>(i);
+  for (const Kind known : {Kind::decoder, Kind::encoder, Kind::cross})
+    if (kind == name(known)) out.description.kind = known;
   out.description.heads = json.at("heads");
   out.description.head_width = json.at("head_width");
   if (!json.at("window").is_null()) out.description.window = json.at("window").get<std::int64_t>();

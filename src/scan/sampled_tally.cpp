@@ -40,6 +40,11 @@ std::vector<std::int64_t> copy_targets(std::span<const std::int32_t> ids, std::i
   return out;
 }
 
+const char* name(Kind kind) {
+  constexpr const char* kNames[] = {"decoder", "encoder", "cross"};
+  return kNames[static_cast<std::size_t>(kind)];
+}
+
 KeyRange visible_keys(const LayerDescription& layer, std::int64_t position, std::int64_t keys) {
   const std::int64_t window = layer.window.value_or(std::numeric_limits<std::int64_t>::max() / 2);
   if (layer.kind == Kind::cross) return {0, keys};

@@ -117,8 +117,10 @@ void Scanner::describe_head(HeadResult* head) {
   head->statistics = spreads(texts_, head->layer, head->head);
   for (const auto& entropies : length_entropies_) head->length_entropies.push_back(entropies[head->layer][head->head]);
   std::vector<std::vector<Label>> by_text;
+  Running previous, retrieval, sink;
   for (const auto& text : texts_) {
     Evidence evidence = text->evidence(head->layer, head->head);
+    previous.add(evidence.previous), retrieval.add(evidence.retrieval), sink.add(evidence.sink);
     if (head->nearest) {
       evidence.similarity = head->nearest->similarity;
       evidence.similar_head = name_of(*head->nearest);
@@ -127,6 +129,9 @@ void Scanner::describe_head(HeadResult* head) {
     by_text.push_back(labels(evidence));
   }
   head->labels = of_most(by_text);
+  for (const auto& [name, found] :
+       {std::pair("previous_weight", previous), {"retrieval_score", retrieval}, {"sink_weight", sink}})
+    if (!std::isnan(found.mean())) head->statistics[name] = {found.mean(), found.deviation()};
   const HeadTally& tally = texts_.front()->heads[head->layer][head->head];
   head->entropy_curve = tally.curve;
   head->distance_profile = tally.sampled.profile();

@@ -3,8 +3,13 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
 #include "isentropic/error.hpp"
 #include "scan/planted.hpp"
+#include "scan/tables.hpp"
 
 namespace isentropic::scan {
 namespace {
@@ -104,6 +109,26 @@ TEST(Scanner, HeadsThatGrowWithTheLengthDisperse) {
   EXPECT_NEAR(found.heads[0].labels[0].value, 1, 1e-12);
   EXPECT_EQ(names(found.heads[1]), Names({}));
   EXPECT_EQ(names(found.heads[2]), Names({}));
+}
+
+TEST(Scanner, TablesHaveALineForEachHead) {
+  const auto ids = some_ids(kLength);
+  Scanner scanner({}, layers_of({2}));
+  scanner.begin_text("a");
+  scanner.begin_window(ids);
+  tell(scanner, 0, {previous_head(kLength), copy_head(ids)}, ids);
+  const Result found = scanner.finish();
+  std::istringstream table(tsv(found));
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(table, line);) lines.push_back(line);
+  ASSERT_EQ(lines.size(), 3u);
+  EXPECT_TRUE(lines[0].starts_with("layer\thead\tmodule\tkind\twindow\tlabels\tentropy\t")) << lines[0];
+  EXPECT_TRUE(lines[1].starts_with("0\t0\tlayer 0\tdecoder\t\tprevious_token\t")) << lines[1];
+  EXPECT_EQ(std::ranges::count(lines[2], '\t'), std::ranges::count(lines[0], '\t'));
+  const auto scores = nlohmann::json::parse(retrieval_scores(found));
+  ASSERT_EQ(scores.size(), 2u);
+  EXPECT_LT(scores.at("0-0").at(0).get<double>(), 0.1);
+  EXPECT_GT(scores.at("0-1").at(0).get<double>(), 0.5);
 }
 
 TEST(Scanner, JsonGivesTheResultBack) {

@@ -11,6 +11,7 @@
 #include "lab/scan_model.hpp"
 #include "lab/words.hpp"
 #include "scan/page.hpp"
+#include "scan/tables.hpp"
 #include "scan/terminal.hpp"
 
 namespace isentropic::cli {
@@ -146,7 +147,8 @@ void run(const ScanArguments& arguments) {
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
                            [&] { return nlohmann::ordered_json::parse(scan::to_json(found)); },
                            {},
-                           [&] { return scan::page(found); }});
+                           [&] { return scan::page(found); },
+                           {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }}});
 }
 
 }  // namespace
@@ -166,6 +168,9 @@ void add_scan(CLI::App& program) {
   command->add_flag("--per-row", arguments->per_row,
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
   arguments->outputs.offer_json(command);
+  arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
+  arguments->outputs.offer_other(command, "--scores",
+                                 "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");
   command->callback([arguments] { run(*arguments); });
 }

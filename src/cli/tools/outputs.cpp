@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/terminal.hpp"
@@ -48,11 +49,16 @@ void Outputs::offer_html(CLI::App* command, const std::string& option, const std
   offer(command, &html_, help);
 }
 
+void Outputs::offer_other(CLI::App* command, const std::string& option, const std::string& help) {
+  others_.push_back({option});
+  offer(command, &others_.back(), help);
+}
+
 std::vector<const Outputs::Output*> Outputs::wanted() const {
-  std::vector<const Output*> out;
-  for (const Output* output : {&json_, &svg_, &html_})
-    if (output->asked != nullptr && output->asked->count() > 0) out.push_back(output);
-  return out;
+  std::vector<const Output*> all = {&json_, &svg_, &html_};
+  for (const Output& output : others_) all.push_back(&output);
+  std::erase_if(all, [](const Output* output) { return output->asked == nullptr || output->asked->count() == 0; });
+  return all;
 }
 
 void Outputs::check(const std::vector<std::string>& inputs) const {
@@ -81,7 +87,11 @@ bool Outputs::shows_tables() const {
 
 std::string Outputs::text_of(const Output& output, const Forms& forms) const {
   if (&output == &json_) return json_text(forms.json());
-  return &output == &svg_ ? forms.svg() : forms.html();
+  if (&output == &svg_) return forms.svg();
+  if (&output == &html_) return forms.html();
+  for (std::size_t i = 0; i < others_.size(); ++i)
+    if (&output == &others_[i]) return forms.others[i]();
+  throw std::logic_error("an output that was not offered");
 }
 
 void Outputs::write(const Forms& forms) const {
@@ -92,7 +102,7 @@ void Outputs::write(const Forms& forms) const {
     if (is_standard_output(output->path)) continue;
     io::write_file(output->option, output->path, text_of(*output, forms));
     fmt::print(stderr, "{}: wrote {}{}\n", command_, printable_line(output->path),
-               output == &json_ ? "" : ", to be opened in a web browser");
+               output == &svg_ || output == &html_ ? ", to be opened in a web browser" : "");
   }
 }
 

@@ -1,12 +1,13 @@
-// What a command writes: tables to standard output, and whatever of --json, --svg and --html was asked for.
+// What a command writes: tables to standard output, and whatever of --json, --svg, --html, ... was asked for.
 //
 //   --json out.json   a file, whole or not there
 //   --json -          standard output instead of the tables; also --json alone
 //
-// The same for all three. At most one goes to standard output, and no two to one file.
+// The same for all of them. At most one goes to standard output, and no two to one file.
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <deque>
 #include <functional>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -19,6 +20,7 @@ struct Forms {
   std::function<std::string()> tables;
   std::function<nlohmann::ordered_json()> json;
   std::function<std::string()> svg = {}, html = {};
+  std::vector<std::function<std::string()>> others = {};  // in the order in which they were offered
 };
 
 class Outputs {
@@ -28,6 +30,8 @@ class Outputs {
   void offer_svg(CLI::App* command, const std::string& help);
   void offer_html(CLI::App* command, const std::string& option = "--html",
                   const std::string& help = "write an HTML page");
+
+  void offer_other(CLI::App* command, const std::string& option, const std::string& help);
 
   // Before the long work: UsageError for an empty name, for two outputs to one place and for one that is an input;
   // Error for a file that cannot be written.
@@ -49,6 +53,7 @@ class Outputs {
 
   std::string command_;
   Output json_{"--json"}, svg_{"--svg"}, html_{"--html"};
+  std::deque<Output> others_;  // whose addresses stay: the options refer to them
 };
 
 }  // namespace isentropic::cli

@@ -67,6 +67,8 @@ peers: python
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/small_calls.py
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
+	PYTHONPATH=build/python build/venv/bin/python bench/peers/models.py
 
 # The operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
 oldest-torch: python

@@ -1,15 +1,13 @@
 // Writes the page's JSON. A number that was not measured is null.
 #include "scan/page_data.hpp"
 
-#include <fmt/format.h>
-
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "scan/page.hpp"
+#include "scan/rounded.hpp"
 #include "scan/slope.hpp"
 #include "scan/summary.hpp"
 #include "scan/terms.hpp"
@@ -22,21 +20,7 @@ using Json = nlohmann::ordered_json;
 constexpr std::size_t kTokensOfStretch = 32, kSpecialTokens = 64, kLongestToken = 40;
 constexpr double kSmallestWeight = 5e-5;  // of a block; the colours end above it
 
-// The double nearest to the decimal number, so that it is written with as many digits.
-Json rounded(double x, int digits = 4) {
-  if (!std::isfinite(x)) return nullptr;
-  const std::string text = fmt::format("{:.{}g}", x, digits);
-  double out = 0;
-  std::from_chars(text.data(), text.data() + text.size(), out);
-  if (out == std::round(out) && std::abs(out) < 1e15) return static_cast<std::int64_t>(out);
-  return out;
-}
-
-Json all_rounded(const std::vector<double>& values, int digits = 3) {
-  Json out = Json::array();
-  for (const double x : values) out.push_back(rounded(x, digits));
-  return out;
-}
+constexpr int kDigits = 4, kDigitsOfCurves = 3;
 
 // Means over stretches of a curve that has more points than these.
 std::vector<double> shortened(const std::vector<double>& curve, std::size_t points) {
@@ -96,8 +80,8 @@ Json layer_row(const LayerResult& layer) {
           {"heads", about.heads},
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
-          {"redundancy", rounded(layer.redundancy)},
-          {"residual_ratio", rounded(layer.residual_ratio)}};
+          {"redundancy", rounded(layer.redundancy, kDigits)},
+          {"residual_ratio", rounded(layer.residual_ratio, kDigits)}};
 }
 
 // Those that some head has, in the order of terms(), then unknown ones.
@@ -116,11 +100,12 @@ std::vector<Term> terms_of(const Result& result) {
 }
 
 Json value_json(const Result& result, const HeadResult& head, const std::string& name) {
-  if (name == kSimilarity) return Json::array({rounded(head.nearest ? head.nearest->similarity : kNotMeasured)});
-  if (name == kSlope) return Json::array({rounded(entropy_slope(result.lengths, head.length_entropies))});
+  if (name == kSimilarity)
+    return Json::array({rounded(head.nearest ? head.nearest->similarity : kNotMeasured, kDigits)});
+  if (name == kSlope) return Json::array({rounded(entropy_slope(result.lengths, head.length_entropies), kDigits)});
   const auto found = head.statistics.find(name);
   if (found == head.statistics.end()) return Json::array({nullptr});
-  Json out = Json::array({rounded(found->second.mean)});
+  Json out = Json::array({rounded(found->second.mean, kDigits)});
   if (found->second.deviation > 0) out.push_back(rounded(found->second.deviation, 2));
   return out;
 }
@@ -128,15 +113,16 @@ Json value_json(const Result& result, const HeadResult& head, const std::string&
 Json head_row(const Result& result, const HeadResult& head, const std::vector<Term>& columns, bool in_full) {
   Json out = {{"layer", head.layer}, {"head", head.head}, {"in_full", in_full}, {"labels", Json::array()}};
   for (const Label& label : head.labels)
-    out["labels"].push_back({{"name", label.name}, {"value", rounded(label.value)}, {"detail", label.detail}});
+    out["labels"].push_back({{"name", label.name}, {"value", rounded(label.value, kDigits)}, {"detail", label.detail}});
   out["values"] = Json::array();
   for (const Term& column : columns) out["values"].push_back(value_json(result, head, column.name));
   if (head.nearest) out["nearest"] = {head.nearest->layer, head.nearest->head};
-  out["curve"] = all_rounded(in_full ? head.entropy_curve : shortened(head.entropy_curve, kShortCurve));
-  out["profile"] = all_rounded(head.distance_profile);
+  out["curve"] =
+      all_rounded(in_full ? head.entropy_curve : shortened(head.entropy_curve, kShortCurve), kDigitsOfCurves);
+  out["profile"] = all_rounded(head.distance_profile, kDigitsOfCurves);
   out["lengths"] = all_rounded(head.length_entropies, 4);
   if (!in_full) return out;
-  out["strip"] = all_rounded(head.key_strip);
+  out["strip"] = all_rounded(head.key_strip, kDigitsOfCurves);
   out["keys"] = Json::array();
   for (const HeavyKey& key : head.heavy_keys)
     out["keys"].push_back({key.position, rounded(key.weight, 3), cut(key.token)});
@@ -145,7 +131,7 @@ Json head_row(const Result& result, const HeadResult& head, const std::vector<Te
     std::vector<double> weights = row;
     for (double& weight : weights)
       if (weight < kSmallestWeight) weight = 0;
-    out["blocks"].push_back(all_rounded(weights));
+    out["blocks"].push_back(all_rounded(weights, kDigitsOfCurves));
   }
   return out;
 }
@@ -159,7 +145,7 @@ Json rules_json(const Result& result) {
                    {"quantity", rule.quantity},
                    {"threshold", rule.threshold},
                    {"at_least", rule.at_least},
-                   {"shuffled", found == result.null_rates.end() ? Json(nullptr) : rounded(found->rate)}});
+                   {"shuffled", found == result.null_rates.end() ? Json(nullptr) : rounded(found->rate, kDigits)}});
   }
   return out;
 }

@@ -5,6 +5,7 @@
 
 #include "isentropic/error.hpp"
 #include "scan/result.hpp"
+#include "scan/rounded.hpp"
 
 namespace isentropic::scan {
 namespace {
@@ -15,17 +16,9 @@ constexpr const char* kFormat = "isentropic scan";
 constexpr int kVersion = 1;
 
 // Six digits are more than any of the numbers is worth, and half the size of the file.
-Json number(double x) {
-  if (!std::isfinite(x)) return nullptr;
-  if (x == 0) return 0;
-  const double unit = std::pow(10.0, std::floor(std::log10(std::abs(x))) - 5);
-  return std::round(x / unit) * unit;
-}
-Json numbers(const std::vector<double>& values) {
-  Json out = Json::array();
-  for (const double x : values) out.push_back(number(x));
-  return out;
-}
+constexpr int kJsonDigits = 6;
+Json number(double x) { return rounded(x, kJsonDigits); }
+Json numbers(const std::vector<double>& values) { return all_rounded(values, kJsonDigits); }
 double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }

@@ -132,6 +132,8 @@ struct Model {
   Shape shape;  // vocabulary, width
 };
 
+void PrintTo(const Model& model, std::ostream* out) { *out << model.folder; }
+
 class RealFolders : public testing::TestWithParam<Model> {};
 
 TEST_P(RealFolders, Open) {

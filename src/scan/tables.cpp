@@ -36,14 +36,14 @@ std::string cell(std::string text) {
 std::string tsv(const Result& result) {
   const std::set<std::string> statistics = statistics_of(result);
   std::string out = "layer\thead\tmodule\tkind\twindow\tlabels";
-  for (const std::string& name : statistics) out += "\t" + name;
+  for (const std::string& name : statistics) out.append("\t").append(name);
   for (const HeadResult& head : result.heads) {
     const LayerDescription& layer = result.layers[head.layer].description;
     std::string labels;
     for (const Label& label : head.labels) labels += (labels.empty() ? "" : ",") + label.name;
     out += fmt::format("\n{}\t{}\t{}\t{}\t{}\t{}", head.layer, head.head, cell(layer.module), name(layer.kind),
                        layer.window ? std::to_string(*layer.window) : "", labels);
-    for (const std::string& name : statistics) out += "\t" + mean_of(head, name);
+    for (const std::string& name : statistics) out.append("\t").append(mean_of(head, name));
   }
   return out + "\n";
 }

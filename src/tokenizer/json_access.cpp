@@ -19,7 +19,7 @@ constexpr std::size_t kLongestName = 60;  // of a field; what is longer is short
 std::string step_to(const std::string& name, bool first) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, is_plain))
-    return "[" + io::excerpt(name) + "]";
+    return std::string("[").append(io::excerpt(name)).append("]");
   std::string out(first ? "" : ".");
   return out.append(name);
 }

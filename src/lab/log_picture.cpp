@@ -16,8 +16,7 @@ namespace {
 using report::Line;
 using report::Stroke;
 
-constexpr std::size_t kPoints =
-    100;  // of the training loss, each a mean over neighbouring steps: single ones are noisy
+constexpr std::size_t kPoints = 100;  // of the training loss: means over neighbouring steps, single ones are noisy
 
 struct Curves {
   Line training{"training", {}, {}, 0, Stroke::plain};

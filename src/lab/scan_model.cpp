@@ -122,11 +122,6 @@ std::vector<scan::LayerDescription> layers_of(const model::Description& model) {
   return out;
 }
 
-// Special tokens of a window.
-std::int64_t tokens_around(const ScanOptions& options) {
-  return static_cast<std::int64_t>(options.prefix.size() + options.suffix.size());
-}
-
 class ModelScan {
  public:
   ModelScan(const Transformer& model, scan::Result about, const std::vector<ScanText>& texts,
@@ -151,25 +146,17 @@ class ModelScan {
   }
   // Of the longest length, at most four of them: enough for a mean.
   std::int64_t length_windows() const {
-    const std::int64_t longest = *std::ranges::max_element(options_.lengths);
+    const std::int64_t longest = options_.lengths.back();
     return std::min<std::int64_t>(4, static_cast<std::int64_t>(texts_.front().ids.size()) / (longest - around_));
   }
   void advance(std::int64_t tokens) {
     done_ += static_cast<double>(tokens);
     if (options_.progress) options_.progress(done_ / work_);
   }
-  std::vector<std::int32_t> window(const ScanText& text, std::int64_t from, std::int64_t length) const {
-    std::vector<std::int32_t> out = options_.prefix;
-    const auto begin = text.ids.begin() + from;
-    out.insert(out.end(), begin, begin + (length - around_));
-    out.insert(out.end(), options_.suffix.begin(), options_.suffix.end());
-    return out;
-  }
-
   void scan_text(const ScanText& text) {
     scanner_.begin_text(text.name);
     for (std::int64_t i = 0; i < windows_of(text); ++i) {
-      const auto ids = window(text, i * (options_.length - around_), options_.length);
+      const auto ids = window_of(text, i * (options_.length - around_), options_.length, options_);
       scanner_.begin_window(ids);
       TellScanner tell(scanner_, options_, scan::rows_to_sample(ids, options_.sampled_rows));
       model::ForwardOptions forward;
@@ -194,7 +181,7 @@ class ModelScan {
     double loss = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
       const std::int64_t end = (i + 1) * (longest - around_);
-      const auto ids = window(texts_.front(), end - (length - around_), length);
+      const auto ids = window_of(texts_.front(), end - (length - around_), length, options_);
       const at::Tensor batch = batch_of(ids, model_.device());
       const at::Tensor hidden = model_.forward(batch, forward).hidden;
       loss += predicts_next_token(model_) ? loss_of(model_, hidden, batch, scored) : NAN;
@@ -217,6 +204,19 @@ class ModelScan {
 };
 
 }  // namespace
+
+std::int64_t tokens_around(const ScanOptions& options) {
+  return static_cast<std::int64_t>(options.prefix.size() + options.suffix.size());
+}
+
+std::vector<std::int32_t> window_of(const ScanText& text, std::int64_t from, std::int64_t length,
+                                    const ScanOptions& options) {
+  std::vector<std::int32_t> out = options.prefix;
+  const auto begin = text.ids.begin() + from;
+  out.insert(out.end(), begin, begin + (length - tokens_around(options)));
+  out.insert(out.end(), options.suffix.begin(), options.suffix.end());
+  return out;
+}
 
 void check_lengths(const std::vector<ScanText>& texts, const ScanOptions& options) {
   std::int64_t longest = options.length;

@@ -27,6 +27,12 @@ struct ScanOptions {
   std::function<void(double share)> progress = nullptr;
 };
 
+// Special tokens of a window.
+std::int64_t tokens_around(const ScanOptions& options);
+// The window whose text begins at token `from`, with what the tokenizer puts around it.
+std::vector<std::int32_t> window_of(const ScanText& text, std::int64_t from, std::int64_t length,
+                                    const ScanOptions& options);
+
 // Throws Error for a text that does not fill a window of every length.
 void check_lengths(const std::vector<ScanText>& texts, const ScanOptions& options);
 

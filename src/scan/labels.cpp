@@ -8,10 +8,6 @@
 namespace isentropic::scan {
 namespace {
 
-bool has(const std::vector<Label>& labels, const char* name) {
-  return std::ranges::find(labels, name, &Label::name) != labels.end();
-}
-
 // NaN meets no rule.
 void judge(const char* name, double value, const std::string& detail, std::vector<Label>* out) {
   const Rule& given = rule(name);
@@ -19,6 +15,10 @@ void judge(const char* name, double value, const std::string& detail, std::vecto
 }
 
 }  // namespace
+
+bool has(const std::vector<Label>& labels, const std::string& name) {
+  return std::ranges::find(labels, name, &Label::name) != labels.end();
+}
 
 const std::vector<Rule>& rules() {
   static const std::vector<Rule> table = {

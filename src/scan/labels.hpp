@@ -52,5 +52,6 @@ struct Evidence {
 };
 
 std::vector<Label> labels(const Evidence& evidence);
+bool has(const std::vector<Label>& labels, const std::string& name);
 
 }  // namespace isentropic::scan

@@ -9,6 +9,7 @@
 #include "scan/page.hpp"
 #include "scan/rounded.hpp"
 #include "scan/slope.hpp"
+#include "scan/stretches.hpp"
 #include "scan/summary.hpp"
 #include "scan/terms.hpp"
 
@@ -21,18 +22,6 @@ constexpr std::size_t kTokensOfStretch = 32, kSpecialTokens = 64, kLongestToken 
 constexpr double kSmallestWeight = 5e-5;  // of a block; the colours end above it
 
 constexpr int kDigits = 4, kDigitsOfCurves = 3;
-
-// Means over stretches of a curve that has more points than these.
-std::vector<double> shortened(const std::vector<double>& curve, std::size_t points) {
-  if (curve.size() <= points) return curve;
-  std::vector<double> out(points), counts(points);
-  for (std::size_t i = 0; i < curve.size(); ++i) {
-    out[i * points / curve.size()] += curve[i];
-    ++counts[i * points / curve.size()];
-  }
-  for (std::size_t i = 0; i < points; ++i) out[i] /= counts[i];
-  return out;
-}
 
 // Its first characters; UTF-8 is not cut within one.
 std::string cut(const std::string& token) {
@@ -118,7 +107,7 @@ Json head_row(const Result& result, const HeadResult& head, const std::vector<Te
   for (const Term& column : columns) out["values"].push_back(value_json(result, head, column.name));
   if (head.nearest) out["nearest"] = {head.nearest->layer, head.nearest->head};
   out["curve"] =
-      all_rounded(in_full ? head.entropy_curve : shortened(head.entropy_curve, kShortCurve), kDigitsOfCurves);
+      all_rounded(stretch_means<double>(head.entropy_curve, in_full ? kCurvePoints : kShortCurve), kDigitsOfCurves);
   out["profile"] = all_rounded(head.distance_profile, kDigitsOfCurves);
   out["lengths"] = all_rounded(head.length_entropies, 4);
   if (!in_full) return out;

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -80,7 +81,8 @@ struct Result {
 // The statistics of Result::rows.
 inline const std::vector<std::string> kRowStatistics = {"entropy", "peak", "collision", "first_mass"};
 
-std::string to_json(const Result& result);
+nlohmann::ordered_json json_of(const Result& result);
+std::string to_json(const Result& result);  // its text
 // Throws Error, naming `place`, for what to_json did not write.
 Result result_from_json(const std::string& json, const std::string& place);
 

@@ -122,7 +122,7 @@ Result read(const Json& json) {
 
 }  // namespace
 
-std::string to_json(const Result& result) {
+Json json_of(const Result& result) {
   Json out = {{"format", kFormat}, {"version", kVersion}};
   out["model"] = {{"name", result.model},  {"family", result.family}, {"parameters", result.parameters},
                   {"scale", result.scale}, {"map", result.map},       {"trained_length", result.trained_length}};
@@ -143,7 +143,11 @@ std::string to_json(const Result& result) {
       for (const auto& head : layer) heads.push_back(numbers(head));
       out["rows"][name].push_back(std::move(heads));
     }
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
+  return out;
+}
+
+std::string to_json(const Result& result) {
+  return json_of(result).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
 Result result_from_json(const std::string& json, const std::string& place) try {

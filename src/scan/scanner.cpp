@@ -7,6 +7,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "scan/slope.hpp"
+#include "scan/stretches.hpp"
 #include "scan/text_tally.hpp"
 
 namespace isentropic::scan {
@@ -52,10 +53,9 @@ std::vector<Label> of_most(const std::vector<std::vector<Label>>& by_text) {
 
 // Fewer columns, sums of neighbouring ones.
 information::Table narrowed(const information::Table& table, std::size_t columns) {
-  if (table.columns <= columns) return table;
-  information::Table out(table.rows, columns);
+  information::Table out(table.rows, std::min(columns, table.columns));
   for (std::size_t row = 0; row < table.rows; ++row)
-    for (std::size_t j = 0; j < table.columns; ++j) out(row, j * columns / table.columns) += table(row, j);
+    std::ranges::copy(stretch_sums(table.row(row), columns), out.row(row).begin());
   return out;
 }
 

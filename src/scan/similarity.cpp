@@ -48,13 +48,6 @@ Pooling pooling_for(std::size_t heads) {
   return out;
 }
 
-std::vector<double> pooled(std::span<const float> weights, std::size_t columns) {
-  columns = std::min(columns, weights.size());
-  std::vector<double> out(columns);
-  for (std::size_t j = 0; j < weights.size(); ++j) out[j * columns / weights.size()] += weights[j];
-  return out;
-}
-
 std::vector<std::size_t> nearest(const std::vector<Table>& heads, std::vector<double>* similarities) {
   std::vector<std::vector<double>> all;
   for (const Table& head : heads) all.push_back(entropies(head));

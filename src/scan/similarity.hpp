@@ -4,7 +4,6 @@
 // heads look more alike.
 #pragma once
 
-#include <span>
 #include <vector>
 
 #include "isentropic/information/table.hpp"
@@ -17,9 +16,6 @@ struct Pooling {
   std::size_t rows = 32, columns = 512;
 };
 Pooling pooling_for(std::size_t heads);
-
-// Sums over `columns` stretches of equal length, as nearly as possible.
-std::vector<double> pooled(std::span<const float> weights, std::size_t columns);
 
 // Of every head its nearest one; heads are tables of one shape. Similarity: 1 - mean over rows of JS / log 2.
 std::vector<std::size_t> nearest(const std::vector<information::Table>& heads, std::vector<double>* similarities);

@@ -131,15 +131,6 @@ std::string layers_sentence(const Result& result) {
   return out;
 }
 
-// At one of the lengths.
-double mean_entropy_at(const Result& result, std::size_t length) {
-  double sum = 0, count = 0;
-  for (const HeadResult& head : result.heads)
-    if (length < head.length_entropies.size() && std::isfinite(head.length_entropies[length]))
-      sum += head.length_entropies[length], ++count;
-  return count > 0 ? sum / count : kNotMeasured;
-}
-
 std::string lengths_sentence(const Result& result) {
   const LengthResult &first = result.lengths.front(), &last = result.lengths.back();
   std::vector<double> entropies;
@@ -191,6 +182,14 @@ std::string in_words(std::int64_t count) {
 }
 
 }  // namespace
+
+double mean_entropy_at(const Result& result, std::size_t length) {
+  double sum = 0, count = 0;
+  for (const HeadResult& head : result.heads)
+    if (length < head.length_entropies.size() && std::isfinite(head.length_entropies[length]))
+      sum += head.length_entropies[length], ++count;
+  return count > 0 ? sum / count : kNotMeasured;
+}
 
 std::vector<Fact> facts(const Result& result) {
   std::vector<Fact> out;

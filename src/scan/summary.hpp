@@ -15,6 +15,9 @@ struct Fact {
 // Those that are known.
 std::vector<Fact> facts(const Result& result);
 
+// Over the heads, at one of the lengths; NaN where it was not measured.
+double mean_entropy_at(const Result& result, std::size_t length);
+
 // Three: the labels, what the layers see, and how entropy and loss change with the length; without lengths, how many
 // keys heads look at.
 std::vector<std::string> sentences(const Result& result);

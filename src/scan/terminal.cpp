@@ -6,13 +6,15 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scan/summary.hpp"
+
 namespace isentropic::scan {
 namespace {
 
 constexpr std::size_t kNotable = 5;
 
-bool has(const HeadResult& head, const std::string& label) {
-  return std::ranges::find(head.labels, label, &Label::name) != head.labels.end();
+std::ptrdiff_t heads_with(const Result& result, const std::string& label) {
+  return std::ranges::count_if(result.heads, [&](const HeadResult& head) { return has(head.labels, label); });
 }
 
 std::string head_line(const HeadResult& head) {
@@ -29,8 +31,7 @@ std::vector<const HeadResult*> notable(const Result& result) {
   std::vector<const HeadResult*> out;
   const auto rarity = [&](const HeadResult* head) {
     std::ptrdiff_t rarest = std::ssize(result.heads);
-    for (const Label& label : head->labels)
-      rarest = std::min(rarest, std::ranges::count_if(result.heads, [&](const auto& x) { return has(x, label.name); }));
+    for (const Label& label : head->labels) rarest = std::min(rarest, heads_with(result, label.name));
     return rarest;
   };
   for (const HeadResult& head : result.heads)
@@ -38,12 +39,6 @@ std::vector<const HeadResult*> notable(const Result& result) {
   std::ranges::stable_sort(out, {}, rarity);
   out.resize(std::min(out.size(), kNotable));
   return out;
-}
-
-double mean_entropy(const Result& result, std::size_t length) {
-  double sum = 0;
-  for (const HeadResult& head : result.heads) sum += head.length_entropies[length];
-  return sum / static_cast<double>(result.heads.size());
 }
 
 }  // namespace
@@ -57,7 +52,7 @@ std::string terminal_text(const Result& result) {
   out += "\n";
   std::string counts;
   for (const Rule& rule : rules()) {
-    const auto count = std::ranges::count_if(result.heads, [&](const auto& head) { return has(head, rule.label); });
+    const std::ptrdiff_t count = heads_with(result, rule.label);
     if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, rule.label);
   }
   out += "heads: " + (counts.empty() ? "none with a label" : counts) + "\n";
@@ -65,7 +60,7 @@ std::string terminal_text(const Result& result) {
   if (result.lengths.size() < 2) return out;
   for (std::size_t i = 0; i < std::min<std::size_t>(result.lengths.size(), 10); ++i)
     out += fmt::format("length {:>7}: loss {:.4f}, mean H {:.3f}\n", result.lengths[i].length, result.lengths[i].loss,
-                       mean_entropy(result, i));
+                       mean_entropy_at(result, i));
   return out;
 }
 

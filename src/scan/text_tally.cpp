@@ -5,23 +5,12 @@
 #include <cmath>
 #include <random>
 
+#include "scan/stretches.hpp"
+
 namespace isentropic::scan {
 namespace {
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
-
-// Means over `points` stretches of equal length, or the values themselves where there are no more.
-std::vector<double> curve_of(std::span<const float> values, std::size_t points) {
-  points = std::min(points, values.size());
-  std::vector<double> out(points);
-  std::vector<double> counts(points);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    out[i * points / values.size()] += values[i];
-    ++counts[i * points / values.size()];
-  }
-  for (std::size_t i = 0; i < points; ++i) out[i] /= counts[i];
-  return out;
-}
 
 // The weights of the keys that the row sees, in another order.
 std::vector<float> shuffled(const SampledRow& row, std::uint64_t seed) {
@@ -69,11 +58,11 @@ void TextTally::add_statistics(const LayerRows& rows, std::size_t head) {
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (visible[i] < 2) continue;  // such a row has no choice
       mean.add(values[i]);
-      if (name == "max_score") out.largest_score = std::max<double>(out.largest_score, values[i]);
+      if (name == "max_score" && !(out.largest_score >= values[i])) out.largest_score = values[i];
       if (name == "recent_mass" && visible[i] >= kFewestKeysForLocal) out.local.add(values[i]);
     }
     out.statistics[name].add(mean.mean());
-    if (name == "entropy" && windows == 1) out.curve = curve_of(values, kCurvePoints);
+    if (name == "entropy" && windows == 1) out.curve = stretch_means(values, kCurvePoints);
   }
 }
 
@@ -115,7 +104,7 @@ void TextTally::add_to_blocks(const SampledRow& row, HeadTally* head) const {
     head->block_rows.assign(rows, 0);
   }
   const std::size_t block = size(row.position) * rows / ids_.size();
-  const std::vector<double> weights = pooled(row.weights, side);
+  const std::vector<double> weights = stretch_sums(row.weights, side);
   for (std::size_t j = 0; j < side; ++j) head->blocks[block][j] += weights[j];
   ++head->block_rows[block];
 }
@@ -147,7 +136,7 @@ void TextTally::add(const SampledRows& sampled) {
       out.shuffled_keys.add(null);
       const std::size_t columns = std::min(pooling_.columns, size(sampled.keys));
       if (out.pooled_rows.size() < pooling_.rows * columns)
-        for (const double weight : pooled(row.weights, columns)) out.pooled_rows.push_back(weight);
+        for (const double weight : stretch_sums(row.weights, columns)) out.pooled_rows.push_back(weight);
     }
   }
 }
@@ -164,7 +153,7 @@ Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {
   out.local = tally.local.mean();
   out.normalised_entropy = mean("normalised_entropy");
   out.entropy_without_first = mean("entropy_without_first");
-  if (tally.largest_score > -1e300) out.largest_score = tally.largest_score;
+  out.largest_score = tally.largest_score;
   if (tally.sinks.empty()) return out;
   Running weights;
   std::map<std::int64_t, std::size_t> places;

@@ -29,7 +29,7 @@ class Running {
 struct HeadTally {
   std::map<std::string, Running> statistics;  // one value for each window
   Running local;                              // rows with 64 keys or more
-  double largest_score = -1e300;
+  double largest_score = kNotMeasured;
   SampledTally sampled;
   std::vector<HeavyKey> sinks;  // the heaviest key of each window
   std::vector<double> curve;    // of the first window, as all that follows

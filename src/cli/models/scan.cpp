@@ -74,16 +74,6 @@ scan::Result about(const ScanArguments& arguments, const model::Transformer& mod
   return out;
 }
 
-void name_tokens(const tokenizer::Tokenizer& tokenizer, const lab::ScanText& text, const lab::ScanOptions& options,
-                 scan::Result* out) {
-  std::vector<std::int32_t> window = options.prefix;
-  const std::size_t around = options.prefix.size() + options.suffix.size();
-  const std::size_t count = std::min(text.ids.size(), static_cast<std::size_t>(options.length) - around);
-  window.insert(window.end(), text.ids.begin(), text.ids.begin() + static_cast<std::ptrdiff_t>(count));
-  window.insert(window.end(), options.suffix.begin(), options.suffix.end());
-  for (const std::int32_t id : window) out->tokens_of_window.push_back(tokenizer.decode(std::span(&id, 1)));
-}
-
 // Everything that the scan reads, checked.
 struct Inputs {
   explicit Inputs(const ScanArguments& arguments)
@@ -117,8 +107,8 @@ struct Inputs {
   // The trained length, or that of the shortest text.
   std::int64_t usual_length() const {
     std::int64_t out = model.description().trained_length;
-    const auto around = options.prefix.size() + options.suffix.size();
-    for (const lab::ScanText& text : texts) out = std::min(out, static_cast<std::int64_t>(text.ids.size() + around));
+    for (const lab::ScanText& text : texts)
+      out = std::min(out, static_cast<std::int64_t>(text.ids.size()) + lab::tokens_around(options));
     return out;
   }
 };
@@ -137,7 +127,9 @@ void run(const ScanArguments& arguments) {
   arguments.outputs.check(files);
   Inputs inputs = read_inputs(arguments);
   scan::Result known = about(arguments, inputs.model, inputs.options);
-  if (inputs.tokenizer) name_tokens(*inputs.tokenizer, inputs.texts.front(), inputs.options, &known);
+  if (inputs.tokenizer)
+    for (const std::int32_t id : lab::window_of(inputs.texts.front(), 0, inputs.options.length, inputs.options))
+      known.tokens_of_window.push_back(inputs.tokenizer->decode(std::span(&id, 1)));
   scan::Result found;
   {
     Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
@@ -145,7 +137,7 @@ void run(const ScanArguments& arguments) {
     found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
   }
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
-                           [&] { return nlohmann::ordered_json::parse(scan::to_json(found)); },
+                           [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found); },
                            {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }}});

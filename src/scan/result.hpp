@@ -85,5 +85,6 @@ nlohmann::ordered_json json_of(const Result& result);
 std::string to_json(const Result& result);  // its text
 // Throws Error, naming `place`, for what to_json did not write.
 Result result_from_json(const std::string& json, const std::string& place);
+Result result_of(const nlohmann::ordered_json& json, const std::string& place);
 
 }  // namespace isentropic::scan

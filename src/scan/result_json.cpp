@@ -19,6 +19,13 @@ constexpr int kVersion = 1;
 constexpr int kJsonDigits = 6;
 Json number(double x) { return rounded(x, kJsonDigits); }
 Json numbers(const std::vector<double>& values) { return all_rounded(values, kJsonDigits); }
+// Casts of other numbers would not be defined.
+std::int64_t whole(const Json& json) {
+  constexpr std::int64_t kMost = std::int64_t{1} << 62;
+  if (!json.is_number_integer() || json < 0 || json > kMost) throw Json::type_error::create(302, "a count", &json);
+  return json.get<std::int64_t>();
+}
+std::size_t index_of(const Json& json) { return static_cast<std::size_t>(whole(json)); }
 double number_of(const Json& json) {
   return json.is_null() ? std::numeric_limits<double>::quiet_NaN() : json.get<double>();
 }
@@ -48,9 +55,9 @@ LayerResult layer_of(const Json& json) {
   const std::string kind = json.at("kind");
   for (const Kind known : {Kind::decoder, Kind::encoder, Kind::cross})
     if (kind == name(known)) out.description.kind = known;
-  out.description.heads = json.at("heads");
-  out.description.head_width = json.at("head_width");
-  if (!json.at("window").is_null()) out.description.window = json.at("window").get<std::int64_t>();
+  out.description.heads = whole(json.at("heads"));
+  out.description.head_width = whole(json.at("head_width"));
+  if (!json.at("window").is_null()) out.description.window = whole(json.at("window"));
   out.residual_ratio = number_of(json.at("residual_ratio"));
   out.redundancy = number_of(json.at("redundancy"));
   return out;
@@ -78,19 +85,20 @@ Json head_json(const HeadResult& head) {
 
 HeadResult head_of(const Json& json) {
   HeadResult out;
-  out.layer = json.at("layer"), out.head = json.at("head");
+  out.layer = index_of(json.at("layer")), out.head = index_of(json.at("head"));
   for (const Json& label : json.at("labels"))
     out.labels.push_back({label.at("name"), number_of(label.at("value")), label.at("detail")});
   for (const auto& [name, value] : json.at("statistics").items()) out.statistics[name] = spread_of(value);
   if (json.contains("nearest")) {
     const Json& nearest = json["nearest"];
-    out.nearest = Neighbour{nearest.at("layer"), nearest.at("head"), number_of(nearest.at("similarity"))};
+    out.nearest =
+        Neighbour{index_of(nearest.at("layer")), index_of(nearest.at("head")), number_of(nearest.at("similarity"))};
   }
   out.entropy_curve = numbers_of(json.at("entropy_curve"));
   out.distance_profile = numbers_of(json.at("distance_profile"));
   out.key_strip = numbers_of(json.at("key_strip"));
   for (const Json& key : json.at("heavy_keys"))
-    out.heavy_keys.push_back({key.at("position"), number_of(key.at("weight")), key.at("token")});
+    out.heavy_keys.push_back({whole(key.at("position")), number_of(key.at("weight")), key.at("token")});
   for (const Json& row : json.at("blocks")) out.blocks.push_back(numbers_of(row));
   out.length_entropies = numbers_of(json.at("length_entropies"));
   return out;
@@ -101,14 +109,14 @@ Result read(const Json& json) {
   const Json &model = json.at("model"), &text = json.at("text");
   out.model = model.at("name"), out.family = model.at("family");
   out.scale = model.at("scale"), out.map = model.at("map");
-  out.parameters = model.at("parameters"), out.trained_length = model.at("trained_length");
+  out.parameters = whole(model.at("parameters")), out.trained_length = whole(model.at("trained_length"));
   out.texts = text.at("names").get<std::vector<std::string>>();
-  out.tokens = text.at("tokens"), out.windows = text.at("windows"), out.length = text.at("length");
+  out.tokens = whole(text.at("tokens")), out.windows = whole(text.at("windows")), out.length = whole(text.at("length"));
   if (!json.at("loss").is_null()) out.loss = spread_of(json["loss"]);
   for (const Json& layer : json.at("layers")) out.layers.push_back(layer_of(layer));
   for (const Json& head : json.at("heads")) out.heads.push_back(head_of(head));
   for (const Json& length : json.at("lengths"))
-    out.lengths.push_back({length.at("length"), number_of(length.at("keys")), number_of(length.at("loss"))});
+    out.lengths.push_back({whole(length.at("length")), number_of(length.at("keys")), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   if (!json.contains("rows")) return out;
@@ -118,6 +126,25 @@ Result read(const Json& json) {
       for (const Json& head : layer) heads.push_back(numbers_of(head));
     }
   return out;
+}
+
+[[noreturn]] void refuse(const std::string& place) {
+  throw Error(place, "not a scan", "a file that isentropic scan --json wrote");
+}
+
+// The heads of the layers, layer by layer, and matrices that are rectangles: everything else relies on it.
+void check_heads(const Result& result, const std::string& place) {
+  std::size_t index = 0;
+  for (std::size_t layer = 0; layer < result.layers.size(); ++layer)
+    for (std::int64_t head = 0; head < result.layers[layer].description.heads; ++head, ++index)
+      if (index >= result.heads.size() || result.heads[index].layer != layer ||
+          result.heads[index].head != static_cast<std::size_t>(head))
+        throw Error(place, "without head " + std::to_string(layer) + "." + std::to_string(head) + " in its place",
+                    "the heads of every layer, in order");
+  if (index != result.heads.size()) throw Error(place, "with more heads than its layers have", "as many");
+  for (const HeadResult& head : result.heads)
+    for (const auto& row : head.blocks)
+      if (row.size() != head.blocks.front().size()) throw Error(place, "with ragged blocks", "rows of one length");
 }
 
 }  // namespace
@@ -150,13 +177,17 @@ std::string to_json(const Result& result) {
   return json_of(result).dump(-1, ' ', false, Json::error_handler_t::replace) + "\n";
 }
 
-Result result_from_json(const std::string& json, const std::string& place) try {
-  const Json read_json = Json::parse(json);
-  if (read_json.value("format", "") != kFormat || read_json.value("version", 0) != kVersion)
-    throw Error(place, "not a scan", "a file that isentropic scan --json wrote");
-  return read(read_json);
+Result result_of(const Json& json, const std::string& place) try {
+  if (json.value("format", "") != kFormat || json.value("version", 0) != kVersion) refuse(place);
+  Result out = read(json);
+  check_heads(out, place);
+  return out;
 } catch (const nlohmann::json::exception&) {
-  throw Error(place, "not a scan", "a file that isentropic scan --json wrote");
+  refuse(place);
+}
+
+Result result_from_json(const std::string& json, const std::string& place) {
+  return result_of(Json::parse(json, nullptr, /*allow_exceptions=*/false), place);
 }
 
 }  // namespace isentropic::scan

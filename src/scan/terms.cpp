@@ -75,6 +75,9 @@ const std::vector<Definition>& definitions() {
       {"distance", "The position of the query less that of the key: 0 is the token itself, 1 the one before."},
       {"mean weight of a key", "What it gets from the rows that see it, on average."},
       {"stretch", "One of at most 128 parts of equal length that the window is cut into for drawing; 48 for matrices."},
+      {"difference", "Of two results: what the second says less what the first says; a → b says both."},
+      {"change of a head",
+       "The largest difference, in size, among its numbers that are shares from 0 to 1, and its retrieval score."},
       {"shuffled keys",
        "The share of heads that a rule labels after the keys of every sampled row are shuffled: what chance gives."},
   };

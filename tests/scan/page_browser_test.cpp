@@ -30,8 +30,9 @@ class PageInABrowser : public testing::Test {
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
   // What statements that end in `return ...` find in the page, followed by the list of problems.
-  nlohmann::json found(const Result& result, const std::string& statements, int width = 1200) {
-    std::string html = page(result);
+  template <class Scanned>
+  nlohmann::json found(const Scanned& scanned, const std::string& statements, int width = 1200) {
+    std::string html = page(scanned);
     html.insert(html.find("<title>"), kWatch);
     const std::string path = (folder_ / "page.html").string();
     std::ofstream(path) << html;
@@ -177,11 +178,77 @@ TEST_F(PageInABrowser, ALargeModelFitsAPhone) {
   EXPECT_LE(got[1][4], 375);
 }
 
+TEST_F(PageInABrowser, AComparisonShowsDifferencesAndWhatChanged) {
+  const auto got = found(
+      compare(planted_result(), planted_change()),
+      "const select = (id, value) => { const x = all(id)[0]; x.value = value; x.dispatchEvent(new Event('change')); };"
+      "const bright = () => all('.cell:not(.dimmed)').map((x) => x.dataset.head).join();"
+      "const button = (label) => all(`.filter[data-label='${label}']`)[0]; const out = [];"
+      "select('#statistic', 'peak'); out.push(cell('0.1').textContent, cell('0.0').textContent, "
+      "cell('0.2').textContent);"
+      "out.push(cell('0.1').style.background !== cell('0.2').style.background);"
+      "select('#view', '1'); out.push(cell('0.1').textContent); select('#view', '0'); "
+      "out.push(cell('0.1').textContent);"
+      "button('changed').click(); out.push(bright()); button('changed').click(); button('gained sink').click();"
+      "out.push(bright()); return [problems, out, all('.sentence').length, all('h1')[0].textContent,"
+      " all('h2')[1].textContent, all('.plot .legend').map((x) => x.textContent)]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"(["+0.250","–","0.000",true,"0.75","0.50","0.1,1.0,1.2","0.1"])");
+  EXPECT_EQ(got[2], 3);
+  EXPECT_EQ(got[3], "models/<b>books</b> → models/tuned");
+  EXPECT_EQ(got[4], "Heads with other labels");
+  EXPECT_EQ(got[5][0], "models/<b>books</b>models/tuned");  // both losses in one picture
+}
+
+TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
+  const auto got = found(
+      compare(planted_result(), planted_change()),
+      "all('.cell[tabindex=\"0\"]')[0].focus(); press('ArrowRight'); const tip = all('.tooltip')[0].textContent;"
+      "press('Enter'); const panel = () => all('aside')[0];"
+      "const out = [all('aside h2')[0].textContent, ...all('.verdict strong').map((x) => x.textContent)];"
+      "const curves = all('aside svg')[0].querySelectorAll('.curve:not(.bound)').length;"
+      "const value = all('.statistics dd.value')[all('.statistics dt').findIndex((x) => x.textContent === 'peak')];"
+      "const curve = all('aside svg')[0]; curve.focus(); curve.dispatchEvent(new KeyboardEvent('keydown', {key: "
+      "'ArrowRight'})); const readout = all('aside .readout strong')[0].textContent; const images = all('aside image');"
+      "all('aside button')[1].click(); out.push(all('aside h2')[0].textContent); press('Escape');"
+      "return [problems, out, tip, curves, value.textContent, readout, images.length, panel().hidden]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"(["Head 0.1","lost: previous token","gained: sink","Head 0.2"])");
+  const std::string tip = got[2];
+  EXPECT_NE(tip.find("lost previous token; gained sink"), std::string::npos) << tip;
+  EXPECT_EQ(got[3], 2);
+  EXPECT_EQ(got[4], "0.5 → 0.75  +0.25");
+  const std::string readout = got[5];
+  EXPECT_EQ(readout.find("2–3: "), 0u) << readout;
+  EXPECT_NE(readout.find(" → "), std::string::npos) << readout;
+  EXPECT_EQ(got[6], 2);  // a matrix of each
+  EXPECT_EQ(got[7], true);
+}
+
+// Lengths, terms and curves of the two need not be the same.
+TEST_F(PageInABrowser, ResultsOfTwoLengthsAreCompared) {
+  Result second = large_result(2, 3, 4096);
+  second.heads[0].statistics.erase("entropy"), second.heads[1].blocks.clear(), second.heads[2].entropy_curve.clear();
+  second.lengths.clear();
+  const auto got = found(compare(large_result(2, 3, 1024), second),
+                         "for (const head of ['0.0', '0.1', '0.2', '1.2']) { cell(head).click();"
+                         " all('aside svg').forEach((x) => x.focus()); }"
+                         "const wide = document.documentElement.scrollWidth; return [problems, wide]",
+                         375);
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_LE(got[1], 375);
+}
+
 TEST_F(PageInABrowser, AnEmptyResultDrawsItself) {
   const auto got = found(Result{}, "return [problems, all('h2').length]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
   EXPECT_GE(got[1], 3);
+  const auto both = found(compare(Result{}, Result{}), "return problems");
+  EXPECT_EQ(both.dump(), "[]");
 }
 
 }  // namespace

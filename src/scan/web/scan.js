@@ -8,16 +8,16 @@ document.body.append(tooltip);
 let cells = new Map(), open_head = null;
 
 function draw_facts() {
-  const list = element("dl", { class: "facts" });
-  for (const [label, text] of scan.facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));
-  document.querySelector("header").append(list);
-  for (const sentence of scan.sentences) document.querySelector("header").append(element("p", { class: "sentence" }, sentence));
+  const header = document.querySelector("header"), sentences = scan.sentences.map((sentence) => element("p", { class: "sentence" }, sentence));
+  if (!against) draw_fact_list(header, scan.facts);
+  header.append(...sentences);
+  if (against) draw_facts_of_both(header.appendChild(element("div")));
 }
 
 function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
 
 const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
-for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
+for (const draw_section of [draw_changed_heads, draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
   open_head = head;
@@ -68,6 +68,7 @@ window.addEventListener("resize", () => {
   clearTimeout(waiting);
   waiting = setTimeout(() => { fit(); if (open_head) draw_head(panel, open_head, close_panel, show_head); }, 150);
 });
+is_dark.addEventListener("change", () => { drawn_for = 0; fit(); });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") close_panel(); });
 window.addEventListener("hashchange", follow_address);
 window.addEventListener("scroll", hide_tooltip, { passive: true });

@@ -28,8 +28,9 @@ struct KeyRange {
 // The keys that the row at `position` sees: up to its own in a decoder, on both sides in an encoder, all of them
 // across.
 KeyRange visible_keys(const LayerDescription& layer, std::int64_t position, std::int64_t keys);
-// The self-attention whose rows see so many keys, one number for each row: a decoder's, or an encoder's where the counts
-// do not rise with the position; with a window where one gives these very counts. Neither module nor heads are set.
+// The self-attention whose rows see so many keys, one number for each row: a decoder's, or an encoder's where the
+// counts do not rise with the position; with a window where one gives these very counts. Neither module nor heads are
+// set.
 LayerDescription self_attention_with(std::span<const std::int64_t> visible);
 // How many of `rows` rows see a key.
 std::int64_t rows_that_see(const LayerDescription& layer, std::int64_t key, std::int64_t rows);
@@ -46,7 +47,7 @@ struct LayerRows {
 // The weights of some rows: heads x positions x keys.
 struct SampledRows {
   std::size_t layer = 0;
-  std::int64_t rows = 0, keys = 0;  // of the layer
+  std::int64_t rows = 0, keys = 0;           // of the layer
   std::vector<std::int64_t> positions = {};  // of the queries
   std::span<const float> weights = {};
 };

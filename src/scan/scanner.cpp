@@ -29,7 +29,10 @@ std::map<std::string, Spread> spreads(const std::vector<std::unique_ptr<TextTall
       continue;
     }
     Running all;
-    for (const auto& text : texts) all.add(text->heads[layer][head].statistics.at(name).mean());
+    for (const auto& text : texts) {
+      const auto& statistics = text->heads[layer][head].statistics;
+      if (const auto found = statistics.find(name); found != statistics.end()) all.add(found->second.mean());
+    }
     out[name] = {all.mean(), all.deviation()};
   }
   return out;
@@ -87,7 +90,8 @@ void Scanner::add(const LayerRows& rows) {
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
     auto& heads = result_.rows[name].emplace_back();
-    const std::span<const float> values = rows.statistics.at(name);
+    const auto found = rows.statistics.find(name);
+    const std::span<const float> values = found == rows.statistics.end() ? std::span<const float>() : found->second;
     for (std::size_t begin = 0; begin < values.size(); begin += n)
       heads.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(begin),
                          values.begin() + static_cast<std::ptrdiff_t>(begin + n));
@@ -95,6 +99,10 @@ void Scanner::add(const LayerRows& rows) {
 }
 void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
+void Scanner::add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head) {
+  for (std::size_t head = 0; head < by_head.size(); ++head)
+    texts_.back()->heads[layer][head].statistics[name].add(by_head[head]);
+}
 void Scanner::add_loss(double mean, std::int64_t tokens) { texts_.back()->loss.add(mean, static_cast<double>(tokens)); }
 void Scanner::add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies) {
   result_.lengths.push_back(length);

@@ -121,7 +121,9 @@ void TextTally::add_to_blocks(const SampledRow& row, std::int64_t all_rows, Head
 
 void TextTally::keep_for_comparison(const SampledRow& row, HeadTally* head) {
   constexpr Pooling kept;
-  head->sampled_columns = std::min(kept.columns, row.weights.size());
+  const std::size_t columns = std::min(kept.columns, row.weights.size());
+  if (head->sampled_columns == 0) head->sampled_columns = columns;
+  if (head->sampled_columns != columns) return;  // the layer ran again over other keys
   if (head->sampled_rows.size() >= kept.rows * head->sampled_columns) return;
   for (const double weight : stretch_sums(row.weights, kept.columns))
     head->sampled_rows.push_back(static_cast<float>(weight));

@@ -39,7 +39,7 @@ struct HeadTally {
   std::vector<std::int64_t> block_rows;  // sampled rows in each of them
   std::vector<float> sampled_rows;       // as Pooling keeps them, row after row
   std::size_t sampled_columns = 0;
-  SampledTally shuffled;                 // the same rows with their keys in another order
+  SampledTally shuffled;  // the same rows with their keys in another order
   KeyWeights shuffled_keys;
 };
 

@@ -22,6 +22,10 @@ std::span<const T> numbers_of(const at::Tensor& x) {
   return {x.const_data_ptr<T>(), static_cast<std::size_t>(x.numel())};
 }
 
+void require_numbers(const char* what, const at::Tensor& x, std::int64_t expected) {
+  TORCH_CHECK_VALUE(x.numel() == expected, what, " has ", x.numel(), " numbers; expected ", expected);
+}
+
 // Tensors come from any device; those of rows are [heads, rows].
 class ScannerClass : public torch::CustomClassHolder {
  public:
@@ -53,18 +57,24 @@ class ScannerClass : public torch::CustomClassHolder {
     return static_cast<std::int64_t>(scanner_.add_layer(std::move(layer)));
   }
 
+  std::string kind(std::int64_t layer) { return name(scanner_.layer(static_cast<std::size_t>(layer)).kind); }
+
   void add_rows(std::int64_t layer, std::int64_t keys, const Names& names, const std::vector<at::Tensor>& statistics,
                 const at::Tensor& visible, const std::optional<at::Tensor>& key_mass) {
     const at::Tensor counts = on_cpu(visible, at::kLong);
     scan::LayerRows rows{.layer = static_cast<std::size_t>(layer), .rows = counts.size(-1), .keys = keys};
+    const std::int64_t heads = scanner_.layer(rows.layer).heads;
+    require_numbers("visible", counts, heads * rows.rows);
     rows.visible = numbers_of<std::int64_t>(counts);
     std::vector<at::Tensor> kept;
     for (std::size_t i = 0; i < names.size(); ++i) {
       kept.push_back(on_cpu(statistics[i], at::kFloat));
+      require_numbers(names[i].c_str(), kept.back(), heads * rows.rows);
       rows.statistics[names[i]] = numbers_of<float>(kept.back());
     }
     if (key_mass) {
       kept.push_back(on_cpu(*key_mass, at::kFloat));
+      require_numbers("key_mass", kept.back(), heads * keys);
       rows.key_mass = numbers_of<float>(kept.back());
     }
     scanner_.add(rows);
@@ -77,6 +87,8 @@ class ScannerClass : public torch::CustomClassHolder {
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
                    const at::Tensor& weights) {
     const at::Tensor here = on_cpu(weights, at::kFloat);
+    const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads;
+    require_numbers("weights", here, heads * static_cast<std::int64_t>(positions.size()) * here.size(-1));
     scanner_.add({.layer = static_cast<std::size_t>(layer),
                   .rows = rows,
                   .keys = here.size(-1),
@@ -84,8 +96,10 @@ class ScannerClass : public torch::CustomClassHolder {
                   .weights = numbers_of<float>(here)});
   }
 
-  void add_residual(std::int64_t layer, double ratio) {
-    scanner_.add_residual(static_cast<std::size_t>(layer), ratio);
+  void add_residual(std::int64_t layer, double ratio) { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); }
+  void add_statistic(std::int64_t layer, const std::string& name, const at::Tensor& by_head) {
+    const at::Tensor here = on_cpu(by_head, at::kDouble);
+    scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here));
   }
   void add_loss(double mean, std::int64_t tokens) { scanner_.add_loss(mean, tokens); }
   void add_length(std::int64_t length, double keys, double loss, const std::vector<at::Tensor>& entropies) {
@@ -124,10 +138,12 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def("begin_text", &ScannerClass::begin_text)
       .def("begin_window", &ScannerClass::begin_window)
       .def("add_layer", &ScannerClass::add_layer)
+      .def("kind", &ScannerClass::kind)
       .def("add_rows", &ScannerClass::add_rows)
       .def("rows_to_sample", &ScannerClass::rows_to_sample)
       .def("add_sampled", &ScannerClass::add_sampled)
       .def("add_residual", &ScannerClass::add_residual)
+      .def("add_statistic", &ScannerClass::add_statistic)
       .def("add_loss", &ScannerClass::add_loss)
       .def("add_length", &ScannerClass::add_length)
       .def("finish", &ScannerClass::finish);

@@ -36,7 +36,7 @@ class CMakeBuild(build_ext):
         for tool in ("cmake", "ninja"):
             if shutil.which(tool) is None:
                 sys.exit(
-                    f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libhwy-dev nlohmann-json3-dev"
+                    f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libeigen3-dev libfmt-dev libhwy-dev nlohmann-json3-dev node-d3"
                 )
         existing = os.environ.get("ISENTROPIC_BUILD_DIR")
         if existing:  # a folder that CMake has configured for this Python: what is built there is not built again

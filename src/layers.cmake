@@ -27,30 +27,39 @@ layer(attention LIBRARY isentropic USES base softmax attention/problem attention
 layer(losses LIBRARY isentropic USES base softmax attention/problem attention/passes HEADERS softmax_loss)
 
 # ---- isentropic_information: closed forms and estimators ----
-layer(information LIBRARY isentropic_information USES base softmax HEADERS information/ PACKAGES eigen boost)
-layer(theory LIBRARY isentropic_information USES base softmax attention/problem information
+# What scans use too.
+layer(information/distributions LIBRARY isentropic_distributions USES base
+      HEADERS information/attention_heads information/attention_matrices information/distribution information/table
+      PACKAGES eigen)
+layer(information LIBRARY isentropic_information USES base softmax information/distributions HEADERS information/
+      PACKAGES boost)
+layer(theory LIBRARY isentropic_information USES base softmax attention/problem information/distributions
       HEADERS theory/ PACKAGES eigen boost)
 
+# ---- isentropic_scan: what scans find, in the program and in the operators for PyTorch ----
+layer(report LIBRARY isentropic_scan PACKAGES fmt json)
+# What a model's attention does over a text: any framework hands over its statistics.
+layer(scan LIBRARY isentropic_scan USES base information/distributions report PACKAGES fmt json)
+
 # ---- isentropic_experiments: what the program is made of ----
-layer(io LIBRARY isentropic_experiments USES base information PACKAGES fmt json)
+layer(io LIBRARY isentropic_experiments USES base information/distributions PACKAGES fmt json)
 layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
-layer(report LIBRARY isentropic_experiments PACKAGES fmt json)
-# What a model's attention does over a text: any framework hands over its statistics.
-layer(scan LIBRARY isentropic_experiments USES base information report PACKAGES fmt json)
-layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information)
+layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information/distributions
+      information)
 layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report
       PACKAGES fmt json)
-layer(experiments/noise LIBRARY isentropic_experiments USES base information theory experiments/tools report
-      PACKAGES fmt json)
-layer(experiments/sparsity LIBRARY isentropic_experiments USES base attention/problem information theory report
-      PACKAGES fmt json)
+layer(experiments/noise LIBRARY isentropic_experiments USES base information/distributions theory experiments/tools
+      report PACKAGES fmt json)
+layer(experiments/sparsity LIBRARY isentropic_experiments USES base attention/problem information/distributions theory
+      report PACKAGES fmt json)
 layer(experiments/bottleneck LIBRARY isentropic_experiments USES base information report PACKAGES fmt json)
-layer(experiments/mutual_information LIBRARY isentropic_experiments USES base information io PACKAGES fmt json)
+layer(experiments/mutual_information LIBRARY isentropic_experiments USES base information/distributions information io
+      PACKAGES fmt json)
 layer(bench LIBRARY isentropic_experiments USES attention/problem attention/cpu/kernels PACKAGES json)
-layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/problem attention losses information
-      theory report experiments/tools experiments/lengths experiments/noise experiments/sparsity
-      PACKAGES boost fmt json)
+layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/problem attention losses
+      information/distributions information theory report experiments/tools experiments/lengths experiments/noise
+      experiments/sparsity PACKAGES boost fmt json)
 
 # ---- the program ----
 layer(cli/tools LIBRARY isentropic_experiments USES base io PACKAGES cli11 fmt json)
@@ -64,6 +73,9 @@ layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem atten
 # What devices without kernels use.
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
       pytorch PACKAGES torch)
+
+# Scans for Python.
+layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES torch)
 
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)

@@ -25,6 +25,7 @@ from .alarms import Alarm  # noqa: E402
 from .monitor import Monitor  # noqa: E402
 from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
+from ._scan import Scan, scan  # noqa: E402
 
 from . import hf, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
@@ -38,6 +39,7 @@ __all__ = [
     "Loss",
     "Monitor",
     "Scale",
+    "Scan",
     "ScoreMap",
     "attention",
     "attention_statistics",
@@ -54,4 +56,5 @@ __all__ = [
     "nn",
     "regularisers",
     "replace_sdpa",
+    "scan",
 ]

@@ -1,4 +1,4 @@
-"""python -m isentropic info: what is installed here, and what it runs on."""
+"""python -m isentropic info: what is installed here, and what it runs on. python -m isentropic scan: _scan/command.py."""
 
 from __future__ import annotations
 
@@ -13,17 +13,25 @@ from typing import Optional, Sequence
 
 def main(arguments: Optional[Sequence[str]] = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m isentropic", description="Exact attention that measures itself.")
+    from ._scan import command
+
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     info = commands.add_parser("info", help="versions, devices and the instruction set in use")
     info.add_argument("--json", action="store_true", help="as JSON")
-    info.set_defaults(run=lambda given: print_info(given.json))
+    info.set_defaults(run=lambda given: print_info(given.json), error_status=1)
+    command.add(commands)
     given = parser.parse_args(arguments)
     try:
         given.run(given)
-    except ValueError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return 1
+    except (ValueError, TypeError, OSError, ImportError) as error:
+        print(f"error: {_one_line(error)}", file=sys.stderr)
+        return given.error_status
     return 0
+
+
+def _one_line(error: Exception) -> str:
+    """Transformers explains at length."""
+    return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 
 def describe() -> dict:

@@ -22,8 +22,9 @@ class Aux:
     (uniform), 2 below reach, 3 not converged.
     """
 
-    def __init__(self, statistics: dict[str, Tensor], rows: Optional[Tensor] = None):
+    def __init__(self, statistics: dict[str, Tensor], rows: Optional[Tensor] = None, selected: Optional[Tensor] = None):
         self._statistics = statistics
+        self._selected = selected  # the keys that maps such as top-k chose
         self._rows = rows  # [..., heads, n_q, numbers], each where _vocabulary.ROW_STATE says
 
     @property

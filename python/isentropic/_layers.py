@@ -17,10 +17,11 @@ class RunningLayer:
 
     A module is known by its call; one whose ``forward`` is called directly goes by the name of the module around it.
 
-    Attention that runs and does not report is pointed out, once, with what to do: ``observer`` is who sees nothing.
+    Attention that runs and does not report is pointed out, once, with what to do: ``observer`` is who sees nothing;
+    None: nobody is told.
     """
 
-    def __init__(self, model: nn.Module, observer: str):
+    def __init__(self, model: nn.Module, observer: Optional[str]):
         self._model = model
         self._observer = observer
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
@@ -29,8 +30,8 @@ class RunningLayer:
 
     def start(self) -> None:
         self._here = threading.local()
-        self._ran: dict[str, nn.Module] = {}
-        self._reported: set[str] = set()
+        self.ran: dict[str, nn.Module] = {}
+        self.reported: set[str] = set()  # with the modules around
         self._named: set[str] = set()
         self._warn(_unseen.compiled(self._model))
         for name, module in self._model.named_modules():
@@ -52,7 +53,7 @@ class RunningLayer:
         """
         if not self._running or _repeats_a_forward():
             return None
-        self._reported.update(self._running)
+        self.reported.update(self._running)
         name = self._running[-1] or type(self._model).__name__
         calls = self._here.calls[name] = self._here.calls.get(name, 0) + 1
         return name if calls == 1 else f"{name}#{calls}"
@@ -71,7 +72,7 @@ class RunningLayer:
                 self._here.calls = {}
             self._running.append(name)
             if self.expects_reports and not _repeats_a_forward():
-                self._ran[name] = module
+                self.ran[name] = module
 
         def leave(*_) -> None:
             if torch.compiler.is_compiling() or not self._running:  # empty when watching began inside of the forward
@@ -85,12 +86,14 @@ class RunningLayer:
         self._handles.append(module.register_forward_hook(leave, always_call=True))
 
     def _point_out(self) -> None:
-        self._warn(_unseen.compiled(self._model) | _unseen.attention(self._model, self._ran, self._reported))
-        if not self._reported and not self._named:
-            self._warn({"": _unseen.nothing(self._model, bool(self._ran))})
+        self._warn(_unseen.compiled(self._model) | _unseen.attention(self._model, self.ran, self.reported))
+        if not self.reported and not self._named:
+            self._warn({"": _unseen.nothing(self._model, bool(self.ran))})
 
     def _warn(self, reasons: dict[str, str]) -> None:
         """Of modules that were not named before."""
+        if self._observer is None:
+            return
         new = {name: why for name, why in reasons.items() if name not in self._named}
         _unseen.warn(self._observer, self._model, new)
         self._named.update(reasons)

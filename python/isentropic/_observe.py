@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Iterable, Protocol, Union
+import dataclasses
+from typing import TYPE_CHECKING, Iterable, Optional, Protocol, Union
 
 import torch
 from torch import Tensor
@@ -15,19 +16,30 @@ if TYPE_CHECKING:
 
 Names = Union[str, Iterable[str]]  # "all", or names of statistics
 
-_USUAL_GROUPS = (1, 64)  # what a group statistic means that is asked for by name alone
+Groups = tuple[int, int]
+USUAL_GROUPS: Groups = (1, 64)  # what a group statistic means that is asked for by name alone
+
+
+@dataclasses.dataclass
+class Call:
+    """One call of attention: its problem, output and everything that was measured."""
+
+    problem: Problem
+    output: Tensor
+    aux: Aux
 
 
 class Observer(Protocol):
     """``statistics`` are wanted of every call; those the call does not have are left out of its report.
 
-    Statistics of key groups are left out, too, where the caller has groups of its own.
+    Statistics of key groups are left out, too, where the caller or an earlier observer has other groups.
     """
 
     statistics: Names
+    groups: Groups
     detach: bool  # from the graph
 
-    def report(self, aux: Aux) -> None:
+    def report(self, aux: Aux, call: Call) -> None:
         """Takes the wanted statistics of one call."""
 
 
@@ -54,11 +66,13 @@ def run(problem: Problem) -> tuple[Tensor, Aux]:
     """One pass with what caller and observers want together; the caller gets what it asked for."""
     asked = _names(problem.text())
     observers = tuple(_watching)
-    wanted = [_wanted(problem, observer.statistics) for observer in observers]
+    groups = problem.groups or _first_groups(observers)
+    wanted = [_wanted(problem, observer, groups) for observer in observers]
     together = tuple(dict.fromkeys(name for names in (asked, *wanted) for name in names))
-    output, aux = problem.run_text(problem.text(statistics=together))
+    grouped = {"groups": groups} if _has_groups(together) else {}
+    output, aux = problem.run_text(problem.text(statistics=together, **grouped))
     for observer, names in zip(observers, wanted):
-        observer.report(_part(aux, names, observer.detach))
+        observer.report(_part(aux, names, observer.detach), Call(problem, output, aux))
     return output, _part(aux, asked)
 
 
@@ -78,10 +92,23 @@ def checked_names(statistics: Names) -> Names:
     return names
 
 
-def _wanted(problem: Problem, statistics: Names) -> tuple[str, ...]:
+def _first_groups(observers: Iterable[Observer]) -> Groups:
+    """Of the observers that ask for key groups."""
+    for observer in observers:
+        if observer.statistics != "all" and _has_groups(observer.statistics):
+            return observer.groups
+    return USUAL_GROUPS
+
+
+def _has_groups(names: Iterable[str]) -> bool:
+    return any(name in _vocabulary.GROUP_STATISTICS for name in names)
+
+
+def _wanted(problem: Problem, observer: Observer, groups: Groups) -> tuple[str, ...]:
     """Those of the wanted statistics that this problem has; "all" means all but those of key groups."""
-    there = _names(problem.text(statistics="all", groups=_USUAL_GROUPS))
-    if statistics == "all" or problem.groups not in (None, _USUAL_GROUPS):
+    statistics = observer.statistics
+    there = _names(problem.text(statistics="all", groups=groups))
+    if statistics == "all" or observer.groups != groups:
         there = tuple(name for name in there if name not in _vocabulary.GROUP_STATISTICS)
     if statistics == "all":
         return there

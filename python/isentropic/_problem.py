@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import json
+from typing import Optional
 
 import torch
 from torch import Tensor
@@ -100,7 +101,7 @@ class Problem:
 
     def run_text(self, text: str):
         """As :meth:`run`, with a text that may ask for other statistics."""
-        output, *stacks, rows, _ = torch.ops.isentropic.attention.default(
+        output, *stacks, rows, selected = torch.ops.isentropic.attention.default(
             text, self.query, self.key, self.value, self._terms
         )
         found = {}
@@ -111,7 +112,7 @@ class Problem:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
             rows = rows.reshape(*self.row_shape, rows.shape[-1])
             output = output if self.value is None else output.reshape(*self.row_shape, output.shape[-1])
-        return (None if self.value is None else output), Aux(found, rows)
+        return (None if self.value is None else output), Aux(found, rows, selected)
 
     def run_hierarchical(self, block, exact, block_scale):
         output, *entropies = torch.ops.isentropic.hierarchical_attention(
@@ -131,12 +132,16 @@ class Problem:
         )
         return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
 
-    def key_mass(self):
+    def key_mass(self, aux: Optional[Aux] = None):
+        """``aux`` of a pass that was made already saves one."""
         with torch.no_grad():
-            if not self._has_statistics:
-                self._items.append(("statistics", ("log_partition" if self._is_softmax else "visible",)))
-            text = self.text()
-            _, _, _, _, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
+            statistics = () if self._has_statistics else ("log_partition" if self._is_softmax else "visible",)
+            text = self.text(statistics=statistics) if statistics else self.text()
+            if aux is None:
+                *_, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
+            else:
+                rows = aux._rows.reshape(*self.query.shape[:-1], aux._rows.shape[-1])
+                selected = aux._selected
             found = torch.ops.isentropic.attention_key_mass(text, self.query, self.key, self._terms, rows, selected)
         return found.reshape(*self.row_shape[:-1], found.shape[-1])
 

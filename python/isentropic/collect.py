@@ -51,6 +51,8 @@ def collect(
 
 
 class _Collector:
+    groups = _observe.USUAL_GROUPS
+
     def __init__(self, model: nn.Module, statistics: _observe.Names, detach: bool, keeps_all: bool):
         self.statistics = statistics
         self.detach = detach
@@ -58,7 +60,7 @@ class _Collector:
         self.found: dict[str, Union[Aux, list[Aux]]] = {}
         self._keeps_all = keeps_all
 
-    def report(self, aux: Aux) -> None:
+    def report(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is None:
             return

@@ -62,6 +62,7 @@ class Monitor:
     """
 
     detach = True  # nothing of the graph is kept
+    groups = _observe.USUAL_GROUPS
 
     def __init__(
         self,
@@ -140,7 +141,7 @@ class Monitor:
         self._step += 1
         self._watch_if_due()
 
-    def report(self, aux: Aux) -> None:
+    def report(self, aux: Aux, call: _observe.Call) -> None:
         """Called by :func:`isentropic.attention`."""
         layer = self._layer.next_call()
         if layer is not None and aux.visible.numel() > 0:

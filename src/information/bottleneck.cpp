@@ -9,7 +9,7 @@
 #include "base/checks.hpp"
 #include "information/bottleneck_problem.hpp"
 #include "information/bottleneck_run.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/distribution.hpp"
 
 namespace isentropic::information {

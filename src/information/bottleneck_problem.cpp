@@ -6,8 +6,8 @@
 #include <string>
 
 #include "base/checks.hpp"
-#include "information/matrix.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/matrix.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/distribution.hpp"
 
 namespace isentropic::information::bottleneck {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/checks.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/softmax_record.hpp"
 
 namespace isentropic::information {

@@ -6,7 +6,7 @@
 
 #include "base/random.hpp"
 #include "information/bottleneck_problem.hpp"
-#include "information/singular_values.hpp"
+#include "information/distributions/singular_values.hpp"
 
 namespace isentropic::information {
 namespace {

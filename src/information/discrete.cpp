@@ -6,7 +6,7 @@
 #include "base/checks.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/mutual_information.hpp"
 

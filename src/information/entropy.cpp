@@ -10,7 +10,7 @@
 #include "base/checks.hpp"
 #include "information/nsb.hpp"
 #include "information/symbols.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

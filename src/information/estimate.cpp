@@ -6,7 +6,7 @@
 #include "information/gaussian.hpp"
 #include "information/symbols.hpp"
 #include "information/ties.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
 namespace isentropic::information {

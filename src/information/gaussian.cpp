@@ -7,9 +7,9 @@
 #include <string>
 
 #include "base/checks.hpp"
-#include "information/matrix.hpp"
+#include "information/distributions/matrix.hpp"
 #include "information/scaling.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 

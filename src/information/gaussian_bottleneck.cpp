@@ -7,8 +7,8 @@
 
 #include "base/checks.hpp"
 #include "information/bottleneck_run.hpp"
-#include "information/matrix.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/matrix.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -11,7 +11,7 @@
 #include "information/neighbourhoods.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/checks.hpp"
 #include "information/rows.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

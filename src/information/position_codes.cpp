@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/checks.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/information/distribution.hpp"
 
 namespace isentropic::information {

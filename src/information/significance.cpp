@@ -15,7 +15,7 @@
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

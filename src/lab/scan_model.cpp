@@ -26,8 +26,7 @@ std::span<const T> span_of(const at::Tensor& x) {
 
 class TellScanner : public model::ForwardObserver {
  public:
-  TellScanner(scan::Scanner& scanner, const ScanOptions& options, std::vector<std::int64_t> rows)
-      : scanner_(scanner), options_(options), rows_(std::move(rows)) {}
+  TellScanner(scan::Scanner& scanner, const ScanOptions& options) : scanner_(scanner), options_(options) {}
 
   void enters(std::size_t layer, const at::Tensor& x) override {
     const at::Tensor values = x[0].to(at::kDouble);
@@ -38,11 +37,13 @@ class TellScanner : public model::ForwardObserver {
   void attended(const model::AttentionCall& call) override {
     add_rows(call);
     const std::int64_t heads = call.query.size(1), keys = call.key.size(2);
+    const std::vector<std::int64_t> rows =
+        scanner_.rows_to_sample(call.layer, call.query.size(2), options_.sampled_rows);
     const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kWeightsAtOnce / (heads * keys)));
-    for (std::size_t i = 0; i < rows_.size(); i += at_once) {
-      scan::SampledRows sampled{.layer = call.layer, .keys = keys};
-      sampled.positions.assign(rows_.begin() + static_cast<std::ptrdiff_t>(i),
-                               rows_.begin() + static_cast<std::ptrdiff_t>(std::min(rows_.size(), i + at_once)));
+    for (std::size_t i = 0; i < rows.size(); i += at_once) {
+      scan::SampledRows sampled{.layer = call.layer, .rows = call.query.size(2), .keys = keys};
+      sampled.positions.assign(rows.begin() + static_cast<std::ptrdiff_t>(i),
+                               rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), i + at_once)));
       const at::Tensor weights =
           on_cpu(pytorch::attention_weights(call.query, call.key, sampled.positions, call.options), at::kFloat);
       sampled.weights = span_of<float>(weights);
@@ -72,7 +73,6 @@ class TellScanner : public model::ForwardObserver {
 
   scan::Scanner& scanner_;
   const ScanOptions& options_;
-  std::vector<std::int64_t> rows_;
 };
 
 // Keeps the mean entropy of the last rows, by layer and head.
@@ -158,7 +158,7 @@ class ModelScan {
     for (std::int64_t i = 0; i < windows_of(text); ++i) {
       const auto ids = window_of(text, i * (options_.length - around_), options_.length, options_);
       scanner_.begin_window(ids);
-      TellScanner tell(scanner_, options_, scan::rows_to_sample(ids, options_.sampled_rows));
+      TellScanner tell(scanner_, options_);
       model::ForwardOptions forward;
       forward.statistics = Statistics::all().groups(scan::kFirstKeys, scan::kRecentKeys);
       forward.observer = &tell;

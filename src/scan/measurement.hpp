@@ -15,7 +15,6 @@ namespace isentropic::scan {
 enum class Kind : std::uint8_t { decoder, encoder, cross };
 const char* name(Kind kind);
 
-// What is known of a layer before anything runs.
 struct LayerDescription {
   std::string module;  // "model.layers.0.self_attn"
   Kind kind = Kind::decoder;
@@ -29,6 +28,10 @@ struct KeyRange {
 // The keys that the row at `position` sees: up to its own in a decoder, on both sides in an encoder, all of them
 // across.
 KeyRange visible_keys(const LayerDescription& layer, std::int64_t position, std::int64_t keys);
+// The self-attention whose rows see so many keys, one number for each row: a decoder's, or an encoder's where the
+// counts do not rise with the position; with a window where one gives these very counts. Neither module nor heads are
+// set.
+LayerDescription self_attention_with(std::span<const std::int64_t> visible);
 // How many of `rows` rows see a key.
 std::int64_t rows_that_see(const LayerDescription& layer, std::int64_t key, std::int64_t rows);
 
@@ -44,7 +47,7 @@ struct LayerRows {
 // The weights of some rows: heads x positions x keys.
 struct SampledRows {
   std::size_t layer = 0;
-  std::int64_t keys = 0;
+  std::int64_t rows = 0, keys = 0;           // of the layer
   std::vector<std::int64_t> positions = {};  // of the queries
   std::span<const float> weights = {};
 };
@@ -53,7 +56,7 @@ struct SampledRows {
 inline constexpr std::int64_t kFirstKeys = 1, kRecentKeys = 16;
 
 // Rows whose weights a scan asks for: `count` evenly spaced ones, from the eighth on, and as many whose token has
-// occurred before, at least two tokens earlier. Rising, none twice.
-std::vector<std::int64_t> rows_to_sample(std::span<const std::int32_t> ids, std::int64_t count);
+// occurred before, at least two tokens earlier. Rising, none twice. `ids` of the rows' tokens: empty if they have none.
+std::vector<std::int64_t> rows_to_sample(std::int64_t rows, std::span<const std::int32_t> ids, std::int64_t count);
 
 }  // namespace isentropic::scan

@@ -73,7 +73,13 @@ struct Result {
   std::vector<HeadResult> heads;  // layer by layer
   std::vector<LengthResult> lengths;
   std::vector<NullRate> null_rates;
-  std::vector<std::string> tokens_of_window;  // the first window's, as text
+  std::vector<std::string> tokens_of_window;   // the first window's, as text
+  std::vector<std::string> written_of_window;  // what an encoder-decoder wrote there
+  std::vector<std::string> other_layers;       // those that are not attention, or whose attention was not seen
+  // Those that the keys of such a layer stand for.
+  const std::vector<std::string>& tokens_of_keys(Kind kind) const {
+    return kind == Kind::decoder && !written_of_window.empty() ? written_of_window : tokens_of_window;
+  }
   // Every row of the first window, if they were kept: statistic, layer, head, row.
   std::map<std::string, std::vector<std::vector<std::vector<double>>>> rows = {};
 };

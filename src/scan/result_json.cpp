@@ -119,6 +119,8 @@ Result read(const Json& json) {
     out.lengths.push_back({whole(length.at("length")), number_of(length.at("keys")), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
+  out.written_of_window = json.value("written_tokens", std::vector<std::string>());
+  out.other_layers = json.value("other_layers", std::vector<std::string>());
   if (!json.contains("rows")) return out;
   for (const auto& [name, layers] : json["rows"].items())
     for (const Json& layer : layers) {
@@ -164,6 +166,8 @@ Json json_of(const Result& result) {
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
   out["tokens"] = result.tokens_of_window;
+  if (!result.written_of_window.empty()) out["written_tokens"] = result.written_of_window;
+  if (!result.other_layers.empty()) out["other_layers"] = result.other_layers;
   for (const auto& [name, layers] : result.rows)
     for (const auto& layer : layers) {
       Json heads = Json::array();

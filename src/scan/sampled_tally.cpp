@@ -12,12 +12,11 @@
 
 namespace isentropic::scan {
 
-std::vector<std::int64_t> rows_to_sample(std::span<const std::int32_t> ids, std::int64_t count) {
-  const auto n = static_cast<std::int64_t>(ids.size());
+std::vector<std::int64_t> rows_to_sample(std::int64_t n, std::span<const std::int32_t> ids, std::int64_t count) {
   const std::int64_t first = std::min<std::int64_t>(8, n - 1);
   std::vector<std::int64_t> repeated;
   std::unordered_map<std::int32_t, std::int64_t> seen;  // token: where it occurred first
-  for (std::int64_t i = 0; i < n; ++i) {
+  for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
     const auto [place, is_new] = seen.try_emplace(ids[static_cast<std::size_t>(i)], i);
     if (i >= first && !is_new && place->second < i - 1) repeated.push_back(i);
   }
@@ -50,6 +49,29 @@ KeyRange visible_keys(const LayerDescription& layer, std::int64_t position, std:
   if (layer.kind == Kind::cross) return {0, keys};
   const std::int64_t end = layer.kind == Kind::decoder ? position + 1 : position + window;
   return {std::max<std::int64_t>(0, position - window + 1), std::min(keys, end)};
+}
+
+LayerDescription self_attention_with(std::span<const std::int64_t> visible) {
+  const auto n = std::ssize(visible);
+  const auto is = [&](const LayerDescription& layer) {
+    for (std::int64_t i = 0; i < n; ++i) {
+      const KeyRange keys = visible_keys(layer, i, n);
+      if (visible[static_cast<std::size_t>(i)] != keys.end - keys.begin) return false;
+    }
+    return true;
+  };
+  LayerDescription out;
+  const auto fits = [&](Kind kind, std::optional<std::int64_t> window) {
+    out.kind = kind, out.window = window;
+    return is(out);
+  };
+  if (n == 0 || fits(Kind::decoder, {}) || fits(Kind::encoder, {})) return out;
+  if (fits(Kind::decoder, std::ranges::max(visible)) || fits(Kind::encoder, visible.front())) return out;
+  bool looks_back = true;  // a mask of another form
+  for (std::int64_t i = 0; i < n; ++i) looks_back = looks_back && visible[static_cast<std::size_t>(i)] <= i + 1;
+  out.kind = looks_back ? Kind::decoder : Kind::encoder;
+  out.window.reset();
+  return out;
 }
 
 std::int64_t rows_that_see(const LayerDescription& layer, std::int64_t key, std::int64_t rows) {

@@ -3,9 +3,11 @@
 
 #include <algorithm>
 #include <cmath>
+#include <tuple>
 
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
+#include "isentropic/information/attention_matrices.hpp"
 #include "scan/slope.hpp"
 #include "scan/stretches.hpp"
 #include "scan/text_tally.hpp"
@@ -27,7 +29,10 @@ std::map<std::string, Spread> spreads(const std::vector<std::unique_ptr<TextTall
       continue;
     }
     Running all;
-    for (const auto& text : texts) all.add(text->heads[layer][head].statistics.at(name).mean());
+    for (const auto& text : texts) {
+      const auto& statistics = text->heads[layer][head].statistics;
+      if (const auto found = statistics.find(name); found != statistics.end()) all.add(found->second.mean());
+    }
     out[name] = {all.mean(), all.deviation()};
   }
   return out;
@@ -51,14 +56,6 @@ std::vector<Label> of_most(const std::vector<std::vector<Label>>& by_text) {
   return out;
 }
 
-// Fewer columns, sums of neighbouring ones.
-information::Table narrowed(const information::Table& table, std::size_t columns) {
-  information::Table out(table.rows, std::min(columns, table.columns));
-  for (std::size_t row = 0; row < table.rows; ++row)
-    std::ranges::copy(stretch_sums(table.row(row), columns), out.row(row).begin());
-  return out;
-}
-
 void average_blocks(const HeadTally& tally, HeadResult* out) {
   out->blocks = tally.blocks;
   for (std::size_t block = 0; block < out->blocks.size(); ++block)
@@ -72,20 +69,29 @@ Scanner::Scanner(Result about, std::vector<LayerDescription> layers)
     : result_(std::move(about)), layers_(std::move(layers)) {}
 Scanner::~Scanner() = default;
 
-void Scanner::begin_text(const std::string& name) {
-  std::size_t heads = 0;
-  for (const LayerDescription& layer : layers_) heads += static_cast<std::size_t>(layer.heads);
-  result_.texts.push_back(name);
-  texts_.push_back(std::make_unique<TextTally>(layers_, pooling_for(heads)));
+std::size_t Scanner::add_layer(LayerDescription layer) {
+  layers_.push_back(std::move(layer));
+  for (auto& text : texts_) text->grow();
+  return layers_.size() - 1;
 }
-void Scanner::begin_window(std::span<const std::int32_t> ids) { texts_.back()->begin_window(ids); }
+void Scanner::begin_text(const std::string& name) {
+  result_.texts.push_back(name);
+  texts_.push_back(std::make_unique<TextTally>(layers_));
+}
+void Scanner::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
+  texts_.back()->begin_window(ids, written);
+}
+std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const {
+  return scan::rows_to_sample(rows, texts_.back()->ids_of_rows(layer, rows), count);
+}
 void Scanner::add(const LayerRows& rows) {
   texts_.back()->add(rows);
   if (!keeps_rows_ || texts_.size() > 1 || texts_.front()->windows > 1) return;
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
     auto& heads = result_.rows[name].emplace_back();
-    const std::span<const float> values = rows.statistics.at(name);
+    const auto found = rows.statistics.find(name);
+    const std::span<const float> values = found == rows.statistics.end() ? std::span<const float>() : found->second;
     for (std::size_t begin = 0; begin < values.size(); begin += n)
       heads.emplace_back(values.begin() + static_cast<std::ptrdiff_t>(begin),
                          values.begin() + static_cast<std::ptrdiff_t>(begin + n));
@@ -93,23 +99,34 @@ void Scanner::add(const LayerRows& rows) {
 }
 void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
+void Scanner::add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head) {
+  for (std::size_t head = 0; head < by_head.size(); ++head)
+    texts_.back()->heads[layer][head].statistics[name].add(by_head[head]);
+}
 void Scanner::add_loss(double mean, std::int64_t tokens) { texts_.back()->loss.add(mean, static_cast<double>(tokens)); }
 void Scanner::add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies) {
   result_.lengths.push_back(length);
   length_entropies_.push_back(entropies);
 }
 
-// Heads are compared over the first window of the first text.
+// Heads are compared over the first window of the first text, those of one kind whose rows and keys are the same.
 void Scanner::find_neighbours() {
-  std::vector<information::Table> tables;
-  for (const HeadResult& head : result_.heads)
-    tables.push_back(texts_.front()->rows_for_similarity(head.layer, head.head));
-  if (tables.size() < 2 || tables.front().rows == 0) return;
-  std::vector<double> similarities;
-  const std::vector<std::size_t> found = nearest(tables, &similarities);
-  for (std::size_t i = 0; i < found.size(); ++i) {
-    const HeadResult& other = result_.heads[found[i]];
-    result_.heads[i].nearest = Neighbour{other.layer, other.head, similarities[i]};
+  using Shape = std::tuple<Kind, std::size_t, std::size_t>;
+  std::map<Shape, std::vector<HeadResult*>> groups;
+  for (HeadResult& head : result_.heads) {
+    const information::Table rows = texts_.front()->sampled_rows(head.layer, head.head);
+    groups[{layers_[head.layer].kind, rows.rows, rows.columns}].push_back(&head);
+  }
+  for (const auto& [shape, heads] : groups) {
+    if (heads.size() < 2 || std::get<1>(shape) == 0) continue;
+    const Pooling pooling = pooling_for(result_.heads.size());
+    std::vector<information::Table> tables;
+    for (const HeadResult* head : heads)
+      tables.push_back(pooled(texts_.front()->sampled_rows(head->layer, head->head), pooling));
+    std::vector<double> similarities;
+    const std::vector<std::size_t> found = nearest(tables, &similarities);
+    for (std::size_t i = 0; i < heads.size(); ++i)
+      heads[i]->nearest = Neighbour{heads[found[i]]->layer, heads[found[i]]->head, similarities[i]};
   }
 }
 
@@ -137,9 +154,12 @@ void Scanner::describe_head(HeadResult* head) {
   head->distance_profile = tally.sampled.profile();
   head->key_strip = tally.key_strip;
   head->heavy_keys = tally.heavy_keys;
+  const auto& tokens = result_.tokens_of_keys(layers_[head->layer].kind);
   for (HeavyKey& key : head->heavy_keys)
-    if (static_cast<std::size_t>(key.position) < result_.tokens_of_window.size())
-      key.token = result_.tokens_of_window[static_cast<std::size_t>(key.position)];
+    if (static_cast<std::size_t>(key.position) < tokens.size())
+      key.token = tokens[static_cast<std::size_t>(key.position)];
+  const information::Table rows = texts_.front()->sampled_rows(head->layer, head->head);
+  if (rows.rows > 1) head->statistics["effective_rank"] = {information::effective_rank(rows), 0};
   average_blocks(tally, head);
 }
 
@@ -147,7 +167,7 @@ void Scanner::describe_layer(std::size_t layer) {
   constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
   std::vector<information::Table> heads;
   for (std::size_t head = 0; head < texts_.front()->heads[layer].size(); ++head)
-    heads.push_back(narrowed(texts_.front()->rows_for_similarity(layer, head), kColumns));
+    heads.push_back(pooled(texts_.front()->sampled_rows(layer, head), {.columns = kColumns}));
   const bool can_compare = heads.size() > 1 && heads.front().rows > 1;
   result_.layers.push_back({layers_[layer], texts_.front()->residuals[layer].mean(),
                             can_compare ? information::head_redundancy(heads) : kNotMeasured});

@@ -1,11 +1,11 @@
 // Adds up what a model's attention does over windows of texts, and says what was found.
 //
-//   Scanner scanner(result, layers);                 // result: what is known of model and text
+//   Scanner scanner(result);                         // what is known of model and text
 //   scanner.begin_text("book.txt");
 //   for each window:
 //     scanner.begin_window(ids);
-//     for each layer: scanner.add(rows), scanner.add(sampled), scanner.add_residual(layer, ratio)
-//     scanner.add_loss(nats, tokens);
+//     for each layer: scanner.add_layer(description) when it is first met, scanner.add(rows), scanner.add(sampled),
+//     scanner.add_residual(layer, ratio) scanner.add_loss(nats, tokens);
 //   Result found = scanner.finish();
 //
 // Memory is linear in the length of a window, whatever their number.
@@ -24,18 +24,24 @@ class TextTally;
 
 class Scanner {
  public:
-  Scanner(Result about, std::vector<LayerDescription> layers);
+  explicit Scanner(Result about, std::vector<LayerDescription> layers = {});
   ~Scanner();
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
+  std::size_t add_layer(LayerDescription layer);  // its number
+  const LayerDescription& layer(std::size_t number) const { return layers_[number]; }
   void begin_text(const std::string& name);
-  void begin_window(std::span<const std::int32_t> ids);
+  // The tokens; an encoder-decoder writes others than it reads; an image has none.
+  void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written = {});
+  std::vector<std::int64_t> rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const;
   // Rows of the first window are kept one by one (Result::rows).
   void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);  // may come in several parts
   void add_residual(std::size_t layer, double ratio);
+  // Of a statistic that is no mean over rows: one number for each head.
+  void add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head);
   void add_loss(double mean, std::int64_t tokens);
   // Entropies of the last tokens by layer and head; lengths rise.
   void add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies);

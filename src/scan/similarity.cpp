@@ -5,6 +5,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "scan/stretches.hpp"
+
 namespace isentropic::scan {
 namespace {
 
@@ -45,6 +47,13 @@ Pooling pooling_for(std::size_t heads) {
     out.columns /= 2;
     if (out.rows > 8 && pairs * static_cast<double>(out.rows * out.columns) > kLogarithms) out.rows /= 2;
   }
+  return out;
+}
+
+Table pooled(const Table& table, const Pooling& pooling) {
+  Table out(std::min(pooling.rows, table.rows), std::min(pooling.columns, table.columns));
+  for (std::size_t row = 0; row < out.rows; ++row)
+    std::ranges::copy(stretch_sums(table.row(row), pooling.columns), out.row(row).begin());
   return out;
 }
 

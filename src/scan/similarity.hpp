@@ -16,6 +16,8 @@ struct Pooling {
   std::size_t rows = 32, columns = 512;
 };
 Pooling pooling_for(std::size_t heads);
+// The first rows of a table, with sums of neighbouring columns.
+information::Table pooled(const information::Table& table, const Pooling& pooling);
 
 // Of every head its nearest one; heads are tables of one shape. Similarity: 1 - mean over rows of JS / log 2.
 std::vector<std::size_t> nearest(const std::vector<information::Table>& heads, std::vector<double>* similarities);

@@ -37,15 +37,24 @@ double Running::deviation() const {
   return weight_ > 0 ? std::sqrt(std::max(0.0, squares_ / weight_ - mean() * mean())) : kNotMeasured;
 }
 
-TextTally::TextTally(const std::vector<LayerDescription>& layers, Pooling pooling)
-    : residuals(layers.size()), layers_(layers), pooling_(pooling) {
-  for (const LayerDescription& layer : layers) heads.emplace_back(size(layer.heads));
+TextTally::TextTally(const std::vector<LayerDescription>& layers) : layers_(layers) { grow(); }
+
+void TextTally::grow() {
+  for (std::size_t layer = heads.size(); layer < layers_.size(); ++layer)
+    heads.emplace_back(size(layers_[layer].heads));
+  residuals.resize(layers_.size());
 }
 
-void TextTally::begin_window(std::span<const std::int32_t> ids) {
+void TextTally::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
   ids_.assign(ids.begin(), ids.end());
+  written_.assign(written.begin(), written.end());
   ++windows;
-  tokens += static_cast<std::int64_t>(ids.size());
+  tokens += static_cast<std::int64_t>(ids.size() + written.size());
+}
+
+std::span<const std::int32_t> TextTally::ids_of_rows(std::size_t layer, std::int64_t rows) const {
+  const auto& ids = layers_[layer].kind == Kind::encoder || written_.empty() ? ids_ : written_;
+  return std::ssize(ids) == rows ? std::span(ids) : std::span<const std::int32_t>();
 }
 
 void TextTally::add_statistics(const LayerRows& rows, std::size_t head) {
@@ -91,31 +100,43 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
 }
 
 void TextTally::add(const LayerRows& rows) {
+  if (ids_.empty() && rows.layer == 0) tokens += rows.rows;  // patches of an image
   for (std::size_t head = 0; head < heads[rows.layer].size(); ++head) {
     add_statistics(rows, head);
     if (!rows.key_mass.empty()) add_key_mass(rows, head);
   }
 }
 
-void TextTally::add_to_blocks(const SampledRow& row, HeadTally* head) const {
-  const std::size_t side = std::min(kBlocks, row.weights.size()), rows = std::min(kBlocks, ids_.size());
+void TextTally::add_to_blocks(const SampledRow& row, std::int64_t all_rows, HeadTally* head) {
+  const std::size_t side = std::min(kBlocks, row.weights.size()), rows = std::min(kBlocks, size(all_rows));
   if (head->blocks.empty()) {
     head->blocks.assign(rows, std::vector<double>(side));
     head->block_rows.assign(rows, 0);
   }
-  const std::size_t block = size(row.position) * rows / ids_.size();
+  const std::size_t block = size(row.position) * rows / size(all_rows);
   const std::vector<double> weights = stretch_sums(row.weights, side);
   for (std::size_t j = 0; j < side; ++j) head->blocks[block][j] += weights[j];
   ++head->block_rows[block];
 }
 
+void TextTally::keep_for_comparison(const SampledRow& row, HeadTally* head) {
+  constexpr Pooling kept;
+  const std::size_t columns = std::min(kept.columns, row.weights.size());
+  if (head->sampled_columns == 0) head->sampled_columns = columns;
+  if (head->sampled_columns != columns) return;  // the layer ran again over other keys
+  if (head->sampled_rows.size() >= kept.rows * head->sampled_columns) return;
+  for (const double weight : stretch_sums(row.weights, kept.columns))
+    head->sampled_rows.push_back(static_cast<float>(weight));
+}
+
 void TextTally::add(const SampledRows& sampled) {
   const LayerDescription& layer = layers_[sampled.layer];
   std::vector<std::vector<std::int64_t>> targets;
+  const std::span<const std::int32_t> ids = ids_of_rows(sampled.layer, sampled.rows);
+  const bool looks_at_itself = layer.kind != Kind::cross && std::ssize(ids) == sampled.keys;
   for (const std::int64_t position : sampled.positions)
-    targets.push_back(layer.kind == Kind::cross
-                          ? std::vector<std::int64_t>{}
-                          : copy_targets(ids_, position, visible_keys(layer, position, sampled.keys)));
+    targets.push_back(looks_at_itself ? copy_targets(ids, position, visible_keys(layer, position, sampled.keys))
+                                      : std::vector<std::int64_t>{});
   for (std::size_t head = 0; head < heads[sampled.layer].size(); ++head) {
     HeadTally& out = heads[sampled.layer][head];
     for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
@@ -127,16 +148,14 @@ void TextTally::add(const SampledRows& sampled) {
       row.targets = targets[r];
       out.sampled.add(row);
       if (windows > 1) continue;
-      add_to_blocks(row, &out);
+      add_to_blocks(row, sampled.rows, &out);
+      keep_for_comparison(row, &out);
       SampledRow null = row;
       const std::vector<float> other =
           shuffled(row, (sampled.layer << 40) ^ (head << 24) ^ static_cast<std::uint64_t>(row.position));
       null.weights = other;
       out.shuffled.add(null);
       out.shuffled_keys.add(null);
-      const std::size_t columns = std::min(pooling_.columns, size(sampled.keys));
-      if (out.pooled_rows.size() < pooling_.rows * columns)
-        for (const double weight : stretch_sums(row.weights, columns)) out.pooled_rows.push_back(weight);
     }
   }
 }
@@ -175,10 +194,17 @@ Evidence TextTally::null_evidence(std::size_t layer, std::size_t head) const {
   return out;
 }
 
-information::Table TextTally::rows_for_similarity(std::size_t layer, std::size_t head) const {
-  const std::vector<double>& values = heads[layer][head].pooled_rows;
-  const std::size_t columns = std::min(pooling_.columns, ids_.size());
-  return {values.size() / columns, columns, values};
+information::Table TextTally::sampled_rows(std::size_t layer, std::size_t head) const {
+  const HeadTally& tally = heads[layer][head];
+  if (tally.sampled_columns == 0) return {};
+  information::Table out(tally.sampled_rows.size() / tally.sampled_columns, tally.sampled_columns);
+  std::ranges::copy(tally.sampled_rows, out.values.begin());
+  for (std::size_t row = 0; row < out.rows; ++row) {
+    double sum = 0;  // below 1 where a sink takes its share; 0 for a row that sees nothing
+    for (const double weight : out.row(row)) sum += weight;
+    for (double& weight : out.row(row)) weight = sum > 0 ? weight / sum : 1 / static_cast<double>(out.columns);
+  }
+  return out;
 }
 
 }  // namespace isentropic::scan

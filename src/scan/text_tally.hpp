@@ -37,16 +37,18 @@ struct HeadTally {
   std::vector<HeavyKey> heavy_keys;
   std::vector<std::vector<double>> blocks;
   std::vector<std::int64_t> block_rows;  // sampled rows in each of them
-  std::vector<double> pooled_rows;       // for similarity, row after row
-  SampledTally shuffled;                 // the same rows with their keys in another order
+  std::vector<float> sampled_rows;       // as Pooling keeps them, row after row
+  std::size_t sampled_columns = 0;
+  SampledTally shuffled;  // the same rows with their keys in another order
   KeyWeights shuffled_keys;
 };
 
 class TextTally {
  public:
-  TextTally(const std::vector<LayerDescription>& layers, Pooling pooling);
+  explicit TextTally(const std::vector<LayerDescription>& layers);
 
-  void begin_window(std::span<const std::int32_t> ids);
+  void grow();  // there are more layers
+  void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written);
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);
   void add_residual(std::size_t layer, double ratio) { residuals[layer].add(ratio); }
@@ -54,7 +56,10 @@ class TextTally {
   Evidence evidence(std::size_t layer, std::size_t head) const;
   // Of the sampled rows with their keys shuffled.
   Evidence null_evidence(std::size_t layer, std::size_t head) const;
-  information::Table rows_for_similarity(std::size_t layer, std::size_t head) const;
+  // Of the first window, scaled to sum to 1; Pooling says how many.
+  information::Table sampled_rows(std::size_t layer, std::size_t head) const;
+  // Empty where rows or keys are no tokens.
+  std::span<const std::int32_t> ids_of_rows(std::size_t layer, std::int64_t rows) const;
 
   std::vector<std::vector<HeadTally>> heads;  // layer, head
   std::vector<Running> residuals;             // by layer
@@ -64,11 +69,11 @@ class TextTally {
  private:
   void add_statistics(const LayerRows& rows, std::size_t head);
   void add_key_mass(const LayerRows& rows, std::size_t head);
-  void add_to_blocks(const SampledRow& row, HeadTally* head) const;
+  static void add_to_blocks(const SampledRow& row, std::int64_t rows, HeadTally* head);
+  static void keep_for_comparison(const SampledRow& row, HeadTally* head);
 
   const std::vector<LayerDescription>& layers_;
-  Pooling pooling_;
-  std::vector<std::int32_t> ids_;
+  std::vector<std::int32_t> ids_, written_;
 };
 
 }  // namespace isentropic::scan

@@ -43,8 +43,10 @@ def owner_of_source(layers, path):
 
 def owner_of_header(layers, name):
     """The layer of a public header: "mask.hpp", "theory/noise.hpp"."""
-    keys = (name.rsplit("/", 1)[0] + "/",) if "/" in name else (name.removesuffix(".hpp"),)
-    return next((layer.folder for layer in layers.values() if layer.headers & set(keys)), None)
+    keys = [name.removesuffix(".hpp")]
+    if "/" in name:  # a header by its name comes before the folder it is in
+        keys.append(name.rsplit("/", 1)[0] + "/")
+    return next((layer.folder for key in keys for layer in layers.values() if key in layer.headers), None)
 
 
 def owners(root, layers):

@@ -61,3 +61,45 @@ def test_help_lists_what_there_is(arguments, words, capsys):
     with pytest.raises(SystemExit, match="0"):
         main(arguments)
     assert words in capsys.readouterr().out
+
+
+# ---- scan ----
+
+MODELS = pathlib.Path(__file__).parents[2] / "models"
+
+
+def test_scan_writes_what_it_is_asked_for(tmp_path):
+    text = (MODELS / "northanger.txt").read_text()
+    (tmp_path / "texts.jsonl").write_text("\n".join(json.dumps({"text": text[i : i + 3000]}) for i in (0, 3000)))
+    names = {"--json": "scan.json", "--tsv": "heads.tsv", "--scores": "scores.json", "-o": "report.html"}
+    outputs = [word for option, name in names.items() for word in (option, str(tmp_path / name))]
+    found = run("scan", str(MODELS / "books"), "--text", str(tmp_path / "texts.jsonl"), "--length", "128", *outputs)
+    assert found.returncode == 0, found.stderr
+    assert "MiB of memory" in found.stderr
+    assert "48 heads" in found.stdout and len(found.stdout.splitlines()) <= 25
+    data = json.loads((tmp_path / "scan.json").read_text())
+    assert data["text"]["names"] == ["text 1", "text 2"]
+    assert len((tmp_path / "heads.tsv").read_text().splitlines()) == 49
+    assert len(json.loads((tmp_path / "scores.json").read_text())) == 48
+    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["scan", "BOOKS"], "expected one of text, inputs and chat"),
+        (["scan", "BOOKS", "--text", "absent.txt"], "absent.txt"),
+        (["scan", "./absent-model", "--text", "TEXT"], "model is ./absent-model, which is no folder"),
+        (["scan", "BOOKS", "--text", "TEXT", "--length", "4096"], "length is 4096; expected at most 1024"),
+        (["scan", "BOOKS", "--text", "TEXT", "--lengths", "a,b"], "--lengths is 'a,b'; expected numbers"),
+        (["scan", "BOOKS", "--text", "TEXT", "-o", "absent/report.html"], "folder that cannot be written to"),
+        (["scan", "BOOKS", "--ids", "TEXT"], "not a JSON list"),
+        (["scan", "BOOKS", "--text", "WRONG.jsonl"], "line 2, has no text"),
+    ],
+)
+def test_scan_explains_mistakes_in_one_line(arguments, message, tmp_path, capsys):
+    (tmp_path / "WRONG.jsonl").write_text('"a text"\n{"words": 3}\n')
+    places = {"BOOKS": MODELS / "books", "TEXT": MODELS / "northanger.txt", "WRONG.jsonl": tmp_path / "WRONG.jsonl"}
+    assert main([str(places.get(word, word)) for word in arguments]) == 2
+    error = capsys.readouterr().err.strip().splitlines()
+    assert message in error[-1] and sum(line.startswith("error:") for line in error) == 1

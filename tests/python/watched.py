@@ -46,12 +46,13 @@ class Model(nn.Module):
 
 class Watcher:
     detach = True
+    groups = _observe.USUAL_GROUPS
 
     def __init__(self, *statistics):
         self.statistics = statistics if statistics != ("all",) else "all"
         self.reports = []
 
-    def report(self, aux):
+    def report(self, aux, call):
         self.reports.append(aux)
 
     def __enter__(self):

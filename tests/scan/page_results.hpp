@@ -83,7 +83,8 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
                                "peak",        "collision",          "participation",   "sparsity",
                                "first_mass",  "recent_mass",        "previous_weight", "retrieval_score",
                                "sink_weight", "mean_distance",      "sink_mass",       "max_score",
-                               "mean_score",  "score_variance",     "log_partition",   "visible"})
+                               "mean_score",  "score_variance",     "log_partition",   "visible",
+                               "output_gate", "effective_rank"})
         head.statistics[name] = {uniform(random), uniform(random) / 100};
       head.labels = {{"sink", 0.3 + 0.6 * uniform(random), "key 0"}};
       if (l == 7 && h == 7) head.labels = {{"retrieval", 0.21, ""}};

@@ -96,7 +96,8 @@ inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>
   for (const auto& [name, values] : statistics) rows.statistics[name] = values;
   rows.visible = visible, rows.key_mass = mass;
   scanner.add(rows);
-  SampledRows sampled{.layer = layer, .keys = static_cast<std::int64_t>(n), .positions = rows_to_sample(ids, 32)};
+  const auto length = static_cast<std::int64_t>(n);
+  SampledRows sampled{.layer = layer, .rows = length, .keys = length, .positions = rows_to_sample(length, ids, 32)};
   for (const Weights& head : heads)
     for (const std::int64_t position : sampled.positions)
       for (const double p : head[static_cast<std::size_t>(position)]) sampled_weights.push_back(static_cast<float>(p));

@@ -122,7 +122,7 @@ TEST(Scanner, TablesHaveALineForEachHead) {
   std::vector<std::string> lines;
   for (std::string line; std::getline(table, line);) lines.push_back(line);
   ASSERT_EQ(lines.size(), 3u);
-  EXPECT_TRUE(lines[0].starts_with("layer\thead\tmodule\tkind\twindow\tlabels\tentropy\t")) << lines[0];
+  EXPECT_TRUE(lines[0].starts_with("layer\thead\tmodule\tkind\twindow\tlabels\teffective_rank\tentropy\t")) << lines[0];
   EXPECT_TRUE(lines[1].starts_with("0\t0\tlayer 0\tdecoder\t\tprevious_token\t")) << lines[1];
   EXPECT_EQ(std::ranges::count(lines[2], '\t'), std::ranges::count(lines[0], '\t'));
   const auto scores = nlohmann::json::parse(retrieval_scores(found));

@@ -1,5 +1,5 @@
 // Checks of tables and samples before any estimate starts.
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 #include <cmath>
 

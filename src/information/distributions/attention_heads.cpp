@@ -7,8 +7,8 @@
 #include <string>
 
 #include "base/checks.hpp"
-#include "information/attention_rows.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/attention_rows.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -6,10 +6,10 @@
 #include <span>
 #include <string>
 
-#include "information/attention_rows.hpp"
-#include "information/matrix.hpp"
-#include "information/singular_values.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/attention_rows.hpp"
+#include "information/distributions/matrix.hpp"
+#include "information/distributions/singular_values.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/distribution.hpp"
 

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/checks.hpp"
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -1,9 +1,9 @@
 // Accepts rows that sum to one up to float32 rounding, and renormalises them exactly.
-#include "information/attention_rows.hpp"
+#include "information/distributions/attention_rows.hpp"
 
 #include <cmath>
 
-#include "information/validate.hpp"
+#include "information/distributions/validate.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::information {

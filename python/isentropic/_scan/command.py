@@ -1,0 +1,164 @@
+"""python -m isentropic scan MODEL --text FILE: :func:`isentropic.scan` from the command line."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import pathlib
+import sys
+import time
+from typing import Optional
+
+DEVICES = "a device such as cuda:0, or what device_map takes, such as auto"
+
+
+def add(commands) -> None:
+    command = commands.add_parser(
+        "scan", help="how the heads of a checkpoint attend over a text", description="How the heads of a model attend."
+    )
+    command.add_argument("model", metavar="MODEL", help="name or folder of a checkpoint of transformers")
+    command.add_argument(
+        "--text", nargs="+", action="extend", metavar="FILE", help="UTF-8; .jsonl: a text in each line"
+    )
+    command.add_argument("--ids", metavar="FILE", help="a JSON list of token ids, instead of a text")
+    command.add_argument("--chat", metavar="FILE", help="a JSON list of messages for the chat template, instead")
+    command.add_argument("--target", metavar="FILE", help="what an encoder-decoder writes")
+    command.add_argument("--length", type=int, help="tokens of a window (the model's positions, or the text's)")
+    command.add_argument("--lengths", default="", help="also entropies and loss at these lengths: 1024,4096")
+    command.add_argument("--fast", action="store_true", help="leave out the second pass, for the mass of keys")
+    command.add_argument("--allow-beyond", action="store_true", help="lengths beyond the model's positions")
+    command.add_argument("--per-row", action="store_true", help="in the JSON, also every row of the first window")
+    command.add_argument("--device", help=DEVICES)
+    command.add_argument("--dtype", default="auto", help="float32, bfloat16, ... (the checkpoint's)")
+    command.add_argument("--json", metavar="FILE", help="write everything that was found")
+    command.add_argument("--tsv", metavar="FILE", help="write a table of the heads")
+    command.add_argument("--scores", metavar="FILE", help='write {"LAYER-HEAD": [retrieval score]}')
+    command.add_argument("-o", "--output", metavar="FILE", help="write the report, an HTML page")
+    command.set_defaults(run=run, error_status=2)
+
+
+def run(given: argparse.Namespace) -> None:
+    from .result import write_file
+    from .run import scan
+
+    outputs = [path for path in (given.json, given.tsv, given.scores, given.output) if path]
+    _check_outputs(outputs)
+    options = {"device_map": given.device} if given.device else {}
+    with _Progress() as progress:
+        found = scan(
+            given.model,
+            _texts(given.text),
+            inputs=_ids(given.ids),
+            chat=_json_list(given.chat, "--chat") if given.chat else None,
+            target=_read(given.target) if given.target else None,
+            length=given.length,
+            lengths=_numbers(given.lengths),
+            fast=given.fast,
+            allow_beyond=given.allow_beyond,
+            per_row=given.per_row,
+            dtype=given.dtype,
+            progress=progress,
+            **options,
+        )
+    print(found.summary, end="")
+    for path, text in (
+        (given.json, found.to_json),
+        (given.tsv, found.to_tsv),
+        (given.scores, lambda: json.dumps(found.retrieval_scores())),
+        (given.output, found.page),
+    ):
+        if path:
+            write_file(path, text())
+            print(f"scan: wrote {path}", file=sys.stderr)
+
+
+def _check_outputs(paths: list[str]) -> None:
+    """Before long work: a folder that is there and can be written to, and no name twice."""
+    for path in paths:
+        folder = os.path.dirname(os.path.abspath(path))
+        if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
+            raise ValueError(f"{path} is in a folder that cannot be written to; expected one that can")
+        if os.path.isdir(path):
+            raise ValueError(f"{path} is a folder; expected a file")
+    if len(set(paths)) < len(paths):
+        raise ValueError("two outputs have the same name; expected different ones")
+
+
+def _texts(paths: Optional[list[str]]):
+    if not paths:
+        return None
+    texts: list = []
+    for path in paths:
+        texts += _lines(path) if path.endswith(".jsonl") else [pathlib.Path(path)]
+    return texts
+
+
+def _lines(path: str) -> list[str]:
+    """The texts of a file with one JSON string, or object with a "text", in each line."""
+    found = []
+    for number, line in enumerate(_read(path).splitlines(), 1):
+        try:
+            entry = json.loads(line)
+            text = entry["text"] if isinstance(entry, dict) else entry
+        except (ValueError, KeyError):
+            text = None
+        if not isinstance(text, str):
+            raise ValueError(f'{path}, line {number}, has no text; expected a JSON string or {{"text": ...}}')
+        found.append(text)
+    return found
+
+
+def _ids(path: Optional[str]):
+    if path is None:
+        return None
+    import torch
+
+    ids = _json_list(path, "--ids")
+    if not ids or not all(isinstance(token, int) and token >= 0 for token in ids):
+        raise ValueError(f"{path} is no list of token ids; expected one, as [1, 306, 29871]")
+    return {"input_ids": torch.tensor([ids])}
+
+
+def _json_list(path: str, option: str) -> list:
+    try:
+        found = json.loads(_read(path))
+    except ValueError:
+        found = None
+    if not isinstance(found, list):
+        raise ValueError(f"{option} is {path}, not a JSON list; expected one")
+    return found
+
+
+def _read(path: str) -> str:
+    from .texts import read
+
+    return read(pathlib.Path(path), path)[1]
+
+
+def _numbers(text: str) -> list[int]:
+    try:
+        return [int(part) for part in text.split(",") if part]
+    except ValueError:
+        raise ValueError(f"--lengths is {text!r}; expected numbers, as 1024,4096") from None
+
+
+class _Progress:
+    """A line on the terminal that says how far a scan is, and how long it will take."""
+
+    def __enter__(self):
+        self._begin, self._shows = time.monotonic(), sys.stderr.isatty()
+        return self
+
+    def begins(self, memory: int) -> None:
+        print(f"scan: takes about {max(1, memory >> 20)} MiB of memory beside the weights", file=sys.stderr)
+
+    def __call__(self, share: float) -> None:
+        passed = time.monotonic() - self._begin
+        left = passed / share - passed
+        if self._shows:
+            print(f"\rscan: {share:4.0%}, {left:.0f} s left ", end="", file=sys.stderr, flush=True)
+
+    def __exit__(self, *_) -> None:
+        if self._shows:
+            print("\r\033[K", end="", file=sys.stderr)

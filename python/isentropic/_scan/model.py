@@ -1,0 +1,253 @@
+"""A model as a scan needs it: with this library's attention, run without a cache, its logits never held whole."""
+
+from __future__ import annotations
+
+import contextlib
+import inspect
+import os
+from typing import Iterator, Optional, Union
+
+import torch
+from torch import Tensor, nn
+
+from .. import _unseen, hf
+from ..sdpa import replace_sdpa
+
+_LOGITS_AT_ONCE = 256  # rows of them
+
+
+class ScannedModel:
+    def __init__(self, model: Union[str, nn.Module], tokenizer, name: Optional[str], **loading):
+        self.tokenizer = tokenizer
+        if isinstance(model, str):
+            name = name or model
+            model, self.tokenizer = _load(model, tokenizer, **loading)
+        elif not isinstance(model, nn.Module):
+            raise TypeError(f"model is a {type(model).__name__}; expected a module, or the name of a checkpoint")
+        self.module = model
+        self.config = getattr(model, "config", None)
+        self.is_hf = hasattr(model, "_can_set_attn_implementation")
+        self.name = name or getattr(self.config, "_name_or_path", "") or type(model).__name__
+        if self.tokenizer is None and self.is_hf and getattr(self.config, "_name_or_path", ""):
+            self.tokenizer = _tokenizer(self.config._name_or_path)
+
+    # ---- what is known of it ----
+
+    @property
+    def family(self) -> str:
+        return getattr(self.config, "model_type", "") or type(self.module).__name__
+
+    @property
+    def is_encoder_decoder(self) -> bool:
+        return bool(getattr(self.config, "is_encoder_decoder", False))
+
+    @property
+    def parameters(self) -> int:
+        return sum(parameter.numel() for parameter in self.module.parameters())
+
+    @property
+    def positions(self) -> Optional[int]:
+        """The longest text it was made for; None: not known."""
+        if self.config is None:
+            return None
+        config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
+        known = [getattr(config, "max_position_embeddings", None), getattr(self.tokenizer, "model_max_length", None)]
+        sensible = [int(n) for n in known if isinstance(n, (int, float)) and 0 < n < 1e9]
+        return min(sensible, default=None)
+
+    @property
+    def scale_and_map(self) -> tuple[str, str]:
+        """Of models that this project trained; the usual ones of every other."""
+        section = getattr(self.config, "isentropic", None) or {}
+
+        def text(words: dict, key: str, usual: str) -> str:
+            words = dict(words)
+            name = words.pop(key, usual)
+            options = ",".join(
+                f"{option}={value:g}" for option, value in words.items() if isinstance(value, (int, float))
+            )
+            return f"{name}:{options}" if options else name
+
+        return text(section.get("scale", {}), "law", "inverse_sqrt_d"), text(section.get("map", {}), "name", "softmax")
+
+    @property
+    def device(self) -> torch.device:
+        return next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+
+    def check_ids(self, ids: Optional[Tensor]) -> None:
+        table = self.module.get_input_embeddings() if self.is_hf and ids is not None else None
+        vocabulary = getattr(table, "num_embeddings", None)
+        if vocabulary is not None and ids.numel() > 0 and not 0 <= int(ids.min()) <= int(ids.max()) < vocabulary:
+            wrong = int(ids.min()) if int(ids.min()) < 0 else int(ids.max())
+            raise ValueError(f"input_ids has {wrong}; expected integers from 0 to {vocabulary - 1}")
+
+    # ---- running it ----
+
+    @contextlib.contextmanager
+    def ready(self) -> Iterator[None]:
+        """Evaluation, this library's attention, no gradients; afterwards all is as before."""
+        training = self.module.training
+        implementation = getattr(self.config, "_attn_implementation", None) if self.is_hf else None
+        self.module.eval()
+        try:
+            if self.is_hf:
+                hf.register()
+                if self.module._can_set_attn_implementation():
+                    self.module.set_attn_implementation(hf.NAME)
+            with torch.no_grad(), replace_sdpa():
+                self._body = self._find_body()
+                yield
+        finally:
+            self.module.train(training)
+            if implementation is not None and self.config._attn_implementation != implementation:
+                self.module.set_attn_implementation(implementation)
+
+    def run(self, inputs: dict) -> Optional[Tensor]:
+        """One forward pass without logits; the hidden states that they would come from, if there are any."""
+        inputs = {key: value.to(self.device) if isinstance(value, Tensor) else value for key, value in inputs.items()}
+        inputs |= {"use_cache": False, "return_dict": True}
+        if self._body is None:
+            return self._run_whole(inputs)
+        self._output = self._body(**_accepted(self._body, inputs))
+        return getattr(self._output, "last_hidden_state", None)
+
+    def _run_whole(self, inputs: dict) -> Optional[Tensor]:
+        head = self._head()
+        kept: list[Tensor] = []
+        with contextlib.ExitStack() as stack:
+            if head is not None:  # one logit instead of a vocabulary of them
+                stack.enter_context(_forward_replaced(head, lambda x, *_, **__: kept.append(x) or x[..., :1]))
+            self.module(**_accepted(self.module, inputs))
+        return kept[-1] if kept else None
+
+    def loss(self, hidden: Tensor, targets: Tensor) -> float:
+        """The mean of -log p of ``targets`` ``[batch, m]``, which the last m of the ``hidden`` states predict."""
+        hidden = hidden[:, -targets.shape[1] :]
+        losses = 0.0
+        for first in range(0, targets.shape[1], _LOGITS_AT_ONCE):
+            part = slice(first, first + _LOGITS_AT_ONCE)
+            logits = self._logits(hidden[:, part]).float()
+            wanted = targets[:, part].to(logits.device)
+            losses += nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum").item()
+        return losses / targets.numel()
+
+    def _logits(self, hidden: Tensor) -> Tensor:
+        """As the model makes them, with whatever it does to them: its own forward, given the hidden states."""
+        if self._body is None:
+            return self._head()(hidden)
+        self._output.last_hidden_state = hidden
+        with _forward_replaced(self._body, lambda *_, **__: self._output):
+            return self._run_on_blanks(hidden.shape[:2]).logits
+
+    def _run_on_blanks(self, shape: tuple[int, int]):
+        tokens = torch.zeros(shape, dtype=torch.long, device=self.device)
+        names = ("decoder_input_ids", "input_ids") if self.is_encoder_decoder else ("input_ids",)
+        inputs = {name: tokens for name in names} | {"use_cache": False, "return_dict": True}
+        return self.module(**_accepted(self.module, inputs))
+
+    def _find_body(self) -> Optional[nn.Module]:
+        """The part of the model that its forward calls for the hidden states, before it makes logits of them."""
+        body = getattr(self.module, "base_model", None) if self.is_hf else None
+        if body is None or body is self.module or self._head() is None:
+            return None
+
+        class Called(Exception):
+            pass
+
+        def stop(*_, **__):
+            raise Called
+
+        try:
+            with _forward_replaced(body, stop):
+                self._run_on_blanks((1, 1))
+        except Called:
+            return body
+        except Exception:  # it wants more than tokens, or calls parts of its body
+            pass
+        return None
+
+    def _head(self) -> Optional[nn.Module]:
+        return self.module.get_output_embeddings() if self.is_hf else None
+
+    # ---- what it is made of ----
+
+    def refuse_unseen(self, seen: set[str], ran: dict[str, nn.Module]) -> None:
+        """ValueError for a model none of whose attention was seen."""
+        if seen:
+            return
+        reasons = _unseen.attention(self.module, ran, set()) or {"": _unseen.nothing(self.module, bool(ran))}
+        where, why = next(iter(reasons.items()))
+        raise ValueError(f"{self.name} shows no attention, not in {where or type(self.module).__name__}: {why}")
+
+    def other_layers(self, seen: set[str], ran: dict[str, nn.Module]) -> list[str]:
+        """Layers without attention, and attention that was not seen."""
+        others = []
+        for name, module in self.module.named_modules():
+            if not isinstance(module, nn.ModuleList) or not any(layer.startswith(f"{name}.") for layer in seen):
+                continue
+            for number, block in module.named_children():
+                here = f"{name}.{number}"
+                if here in ran and not any(layer == here or layer.startswith(f"{here}.") for layer in seen):
+                    kinds = [type(child).__name__ for child in block.children()]
+                    others.append(f"{here}: {type(block).__name__} ({', '.join(dict.fromkeys(kinds))})")
+        listed = tuple(other.partition(":")[0] for other in others)
+        for name in _unseen.attention(self.module, ran, seen):
+            if not name.startswith(listed or ("\0",)):
+                others.append(f"{name}: {type(self.module.get_submodule(name)).__name__}, not seen")
+        return others
+
+    def memory(self, length: int) -> int:
+        """What a window takes beside the weights, in bytes, about."""
+        config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
+        width = getattr(config, "hidden_size", 0) or 0
+        wide = getattr(config, "intermediate_size", None) or 4 * width
+        heads, layers = getattr(config, "num_attention_heads", 0) or 0, getattr(config, "num_hidden_layers", 0) or 0
+        numbers = length * (8 * width + 3 * wide + 24 * heads) + max(1 << 24, heads * length)
+        return 4 * numbers + 6 * layers * heads * length
+
+
+def _load(name: str, tokenizer, **loading):
+    try:
+        import transformers
+    except ImportError as error:
+        raise ImportError("models by name need transformers 5.17 or newer: pip install transformers") from error
+    if name.startswith((".", "/", "~")) and not os.path.isdir(name):  # no name of a checkpoint on the hub either
+        raise ValueError(f"model is {name}, which is no folder; expected a checkpoint of transformers")
+    config = transformers.AutoConfig.from_pretrained(name)
+    made = getattr(transformers, (config.architectures or [""])[0], None) or transformers.AutoModel
+    model, info = made.from_pretrained(name, output_loading_info=True, **({"dtype": "auto"} | loading))
+    missing = sorted(info["missing_keys"])
+    if missing:  # transformers would go on with random numbers there
+        raise ValueError(f"{name} has no {missing[0]}; expected all of the {len(missing)} tensors that are missing")
+    return model, tokenizer or _tokenizer(name)
+
+
+def _tokenizer(name: str):
+    import transformers
+
+    try:
+        return transformers.AutoTokenizer.from_pretrained(name)
+    except (OSError, ValueError):
+        return None  # asked for where a text is to be read
+
+
+def _accepted(module: nn.Module, arguments: dict) -> dict:
+    """Those that the module's forward takes."""
+    parameters = inspect.signature(module.forward).parameters
+    if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
+        optional = {"use_cache", "return_dict"}  # other modules would pass them on
+        takes_them = not optional.isdisjoint(parameters) or hasattr(module, "_can_set_attn_implementation")
+        return {key: value for key, value in arguments.items() if takes_them or key not in optional}
+    return {key: value for key, value in arguments.items() if key in parameters}
+
+
+@contextlib.contextmanager
+def _forward_replaced(module: nn.Module, forward) -> Iterator[None]:
+    own = vars(module).get("forward")  # accelerate puts one there
+    module.forward = forward
+    try:
+        yield
+    finally:
+        del module.forward
+        if own is not None:
+            module.forward = own

@@ -1,0 +1,202 @@
+"""Tells a scanner (src/scan/scanner.hpp) what the attention of a model does, call by call."""
+
+from __future__ import annotations
+
+import re
+from typing import Callable, Optional
+
+import torch
+from torch import Tensor, nn
+
+from .. import _observe, _unseen, _vocabulary
+from .._aux import Aux
+from .._layers import RunningLayer
+
+#: of each kind of sampled row (src/scan/measurement.hpp)
+SAMPLED_ROWS = 32
+#: numbers of the weights of sampled rows that are held at a time
+WEIGHTS_AT_ONCE = 1 << 24
+
+_CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
+
+
+class Observer:
+    """Watches one forward pass after another; ``layers`` are those met so far, in the order of their first call."""
+
+    detach = True
+
+    def __init__(self, model: nn.Module):
+        self.layer = RunningLayer(model, None)  # what was not seen is the scan's to tell
+        self.layers: dict[str, int] = {}
+
+    def __enter__(self):
+        self.layer.start()
+        _observe.watch(self)
+        return self
+
+    def __exit__(self, *_) -> None:
+        _observe.unwatch(self)
+        self.layer.stop()
+
+
+class RowObserver(Observer):
+    """Everything about every row, for windows of a text."""
+
+    def __init__(self, model: nn.Module, scanner, key_mass: bool, groups: tuple[int, int]):
+        super().__init__(model)
+        self.statistics = tuple(name for name in _vocabulary.STATISTICS if name != "argmax")
+        self.groups = groups
+        self._model = model
+        self._scanner = scanner
+        self._key_mass = key_mass
+        self._handles: list[torch.utils.hooks.RemovableHandle] = []
+        self._residuals: dict[str, Tensor] = {}  # of blocks
+        self._outputs: dict[str, tuple[int, Tensor]] = {}  # of modules whose gate is still to come
+        self._later: list[Callable[[int], None]] = []  # what further entries of a batch have to tell
+
+    def __enter__(self):
+        super().__enter__()
+        for name, module in self._model.named_modules():
+            if _is_block(self._model, name):
+                self._hook(module, self._keep_residual, name)
+            elif _unseen.is_attention(self._parent(name)):
+                self._hook(module, self._compare_with_output, name.rpartition(".")[0])
+        return self
+
+    def __exit__(self, *error) -> None:
+        for handle in self._handles:
+            handle.remove()
+        self._handles.clear()
+        super().__exit__(*error)
+
+    def _hook(self, module: nn.Module, act: Callable[[str, Tensor], None], name: str) -> None:
+        def before(_, args, kwargs) -> None:
+            x = args[0] if args else kwargs.get("hidden_states")
+            if isinstance(x, Tensor) and x.is_floating_point():
+                act(name, x)
+
+        self._handles.append(module.register_forward_pre_hook(before, with_kwargs=True))
+
+    def _parent(self, name: str) -> nn.Module:
+        return self._model.get_submodule(name.rpartition(".")[0])
+
+    def looks_back_only(self) -> bool:
+        """Whether every layer met so far is a decoder's: what a model that predicts the next token is made of."""
+        return bool(self.layers) and all(self._scanner.kind(layer) == "decoder" for layer in self.layers.values())
+
+    # ---- one forward pass ----
+
+    def begin(self) -> None:
+        self._residuals.clear(), self._outputs.clear(), self._later.clear()
+
+    def tell_entry(self, entry: int) -> None:
+        """What the forward pass said about a further entry of its batch."""
+        for tell in self._later:
+            tell(entry)
+
+    def report(self, aux: Aux, call: _observe.Call) -> None:
+        name = self.layer.next_call()
+        if name is None:
+            return
+        query, key = call.problem.query, call.problem.key
+        statistics = {name: x.reshape(query.shape[:-1]) for name, x in aux.as_dict().items()}
+        visible = statistics.pop("visible")
+        if name not in self.layers:
+            crosses = query.shape[2] != key.shape[2] or bool(_CROSS.search(name))
+            self.layers[name] = self._scanner.add_layer(name, crosses, query.shape[1], query.shape[3], visible[0, 0])
+        layer = self.layers[name]
+        mass = call.problem.key_mass(call.aux).reshape(*query.shape[:2], -1) if self._key_mass else None
+        self._outputs[name.partition("#")[0]] = (layer, call.output)
+        residual = self._residuals.get(_block_of(self._model, name))
+        batch, _, rows, _ = query.shape
+        keys = key.shape[2]
+        sampled = self._sampled(layer, call)
+        if batch > 1:
+            sampled = [(positions, weights.cpu()) for positions, weights in sampled]
+
+        def tell(entry: int) -> None:
+            values = [x[entry] for x in statistics.values()]
+            self._scanner.add_rows(
+                layer, keys, list(statistics), values, visible[entry], None if mass is None else mass[entry]
+            )
+            if residual is not None:
+                self._scanner.add_residual(layer, float(residual[entry]))
+            for positions, weights in sampled:
+                self._scanner.add_sampled(layer, rows, positions, weights[entry])
+
+        tell(0)
+        if batch > 1:
+            self._later.append(tell)
+
+    def _sampled(self, layer: int, call: _observe.Call):
+        batch, heads, rows = call.problem.query.shape[:3]
+        keys = call.problem.key.shape[2]
+        positions = self._scanner.rows_to_sample(layer, rows, SAMPLED_ROWS)
+        at_once = max(1, WEIGHTS_AT_ONCE // (batch * heads * keys))
+        for first in range(0, len(positions), at_once):
+            part = positions[first : first + at_once]
+            yield part, call.problem.weights(part).reshape(batch, heads, len(part), keys)
+
+    # ---- what enters and leaves a layer ----
+
+    def _keep_residual(self, block: str, x: Tensor) -> None:
+        """||X - mean of its rows|| / ||X|| of what enters a block, by entry of the batch."""
+        if x.dim() == 3:
+            x = x.detach().float()
+            rest = (x - x.mean(1, keepdim=True)).flatten(1).norm(dim=1)
+            self._residuals[block] = rest / x.flatten(1).norm(dim=1)
+
+    def _compare_with_output(self, attention: str, x: Tensor) -> None:
+        """A gate stands between the attention of a module and what it multiplies its output by."""
+        layer, output = self._outputs.pop(attention, (0, None))
+        if output is None or output.dim() != 4:
+            return
+        heads_last = output.transpose(1, 2)
+        if x.numel() != output.numel():
+            return
+        gate = _gate(heads_last, x.detach().reshape(heads_last.shape))
+        if gate is not None:
+            self._scanner.add_statistic(layer, "output_gate", gate)
+
+
+def _gate(before: Tensor, after: Tensor) -> Optional[Tensor]:
+    """The mean by head of ``after / before``, ``[batch, n, heads, d]``; None if it is no gate, but 1 or something else."""
+    before, after = before.float(), after.float()
+    if torch.equal(before, after):
+        return None
+    is_gate = (after.abs() <= 1.01 * before.abs() + 1e-6).all() & (before * after >= 0).all()
+    if not bool(is_gate):
+        return None
+    return (after.abs().sum((0, 1, 3)) / before.abs().sum((0, 1, 3)).clamp(min=1e-30)).double()
+
+
+class LastEntropies(Observer):
+    """The mean entropy of the last rows, by layer and head."""
+
+    statistics = ("entropy",)
+    groups = _observe.USUAL_GROUPS
+
+    def __init__(self, model: nn.Module, rows: int):
+        super().__init__(model)
+        self.found: dict[str, Tensor] = {}
+        self._rows = rows
+
+    def report(self, aux: Aux, call: _observe.Call) -> None:
+        name = self.layer.next_call()
+        if name is not None:
+            entropy = aux.entropy.reshape(call.problem.query.shape[:-1])
+            self.found[name] = self.found.get(name, 0) + entropy[0, :, -self._rows :].mean(1).double()
+
+
+def _is_block(model: nn.Module, name: str) -> bool:
+    """Whether it is one of a list of layers."""
+    parent = name.rpartition(".")[0]
+    return bool(name) and isinstance(model.get_submodule(parent), nn.ModuleList)
+
+
+def _block_of(model: nn.Module, name: str) -> Optional[str]:
+    """The layer that a module is in."""
+    name = name.partition("#")[0]
+    while name and not _is_block(model, name):
+        name = name.rpartition(".")[0]
+    return name or None

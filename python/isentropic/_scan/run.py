@@ -1,0 +1,272 @@
+"""Runs a model over windows of texts while a scanner watches its attention."""
+
+from __future__ import annotations
+
+import math
+import os
+from typing import Callable, Iterable, Mapping, Optional, Sequence, Union
+
+import torch
+from torch import Tensor, nn
+
+from .._checks import integer
+from . import texts as _texts
+from .model import ScannedModel
+from .observer import LastEntropies, RowObserver
+from .result import Scan
+from .texts import Text, Tokens
+
+#: (first, recent) keys whose mass tells a sink and a local head (src/scan/measurement.hpp)
+GROUPS = (1, 16)
+#: of a window, where neither the model nor the caller says
+USUAL_LENGTH = 2048
+SHORTEST = 16
+LENGTH_WINDOWS = 4  # at most; enough for a mean
+
+Progress = Callable[[float], None]
+
+
+def scan(
+    model: Union[str, os.PathLike, nn.Module],
+    text: Union[None, Text, Sequence[Text]] = None,
+    *,
+    tokenizer=None,
+    inputs: Union[None, Mapping, Sequence[Mapping]] = None,
+    target: Union[None, str, Tensor] = None,
+    chat: Optional[Sequence[Mapping]] = None,
+    length: Optional[int] = None,
+    lengths: Iterable[int] = (),
+    fast: bool = False,
+    allow_beyond: bool = False,
+    per_row: bool = False,
+    name: Optional[str] = None,
+    progress: Optional[Progress] = None,
+    **loading,
+) -> Scan:
+    """How every attention head of a model attends over a text: exact statistics, labels, a report.
+
+        scan = isentropic.scan("gpt2", pathlib.Path("book.txt"))
+        scan.heads                  # a table: module, layer, head, kind, labels, every statistic
+        scan.save("report.html")
+
+    For models of transformers that use its attention interface, on their devices, quantised or not; and for any model
+    that calls PyTorch's ``scaled_dot_product_attention``. A model none of whose attention is seen is refused; layers
+    that are no attention are listed in ``scan.other_layers``. No matrix of weights, no cache and no whole matrix of
+    logits is held: memory is linear in the length of a window.
+
+    Args:
+        model: a module, or the name or folder of a checkpoint of transformers.
+        text: a text, a ``pathlib.Path``, or a list of them; with several, a label needs most of them.
+        tokenizer: of the texts; the model's own when absent.
+        inputs: instead of a text, what the model is called with: a dict of tensors, or a list of them, one for each
+            window. Without padding.
+        target: of an encoder-decoder: the text (or its ids) that it writes.
+        chat: instead of a text, messages for the tokenizer's chat template.
+        length: tokens of a window, special tokens included; the model's positions when absent.
+        lengths: also the entropy of every head, and the loss, of the same last tokens at these lengths.
+        fast: leave out the second pass, which finds the keys that rows rest on.
+        allow_beyond: lengths beyond the model's positions.
+        per_row: keep entropy, peak, collision and weight of the first key of every row of the first window.
+        name: of the model, for the report.
+        progress: called with the share that is done; its ``begins(memory)``, if it has one, with the bytes that the
+            scan takes beside the weights, before anything runs.
+        loading: for ``from_pretrained``, such as ``dtype`` and ``device_map``, of a model that is given by name.
+    """
+    if sum(given is not None for given in (text, inputs, chat)) != 1:
+        raise ValueError("expected one of text, inputs and chat")
+    lengths = sorted({integer("lengths", n) for n in lengths})
+    scanned = ScannedModel(os.fspath(model) if isinstance(model, os.PathLike) else model, tokenizer, name, **loading)
+    if inputs is not None:
+        work = _Inputs(scanned, inputs, target)
+    elif scanned.is_encoder_decoder:
+        work = _Pair(scanned, text, target)
+    else:
+        work = _Texts(scanned, _tokens(scanned, text, chat), length, lengths, allow_beyond)
+    if lengths and not isinstance(work, _Texts):
+        raise ValueError("lengths are given; expected none with inputs or an encoder-decoder")
+    return _Run(scanned, work, fast, per_row, progress).scan()
+
+
+def _tokens(scanned: ScannedModel, text, chat) -> list[Tokens]:
+    tokenizer = _tokenizer_of(scanned)
+    if chat is None:
+        return _texts.tokenize(text, tokenizer)
+    ids = tokenizer.apply_chat_template(list(chat), return_tensors="pt", return_dict=True)["input_ids"][0]
+    return [Tokens("chat", ids, ids[:0], ids[:0])]
+
+
+def _tokenizer_of(scanned: ScannedModel):
+    if scanned.tokenizer is None:
+        raise ValueError(f"tokenizer is absent, and {scanned.name} brings none; expected one, or inputs=")
+    return scanned.tokenizer
+
+
+# ---- what is run: windows by text, each the inputs of one forward pass ----
+
+
+class _Texts:
+    """Windows of texts, for models that read one."""
+
+    written = torch.empty(0, dtype=torch.long)
+
+    def __init__(self, scanned: ScannedModel, texts: list[Tokens], length, lengths: list[int], allow_beyond: bool):
+        self.texts, self.lengths = texts, lengths
+        self.length = integer("length", length) if length is not None else self._usual_length(scanned)
+        longest = max([self.length, *lengths])
+        around = max(one.around for one in texts)
+        for given, value in (("length", self.length), *(("lengths", n) for n in lengths)):
+            if value < max(SHORTEST, around + 1):
+                raise ValueError(f"{given} is {value}; expected at least {max(SHORTEST, around + 1)}")
+        for one in texts:
+            if len(one) < longest:
+                raise ValueError(f"{one.name} is {len(one)} tokens long; expected at least {longest}, a window")
+        if scanned.positions is not None and longest > scanned.positions and not allow_beyond:
+            raise ValueError(
+                f"{'length' if longest == self.length else 'lengths'} is {longest}; expected at most "
+                f"{scanned.positions}, the model's positions (allow_beyond=True: more)"
+            )
+        self.work = sum(len(one.ids) // (self.length - one.around) * self.length for one in texts)
+        self.work += sum(n * self.length_windows() for n in lengths)
+
+    def _usual_length(self, scanned: ScannedModel) -> int:
+        return min([scanned.positions or USUAL_LENGTH, *map(len, self.texts)])
+
+    def windows(self):
+        for one in self.texts:
+            yield one.name, ({"input_ids": window[None]} for window in one.windows(self.length))
+
+    def length_windows(self) -> int:
+        longest = self.lengths[-1] if self.lengths else self.length
+        return min(LENGTH_WINDOWS, len(self.texts[0].ids) // (longest - self.texts[0].around))
+
+    def first(self) -> Tensor:
+        return next(self.texts[0].windows(self.length))
+
+
+class _Inputs:
+    """What the caller says the model is called with."""
+
+    lengths: list[int] = []
+
+    def __init__(self, scanned: ScannedModel, inputs, target):
+        several = [inputs] if isinstance(inputs, Mapping) else list(inputs)
+        if not several or not all(isinstance(one, Mapping) for one in several):
+            raise TypeError("inputs is no dict and no list of dicts; expected what the model is called with")
+        self._inputs = [dict(one) for one in several]
+        for one in self._inputs:
+            for name in ("attention_mask", "decoder_attention_mask"):
+                mask = one.get(name)
+                if isinstance(mask, Tensor) and mask.dim() == 2 and not bool(mask.bool().all()):
+                    raise ValueError(
+                        f"{name} hides padding; expected inputs without padding: a list with one dict each"
+                    )
+            if target is not None:
+                one |= _target_inputs(scanned, target)
+            scanned.check_ids(one.get("input_ids"))
+        self.written = self._inputs[0].get("decoder_input_ids", _Texts.written[None])[0]
+        self.length = len(self.first()) or max(
+            (x.shape[1] for x in self._inputs[0].values() if isinstance(x, Tensor) and x.dim() == 3), default=0
+        )
+        self.work = len(self._inputs)
+
+    def windows(self):
+        yield "inputs", iter(self._inputs)
+
+    def first(self) -> Tensor:
+        return self._inputs[0].get("input_ids", _Texts.written[None])[0]
+
+
+class _Pair(_Inputs):
+    """A text that an encoder-decoder reads, and the one that it writes."""
+
+    def __init__(self, scanned: ScannedModel, text, target):
+        if target is None:
+            raise ValueError(f"target is absent; expected the text that {scanned.name}, an encoder-decoder, writes")
+        if not isinstance(text, (str, os.PathLike)):
+            raise ValueError("text is a list; expected one text with its target")
+        ids = _tokenizer_of(scanned)(_texts.read(text, "text")[1], return_tensors="pt", verbose=False)["input_ids"]
+        if scanned.positions is not None and ids.shape[1] > scanned.positions:
+            raise ValueError(f"text is {ids.shape[1]} tokens long; expected at most {scanned.positions}")
+        super().__init__(scanned, {"input_ids": ids}, target)
+
+
+def _target_inputs(scanned: ScannedModel, target: Union[str, Tensor]) -> dict:
+    if isinstance(target, str):
+        target = _tokenizer_of(scanned)(text_target=target, return_tensors="pt")["input_ids"]
+    target = target[None] if target.dim() == 1 else target
+    shift = getattr(scanned.module, "prepare_decoder_input_ids_from_labels", None)
+    if shift is None:
+        raise ValueError(f"target is given; expected none: {scanned.name} is no encoder-decoder that takes one")
+    return {"decoder_input_ids": shift(labels=target), "_target": target}
+
+
+class _Run:
+    def __init__(self, scanned: ScannedModel, work, fast: bool, per_row: bool, progress: Optional[Progress]):
+        self._model, self._work, self._fast = scanned, work, fast
+        self._progress = progress
+        self._done = 0
+        scale, map_ = scanned.scale_and_map
+        self._scanner = torch.classes.isentropic.Scanner(
+            scanned.name, scanned.family, scale, map_, scanned.parameters, scanned.positions or 0, work.length,
+            _texts.words(scanned.tokenizer, work.first()), _texts.words(scanned.tokenizer, work.written),
+        )  # fmt: skip
+        if per_row:
+            self._scanner.keep_rows()
+
+    def scan(self) -> Scan:
+        if hasattr(self._progress, "begins"):
+            self._progress.begins(self._model.memory(max([self._work.length, *self._work.lengths])))
+        observer = RowObserver(self._model.module, self._scanner, not self._fast, GROUPS)
+        with self._model.ready():
+            with observer:
+                for name, windows in self._work.windows():
+                    self._scanner.begin_text(name)
+                    for inputs in windows:
+                        self._window(observer, inputs)
+                        self._model.refuse_unseen(observer.layer.reported, observer.layer.ran)
+            seen, ran = {layer.partition("#")[0] for layer in observer.layers}, observer.layer.ran
+            for length in self._work.lengths:
+                self._measure(length, observer)
+        return Scan(self._scanner.finish(self._model.other_layers(seen, ran)))
+
+    def _advance(self, amount: int) -> None:
+        self._done += amount
+        if self._progress is not None:
+            self._progress(self._done / self._work.work)
+
+    def _window(self, observer: RowObserver, inputs: dict) -> None:
+        nothing = torch.empty(1, 0, dtype=torch.long)
+        read, written = inputs.get("input_ids", nothing), inputs.get("decoder_input_ids", nothing)
+        target = inputs.pop("_target", None)
+        self._scanner.begin_window(read[0], written[0])
+        observer.begin()
+        hidden = self._model.run(inputs)
+        batch = max(x.shape[0] for x in inputs.values() if isinstance(x, Tensor))
+        for entry in range(1, batch):
+            ids = (x[entry] if entry < len(x) else x[0] for x in (read, written))
+            self._scanner.begin_window(*ids)
+            observer.tell_entry(entry)
+        if target is None and observer.looks_back_only() and read.shape[1] > 1:
+            target = read[:, 1:]
+            hidden = hidden if hidden is None else hidden[:, :-1]
+        if hidden is not None and target is not None and hidden.shape[1] == target.shape[1]:
+            self._scanner.add_loss(self._model.loss(hidden, target), target.numel())
+        self._advance(read.shape[1] if isinstance(self._work, _Texts) else 1)
+
+    def _measure(self, length: int, rows: RowObserver) -> None:
+        """The same last tokens after more and more text, so that lengths compare."""
+        work: _Texts = self._work
+        text, windows = work.texts[0], work.length_windows()
+        step = work.lengths[-1] - text.around
+        scored = max(1, work.lengths[0] // 2)
+        loss = 0.0
+        with LastEntropies(self._model.module, scored) as observer:
+            for i in range(windows):
+                window = text.window((i + 1) * step, length)[None]
+                hidden = self._model.run({"input_ids": window})
+                predicts = hidden is not None and rows.looks_back_only()
+                loss += self._model.loss(hidden[:, :-1], window[:, -scored:]) if predicts else math.nan
+                self._advance(length)
+        keys = length - 0.5 * (scored - 1) if rows.looks_back_only() else float(length)
+        entropies = [observer.found[layer] / windows for layer in rows.layers]
+        self._scanner.add_length(length, keys, loss / windows, entropies)

@@ -1,0 +1,158 @@
+// torch.classes.isentropic.Scanner: scan::Scanner for Python, fed with tensors; and what is made of its result.
+#include <ATen/ATen.h>
+#include <torch/custom_class.h>
+#include <torch/library.h>
+
+#include "pytorch/errors.hpp"
+#include "scan/page.hpp"
+#include "scan/scanner.hpp"
+#include "scan/summary.hpp"
+#include "scan/tables.hpp"
+#include "scan/terminal.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+using Names = std::vector<std::string>;
+
+at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) { return x.detach().to(at::kCPU, type).contiguous(); }
+
+template <class T>
+std::span<const T> numbers_of(const at::Tensor& x) {
+  return {x.const_data_ptr<T>(), static_cast<std::size_t>(x.numel())};
+}
+
+void require_numbers(const char* what, const at::Tensor& x, std::int64_t expected) {
+  TORCH_CHECK_VALUE(x.numel() == expected, what, " has ", x.numel(), " numbers; expected ", expected);
+}
+
+// Tensors come from any device; those of rows are [heads, rows].
+class ScannerClass : public torch::CustomClassHolder {
+ public:
+  ScannerClass(std::string model, std::string family, std::string scale, std::string map, std::int64_t parameters,
+               std::int64_t trained_length, std::int64_t length, Names tokens, Names written_tokens)
+      : scanner_([&] {
+          scan::Result about;
+          about.model = std::move(model), about.family = std::move(family);
+          about.scale = std::move(scale), about.map = std::move(map);
+          about.parameters = parameters, about.trained_length = trained_length, about.length = length;
+          about.tokens_of_window = std::move(tokens), about.written_of_window = std::move(written_tokens);
+          return about;
+        }()) {}
+
+  void keep_rows() { scanner_.keep_rows(); }
+  void begin_text(const std::string& name) { scanner_.begin_text(name); }
+  void begin_window(const at::Tensor& ids, const at::Tensor& written) {
+    const at::Tensor read_here = on_cpu(ids, at::kInt), written_here = on_cpu(written, at::kInt);
+    scanner_.begin_window(numbers_of<std::int32_t>(read_here), numbers_of<std::int32_t>(written_here));
+  }
+
+  // visible [rows] of one head: what the layer sees.
+  std::int64_t add_layer(std::string module, bool is_cross, std::int64_t heads, std::int64_t head_width,
+                         const at::Tensor& visible) {
+    const at::Tensor counts = on_cpu(visible, at::kLong);
+    scan::LayerDescription layer = scan::self_attention_with(numbers_of<std::int64_t>(counts));
+    if (is_cross) layer.kind = scan::Kind::cross, layer.window.reset();
+    layer.module = std::move(module), layer.heads = heads, layer.head_width = head_width;
+    return static_cast<std::int64_t>(scanner_.add_layer(std::move(layer)));
+  }
+
+  std::string kind(std::int64_t layer) { return name(scanner_.layer(static_cast<std::size_t>(layer)).kind); }
+
+  void add_rows(std::int64_t layer, std::int64_t keys, const Names& names, const std::vector<at::Tensor>& statistics,
+                const at::Tensor& visible, const std::optional<at::Tensor>& key_mass) {
+    const at::Tensor counts = on_cpu(visible, at::kLong);
+    scan::LayerRows rows{.layer = static_cast<std::size_t>(layer), .rows = counts.size(-1), .keys = keys};
+    const std::int64_t heads = scanner_.layer(rows.layer).heads;
+    require_numbers("visible", counts, heads * rows.rows);
+    rows.visible = numbers_of<std::int64_t>(counts);
+    std::vector<at::Tensor> kept;
+    for (std::size_t i = 0; i < names.size(); ++i) {
+      kept.push_back(on_cpu(statistics[i], at::kFloat));
+      require_numbers(names[i].c_str(), kept.back(), heads * rows.rows);
+      rows.statistics[names[i]] = numbers_of<float>(kept.back());
+    }
+    if (key_mass) {
+      kept.push_back(on_cpu(*key_mass, at::kFloat));
+      require_numbers("key_mass", kept.back(), heads * keys);
+      rows.key_mass = numbers_of<float>(kept.back());
+    }
+    scanner_.add(rows);
+  }
+
+  std::vector<std::int64_t> rows_to_sample(std::int64_t layer, std::int64_t rows, std::int64_t count) {
+    return scanner_.rows_to_sample(static_cast<std::size_t>(layer), rows, count);
+  }
+  // weights [heads, positions, keys]
+  void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
+                   const at::Tensor& weights) {
+    const at::Tensor here = on_cpu(weights, at::kFloat);
+    const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads;
+    require_numbers("weights", here, heads * static_cast<std::int64_t>(positions.size()) * here.size(-1));
+    scanner_.add({.layer = static_cast<std::size_t>(layer),
+                  .rows = rows,
+                  .keys = here.size(-1),
+                  .positions = std::move(positions),
+                  .weights = numbers_of<float>(here)});
+  }
+
+  void add_residual(std::int64_t layer, double ratio) { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); }
+  void add_statistic(std::int64_t layer, const std::string& name, const at::Tensor& by_head) {
+    const at::Tensor here = on_cpu(by_head, at::kDouble);
+    scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here));
+  }
+  void add_loss(double mean, std::int64_t tokens) { scanner_.add_loss(mean, tokens); }
+  void add_length(std::int64_t length, double keys, double loss, const std::vector<at::Tensor>& entropies) {
+    std::vector<std::vector<double>> by_layer;
+    for (const at::Tensor& layer : entropies) {
+      const at::Tensor here = on_cpu(layer, at::kDouble);
+      const auto numbers = numbers_of<double>(here);
+      by_layer.emplace_back(numbers.begin(), numbers.end());
+    }
+    scanner_.add_length({length, keys, loss}, by_layer);
+  }
+
+  std::string finish(const Names& other_layers) {
+    return with_python_errors([&] {
+      scan::Result found = scanner_.finish();
+      found.other_layers = other_layers;
+      return to_json(found);
+    });
+  }
+
+ private:
+  scan::Scanner scanner_;
+};
+
+// A function of the JSON of a result.
+template <auto function>
+auto of_result(const std::string& json) {
+  return with_python_errors([&] { return function(scan::result_from_json(json, "the scan")); });
+}
+
+TORCH_LIBRARY_FRAGMENT(isentropic, library) {
+  library.class_<ScannerClass>("Scanner")
+      .def(torch::init<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
+                       Names, Names>())
+      .def("keep_rows", &ScannerClass::keep_rows)
+      .def("begin_text", &ScannerClass::begin_text)
+      .def("begin_window", &ScannerClass::begin_window)
+      .def("add_layer", &ScannerClass::add_layer)
+      .def("kind", &ScannerClass::kind)
+      .def("add_rows", &ScannerClass::add_rows)
+      .def("rows_to_sample", &ScannerClass::rows_to_sample)
+      .def("add_sampled", &ScannerClass::add_sampled)
+      .def("add_residual", &ScannerClass::add_residual)
+      .def("add_statistic", &ScannerClass::add_statistic)
+      .def("add_loss", &ScannerClass::add_loss)
+      .def("add_length", &ScannerClass::add_length)
+      .def("finish", &ScannerClass::finish);
+  library.def("scan_page(str json) -> str", of_result<&scan::page>);
+  library.def("scan_terminal_text(str json) -> str", of_result<&scan::terminal_text>);
+  library.def("scan_tsv(str json) -> str", of_result<&scan::tsv>);
+  library.def("scan_retrieval_scores(str json) -> str", of_result<&scan::retrieval_scores>);
+  library.def("scan_sentences(str json) -> str[]", of_result<&scan::sentences>);
+}
+
+}  // namespace
+}  // namespace isentropic::pytorch

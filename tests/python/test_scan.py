@@ -1,0 +1,424 @@
+"""isentropic.scan: as the program's scan, as the attention matrices say, for models of many kinds."""
+
+import copy
+import json
+import math
+import pathlib
+
+import pytest
+import torch
+from torch import nn
+
+transformers = pytest.importorskip("transformers")
+
+import isentropic  # noqa: E402
+from test_models import DECODERS, ENCODERS, SIZES, build, random_ids  # noqa: E402
+from test_scan_program import close, scan_ids  # noqa: E402
+
+transformers.logging.set_verbosity_error()
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+SHARED = pathlib.Path(__file__).parents[3] / "shared" / "models"
+MODELS = pathlib.Path(__file__).parents[2] / "models"
+MATRICES = {
+    "entropy": lambda p: torch.special.entr(p).sum(-1),
+    "peak": lambda p: p.amax(-1),
+    "collision": lambda p: p.square().sum(-1),
+    "first_mass": lambda p: p[..., 0],
+}
+
+
+def scan_of(model, ids, **options):
+    return isentropic.scan(model, inputs={"input_ids": torch.tensor([ids])}, per_row=True, **options)
+
+
+# ---- against the program and the references ----
+
+
+@pytest.mark.parametrize("case", DECODERS | ENCODERS)
+def test_both_doors_agree(case, tmp_path):
+    family, options = (DECODERS | ENCODERS)[case]
+    make = transformers.AutoModelForMaskedLM if case in ENCODERS else transformers.AutoModelForCausalLM
+    model = build(make, family, options)
+    model.save_pretrained(tmp_path)
+    ids = random_ids(100)
+    theirs = scan_ids(tmp_path, ids, tmp_path / "ids.json", "--per-row")
+    ours = scan_of(model, ids).data
+    for statistic, rows in theirs["rows"].items():
+        close(ours["rows"][statistic], rows, 1e-4)
+    for one, other in zip(ours["heads"], theirs["heads"], strict=True):
+        assert one["statistics"].keys() == other["statistics"].keys()
+        for name, value in one["statistics"].items():
+            assert value["mean"] == pytest.approx(other["statistics"][name]["mean"], rel=1e-4, abs=1e-4), name
+        assert [label["name"] for label in one["labels"]] == [label["name"] for label in other["labels"]]
+        assert [one["nearest"][key] for key in ("layer", "head")] == [
+            other["nearest"][key] for key in ("layer", "head")
+        ]
+    for one, other in zip(ours["layers"], theirs["layers"], strict=True):
+        assert (one["kind"], one["window"]) == (other["kind"], other["window"])
+        assert one["residual_ratio"] == pytest.approx(other["residual_ratio"], abs=1e-4)
+        assert one["redundancy"] == pytest.approx(other["redundancy"], abs=1e-4)
+    if case in DECODERS:
+        assert ours["loss"]["mean"] == pytest.approx(theirs["loss"]["mean"], rel=1e-4)
+    else:
+        assert ours["loss"] is theirs["loss"] is None
+
+
+@pytest.mark.parametrize(
+    "name", ["hf-random-gpt2", "hf-random-llama", "hf-random-bert", "hf-random-mistral", "stories260K"]
+)
+def test_reference_models(name):
+    if not (SHARED / name).exists():
+        pytest.skip(f"{SHARED / name} is absent")
+    reference = json.loads((SHARED / name / "reference.json").read_text())
+    found = scan_of(SHARED / name, reference["ids"], dtype=torch.float32)
+    columns = [("entropy", "entropy"), ("peak", "max_prob"), ("collision", "sum_sq"), ("first_mass", "first_mass")]
+    for ours, theirs in columns:
+        close(found.rows[ours], reference[theirs], 2e-4)
+
+
+# ---- architectures that only Python knows ----
+
+_TEXT = SIZES | dict(head_dim=16)
+_SMALL = dict(d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4)
+_SMALL |= dict(encoder_ffn_dim=48, decoder_ffn_dim=48, vocab_size=97, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+_IMAGE = dict(
+    hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4, image_size=24, patch_size=4
+)
+
+TOKENS = {
+    "gpt_oss": lambda: transformers.GptOssForCausalLM(
+        transformers.GptOssConfig(
+            **_TEXT, sliding_window=6, num_local_experts=2, num_experts_per_tok=1,
+            rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+        )
+    ),
+    "mixtral": lambda: transformers.MixtralForCausalLM(transformers.MixtralConfig(**SIZES, num_local_experts=2)),
+    "phi": lambda: transformers.PhiForCausalLM(transformers.PhiConfig(**SIZES | dict(num_key_value_heads=4))),
+    "opt": lambda: transformers.OPTForCausalLM(
+        transformers.OPTConfig(
+            vocab_size=97, hidden_size=48, ffn_dim=80, num_hidden_layers=2, num_attention_heads=4,
+            max_position_embeddings=128, word_embed_proj_dim=48, pad_token_id=0,
+        )
+    ),
+    "cohere": lambda: transformers.CohereForCausalLM(transformers.CohereConfig(**SIZES, logit_scale=0.3)),
+    "modernbert": lambda: transformers.ModernBertModel(
+        transformers.ModernBertConfig(
+            vocab_size=97, hidden_size=48, intermediate_size=80, num_hidden_layers=4, num_attention_heads=4,
+            local_attention=8, max_position_embeddings=128, pad_token_id=0, bos_token_id=1, eos_token_id=2,
+            cls_token_id=1, sep_token_id=2,
+        )
+    ),
+}  # fmt: skip
+
+
+def lively(model, seed=1):
+    """Weights that make attention differ from uniform."""
+    torch.manual_seed(seed)
+    with torch.no_grad():
+        for parameter in model.parameters():
+            if parameter.dim() > 1:
+                parameter.normal_(0.0, 0.2)
+    return model.eval()
+
+
+def eager_copy(model):
+    other = copy.deepcopy(model)
+    other.set_attn_implementation("eager")
+    return other
+
+
+def check_rows(found, attentions, tolerance=2e-4):
+    """Rows of consecutive layers against matrices [1, heads, n, keys]."""
+    weights = [p[0].double() for p in attentions]
+    for name, of in MATRICES.items():
+        for layer, p in enumerate(weights):
+            close(found.rows[name][layer], of(p), tolerance)
+
+
+@pytest.mark.parametrize("case", TOKENS)
+def test_models_that_read_tokens(case):
+    model = lively(TOKENS[case]())
+    ids = random_ids(40)
+    with torch.no_grad():
+        out = eager_copy(model)(torch.tensor([ids]), output_attentions=True)
+    found = scan_of(model, ids)
+    if case != "gpt_oss":  # its matrices are without the sinks' column
+        check_rows(found, out.attentions)
+    if hasattr(out, "logits"):
+        expected = nn.functional.cross_entropy(out.logits[0, :-1].float(), torch.tensor(ids[1:]))
+        assert found.data["loss"]["mean"] == pytest.approx(expected.item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("family", ["bart", "t5"])
+def test_encoder_decoders_have_three_kinds_of_attention(family):
+    if family == "bart":
+        model = transformers.BartForConditionalGeneration(transformers.BartConfig(**_SMALL, max_position_embeddings=64))
+    else:
+        config = transformers.T5Config(
+            vocab_size=97, d_model=32, d_kv=8, d_ff=48, num_layers=2, num_heads=4, decoder_start_token_id=0
+        )
+        model = transformers.T5ForConditionalGeneration(config)
+    lively(model)
+    read, written = torch.tensor([random_ids(30)]), torch.tensor([random_ids(20)])
+    with torch.no_grad():
+        out = eager_copy(model)(input_ids=read, labels=written, output_attentions=True)
+    found = isentropic.scan(model, inputs={"input_ids": read}, target=written, per_row=True)
+    assert [layer["kind"] for layer in found.data["layers"]] == ["encoder"] * 2 + ["decoder", "cross"] * 2
+    order = [*out.encoder_attentions]
+    for own, across in zip(out.decoder_attentions, out.cross_attentions):
+        order += [own, across]
+    check_rows(found, order)
+    assert found.data["loss"]["mean"] == pytest.approx(out.loss.item(), rel=1e-4)
+
+
+def test_images():
+    model = lively(transformers.ViTModel(transformers.ViTConfig(**_IMAGE)))
+    pixels = torch.rand(2, 3, 24, 24)
+    with torch.no_grad():
+        out = eager_copy(model)(pixels, output_attentions=True)
+    found = isentropic.scan(model, inputs={"pixel_values": pixels}, per_row=True)
+    assert {layer["kind"] for layer in found.data["layers"]} == {"encoder"}
+    assert found.data["text"]["windows"] == 2 and found.data["text"]["tokens"] == 2 * 37
+    check_rows(found, out.attentions)
+    both = torch.stack([torch.special.entr(p.double()).sum(-1).mean((0, 2)) for p in out.attentions]).flatten()
+    close([head["statistics"]["entropy"]["mean"] for head in found.data["heads"]], both, 1e-4)
+
+
+class Plain(nn.Module):
+    """A model without transformers: PyTorch's attention call."""
+
+    def __init__(self):
+        super().__init__()
+        self.project = nn.Linear(16, 48)
+
+    def forward(self, x):
+        q, k, v = (part.view(1, -1, 2, 8).transpose(1, 2) for part in self.project(x).chunk(3, -1))
+        return nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+
+
+def test_plain_pytorch_models():
+    model = nn.Sequential(Plain())
+    x = torch.randn(1, 50, 16)
+    found = isentropic.scan(model, inputs={"input": x}, per_row=True)
+    q, k, _ = (part.view(1, -1, 2, 8).transpose(1, 2) for part in model[0].project(x).chunk(3, -1))
+    scores = (q @ k.transpose(-1, -2) / math.sqrt(8)).masked_fill(torch.ones(50, 50).triu(1).bool(), -math.inf)
+    check_rows(found, [scores.softmax(-1).detach()])
+    assert found.columns["module"] == ["0", "0"] and found.columns["kind"] == ["decoder", "decoder"]
+
+
+class EightBits(nn.Module):
+    """A linear layer whose weights are integers, one scale for each row."""
+
+    def __init__(self, linear):
+        super().__init__()
+        scale = linear.weight.detach().abs().amax(1, keepdim=True) / 127
+        self.register_buffer("scale", scale)
+        self.register_buffer("weight", (linear.weight.detach() / scale).round().to(torch.int8))
+
+    def forward(self, x):
+        return nn.functional.linear(x, self.weight * self.scale)
+
+
+def test_quantised_weights():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    ids = random_ids(40)
+    quantised = copy.deepcopy(model)
+    for layer in quantised.model.layers:
+        for part in (layer.self_attn, layer.mlp):
+            for name, linear in list(part.named_children()):
+                if isinstance(linear, nn.Linear):
+                    setattr(part, name, EightBits(linear))
+    with torch.no_grad():
+        out = eager_copy(quantised)(torch.tensor([ids]), output_attentions=True)
+    check_rows(scan_of(quantised, ids), out.attentions)
+
+
+# ---- gates, and layers that are not attention ----
+
+
+def qwen3_next():
+    config = transformers.Qwen3NextConfig(
+        **SIZES | dict(num_hidden_layers=4), head_dim=16, layer_types=["linear_attention", "full_attention"] * 2,
+        linear_num_key_heads=2, linear_num_value_heads=2, linear_key_head_dim=8, linear_value_head_dim=8,
+        num_experts=2, num_experts_per_tok=1, moe_intermediate_size=16, shared_expert_intermediate_size=16,
+        decoder_sparse_step=1,
+    )  # fmt: skip
+    return lively(transformers.Qwen3NextForCausalLM(config))
+
+
+def test_gates_are_reported_and_other_layers_are_listed():
+    model = qwen3_next()
+    attention = model.model.layers[1].self_attn
+    with torch.no_grad():  # sigmoid(0)
+        weight = attention.q_proj.weight.view(4, 2, 16, -1)
+        weight[:, 1] = 0.0
+        attention.q_proj.weight.copy_(weight.view_as(attention.q_proj.weight))
+    found = scan_of(model, random_ids(40))
+    gates = [head["statistics"]["output_gate"]["mean"] for head in found.data["heads"] if head["layer"] == 0]
+    assert gates == pytest.approx([0.5] * 4, abs=1e-3)
+    assert [head["statistics"]["output_gate"]["mean"] for head in found.data["heads"]][4:] != pytest.approx([0.5] * 4)
+    assert [layer["module"] for layer in found.data["layers"]] == [f"model.layers.{i}.self_attn" for i in (1, 3)]
+    assert [other.partition(":")[0] for other in found.other_layers] == ["model.layers.0", "model.layers.2"]
+    assert "DeltaNet" in found.other_layers[0]
+
+
+def test_models_without_a_gate_have_none():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    assert "output_gate" not in scan_of(model, random_ids(40)).columns
+
+
+# ---- texts ----
+
+
+def test_windows_lengths_and_several_texts():
+    text = (MODELS / "northanger.txt").read_text()
+    found = isentropic.scan(
+        MODELS / "books",
+        [text[:30000], text[30000:60000]],
+        length=256,
+        lengths=[128, 512],
+        fast=True,
+        dtype=torch.float32,
+    )
+    data = found.data
+    assert data["text"]["names"] == ["text 1", "text 2"] and data["text"]["length"] == 256
+    assert [entry["length"] for entry in data["lengths"]] == [128, 512]
+    assert all(len(head["length_entropies"]) == 2 for head in data["heads"])
+    assert len(data["tokens"]) == 256 and "".join(data["tokens"][1:]).strip() in text
+    assert "sink_weight" not in found.columns
+
+
+def test_a_chat_goes_through_the_template():
+    tokenizer = transformers.AutoTokenizer.from_pretrained(MODELS / "books")
+    tokenizer.chat_template = "{% for m in messages %}{{ m['role'] + ': ' + m['content'] + '\n' }}{% endfor %}"
+    chat = [{"role": "user", "content": "She was fond of books and balls. " * 8}]
+    found = isentropic.scan(MODELS / "books", chat=chat, tokenizer=tokenizer)
+    assert "".join(found.data["tokens"]).startswith("user: She was fond")
+
+
+# ---- the model is left as it was ----
+
+
+def test_nothing_of_the_model_changes():
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)).train()
+    model.set_attn_implementation("sdpa")
+    before = {name: parameter.clone() for name, parameter in model.named_parameters()}
+    scan_of(model, random_ids(30))
+    assert model.training and model.config._attn_implementation == "sdpa"
+    assert "forward" not in vars(model.model) and not model.model.layers[0]._forward_pre_hooks
+    assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
+
+
+# ---- what comes out ----
+
+
+@pytest.fixture(scope="module")
+def result():
+    return scan_of(
+        lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))), random_ids(100), name="a <b>"
+    )
+
+
+def test_tables_and_files(result, tmp_path):
+    columns = result.columns
+    assert list(columns)[:6] == ["module", "layer", "head", "kind", "window", "diagnosis"]
+    assert {len(column) for column in columns.values()} == {12}
+    for name in ("page.html", "scan.json", "heads.tsv"):
+        result.save(tmp_path / name)
+    assert isentropic.Scan.load(tmp_path / "scan.json").data == result.data
+    assert len((tmp_path / "heads.tsv").read_text().splitlines()) == 13
+    with pytest.raises(ValueError, match=r"ends in \.html, \.json, \.tsv"):
+        result.save(tmp_path / "page.pdf")
+    (tmp_path / "other.json").write_text("{}")
+    with pytest.raises(ValueError, match="other.json is not a scan"):
+        isentropic.Scan.load(tmp_path / "other.json")
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["heads.tsv", "other.json", "page.html", "scan.json"]
+
+
+def test_notebooks_get_a_frame_below_a_megabyte(result):
+    frame = result._repr_html_()
+    assert frame.startswith("<iframe") and len(frame) < 1e6
+    assert "a <b>" not in frame.partition('style="')[0], "the page stands in an attribute"
+
+
+def test_loggers(result):
+    class Writer:
+        def __init__(self):
+            self.scalars = {}
+
+        def add_scalar(self, name, value, step):
+            self.scalars[name, step] = value
+
+    class Run:
+        def log(self, values, step):
+            self.values, self.step = values, step
+
+    writer, run = Writer(), Run()
+    result.log(writer, 7)
+    result.log(run, 7)
+    entropy = result.data["heads"][5]["statistics"]["entropy"]["mean"]
+    assert writer.scalars["scan/model.layers.1.self_attn/head1/entropy", 7] == entropy
+    assert run.values["scan/loss"] == result.data["loss"]["mean"] and run.step == 7
+    with pytest.raises(TypeError, match="expected add_scalar"):
+        result.log(object())
+
+
+# ---- mistakes ----
+
+
+class Unseen(nn.Module):
+    class SlowAttention(nn.Module):
+        def forward(self, x):
+            return (x @ x.transpose(-1, -2)).softmax(-1) @ x
+
+    def __init__(self):
+        super().__init__()
+        self.attention = self.SlowAttention()
+
+    def forward(self, x):
+        return self.attention(x)
+
+
+def test_models_whose_attention_is_not_seen_are_refused():
+    with pytest.raises(ValueError, match="Unseen shows no attention, not in attention: SlowAttention does not call"):
+        isentropic.scan(Unseen(), inputs={"x": torch.randn(1, 20, 8)})
+    with pytest.raises(ValueError, match="shows no attention"):
+        isentropic.scan(nn.Linear(4, 4), inputs={"input": torch.randn(1, 20, 4)})
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        ({}, "expected one of text, inputs and chat"),
+        ({"text": "a", "inputs": {}}, "expected one of text, inputs and chat"),
+        ({"text": ""}, "text is empty"),
+        ({"text": []}, "text is an empty list"),
+        ({"text": "Too short."}, "expected at least 16"),
+        ({"text": pathlib.Path("absent.txt")}, "absent.txt"),
+        ({"text": str(MODELS / "northanger.txt")}, "is the name of a file"),
+        ({"text": MODELS / "northanger.txt", "length": 4096}, "length is 4096; expected at most 1024"),
+        ({"text": MODELS / "northanger.txt", "lengths": [4096]}, "lengths is 4096; expected at most 1024"),
+        ({"text": MODELS / "northanger.txt", "length": 3}, "length is 3; expected at least 16"),
+        ({"inputs": [3]}, "expected what the model is called with"),
+        ({"inputs": {"input_ids": torch.ones(1, 4).long(), "attention_mask": torch.tensor([[0, 1, 1, 1]])}}, "padding"),
+        ({"inputs": {"input_ids": torch.ones(1, 20).long()}, "lengths": [16]}, "lengths are given"),
+        ({"inputs": {"input_ids": torch.ones(1, 20).long()}, "target": torch.ones(1, 4).long()}, "no encoder-decoder"),
+    ],
+)
+def test_mistakes(options, message):
+    with pytest.raises((ValueError, TypeError, OSError), match=message):
+        isentropic.scan(MODELS / "books", **options)
+
+
+def test_missing_tensors_are_named(tmp_path):
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))
+    state = {name: x for name, x in model.state_dict().items() if name != "model.layers.1.self_attn.k_proj.weight"}
+    model.save_pretrained(tmp_path, state_dict=state)
+    with pytest.raises(ValueError, match=r"has no model\.layers\.1\.self_attn\.k_proj\.weight"):
+        scan_of(tmp_path, random_ids(20))
+
+
+def test_ids_beyond_the_vocabulary():
+    with pytest.raises(ValueError, match="input_ids has 97; expected integers from 0 to 96"):
+        scan_of(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)), [3, 97, 5])

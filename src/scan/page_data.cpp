@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "scan/head_values.hpp"
+#include "scan/packed_weights.hpp"
 #include "scan/rounded.hpp"
 #include "scan/summary.hpp"
 
@@ -15,6 +16,14 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDigits = 4;
 
+// Row by row: a symmetric matrix is told by half of it.
+std::vector<double> above_diagonal(const std::vector<std::vector<double>>& matrix) {
+  std::vector<double> out;
+  for (std::size_t row = 0; row < matrix.size(); ++row)
+    out.insert(out.end(), matrix[row].begin() + static_cast<std::ptrdiff_t>(row) + 1, matrix[row].end());
+  return out;
+}
+
 Json layer_row(const LayerResult& layer) {
   const LayerDescription& about = layer.description;
   constexpr const char* kNames[] = {"decoder", "encoder", "cross"};  // as Kind
@@ -24,7 +33,8 @@ Json layer_row(const LayerResult& layer) {
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
           {"redundancy", rounded(layer.redundancy, kDigits)},
-          {"residual_ratio", rounded(layer.residual_ratio, kDigits)}};
+          {"residual_ratio", rounded(layer.residual_ratio, kDigits)},
+          {"similarities", packed(above_diagonal(layer.similarities))}};
 }
 
 Json rules_json(const Result& result) {
@@ -63,7 +73,7 @@ Json one_result(const Result& result, const std::vector<Term>& columns, const st
   for (const LengthResult& length : result.lengths)
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
   out["heads"] = page_heads(result, columns, in_full);
-  out["tokens"] = page_tokens(result);
+  out["tokens"] = page_tokens(result, in_full);
   return out;
 }
 

@@ -18,7 +18,7 @@ std::string page_data(const Comparison& comparison, const PageOptions& options);
 // Parts of it: the heads, with a value for each of the columns; the text, with the tokens that their drawings name.
 nlohmann::ordered_json page_heads(const Result& result, const std::vector<Term>& columns,
                                   const std::vector<bool>& in_full);
-nlohmann::ordered_json page_tokens(const Result& result);
+nlohmann::ordered_json page_tokens(const Result& result, const std::vector<bool>& in_full);
 std::string cut_token(const std::string& token);  // its first characters
 
 }  // namespace isentropic::scan

@@ -27,11 +27,20 @@ Json matrix_json(const std::vector<std::vector<double>>& rows) {
 }
 
 void add_drawings(const HeadResult& head, Json* out) {
-  (*out)["strip"] = all_rounded(head.key_strip, kDigitsOfCurves);
+  (*out)["strip"] = packed(head.key_strip);
   (*out)["keys"] = Json::array();
   for (const HeavyKey& key : head.heavy_keys)
     (*out)["keys"].push_back({key.position, rounded(key.weight, 3), cut_token(key.token)});
   (*out)["blocks"] = matrix_json(head.blocks);
+  (*out)["tile"] = matrix_json(head.tile.weights);
+  (*out)["tile"]["first_row"] = head.tile.first_row;
+  (*out)["tile"]["first_key"] = head.tile.first_key;
+  (*out)["rows"] = Json::array();  // position, what the other keys share, keys with their weights
+  for (const ExactRow& row : head.exact_rows) {
+    Json keys = Json::array();
+    for (const KeyWeight& key : row.keys) keys.push_back({key.position, rounded(key.weight, kDigitsOfValues)});
+    (*out)["rows"].push_back({row.position, rounded(row.rest, kDigitsOfValues), std::move(keys)});
+  }
 }
 
 }  // namespace
@@ -49,7 +58,7 @@ Json page_heads(const Result& result, const std::vector<Term>& columns, const st
     if (head.nearest) row["nearest"] = {head.nearest->layer, head.nearest->head};
     row["curve"] = all_rounded(stretch_means<double>(head.entropy_curve, in_full[i] ? kCurvePoints : kShortCurve),
                                kDigitsOfCurves);
-    row["profile"] = all_rounded(head.distance_profile, kDigitsOfCurves);
+    row["profile"] = packed(head.distance_profile);
     row["lengths"] = all_rounded(head.length_entropies, kDigitsOfValues);
     if (in_full[i]) add_drawings(head, &row);
     out.push_back(std::move(row));

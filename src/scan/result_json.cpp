@@ -1,4 +1,5 @@
 // Writes results as JSON and reads them again. A number that was not measured is null.
+#include <algorithm>
 #include <cmath>
 #include <limits>
 #include <nlohmann/json.hpp>
@@ -35,6 +36,17 @@ std::vector<double> numbers_of(const Json& json) {
   return out;
 }
 
+Json rows_json(const std::vector<std::vector<double>>& rows) {
+  Json out = Json::array();
+  for (const auto& row : rows) out.push_back(numbers(row));
+  return out;
+}
+std::vector<std::vector<double>> rows_of(const Json& json) {
+  std::vector<std::vector<double>> out;
+  for (const Json& row : json) out.push_back(numbers_of(row));
+  return out;
+}
+
 Json spread(const Spread& x) { return {{"mean", number(x.mean)}, {"deviation", number(x.deviation)}}; }
 Spread spread_of(const Json& json) { return {number_of(json.at("mean")), number_of(json.at("deviation"))}; }
 
@@ -46,7 +58,8 @@ Json layer_json(const LayerResult& layer) {
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
           {"residual_ratio", number(layer.residual_ratio)},
-          {"redundancy", number(layer.redundancy)}};
+          {"redundancy", number(layer.redundancy)},
+          {"similarities", rows_json(layer.similarities)}};
 }
 
 LayerResult layer_of(const Json& json) {
@@ -60,6 +73,7 @@ LayerResult layer_of(const Json& json) {
   if (!json.at("window").is_null()) out.description.window = whole(json.at("window"));
   out.residual_ratio = number_of(json.at("residual_ratio"));
   out.redundancy = number_of(json.at("redundancy"));
+  if (json.contains("similarities")) out.similarities = rows_of(json["similarities"]);
   return out;
 }
 
@@ -77,8 +91,16 @@ Json head_json(const HeadResult& head) {
   out["heavy_keys"] = Json::array();
   for (const HeavyKey& key : head.heavy_keys)
     out["heavy_keys"].push_back({{"position", key.position}, {"weight", number(key.weight)}, {"token", key.token}});
-  out["blocks"] = Json::array();
-  for (const auto& row : head.blocks) out["blocks"].push_back(numbers(row));
+  out["blocks"] = rows_json(head.blocks);
+  out["tile"] = {{"first_row", head.tile.first_row},
+                 {"first_key", head.tile.first_key},
+                 {"weights", rows_json(head.tile.weights)}};
+  out["exact_rows"] = Json::array();
+  for (const ExactRow& row : head.exact_rows) {
+    Json keys = Json::array();
+    for (const KeyWeight& key : row.keys) keys.push_back({key.position, number(key.weight)});
+    out["exact_rows"].push_back({{"position", row.position}, {"keys", keys}, {"rest", number(row.rest)}});
+  }
   out["length_entropies"] = numbers(head.length_entropies);
   return out;
 }
@@ -99,7 +121,16 @@ HeadResult head_of(const Json& json) {
   out.key_strip = numbers_of(json.at("key_strip"));
   for (const Json& key : json.at("heavy_keys"))
     out.heavy_keys.push_back({whole(key.at("position")), number_of(key.at("weight")), key.at("token")});
-  for (const Json& row : json.at("blocks")) out.blocks.push_back(numbers_of(row));
+  out.blocks = rows_of(json.at("blocks"));
+  if (json.contains("tile")) {
+    const Json& tile = json["tile"];
+    out.tile = {whole(tile.at("first_row")), whole(tile.at("first_key")), rows_of(tile.at("weights"))};
+  }
+  for (const Json& row : json.value("exact_rows", Json::array())) {
+    ExactRow& exact = out.exact_rows.emplace_back();
+    exact.position = whole(row.at("position")), exact.rest = number_of(row.at("rest"));
+    for (const Json& key : row.at("keys")) exact.keys.push_back({whole(key.at(0)), number_of(key.at(1))});
+  }
   out.length_entropies = numbers_of(json.at("length_entropies"));
   return out;
 }
@@ -145,8 +176,15 @@ void check_heads(const Result& result, const std::string& place) {
                     "the heads of every layer, in order");
   if (index != result.heads.size()) throw Error(place, "with more heads than its layers have", "as many");
   for (const HeadResult& head : result.heads)
-    for (const auto& row : head.blocks)
-      if (row.size() != head.blocks.front().size()) throw Error(place, "with ragged blocks", "rows of one length");
+    for (const auto* matrix : {&head.blocks, &head.tile.weights})
+      for (const auto& row : *matrix)
+        if (row.size() != matrix->front().size()) throw Error(place, "with a ragged matrix", "rows of one length");
+  for (const LayerResult& layer : result.layers) {
+    const std::size_t heads = layer.similarities.empty() ? 0 : static_cast<std::size_t>(layer.description.heads);
+    if (layer.similarities.size() != heads ||
+        std::ranges::any_of(layer.similarities, [&](const auto& row) { return row.size() != heads; }))
+      throw Error(place, "with similarities that are not heads by heads", "a square of the layer's heads");
+  }
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {
   EXPECT_EQ(got[1].size(), 0u) << got[1];
   EXPECT_EQ(got[2], 6);
   EXPECT_EQ(got[3], 3);
-  EXPECT_EQ(got[4], 2);  // loss and entropy by length
+  EXPECT_EQ(got[4], 3);  // loss and entropy by length, heads that look alike
   EXPECT_EQ(got[5], "models/<b>books</b>");
   EXPECT_EQ(got[6], true);
 }
@@ -80,8 +80,51 @@ TEST_F(PageInABrowser, AClickOpensAHeadAndItsTokensAreText) {
     EXPECT_NE(verdict.find(part), std::string::npos) << verdict;
   EXPECT_NE(std::ranges::find(got[4], "</script><img·src=x·onerror=alert(1)>"), got[4].end()) << got[4];
   EXPECT_EQ(got[5], 0);
-  EXPECT_EQ(got[6], 1);  // the matrix
+  EXPECT_EQ(got[6], 2);  // the matrix and the tile
   EXPECT_EQ(got[7], "#head=0.2");
+}
+
+TEST_F(PageInABrowser, WeightsCanBeReadOneByOne) {
+  const auto got = found(
+      planted_result(),
+      "cell('0.1').click(); const section = (title) => all('aside section').find((x) => x.querySelector('h3')"
+      ".textContent.startsWith(title)); const tile = section('Weights one by one').querySelector('svg');"
+      "const press_in = (key) => tile.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));"
+      "const read = () => section('Weights one by one').querySelector('.value').textContent; tile.focus();"
+      "const texts = [read()]; press_in('ArrowDown'); texts.push(read()); press_in('ArrowRight'); texts.push(read());"
+      "press_in('ArrowRight'); texts.push(read());"
+      "const rows = [...section('The heaviest keys').querySelectorAll('details')];"
+      "const keys = [...rows[0].querySelectorAll('.where')].map((x) => x.textContent);"
+      "return [problems, texts, rows.length, rows.map((x) => x.open).join(), keys.length, keys[0],"
+      " rows[1].querySelector('.note').textContent, all('aside .token.special').map((x) => x.textContent)]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  // Row i gives 20 / (20 + 20 i / (i + 1)) to the key before it.
+  EXPECT_TRUE(got[1][0].get<std::string>().starts_with("208 “ word")) << got[1][0];
+  EXPECT_TRUE(got[1][1].get<std::string>().ends_with("the weight 0.501")) << got[1][1];
+  EXPECT_TRUE(got[1][2].get<std::string>().ends_with("the weight 0.00239")) << got[1][2];
+  EXPECT_EQ(got[1][3], "");  // a key after the row
+  EXPECT_EQ(got[2], 8);
+  EXPECT_EQ(got[3], "true,false,false,false,false,false,false,false");
+  EXPECT_EQ(got[4], 9);  // row 8 sees no more
+  EXPECT_EQ(got[5].get<std::string>().find("7 ·word"), 0u) << got[5];
+  EXPECT_EQ(got[6].get<std::string>().find("all other keys: 0."), 0u) << got[6];
+  EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
+}
+
+TEST_F(PageInABrowser, HeadsThatLookAlikeAreNamed) {
+  const auto got = found(
+      planted_result(),
+      "const section = all('main section').find((x) => x.textContent.startsWith('Heads that look alike'));"
+      "const svg = () => section.querySelector('svg'), read = () => section.querySelector('.value').textContent;"
+      "svg().focus(); const out = [read()]; svg().dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+      "out.push(read()); const select = all('#alike-layer')[0]; select.value = '1';"
+      "select.dispatchEvent(new Event('change')); svg().focus(); out.push(read()); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1][0], "heads 0.0 and 0.0: similarity 1");
+  EXPECT_EQ(got[1][1].get<std::string>().find("heads 0.0 and 0.1: similarity 0."), 0u) << got[1][1];
+  EXPECT_EQ(got[1][2], "heads 1.0 and 1.0: similarity 1");
 }
 
 TEST_F(PageInABrowser, TheKeyboardWalksOpensAndCloses) {
@@ -191,7 +234,7 @@ TEST_F(PageInABrowser, AComparisonShowsDifferencesAndWhatChanged) {
       "out.push(cell('0.1').textContent);"
       "button('changed').click(); out.push(bright()); button('changed').click(); button('gained sink').click();"
       "out.push(bright()); return [problems, out, all('.sentence').length, all('h1')[0].textContent,"
-      " all('h2')[1].textContent, all('.plot .legend').map((x) => x.textContent)]");
+      " all('h2')[0].textContent, all('.plot .legend').map((x) => x.textContent)]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
   EXPECT_EQ(got[1].dump(), R"(["+0.250","–","0.000",true,"0.75","0.50","0.1,1.0,1.2","0.1"])");
@@ -223,7 +266,7 @@ TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
   const std::string readout = got[5];
   EXPECT_EQ(readout.find("2–3: "), 0u) << readout;
   EXPECT_NE(readout.find(" → "), std::string::npos) << readout;
-  EXPECT_EQ(got[6], 2);  // a matrix of each
+  EXPECT_EQ(got[6], 4);  // a matrix and a tile of each
   EXPECT_EQ(got[7], true);
 }
 

@@ -77,6 +77,7 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
     LayerDescription about{.module = "model.layers." + std::to_string(l) + ".self_attn", .head_width = 128};
     about.heads = static_cast<std::int64_t>(heads);
     out.layers.push_back({about, uniform(random), uniform(random)});
+    for (std::size_t h = 0; h < heads; ++h) out.layers.back().similarities.push_back(many(heads));
     for (std::size_t h = 0; h < heads; ++h) {
       HeadResult head{.layer = l, .head = h};
       for (const char* name : {"entropy",     "normalised_entropy", "effective_keys",  "entropy_without_first",
@@ -94,6 +95,13 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
         head.heavy_keys.push_back({static_cast<std::int64_t>(k), uniform(random), " token number 12345"});
       head.nearest = Neighbour{l, h == 0 ? std::size_t{1} : std::size_t{0}, uniform(random)};
       head.length_entropies = many(out.lengths.size());
+      head.tile = {tokens - kTile, tokens - kTile, head.blocks};
+      for (std::int64_t r = 0; r < static_cast<std::int64_t>(kExactRows); ++r) {
+        ExactRow row{.position = r * tokens / 8, .keys = {}, .rest = uniform(random)};
+        for (const double weight : many(kKeysOfRow))
+          row.keys.push_back({static_cast<std::int64_t>(random() % static_cast<unsigned>(tokens)), weight});
+        head.exact_rows.push_back(row);
+      }
       out.heads.push_back(std::move(head));
     }
   }

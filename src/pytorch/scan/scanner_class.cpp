@@ -83,17 +83,19 @@ class ScannerClass : public torch::CustomClassHolder {
   std::vector<std::int64_t> rows_to_sample(std::int64_t layer, std::int64_t rows, std::int64_t count) {
     return scanner_.rows_to_sample(static_cast<std::size_t>(layer), rows, count);
   }
-  // weights [heads, positions, keys]
+  std::vector<std::int64_t> rows_of_tile(std::int64_t rows) { return scanner_.rows_of_tile(rows); }
+  // weights [heads, positions, keys]; for_tile: of rows_of_tile.
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
-                   const at::Tensor& weights) {
+                   const at::Tensor& weights, bool for_tile) {
     const at::Tensor here = on_cpu(weights, at::kFloat);
     const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads;
     require_numbers("weights", here, heads * static_cast<std::int64_t>(positions.size()) * here.size(-1));
-    scanner_.add({.layer = static_cast<std::size_t>(layer),
-                  .rows = rows,
-                  .keys = here.size(-1),
-                  .positions = std::move(positions),
-                  .weights = numbers_of<float>(here)});
+    const scan::SampledRows sampled{.layer = static_cast<std::size_t>(layer),
+                                    .rows = rows,
+                                    .keys = here.size(-1),
+                                    .positions = std::move(positions),
+                                    .weights = numbers_of<float>(here)};
+    for_tile ? scanner_.add_tile(sampled) : scanner_.add(sampled);
   }
 
   void add_residual(std::int64_t layer, double ratio) { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); }
@@ -141,17 +143,20 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def("kind", &ScannerClass::kind)
       .def("add_rows", &ScannerClass::add_rows)
       .def("rows_to_sample", &ScannerClass::rows_to_sample)
+      .def("rows_of_tile", &ScannerClass::rows_of_tile)
       .def("add_sampled", &ScannerClass::add_sampled)
       .def("add_residual", &ScannerClass::add_residual)
       .def("add_statistic", &ScannerClass::add_statistic)
       .def("add_loss", &ScannerClass::add_loss)
       .def("add_length", &ScannerClass::add_length)
       .def("finish", &ScannerClass::finish);
-  library.def("scan_page(str json) -> str", of_result<&scan::page>);
-  library.def("scan_terminal_text(str json) -> str", of_result<&scan::terminal_text>);
-  library.def("scan_tsv(str json) -> str", of_result<&scan::tsv>);
+  library.def("scan_page(str json) -> str", of_result<[](const scan::Result& result) { return scan::page(result); }>);
+  library.def("scan_terminal_text(str json) -> str",
+              of_result<[](const scan::Result& result) { return scan::terminal_text(result); }>);
+  library.def("scan_tsv(str json) -> str", of_result<[](const scan::Result& result) { return scan::tsv(result); }>);
   library.def("scan_retrieval_scores(str json) -> str", of_result<&scan::retrieval_scores>);
-  library.def("scan_sentences(str json) -> str[]", of_result<&scan::sentences>);
+  library.def("scan_sentences(str json) -> str[]",
+              of_result<[](const scan::Result& result) { return scan::sentences(result); }>);
 }
 
 }  // namespace

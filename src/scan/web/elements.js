@@ -4,7 +4,18 @@
 // A comparison holds its second result as `against`; what `scan` says is the first.
 const scan = JSON.parse(document.getElementById("scan").textContent), against = scan.against || null;
 const results = against ? [scan, against] : [scan];
-for (const result of results) for (const head of result.heads) head.from = result;
+// What scan/packed_weights.hpp packs; null where nothing was measured.
+function unpack_numbers(text) {
+  const bytes = atob(text);
+  return d3.range(0, bytes.length, 2).map((i) => bytes.charCodeAt(i) + 256 * bytes.charCodeAt(i + 1)).map((q) => (q === 65535 ? null : (q / 65534) ** 2));
+}
+for (const result of results) {
+  for (const head of result.heads) {
+    head.from = result;
+    head.profile = unpack_numbers(head.profile);
+    if (head.in_full) head.strip = unpack_numbers(head.strip);
+  }
+}
 if (against) scan.heads.forEach((head, i) => { head.other = against.heads[i]; });
 const versions = (head) => (head.other ? [head, head.other] : [head]);
 const result_name = (result) => (against ? scan.names[results.indexOf(result)] : "");
@@ -57,12 +68,8 @@ function token_box(token, is_special = false) {
   return element("span", is_special ? { class: "token special", title: "a special token" } : { class: "token" }, seen === "" ? "∅" : seen);
 }
 
-// What scan/packed_weights.hpp packs: rows of weights, null where there is none.
+// Rows of weights.
 function unpack({ columns, weights }) {
-  const bytes = atob(weights), out = [];
-  for (let i = 0; i < bytes.length; i += 2) {
-    const q = bytes.charCodeAt(i) + 256 * bytes.charCodeAt(i + 1);
-    out.push(q === 65535 ? null : (q / 65534) ** 2);
-  }
+  const out = unpack_numbers(weights);
   return d3.range(0, out.length, columns || 1).map((begin) => out.slice(begin, begin + columns));
 }

@@ -49,6 +49,8 @@ function parts_of_head(head) {
     ["Weight by distance", draw_profile, versions(head).some(({ profile }) => profile.length), "Each bar reaches up to the next one's distance."],
     ["Weight of keys, over the rows that see them", draw_keys, head.in_full && versions(head).some(({ strip, keys }) => strip.length || keys.length)],
     ["Weights, averaged in blocks", draw_matrix, head.in_full && versions(head).some(({ blocks }) => blocks.columns), "Of sampled rows; a row of blocks without any is empty."],
+    ["Weights one by one, at the end of the window", draw_tile, head.in_full && versions(head).some(({ tile }) => tile.columns), "The exact weights of the last rows over the last keys. Point at a cell, or focus the map and use the arrow keys, to read them."],
+    ["The heaviest keys of single rows", draw_rows, head.in_full && versions(head).some(({ rows }) => rows.length), "Exact weights; a row opens with a click or Enter."],
     ["Entropy by length", draw_head_lengths, versions(head).some(({ lengths }) => lengths.length > 1)],
     ["Nearest head", draw_nearest, versions(head).some(({ nearest }) => nearest)],
     ["Every statistic, mean over the rows", draw_statistics, true],

@@ -1,50 +1,19 @@
 // The page of a scan in a real browser: it draws itself without a complaint, and mouse and keyboard reach every head.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "scan/browser_test.hpp"
 #include "scan/page.hpp"
 #include "scan/page_results.hpp"
-#include "support/browser.hpp"
 
 namespace isentropic::scan {
 namespace {
 
-// Collects what goes wrong from the first line of the page on.
-constexpr const char* kWatch =
-    "<script>window.problems = [];"
-    "addEventListener('error', (event) => problems.push(String(event.message)), true);"
-    "addEventListener('securitypolicyviolation', (event) => problems.push('fetched ' + event.blockedURI));"
-    "console.error = console.warn = (...words) => problems.push(words.join(' '));</script>";
-
-class PageInABrowser : public testing::Test {
+class PageInABrowser : public BrowserTest {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              (std::string("scan_page_") + test->name() + "_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
-  }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  // What statements that end in `return ...` find in the page, followed by the list of problems.
   template <class Scanned>
   nlohmann::json found(const Scanned& scanned, const std::string& statements, int width = 1200) {
-    std::string html = page(scanned);
-    html.insert(html.find("<title>"), kWatch);
-    const std::string path = (folder_ / "page.html").string();
-    std::ofstream(path) << html;
-    return support::found_at_width(path, width,
-                                   "(() => { const all = (css) => [...document.querySelectorAll(css)]; "
-                                   "const cell = (head) => all(`.cell[data-head='${head}']`)[0]; "
-                                   "const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("
-                                   "'keydown', {key, bubbles: true})); " +
-                                       statements + " })()");
+    return found_in(page(scanned), statements, width);
   }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {

@@ -1,4 +1,4 @@
-// The data of the page, and what every view of it uses. Text enters by textContent alone.
+// The data of the page, and what every view of it uses.
 "use strict";
 
 // A comparison holds its second result as `against`; what `scan` says is the first.
@@ -19,26 +19,9 @@ for (const result of results) {
 if (against) scan.heads.forEach((head, i) => { head.other = against.heads[i]; });
 const versions = (head) => (head.other ? [head, head.other] : [head]);
 const result_name = (result) => (against ? scan.names[results.indexOf(result)] : "");
-const NOT_MEASURED = "–";
 
-// element("p", { class: "note" }, "text", another_element)
-function element(tag, attributes = {}, ...children) {
-  const out = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) out.setAttribute(name, value);
-  out.append(...children.filter((child) => child !== null && child !== undefined));
-  return out;
-}
 
-// Three digits are what these numbers are worth.
-function show(x) {
-  if (x === null || x === undefined || !Number.isFinite(x)) return NOT_MEASURED;
-  if (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e6)) return x.toExponential(1);
-  return Math.abs(x) >= 1000 ? String(Math.round(x)) : String(+x.toPrecision(3));
-}
 const show_spread = ([mean, deviation]) => show(mean) + (deviation ? ` ± ${show(deviation)}` : "");
-const show_signed = (x) => (x === null ? NOT_MEASURED : (x > 0 ? "+" : "") + show(x).replace("-", "−"));
-const in_words = (label) => label.replaceAll("_", " ");
-
 const head_name = (head) => `${head.layer}.${head.head}`;
 const head_address = (name) => `#head=${name}`;
 const heads_by_name = new Map(scan.heads.map((head) => [head_name(head), head]));
@@ -55,12 +38,6 @@ const NO_LABEL = "none";
 const gained = (head) => head.other.labels.filter((label) => !has_label(head, label.name));
 const lost = (head) => head.labels.filter((label) => !has_label(head.other, label.name));
 const has_label = (head, label) => (label === NO_LABEL ? !head.labels.length : head.labels.some((given) => given.name === label));
-
-function draw_fact_list(place, facts) {
-  const list = element("dl", { class: "facts" });
-  for (const [label, text] of facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));
-  place.append(list);
-}
 
 // The text of a token in a box of its own; what cannot be seen is written.
 function token_box(token, is_special = false) {

@@ -32,35 +32,6 @@ function legend_of_results(place) {
   }));
 }
 
-// Axes of a small drawing; returns its scales.
-function frame(place, label, room, height, x_domain, y_high, y_label) {
-  const left = 54, bottom = 20, top = 8, right = 8;
-  const svg = d3.select(place).append("svg").attr("viewBox", `0 0 ${room} ${height}`).attr("role", "img").attr("aria-label", label);
-  const x = d3.scaleLinear().domain(x_domain).range([left, room - right]);
-  const y = d3.scaleLinear().domain([0, y_high > 0 ? y_high : 1]).range([height - bottom, top]);
-  const ticks = y.ticks(4);
-  svg.append("g").selectAll("line").data(ticks).enter().append("line").attr("class", "grid")
-    .attr("x1", left).attr("x2", room - right).attr("y1", y).attr("y2", y);
-  svg.append("g").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).tickValues(ticks).tickSizeOuter(0).tickFormat(d3.format("~g")));
-  svg.append("text").attr("transform", `translate(10,${(height - bottom + top) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(y_label);
-  return { svg, x, y, left, base: height - bottom, right: room - right };
-}
-const position_axis = ({ svg, x, base }) => svg.append("g").attr("transform", `translate(0,${base})`)
-  .call(d3.axisBottom(x).ticks(6).tickSizeOuter(0).tickFormat(d3.format("~d")));
-
-// One index at a time: the nearest to the pointer, or moved with the arrow keys.
-function pick(svg, count, index_at, picked) {
-  let at = 0;
-  const move = (to) => { at = Math.max(0, Math.min(count - 1, to)); picked(at); };
-  svg.attr("tabindex", 0)
-    .on("mousemove", function () { move(index_at(d3.mouse(this)[0])); })
-    .on("focus", () => move(at))
-    .on("keydown", () => {
-      const step = { ArrowLeft: -1, ArrowRight: 1 }[d3.event.key];
-      if (step) { d3.event.preventDefault(); move(at + step); }
-    });
-}
-
 function draw_entropy_along(place, head, room) {
   const drawn = versions(head).filter(({ curve }) => curve.length);
   if (!drawn.length) { place.append(element("p", { class: "note" }, "Not measured.")); return; }

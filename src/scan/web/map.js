@@ -42,9 +42,6 @@ function choices_of_heads() {
 const head_choices = choices_of_heads();
 const is_dimmed = (head) => map_state.labels.size > 0 && !head_choices.some((choice) => map_state.labels.has(choice.key) && choice.test(head));
 
-// Black on light colours, white on dark ones.
-const ink_on = (shade) => (d3.lab(shade).l > 60 ? "#000" : "#fff");
-
 function draw_controls(place, redraw) {
   const select = element("select", { id: "statistic" });
   for (const term of scan.terms) {
@@ -113,61 +110,13 @@ function describe_cell(head) {
   return [`Head ${head_name(head)}`, `${term.title} ${values}${change}`, moves.join("; ") || names_of(head.labels) || "no label"];
 }
 
-function show_tooltip(cell, head) {
-  const tip = document.querySelector(".tooltip"), [title, value, labels] = describe_cell(head);
-  tip.replaceChildren(element("strong", {}, title), element("span", {}, value), element("span", { class: "quiet" }, labels));
-  tip.hidden = false;
-  const box = cell.getBoundingClientRect();
-  tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 8))}px`;
-  tip.style.top = `${box.bottom + tip.offsetHeight + 8 > innerHeight ? box.top - tip.offsetHeight - 6 : box.bottom + 6}px`;
-}
-function hide_tooltip() { document.querySelector(".tooltip").hidden = true; }
-
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
-const LEAST_CELL = 18, FILTERS = 280;
+const FILTERS = 280;
 const most_heads = () => 1 + (d3.max(scan.heads, (head) => head.head) || 0);
 
 function draw_cells(place, room, open) {
   const layers = d3.nest().key((head) => head.layer).entries(scan.heads).map((entry) => entry.values);
-  const most = most_heads();
-  const width = Math.max(LEAST_CELL, Math.min(80, Math.floor((room - 40) / most))), height = Math.max(LEAST_CELL, Math.min(32, width));
-  const grid = element("div", { class: "map", role: "grid", "aria-label": "layers by heads" });
-  grid.style.cssText = `--width: ${width}px; --height: ${height}px`;
-  const every = d3.tickStep(0, most, Math.min(most, (most * width) / 26)) | 0 || 1;
-  grid.append(element("div", { class: "line", "aria-hidden": "true" }, element("span", { class: "name" }, ""),
-    ...d3.range(most).map((i) => element("span", { class: "name" }, i % every ? "" : String(i)))));
-  const cells = new Map();
-  layers.forEach((row, r) => {
-    const line = element("div", { class: "line", role: "row" }, element("span", { class: "name", role: "rowheader" }, String(row[0].layer)));
-    row.forEach((head, c) => {
-      const cell = element("div", { class: "cell", role: "gridcell", tabindex: "-1", "data-head": head_name(head) });
-      cells.set(head, cell);
-      cell.addEventListener("mouseenter", () => show_tooltip(cell, head));
-      cell.addEventListener("focus", () => { walk_to(head); show_tooltip(cell, head); });
-      for (const leaving of ["mouseleave", "blur"]) cell.addEventListener(leaving, hide_tooltip);
-      cell.addEventListener("click", () => open(head));
-      cell.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(head); }
-        if (event.key === "Escape") hide_tooltip();
-        if (!MOVES[event.key]) return;
-        event.preventDefault();
-        const [down, right] = MOVES[event.key], next = (layers[r + down] || [])[c + right];
-        if (next) cells.get(next).focus();
-      });
-      line.append(cell);
-    });
-    grid.append(line);
-  });
-  // Tab enters the map at one cell, the arrow keys move that one.
-  const walk_to = (head) => {
-    if (cells.has(map_state.current)) cells.get(map_state.current).tabIndex = -1;
-    map_state.current = head;
-    cells.get(head).tabIndex = 0;
-  };
-  if (map_state.current) walk_to(map_state.current);
-  place.append(element("div", { class: "axes", "aria-hidden": "true" }, "layers ↓  heads →"), grid);
-  return { cells, with_values: width >= 42 };
+  return draw_grid(place, room, { label: "layers by heads", rows: layers.map((items) => ({ name: String(items[0].layer), items })), name_of: head_name, describe: describe_cell,
+    current: map_state.current, walked: (head) => { map_state.current = head; }, open });
 }
 
 // Shares have as many digits in every cell.

@@ -2,9 +2,6 @@
 "use strict";
 
 const page_main = document.querySelector("main"), panel = document.querySelector("aside");
-const tooltip = element("div", { class: "tooltip", role: "tooltip" });
-tooltip.hidden = true;
-document.body.append(tooltip);
 let cells = new Map(), open_head = null;
 
 function draw_facts() {

@@ -49,6 +49,19 @@ def test_every_row_is_that_of_the_attention_matrices(case, tmp_path):
     close(found["rows"]["peak"], weights.amax(-1), 2e-4)
     close(found["rows"]["collision"], weights.square().sum(-1), 2e-4)
     close(found["rows"]["first_mass"], weights[..., 0], 2e-4)
+    for layer, head in ((h["layer"], h["head"]) for h in found["heads"]):
+        shown = found["heads"][layer * weights.shape[1] + head]
+        close(shown["tile"]["weights"], weights[layer, head, -48:, -48:], 2e-4)
+        assert (shown["tile"]["first_row"], shown["tile"]["first_key"]) == (12, 12)
+        assert len(shown["exact_rows"]) == 8
+        for row in shown["exact_rows"]:
+            expected = weights[layer, head, row["position"]]
+            keys, values = zip(*row["keys"])
+            close(list(values), expected[list(keys)], 2e-4)
+            close(list(values), expected.sort(descending=True).values[: len(keys)], 2e-4)
+            assert row["rest"] == pytest.approx(expected.sum().item() - sum(values), abs=2e-3)
+    for layer in found["layers"]:
+        assert len(layer["similarities"]) == layer["heads"]
     if case in DECODERS:
         losses = torch.nn.functional.cross_entropy(out.logits[0, :-1], torch.tensor(ids[1:]))
         assert found["loss"]["mean"] == pytest.approx(losses.item(), rel=1e-4)

@@ -142,7 +142,7 @@ TEST_F(TrainingInABrowser, TheSliderMovesTheMapAndTheCurves) {
       "return [problems, out, all('h1')[0].textContent, all('.sentence').length, all('b, i.attention').length]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
-  EXPECT_EQ(got[1].dump(), R"([6,"2.16","40","2.2","0",0,"1.1","0","svg","0.50","normalised entropy by step",6,2,2])");
+  EXPECT_EQ(got[1].dump(), R"([6,"2.16","40","2.2","0",0,"1.1","0","svg","0.50","Normalised entropy by step",6,2,2])");
   EXPECT_EQ(got[2], "run <b>7</b>");
   EXPECT_EQ(got[3], 3);
   EXPECT_EQ(got[4], 0);

@@ -68,7 +68,7 @@ const layer_colour = (layer) => (run.layers.length <= 8 ? colour(layer) : d3.int
 // Every head as a thin line, the mean of each layer as a thick one; of a chosen head its own, among those of its layer.
 function draw_curves(place, room) {
   const term = run.terms[state.term], steps = run.steps, [low, high] = value_range(), chosen = state.head;
-  place.replaceChildren(element("h2", {}, `${term.title} by step`), element("p", { class: "note" }, chosen
+  place.replaceChildren(element("h2", {}, `${term.title[0].toUpperCase()}${term.title.slice(1)} by step`), element("p", { class: "note" }, chosen
     ? `Head ${head_title(chosen)} of ${run.layers[chosen.layer][0]} among the heads of its layer. Escape shows all layers.`
     : "A thin line for each head, a thick one for the mean of each layer. Choose a head in the map to see its own."));
   const box = frame(place, `${term.title} by step`, room, 300, [steps[0], Math.max(steps[0] + 1, steps[steps.length - 1])], high, term.unit || term.title, low);

@@ -1,5 +1,5 @@
 // Column sums of the weights, sum_i a_ij: a sweep by blocks of keys that reuses the log-partition of every row.
-#include "attention/cpu/kernels/exp.hpp"
+#include "attention/cpu/kernels/weights_row.hpp"
 #include "attention/cpu/streaming/streaming.hpp"
 #include "attention/cpu/tiles/score_tile.hpp"
 #include "attention/passes/statistics_writer.hpp"
@@ -19,21 +19,21 @@ void sum_columns(const ScoreContext& context, const std::vector<KeyMassRow>& ori
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
   std::vector<double> mass(block.rows(), 0.0);
+  std::vector<T> block_mass(padded(block.rows()));  // of one block of queries: few enough for T
   for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
     if (context.visibility.tile(b, h, i0, i1, block.begin, block.end) == TileVisibility::none) continue;
     tile.load_queries(b, h, i0, i1);
     tile.load_keys(block);
     if (tile.compute() == TileVisibility::none) continue;
+    std::ranges::fill(block_mass, T(0));
     for (std::int64_t r = 0; r < i1 - i0; ++r) {
       const KeyMassRow& origin = origins[dims.row(b, h, i0 + r)];
       if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
       const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
-      const T* s = tile.row(r);
-      for (std::int64_t j = 0; j < tile.keys.rows(); ++j)
-        if (s[j] != -std::numeric_limits<T>::infinity())
-          mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
+      add_weights(tile.row(r), tile.stride(), m, total, block_mass.data());
     }
+    for (std::int64_t j = 0; j < tile.keys.rows(); ++j) mass[j] += static_cast<double>(block_mass[j]);
   }
   store(out, (b * dims.heads + h) * dims.n_k + block.begin, block.rows(), mass.data());
 }

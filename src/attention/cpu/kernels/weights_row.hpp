@@ -2,6 +2,8 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
+#include <type_traits>
 
 #include "attention/cpu/kernels/exp.hpp"
 #include "attention/cpu/kernels/kernels.hpp"
@@ -11,7 +13,8 @@ namespace isentropic {
 // s: finished scores, -inf where hidden; log_partition: L - m. n a multiple of kPad.
 template <class T>
 inline void portable_add_weights(const T* s, std::int64_t n, T m, T log_partition, T* mass) {
-  for (std::int64_t j = 0; j < n; ++j) mass[j] += exp_not_positive(s[j] - m - log_partition);
+  constexpr T kHidden = -std::numeric_limits<T>::infinity();
+  for (std::int64_t j = 0; j < n; ++j) mass[j] += s[j] == kHidden ? T(0) : exp_not_positive(s[j] - m - log_partition);
 }
 
 template <class T>

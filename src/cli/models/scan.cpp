@@ -10,6 +10,7 @@
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
 #include "lab/words.hpp"
+#include "scan/arrays.hpp"
 #include "scan/page.hpp"
 #include "scan/tables.hpp"
 #include "scan/terminal.hpp"
@@ -140,7 +141,7 @@ void run(const ScanArguments& arguments) {
                            [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found); },
-                           {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }}});
+                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found); }, [&] { return scan::retrieval_scores(found); }}});
 }
 
 }  // namespace
@@ -161,6 +162,7 @@ void add_scan(CLI::App& program) {
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
+  arguments->outputs.offer_other(command, "--npz", "write the statistics as NumPy arrays");
   arguments->outputs.offer_other(command, "--scores",
                                  "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");

@@ -1,7 +1,7 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
 
-.PHONY: build models run verify seeds test bench peers python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test bench peers peers-scan python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -68,6 +68,13 @@ peers: python
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/small_calls.py
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/models.py
+
+# Scans against bertviz and transformer-lens, which want an environment of their own.
+peers-scan: python
+	@test -x build/peers-venv/bin/python || python3 -m venv build/peers-venv
+	@build/peers-venv/bin/pip install --quiet --disable-pip-version-check bertviz==1.4.1 transformer-lens==4.3.0
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic_torch
+	PYTHONPATH=build/python build/venv/bin/python bench/peers/scan.py --peers build/peers-venv/bin/python
 
 # The operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
 oldest-torch: python

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Iterable, Optional, Protocol, Union
+from typing import TYPE_CHECKING, Iterable, Protocol, Union
 
 import torch
 from torch import Tensor

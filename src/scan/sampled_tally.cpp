@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstdlib>
 #include <limits>
 #include <set>
 #include <unordered_map>
@@ -83,16 +82,24 @@ std::int64_t rows_that_see(const LayerDescription& layer, std::int64_t key, std:
 
 double SampledTally::Mean::value() const { return count > 0 ? sum / static_cast<double>(count) : kNotMeasured; }
 
+// The weight of the keys [begin, end) that the row sees.
+double SampledRow::weight_of(std::int64_t begin, std::int64_t end) const {
+  double sum = 0;
+  for (std::int64_t j = std::max(begin, visible.begin); j < std::min(end, visible.end); ++j)
+    sum += weights[static_cast<std::size_t>(j)];
+  return sum;
+}
+
 void SampledTally::add(const SampledRow& row) {
   const auto weight = [&](std::int64_t key) -> double { return row.weights[static_cast<std::size_t>(key)]; };
-  double recent = 0;
-  for (std::int64_t j = row.visible.begin; j < row.visible.end; ++j) {
-    const auto distance = static_cast<std::uint64_t>(std::abs(row.position - j));
-    const auto bin = static_cast<std::size_t>(std::bit_width(distance));
+  const std::int64_t i = row.position, farthest = std::max(i - row.visible.begin, row.visible.end - 1 - i);
+  for (std::size_t bin = 0; farthest >= 0 && bin <= std::bit_width(static_cast<std::uint64_t>(farthest)); ++bin) {
+    const std::int64_t nearest = bin == 0 ? 0 : std::int64_t{1} << (bin - 1), beyond = std::int64_t{1} << bin;
     if (profile_.size() <= bin) profile_.resize(bin + 1);
-    profile_[bin] += weight(j);
-    if (j <= row.position && j > row.position - kRecentKeys) recent += weight(j);
+    profile_[bin] += row.weight_of(i - beyond + 1, i - nearest + 1);
+    if (bin > 0) profile_[bin] += row.weight_of(i + nearest, i + beyond);
   }
+  const double recent = row.weight_of(i - kRecentKeys + 1, i + 1);
   ++rows_;
   const std::int64_t visible = row.visible.end - row.visible.begin;
   if (row.position - 1 >= row.visible.begin && visible > 1) previous_.add(weight(row.position - 1));

@@ -22,6 +22,8 @@ struct SampledRow {
   KeyRange visible = {};
   std::span<const float> weights = {};         // of every key
   std::span<const std::int64_t> targets = {};  // T
+
+  double weight_of(std::int64_t begin, std::int64_t end) const;
 };
 
 // T of a row, of the keys it sees; empty where its token has not occurred before.

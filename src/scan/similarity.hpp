@@ -13,7 +13,7 @@ namespace isentropic::scan {
 
 // How many rows to keep of each head, and into how many stretches to pool their keys.
 struct Pooling {
-  std::size_t rows = 32, columns = 512;
+  std::size_t rows = 32, columns = 256;
 };
 Pooling pooling_for(std::size_t heads);
 // The first rows of a table, with sums of neighbouring columns.

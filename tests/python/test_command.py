@@ -81,7 +81,7 @@ def test_scan_writes_what_it_is_asked_for(tmp_path):
     assert data["text"]["names"] == ["text 1", "text 2"]
     assert len((tmp_path / "heads.tsv").read_text().splitlines()) == 49
     assert len(json.loads((tmp_path / "scores.json").read_text())) == 48
-    assert (tmp_path / "report.html").read_text().startswith("<!DOCTYPE html>")
+    assert (tmp_path / "report.html").read_text().startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize(

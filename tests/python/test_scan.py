@@ -5,6 +5,7 @@ import json
 import math
 import pathlib
 
+import numpy as np
 import pytest
 import torch
 from torch import nn
@@ -324,16 +325,20 @@ def test_tables_and_files(result, tmp_path):
     columns = result.columns
     assert list(columns)[:6] == ["module", "layer", "head", "kind", "window", "diagnosis"]
     assert {len(column) for column in columns.values()} == {12}
-    for name in ("page.html", "scan.json", "heads.tsv"):
+    for name in ("page.html", "scan.json", "heads.tsv", "arrays.npz"):
         result.save(tmp_path / name)
+    arrays = np.load(tmp_path / "arrays.npz")
+    assert arrays["entropy"].tolist() == columns["entropy"] and arrays["head"].tolist() == columns["head"]
+    assert arrays["rows_peak"].shape == (12, 100)
+    close(arrays["rows_peak"].reshape(3, 4, 100), torch.tensor(result.rows["peak"], dtype=torch.float64), 1e-12)
     assert isentropic.Scan.load(tmp_path / "scan.json").data == result.data
     assert len((tmp_path / "heads.tsv").read_text().splitlines()) == 13
-    with pytest.raises(ValueError, match=r"ends in \.html, \.json, \.tsv"):
+    with pytest.raises(ValueError, match=r"ends in \.html, \.json, \.tsv, \.npz"):
         result.save(tmp_path / "page.pdf")
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ValueError, match="other.json is not a scan"):
         isentropic.Scan.load(tmp_path / "other.json")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["heads.tsv", "other.json", "page.html", "scan.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["arrays.npz", "heads.tsv", "other.json", "page.html", "scan.json"]
 
 
 def test_notebooks_get_a_frame_below_a_megabyte(result):

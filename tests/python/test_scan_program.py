@@ -5,6 +5,7 @@ import os
 import pathlib
 import subprocess
 
+import numpy as np
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM
@@ -82,6 +83,16 @@ def test_reference_models(name, tmp_path):
         ("first_mass", "first_mass"),
     ]:
         close(found[ours], reference[theirs], 2e-4)
+
+
+def test_arrays_for_numpy(tmp_path):
+    options = ["--text", MODELS / "northanger.txt", "--length", 512, "--fast", "--npz", tmp_path / "arrays.npz"]
+    found = scan(MODELS / "books", *options, "--lengths", "128,256")
+    with np.load(tmp_path / "arrays.npz") as arrays:
+        assert arrays["layer"].tolist() == [head["layer"] for head in found["heads"]]
+        close(arrays["peak"], [head["statistics"]["peak"]["mean"] for head in found["heads"]], 1e-6)
+        assert arrays["lengths"].tolist() == [128, 256] and arrays["entropy_by_length"].shape == (48, 2)
+        assert arrays["entropy_curve"].shape == (48, 128)
 
 
 def test_the_bundled_model_beyond_its_length():

@@ -33,6 +33,7 @@ def add(commands) -> None:
     command.add_argument("--dtype", default="auto", help="float32, bfloat16, ... (the checkpoint's)")
     command.add_argument("--json", metavar="FILE", help="write everything that was found")
     command.add_argument("--tsv", metavar="FILE", help="write a table of the heads")
+    command.add_argument("--npz", metavar="FILE", help="write the statistics as NumPy arrays")
     command.add_argument("--scores", metavar="FILE", help='write {"LAYER-HEAD": [retrieval score]}')
     command.add_argument("-o", "--output", metavar="FILE", help="write the report, an HTML page")
     command.set_defaults(run=run, error_status=2)
@@ -42,7 +43,7 @@ def run(given: argparse.Namespace) -> None:
     from .result import write_file
     from .run import scan
 
-    outputs = [path for path in (given.json, given.tsv, given.scores, given.output) if path]
+    outputs = [path for path in (given.json, given.tsv, given.npz, given.scores, given.output) if path]
     _check_outputs(outputs)
     options = {"device_map": given.device} if given.device else {}
     with _Progress() as progress:
@@ -65,6 +66,7 @@ def run(given: argparse.Namespace) -> None:
     for path, text in (
         (given.json, found.to_json),
         (given.tsv, found.to_tsv),
+        (given.npz, found.to_npz),
         (given.scores, lambda: json.dumps(found.retrieval_scores())),
         (given.output, found.page),
     ):

@@ -98,9 +98,13 @@ class Scan:
         """A line for each head, tabs between columns."""
         return _OPS.scan_tsv(self._json)
 
+    def to_npz(self) -> bytes:
+        """Arrays that NumPy loads (src/scan/arrays.hpp says which)."""
+        return _OPS.scan_arrays(self._json).numpy().tobytes()
+
     def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the report (.html), everything that was found (.json) or a table of the heads (.tsv)."""
-        writers = {".html": self.page, ".json": self.to_json, ".tsv": self.to_tsv}
+        """Writes the report (.html), everything that was found (.json), a table (.tsv) or the arrays (.npz)."""
+        writers = {".html": self.page, ".json": self.to_json, ".tsv": self.to_tsv, ".npz": self.to_npz}
         suffix = pathlib.Path(path).suffix
         if suffix not in writers:
             raise ValueError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(writers)}")
@@ -140,11 +144,11 @@ class Scan:
         )
 
 
-def write_file(path: Union[str, os.PathLike], text: str) -> None:
+def write_file(path: Union[str, os.PathLike], contents: Union[str, bytes]) -> None:
     """The file appears when it is complete."""
     unfinished = f"{os.fspath(path)}.unfinished"
     try:
-        pathlib.Path(unfinished).write_text(text, encoding="utf-8")
+        pathlib.Path(unfinished).write_bytes(contents.encode() if isinstance(contents, str) else contents)
         os.replace(unfinished, path)
     except BaseException:
         pathlib.Path(unfinished).unlink(missing_ok=True)

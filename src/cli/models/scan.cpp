@@ -11,6 +11,7 @@
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
 #include "lab/words.hpp"
+#include "scan/arrays.hpp"
 #include "scan/comparison.hpp"
 #include "scan/page.hpp"
 #include "scan/tables.hpp"
@@ -217,7 +218,8 @@ void write_result(const ScanArguments& arguments, const scan::Result& found) {
                            [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found, page_options(arguments)); },
-                           {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }}});
+                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found); },
+                            [&] { return scan::retrieval_scores(found); }}});
 }
 
 void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second) {
@@ -226,7 +228,8 @@ void write_comparison(const ScanArguments& arguments, scan::Result first, scan::
                            [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found, page_options(arguments)); },
-                           {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found.second); }}});
+                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found.second); },
+                            [&] { return scan::retrieval_scores(found.second); }}});
 }
 
 void run(const ScanArguments& arguments) {
@@ -274,6 +277,7 @@ void add_scan(CLI::App& program) {
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
+  arguments->outputs.offer_other(command, "--npz", "write the statistics as NumPy arrays");
   arguments->outputs.offer_other(command, "--scores",
                                  "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");

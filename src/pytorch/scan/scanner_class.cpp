@@ -4,6 +4,7 @@
 #include <torch/library.h>
 
 #include "pytorch/errors.hpp"
+#include "scan/arrays.hpp"
 #include "scan/page.hpp"
 #include "scan/scanner.hpp"
 #include "scan/summary.hpp"
@@ -126,6 +127,14 @@ class ScannerClass : public torch::CustomClassHolder {
   scan::Scanner scanner_;
 };
 
+// The bytes of an .npz file: Python's strings are no bytes.
+at::Tensor arrays_of(const scan::Result& result) {
+  const std::string bytes = scan::npz(result);
+  at::Tensor out = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
+  std::ranges::copy(bytes, reinterpret_cast<char*>(out.mutable_data_ptr<std::uint8_t>()));
+  return out;
+}
+
 // A function of the JSON of a result.
 template <auto function>
 auto of_result(const std::string& json) {
@@ -154,6 +163,7 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
   library.def("scan_terminal_text(str json) -> str",
               of_result<[](const scan::Result& result) { return scan::terminal_text(result); }>);
   library.def("scan_tsv(str json) -> str", of_result<[](const scan::Result& result) { return scan::tsv(result); }>);
+  library.def("scan_arrays(str json) -> Tensor", of_result<&arrays_of>);
   library.def("scan_retrieval_scores(str json) -> str", of_result<&scan::retrieval_scores>);
   library.def("scan_sentences(str json) -> str[]",
               of_result<[](const scan::Result& result) { return scan::sentences(result); }>);

@@ -214,6 +214,18 @@ void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m
   exponentiate<MomentSet::all>(s, n, factor, m, sums, rounded);
 }
 
+void AddWeights(const float* s, std::int64_t n, float m, float log_partition, float* mass) {
+  const Tag tag;
+  const Vector maximum = hn::Set(tag, m), total = hn::Set(tag, log_partition);
+  const Vector hidden = hn::Set(tag, -std::numeric_limits<float>::infinity());
+  for (std::int64_t j = 0; j < n; j += lanes()) {
+    const Vector score = hn::LoadU(tag, s + j);
+    const Vector p = exp_not_positive(hn::Sub(hn::Sub(score, maximum), total));
+    // The maximum of a row may be NaN: it stays with the keys that the row sees.
+    hn::StoreU(hn::Add(hn::LoadU(tag, mass + j), hn::IfThenZeroElse(hn::Eq(score, hidden), p)), tag, mass + j);
+  }
+}
+
 void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {
   const Tag tag;
   const std::int64_t step = lanes();

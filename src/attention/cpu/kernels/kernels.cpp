@@ -10,6 +10,7 @@
 #include "attention/cpu/kernels/products.hpp"
 #include "attention/cpu/kernels/soft_cap.hpp"
 #include "attention/cpu/kernels/softmax_row.hpp"
+#include "attention/cpu/kernels/weights_row.hpp"
 #include "isentropic/instruction_sets.hpp"
 
 namespace isentropic {
@@ -45,6 +46,9 @@ constexpr Kernels kPortable = {
     [](const MomentLanes<float>& lanes) { return portable_sum(lanes); },
     portable_fma_burst,
     [](const RowConstants& row, std::int64_t n, float* s, float* dp) { portable_gradient_row(row, n, s, dp); },
+    [](const float* s, std::int64_t n, float m, float log_partition, float* mass) {
+      portable_add_weights(s, n, m, log_partition, mass);
+    },
 };
 
 const Kernels& kernels_named(const std::string& name) {

@@ -46,6 +46,8 @@ struct Kernels {
   double (*fma_burst)(std::int64_t rounds);
   // gradient_row.hpp
   void (*gradient_row)(const RowConstants& row, std::int64_t n, float* s, float* dp);
+  // weights_row.hpp
+  void (*add_weights)(const float* s, std::int64_t n, float m, float log_partition, float* mass);
   // narrow_product.hpp; null: 16-bit factors are converted to float32
   const NarrowKernels* narrow = nullptr;
 };

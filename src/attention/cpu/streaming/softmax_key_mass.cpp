@@ -1,5 +1,5 @@
-// Column sums of the weights, sum_i a_ij: a sweep by blocks of keys that reuses the log-partition of every row.
-#include "attention/cpu/kernels/exp.hpp"
+// Column sums of the weights, sum_i a_ij: a sweep that reuses the log-partition of every row.
+#include "attention/cpu/kernels/weights_row.hpp"
 #include "attention/cpu/streaming/streaming.hpp"
 #include "attention/cpu/tiles/score_tile.hpp"
 #include "attention/passes/statistics_writer.hpp"
@@ -13,29 +13,29 @@ struct KeyMassRow {
   double log_partition;  // L - m, the sink included
 };
 
+// Of one head: adds the weights of every `step`-th block of queries, from `first` on, to those of all keys.
 template <class T>
-void sum_columns(const ScoreContext& context, const std::vector<KeyMassRow>& origins, const KeyBlock<T>& block,
-                 std::int64_t b, std::int64_t h, Tensor& out) {
+void sum_columns(const ScoreContext& context, const std::vector<KeyMassRow>& origins, const KeyBlocks<T>& keys,
+                 std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t step, double* mass) {
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
-  std::vector<double> mass(block.rows(), 0.0);
-  for (std::int64_t i0 = 0; i0 < dims.n_q; i0 += kQueryBlock) {
+  std::vector<T> block_mass(padded(kKeyBlock));  // of one block of queries: few enough for T
+  for (std::int64_t i0 = first * kQueryBlock; i0 < dims.n_q; i0 += step * kQueryBlock) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
-    if (context.visibility.tile(b, h, i0, i1, block.begin, block.end) == TileVisibility::none) continue;
     tile.load_queries(b, h, i0, i1);
-    tile.load_keys(block);
-    if (tile.compute() == TileVisibility::none) continue;
-    for (std::int64_t r = 0; r < i1 - i0; ++r) {
-      const KeyMassRow& origin = origins[dims.row(b, h, i0 + r)];
-      if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
-      const T m = static_cast<T>(origin.max_score), total = static_cast<T>(origin.log_partition);
-      const T* s = tile.row(r);
-      for (std::int64_t j = 0; j < tile.keys.rows(); ++j)
-        if (s[j] != -std::numeric_limits<T>::infinity())
-          mass[j] += static_cast<double>(exp_not_positive(s[j] - m - total));
-    }
+    keys.for_each(b, dims.kv_head(h), context.visibility.reach(b, i0, i1), [&](const KeyBlock<T>& block) {
+      tile.load_keys(block);
+      if (tile.compute() == TileVisibility::none) return;
+      std::ranges::fill(block_mass, T(0));
+      for (std::int64_t r = 0; r < i1 - i0; ++r) {
+        const KeyMassRow& origin = origins[dims.row(b, h, i0 + r)];
+        if (origin.max_score == -std::numeric_limits<double>::infinity()) continue;
+        add_weights(tile.row(r), tile.stride(), static_cast<T>(origin.max_score), static_cast<T>(origin.log_partition),
+                    block_mass.data());
+      }
+      for (std::int64_t j = 0; j < tile.keys.rows(); ++j) mass[block.begin + j] += static_cast<double>(block_mass[j]);
+    });
   }
-  store(out, (b * dims.heads + h) * dims.n_k + block.begin, block.rows(), mass.data());
 }
 
 }  // namespace
@@ -49,16 +49,28 @@ Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& 
     origins[row] = {keys.m, log_partition(with_sink(problem, row / dims.n_q % dims.heads, keys)) - keys.m};
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
+  // Few heads are cut into parts, as many on any number of threads, which are then added up in their order.
+  constexpr std::int64_t kTasks = 64;
+  const std::int64_t heads = dims.batch * dims.heads, query_blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
+  const std::int64_t parts =
+      std::max<std::int64_t>(1, std::min(kTasks / std::max<std::int64_t>(1, heads), query_blocks));
+  std::vector<double> mass(heads * parts * dims.n_k);
   with_compute_type(problem.query.type, [&]<class T>() {
-    const KeyBlocks<T> key_blocks(problem, context.planes, {.by_index = true});
-    const std::int64_t blocks = key_blocks.count();
-    executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
+    const KeyBlocks<T> keys(problem, context.planes, {});
+    executor_of(problem).parallel_for(heads * parts, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t h = task / blocks % dims.heads, b = task / blocks / dims.heads;
-        sum_columns<T>(context, origins, key_blocks.block(b, dims.kv_head(h), task % blocks), b, h, out);
+        const std::int64_t head = task / parts;
+        sum_columns<T>(context, origins, keys, head / dims.heads, head % dims.heads, task % parts, parts,
+                       mass.data() + task * dims.n_k);
       }
     });
   });
+  for (std::int64_t head = 0; head < heads; ++head) {
+    double* sum = mass.data() + head * parts * dims.n_k;
+    for (std::int64_t part = 1; part < parts; ++part)
+      for (std::int64_t j = 0; j < dims.n_k; ++j) sum[j] += sum[part * dims.n_k + j];
+    store(out, head * dims.n_k, dims.n_k, sum);
+  }
   return out;
 }
 

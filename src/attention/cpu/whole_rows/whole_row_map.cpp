@@ -8,6 +8,8 @@
 #include <numeric>
 
 #include "attention/cpu/kernels/exp.hpp"
+#include "attention/cpu/kernels/products.hpp"
+#include "attention/cpu/kernels/softmax_row.hpp"
 
 namespace isentropic {
 namespace {
@@ -68,8 +70,24 @@ SoftmaxRecord<double> WholeRowMap<T>::softmax_record(const MapInput& row, std::s
   return record;
 }
 
+// By the kernels of the streaming pass. False, and nothing done, where no finite weights come of it.
 template <class T>
-void WholeRowMap<T>::softmax(const MapInput& row, std::span<const T> scores, std::span<T> weights) const {
+bool WholeRowMap<T>::streaming_softmax(std::span<const T> scores, std::span<T> weights) {
+  buffer_.assign(static_cast<std::size_t>(padded(std::ssize(scores))), -std::numeric_limits<T>::infinity());
+  std::ranges::copy(scores, buffer_.begin());
+  const T m = row_maximum(buffer_.data(), std::ssize(buffer_));
+  if (!std::isfinite(m)) return false;
+  MomentLanes<T> lanes;
+  exponentiate(MomentSet::partition, buffer_.data(), std::ssize(buffer_), T(1), m, lanes, nullptr);
+  const T z = sum(lanes).z;
+  if (!std::isfinite(z)) return false;  // a NaN among the scores
+  for (std::size_t j = 0; j < weights.size(); ++j) weights[j] = buffer_[j] / z;
+  return true;
+}
+
+template <class T>
+void WholeRowMap<T>::softmax(const MapInput& row, std::span<const T> scores, std::span<T> weights) {
+  if (streaming_softmax(scores, weights)) return;
   const double total = log_partition(softmax_record(row, scores));
   for (std::size_t j = 0; j < scores.size(); ++j)
     weights[j] = hidden(scores[j]) ? T(0) : static_cast<T>(std::exp(static_cast<double>(scores[j]) - total));

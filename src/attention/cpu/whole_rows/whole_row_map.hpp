@@ -47,13 +47,14 @@ class WholeRowMap {
   T decay(const MapInput& row, std::int64_t j) const;
   MapInput seen_from_last_key(MapInput row, std::span<const T> scores) const;
   void select(std::span<T> scores);
-  void softmax(const MapInput& row, std::span<const T> scores, std::span<T> weights) const;
+  void softmax(const MapInput& row, std::span<const T> scores, std::span<T> weights);
+  bool streaming_softmax(std::span<const T> scores, std::span<T> weights);
   void sparsemax(std::span<const T> scores, std::span<T> weights);
   double normaliser(const MapInput& row, std::span<const T> unnormalised) const;
 
   const ScoreMap& map_;
   std::vector<std::int64_t> selected_;
-  std::vector<T> sorted_;
+  std::vector<T> sorted_, buffer_;
 };
 
 }  // namespace isentropic

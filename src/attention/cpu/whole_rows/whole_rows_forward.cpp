@@ -70,9 +70,9 @@ void for_each_row_block(const ScoreContext& context, F f) {
       });
 }
 
-// The share of the normaliser that keys hold: 1 without a sink.
+// The share of the normaliser that keys hold next to a sink.
 double key_share(const AttentionProblem& problem, std::int64_t head, const SoftmaxRecord<double>& keys) {
-  return problem.sink ? std::exp(log_partition(keys) - log_partition(with_sink(problem, head, keys))) : 1.0;
+  return std::exp(log_partition(keys) - log_partition(with_sink(problem, head, keys)));
 }
 
 }  // namespace
@@ -112,9 +112,11 @@ Tensor whole_rows_weights(const AttentionProblem& problem, const RowScales& scal
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t i = rows[task % count], h = task / count % dims.heads, b = task / count / dims.heads;
         row_scores.compute(b, h, i, i + 1);
-        const double share = key_share(problem, h, map.softmax_record(row_scores.map_input(0), row_scores.row(0)));
-        map.forward(row_scores.map_input(0), row_scores.row(0), weights);
-        for (T& weight : weights) weight *= static_cast<T>(share);
+        const MapInput row = row_scores.map_input(0);
+        const double share = problem.sink ? key_share(problem, h, map.softmax_record(row, row_scores.row(0))) : 1;
+        map.forward(row, row_scores.row(0), weights);
+        if (problem.sink)
+          for (T& weight : weights) weight *= static_cast<T>(share);
         store(out, task * dims.n_k, dims.n_k, weights.data());
       }
     });

@@ -41,6 +41,7 @@ TEST(ScanPage, NothingIsFetched) {
     EXPECT_EQ(script.find("innerHTML"), std::string_view::npos);
     EXPECT_EQ(script.find(".html("), std::string_view::npos);
   }
+  for (const std::string_view script : training_scripts()) EXPECT_EQ(script.find("innerHTML"), std::string_view::npos);
 }
 
 TEST(ScanPage, TwoResultsStayTextAndSmall) {

@@ -2,7 +2,7 @@
 //
 // Everything else that a scan draws is averaged over blocks or windows. The tile is the last kTile rows of the window
 // by its last kTile keys, so that a decoder's diagonal runs through it; a row's heaviest kKeysOfRow keys come with what
-// the other keys share. Of 1024 heads they take 25 MB while the window runs.
+// the other keys share. Of 1024 heads they take 40 MB while a scan runs.
 #pragma once
 
 #include <cstdint>

@@ -52,6 +52,9 @@ def test_both_doors_agree(case, tmp_path):
         for name, value in one["statistics"].items():
             assert value["mean"] == pytest.approx(other["statistics"][name]["mean"], rel=1e-4, abs=1e-4), name
         assert [label["name"] for label in one["labels"]] == [label["name"] for label in other["labels"]]
+        close(one["tile"]["weights"], other["tile"]["weights"], 1e-4)
+        assert [row["position"] for row in one["exact_rows"]] == [row["position"] for row in other["exact_rows"]]
+        close([row["rest"] for row in one["exact_rows"]], [row["rest"] for row in other["exact_rows"]], 1e-4)
         assert [one["nearest"][key] for key in ("layer", "head")] == [
             other["nearest"][key] for key in ("layer", "head")
         ]
@@ -59,6 +62,7 @@ def test_both_doors_agree(case, tmp_path):
         assert (one["kind"], one["window"]) == (other["kind"], other["window"])
         assert one["residual_ratio"] == pytest.approx(other["residual_ratio"], abs=1e-4)
         assert one["redundancy"] == pytest.approx(other["redundancy"], abs=1e-4)
+        close(one["similarities"], other["similarities"], 1e-4)
     if case in DECODERS:
         assert ours["loss"]["mean"] == pytest.approx(theirs["loss"]["mean"], rel=1e-4)
     else:
@@ -338,7 +342,13 @@ def test_tables_and_files(result, tmp_path):
     (tmp_path / "other.json").write_text("{}")
     with pytest.raises(ValueError, match="other.json is not a scan"):
         isentropic.Scan.load(tmp_path / "other.json")
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["arrays.npz", "heads.tsv", "other.json", "page.html", "scan.json"]
+    assert sorted(p.name for p in tmp_path.iterdir()) == [
+        "arrays.npz",
+        "heads.tsv",
+        "other.json",
+        "page.html",
+        "scan.json",
+    ]
 
 
 def test_notebooks_get_a_frame_below_a_megabyte(result):

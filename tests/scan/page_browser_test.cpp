@@ -81,6 +81,22 @@ TEST_F(PageInABrowser, WeightsCanBeReadOneByOne) {
   EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
 }
 
+// A row of an encoder sees keys on both sides, nearer than the window.
+TEST_F(PageInABrowser, TilesEndWhereRowsSeeNothing) {
+  Result result = planted_result();
+  result.layers[1].description.kind = Kind::encoder, result.layers[1].description.window = 10;
+  const auto got = found(
+      result,
+      "cell('1.2').click(); const section = all('aside section').find((x) => x.textContent.startsWith('Weights one'));"
+      "const svg = section.querySelector('svg'), read = () => section.querySelector('.value').textContent; svg.focus();"
+      "const right = () => svg.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+      "for (let i = 0; i < 9; ++i) right(); const out = [read()]; right(); out.push(read()); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_NE(got[1][0].get<std::string>().find(" gives 217 “ word"), std::string::npos) << got[1][0];
+  EXPECT_EQ(got[1][1], "");
+}
+
 TEST_F(PageInABrowser, HeadsThatLookAlikeAreNamed) {
   const auto got = found(
       planted_result(),

@@ -16,11 +16,16 @@ function token_boxes(result, begin, end) {
   return tokens.slice(0, end - begin).map((token, i) => token_box(token, special.includes(begin + i)));
 }
 
-// How many keys a row sees; null across, where it is not known here.
+// The keys that a row sees, [begin, end), as scan/measurement.hpp says.
+function visible_keys({ kind, window }, position, keys) {
+  const width = window === null ? Infinity : window;
+  if (kind === "cross") return [0, keys];
+  return [Math.max(0, position - width + 1), Math.min(keys, kind === "decoder" ? position + 1 : position + width)];
+}
+// How many; null across, where it is not known here.
 function keys_seen(head, position) {
-  const layer = layer_of(head), window = layer.window === null ? Infinity : layer.window;
-  if (layer.kind === "decoder") return Math.min(position + 1, window);
-  return layer.kind === "encoder" ? Math.min(tokens_in(head.from), window) : null;
+  const [begin, end] = visible_keys(layer_of(head), position, tokens_in(head.from));
+  return layer_of(head).kind === "cross" ? null : end - begin;
 }
 
 // The results of a comparison by their colours.

@@ -12,19 +12,15 @@ function box_of(head, position, is_key) {
   return token === undefined ? null : token_box(token, head.from.tokens.special.includes(position) && token === head.from.tokens.named.read[position]);
 }
 
-// The keys that a row sees lie on both sides of it in an encoder; across, all are seen.
-function sees_key(layer, row, key) {
-  const window = layer.window === null ? Infinity : layer.window;
-  if (layer.kind === "cross") return true;
-  return layer.kind === "decoder" ? key <= row && key > row - window : Math.abs(key - row) <= window / 2;
-}
-
 function draw_tile(place, head, room) {
   with_log_colours(place, (box, colours) => {
     for (const version of versions(head)) {
       const { first_row, first_key } = version.tile, weights = unpack(version.tile);
       if (!weights.length) continue;
-      const rows = weights.map((row, r) => row.map((v, c) => (sees_key(layer_of(version), first_row + r, first_key + c) ? v : null)));
+      const rows = weights.map((row, r) => {
+        const [begin, end] = visible_keys(layer_of(version), first_row + r, Infinity);
+        return row.map((v, c) => (first_key + c >= begin && first_key + c < end ? v : null));
+      });
       const token = (position, is_key) => { const found = named_token(version, position, is_key); return found === undefined ? "" : ` “${found}”`; };
       draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, x_label: "key", y_label: "query",
         row_names: rows.map((_, r) => String(first_row + r)), column_names: rows[0].map((_, c) => String(first_key + c)),

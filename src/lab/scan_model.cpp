@@ -36,9 +36,17 @@ class TellScanner : public model::ForwardObserver {
 
   void attended(const model::AttentionCall& call) override {
     add_rows(call);
+    fetch(call, scanner_.rows_to_sample(call.layer, call.query.size(2), options_.sampled_rows),
+          [&](const scan::SampledRows& sampled) { scanner_.add(sampled); });
+    fetch(call, scanner_.rows_of_tile(call.query.size(2)),
+          [&](const scan::SampledRows& tile) { scanner_.add_tile(tile); });
+  }
+
+ private:
+  // The weights of rows, in parts.
+  template <class Add>
+  static void fetch(const model::AttentionCall& call, const std::vector<std::int64_t>& rows, const Add& add) {
     const std::int64_t heads = call.query.size(1), keys = call.key.size(2);
-    const std::vector<std::int64_t> rows =
-        scanner_.rows_to_sample(call.layer, call.query.size(2), options_.sampled_rows);
     const auto at_once = static_cast<std::size_t>(std::max<std::int64_t>(1, kWeightsAtOnce / (heads * keys)));
     for (std::size_t i = 0; i < rows.size(); i += at_once) {
       scan::SampledRows sampled{.layer = call.layer, .rows = call.query.size(2), .keys = keys};
@@ -47,11 +55,10 @@ class TellScanner : public model::ForwardObserver {
       const at::Tensor weights =
           on_cpu(pytorch::attention_weights(call.query, call.key, sampled.positions, call.options), at::kFloat);
       sampled.weights = span_of<float>(weights);
-      scanner_.add(sampled);
+      add(sampled);
     }
   }
 
- private:
   void add_rows(const model::AttentionCall& call) {
     scan::LayerRows rows{.layer = call.layer, .rows = call.query.size(2), .keys = call.key.size(2)};
     std::vector<at::Tensor> kept;

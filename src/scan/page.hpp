@@ -1,24 +1,36 @@
-// A scan as one HTML file that opens from disk: a map of layers x heads, a panel for each head, lengths, tables, rules.
+// A scan, or two of them compared, as one HTML file that opens from disk: a map of layers x heads, a panel for each
+// head, lengths, tables, rules.
 //
 //   io::write_file("--html", path, scan::page(result));
 //
-// Everything is inside (report/document.hpp), under 3 MB for 1024 heads at 32768 tokens: at most kHeadsInFull heads
-// carry all their curves and matrices, the others an entropy curve of kShortCurve points.
+// Everything is inside (report/document.hpp), under 3 MB for 1024 heads at 32768 tokens, 5 MB for two such results: at
+// most kHeadsInFull heads carry all their curves and matrices, the others an entropy curve of kShortCurve points.
 #pragma once
 
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "scan/comparison.hpp"
 #include "scan/result.hpp"
 
 namespace isentropic::scan {
 
-std::string page(const Result& result);
-
 inline constexpr std::size_t kHeadsInFull = 64, kShortCurve = 32;
 
-// For each head whether the page holds all of it: those with the rarest labels first, among them those that meet their
-// rule by the most; then heads without labels, while there is room.
-std::vector<bool> shown_in_full(const Result& result);
+struct PageOptions {
+  std::vector<std::pair<std::size_t, std::size_t>> heads = {};  // layer, head: held in full whatever their labels
+  std::size_t most_in_full = kHeadsInFull;
+};
+
+// Throw Error for a head that is not there, and for more than kHeadsInFull.
+std::string page(const Result& result, const PageOptions& options = {});
+std::string page(const Comparison& comparison, const PageOptions& options = {});
+
+// For each head whether the page holds all of it. First those that are asked for; then those with the rarest labels,
+// among them those that meet their rule by the most; then heads without labels, while there is room. In a comparison
+// heads with other labels come before those, the largest change first.
+std::vector<bool> shown_in_full(const Result& result, const PageOptions& options = {});
+std::vector<bool> shown_in_full(const Comparison& comparison, const PageOptions& options = {});
 
 }  // namespace isentropic::scan

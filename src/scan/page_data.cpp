@@ -2,63 +2,26 @@
 #include "scan/page_data.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <nlohmann/json.hpp>
-#include <set>
 
-#include "scan/page.hpp"
+#include "scan/head_values.hpp"
+#include "scan/packed_weights.hpp"
 #include "scan/rounded.hpp"
-#include "scan/slope.hpp"
-#include "scan/stretches.hpp"
 #include "scan/summary.hpp"
-#include "scan/terms.hpp"
 
 namespace isentropic::scan {
 namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::size_t kTokensOfStretch = 32, kSpecialTokens = 64, kLongestToken = 40;
-constexpr double kSmallestWeight = 5e-5;  // of a block; the colours end above it
+constexpr int kDigits = 4;
 
-constexpr int kDigits = 4, kDigitsOfCurves = 3;
-
-// Its first characters; UTF-8 is not cut within one.
-std::string cut(const std::string& token) {
-  std::size_t characters = 0;
-  for (std::size_t i = 0; i < token.size(); ++i) {
-    const bool begins = (static_cast<unsigned char>(token[i]) & 0xC0u) != 0x80u;
-    if ((begins && ++characters > kLongestToken) || i >= 4 * kLongestToken) return token.substr(0, i) + "…";
-  }
-  return token;
-}
-
-// <s>, </s>, <|endoftext|>, [CLS]: how tokenizers write what is not text.
-bool looks_special(const std::string& token) {
-  if (token.size() < 3 || token.size() > kLongestToken) return false;
-  const bool angles = token.front() == '<' && token.back() == '>',
-             squares = token.front() == '[' && token.back() == ']';
-  if (!angles && !squares) return false;
-  return std::all_of(token.begin() + 1, token.end() - 1, [&](char c) {
-    const bool is_capital = c >= 'A' && c <= 'Z', is_small = c >= 'a' && c <= 'z', is_digit = c >= '0' && c <= '9';
-    return is_capital || c == '_' || (angles && (is_small || is_digit || c == '|' || c == '/' || c == '-'));
-  });
-}
-
-// The beginning of every stretch of the first window, and where special tokens stand.
-Json tokens_json(const std::vector<std::string>& tokens) {
-  const std::size_t points = std::min(kCurvePoints, tokens.size());
-  Json stretches = Json::array(), special = Json::array();
-  for (std::size_t i = 0; i < points; ++i) {
-    const std::size_t begin = (i * tokens.size() + points - 1) / points;
-    const std::size_t end = ((i + 1) * tokens.size() + points - 1) / points;
-    stretches.push_back(Json::array());
-    for (std::size_t t = begin; t < std::min(end, begin + kTokensOfStretch); ++t)
-      stretches.back().push_back(cut(tokens[t]));
-  }
-  for (std::size_t t = 0; t < tokens.size() && special.size() < kSpecialTokens; ++t)
-    if (looks_special(tokens[t])) special.push_back(t);
-  return {{"count", tokens.size()}, {"stretches", stretches}, {"special", special}};
+// Row by row: a symmetric matrix is told by half of it.
+std::vector<double> above_diagonal(const std::vector<std::vector<double>>& matrix) {
+  std::vector<double> out;
+  for (std::size_t row = 0; row < matrix.size(); ++row)
+    out.insert(out.end(), matrix[row].begin() + static_cast<std::ptrdiff_t>(row) + 1, matrix[row].end());
+  return out;
 }
 
 Json layer_row(const LayerResult& layer) {
@@ -70,59 +33,8 @@ Json layer_row(const LayerResult& layer) {
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
           {"redundancy", rounded(layer.redundancy, kDigits)},
-          {"residual_ratio", rounded(layer.residual_ratio, kDigits)}};
-}
-
-// Those that some head has, in the order of terms(), then unknown ones.
-std::vector<Term> terms_of(const Result& result) {
-  std::set<std::string> names;
-  for (const HeadResult& head : result.heads) {
-    for (const auto& [name, value] : head.statistics) names.insert(name);
-    if (head.nearest) names.insert(kSimilarity);
-  }
-  if (result.lengths.size() > 1) names.insert(kSlope);
-  std::vector<Term> out;
-  for (const Term& known : terms())
-    if (names.erase(known.name) > 0) out.push_back(known);
-  for (const std::string& name : names) out.push_back(term(name));
-  return out;
-}
-
-Json value_json(const Result& result, const HeadResult& head, const std::string& name) {
-  if (name == kSimilarity)
-    return Json::array({rounded(head.nearest ? head.nearest->similarity : kNotMeasured, kDigits)});
-  if (name == kSlope) return Json::array({rounded(entropy_slope(result.lengths, head.length_entropies), kDigits)});
-  const auto found = head.statistics.find(name);
-  if (found == head.statistics.end()) return Json::array({nullptr});
-  Json out = Json::array({rounded(found->second.mean, kDigits)});
-  if (found->second.deviation > 0) out.push_back(rounded(found->second.deviation, 2));
-  return out;
-}
-
-Json head_row(const Result& result, const HeadResult& head, const std::vector<Term>& columns, bool in_full) {
-  Json out = {{"layer", head.layer}, {"head", head.head}, {"in_full", in_full}, {"labels", Json::array()}};
-  for (const Label& label : head.labels)
-    out["labels"].push_back({{"name", label.name}, {"value", rounded(label.value, kDigits)}, {"detail", label.detail}});
-  out["values"] = Json::array();
-  for (const Term& column : columns) out["values"].push_back(value_json(result, head, column.name));
-  if (head.nearest) out["nearest"] = {head.nearest->layer, head.nearest->head};
-  out["curve"] =
-      all_rounded(stretch_means<double>(head.entropy_curve, in_full ? kCurvePoints : kShortCurve), kDigitsOfCurves);
-  out["profile"] = all_rounded(head.distance_profile, kDigitsOfCurves);
-  out["lengths"] = all_rounded(head.length_entropies, 4);
-  if (!in_full) return out;
-  out["strip"] = all_rounded(head.key_strip, kDigitsOfCurves);
-  out["keys"] = Json::array();
-  for (const HeavyKey& key : head.heavy_keys)
-    out["keys"].push_back({key.position, rounded(key.weight, 3), cut(key.token)});
-  out["blocks"] = Json::array();
-  for (const auto& row : head.blocks) {
-    std::vector<double> weights = row;
-    for (double& weight : weights)
-      if (weight < kSmallestWeight) weight = 0;
-    out["blocks"].push_back(all_rounded(weights, kDigitsOfCurves));
-  }
-  return out;
+          {"residual_ratio", rounded(layer.residual_ratio, kDigits)},
+          {"similarities", packed(above_diagonal(layer.similarities))}};
 }
 
 Json rules_json(const Result& result) {
@@ -139,30 +51,60 @@ Json rules_json(const Result& result) {
   return out;
 }
 
-}  // namespace
-
-std::string page_data(const Result& result) {
-  const std::vector<Term> columns = terms_of(result);
-  const std::vector<bool> in_full = shown_in_full(result);
-  Json out = {{"sentences", sentences(result)}, {"length", result.length}, {"trained_length", result.trained_length}};
-  for (const char* list : {"facts", "terms", "definitions", "layers", "lengths", "heads"}) out[list] = Json::array();
-  for (const Fact& fact : facts(result)) out["facts"].push_back({fact.label, fact.text});
+Json terms_json(const std::vector<Term>& columns) {
+  Json out = Json::array();
   for (const Term& column : columns)
-    out["terms"].push_back({{"name", column.name},
-                            {"title", column.title},
-                            {"unit", column.unit},
-                            {"meaning", column.meaning},
-                            {"is_share", column.is_share},
-                            {"is_heavy_tailed", column.is_heavy_tailed}});
-  for (const Definition& entry : definitions()) out["definitions"].push_back({entry.name, entry.meaning});
+    out.push_back({{"name", column.name},
+                   {"title", column.title},
+                   {"unit", column.unit},
+                   {"meaning", column.meaning},
+                   {"is_share", column.is_share},
+                   {"is_heavy_tailed", column.is_heavy_tailed}});
+  return out;
+}
+
+// What one result says; a comparison has it twice.
+Json one_result(const Result& result, const std::vector<Term>& columns, const std::vector<bool>& in_full) {
+  Json out = {{"length", result.length}, {"trained_length", result.trained_length}};
+  for (const char* list : {"facts", "layers", "lengths"}) out[list] = Json::array();
+  for (const Fact& fact : facts(result)) out["facts"].push_back({fact.label, fact.text});
   out["rules"] = rules_json(result);
   for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_row(layer));
   for (const LengthResult& length : result.lengths)
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
-  for (std::size_t i = 0; i < result.heads.size(); ++i)
-    out["heads"].push_back(head_row(result, result.heads[i], columns, in_full[i]));
-  out["tokens"] = tokens_json(result.tokens_of_window);
-  return out.dump(-1, ' ', false, Json::error_handler_t::replace);
+  out["heads"] = page_heads(result, columns, in_full);
+  out["tokens"] = page_tokens(result, in_full);
+  return out;
+}
+
+Json whole_page(const Result& result, const std::vector<std::string>& sentences, const std::vector<Term>& columns,
+                const std::vector<bool>& in_full) {
+  Json out = one_result(result, columns, in_full);
+  out["sentences"] = sentences;
+  out["terms"] = terms_json(columns);
+  out["definitions"] = Json::array();
+  for (const Definition& entry : definitions()) out["definitions"].push_back({entry.name, entry.meaning});
+  return out;
+}
+
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::string page_data(const Result& result, const PageOptions& options) {
+  return text_of(whole_page(result, sentences(result), terms_of({&result}), shown_in_full(result, options)));
+}
+
+std::string page_data(const Comparison& comparison, const PageOptions& options) {
+  const std::vector<Term> columns = terms_of({&comparison.first, &comparison.second});
+  const std::vector<bool> in_full = shown_in_full(comparison, options);
+  Json out = whole_page(comparison.first, sentences(comparison), columns, in_full);
+  out["names"] = {comparison.first_name, comparison.second_name};
+  out["against"] = one_result(comparison.second, columns, in_full);
+  out["changed"] = Json::array();  // indices of heads, and by how much
+  for (const std::size_t index : comparison.changed)
+    out["changed"].push_back({index, rounded(comparison.heads[index].change, 3)});
+  return text_of(out);
 }
 
 }  // namespace isentropic::scan

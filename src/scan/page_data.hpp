@@ -1,13 +1,24 @@
-// What the page's scripts read: a result with its numbers rounded and most of its drawings left out.
+// What the page's scripts read: results with their numbers rounded and most of their drawings left out.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <string>
+#include <vector>
 
-#include "scan/result.hpp"
+#include "scan/page.hpp"
+#include "scan/terms.hpp"
 
 namespace isentropic::scan {
 
-// JSON; scan/web/scan.js reads it.
-std::string page_data(const Result& result);
+// JSON; scan/web/elements.js reads it. Of a comparison it is that of the first result, with the second one as "against"
+// and what changed.
+std::string page_data(const Result& result, const PageOptions& options);
+std::string page_data(const Comparison& comparison, const PageOptions& options);
+
+// Parts of it: the heads, with a value for each of the columns; the text, with the tokens that their drawings name.
+nlohmann::ordered_json page_heads(const Result& result, const std::vector<Term>& columns,
+                                  const std::vector<bool>& in_full);
+nlohmann::ordered_json page_tokens(const Result& result, const std::vector<bool>& in_full);
+std::string cut_token(const std::string& token);  // its first characters
 
 }  // namespace isentropic::scan

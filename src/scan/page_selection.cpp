@@ -1,10 +1,12 @@
 // Chooses the heads that the page holds in full.
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <numeric>
 #include <utility>
 
+#include "isentropic/error.hpp"
 #include "scan/page.hpp"
 
 namespace isentropic::scan {
@@ -17,9 +19,8 @@ double excess(const Label& label) {
   return given->at_least ? label.value / given->threshold : given->threshold / std::max(label.value, 1e-9);
 }
 
-}  // namespace
-
-std::vector<bool> shown_in_full(const Result& result) {
+// The heads of a result, those that tell most first.
+std::vector<std::size_t> by_interest(const Result& result) {
   std::map<std::string, std::size_t> counts;
   for (const HeadResult& head : result.heads)
     for (const Label& label : head.labels) ++counts[label.name];
@@ -32,9 +33,48 @@ std::vector<bool> shown_in_full(const Result& result) {
   std::vector<std::size_t> order(result.heads.size());
   std::iota(order.begin(), order.end(), 0);
   std::ranges::stable_sort(order, {}, rank);
-  std::vector<bool> out(result.heads.size());
-  for (std::size_t i = 0; i < std::min(kHeadsInFull, order.size()); ++i) out[order[i]] = true;
+  return order;
+}
+
+std::vector<std::size_t> asked_for(const Result& result, const PageOptions& options) {
+  if (options.heads.size() > options.most_in_full)
+    throw Error("heads", std::to_string(options.heads.size()) + " of them",
+                "at most " + std::to_string(options.most_in_full) + ", as a page holds in full");
+  std::vector<std::size_t> out;
+  for (const auto& [layer, head] : options.heads) {
+    const auto found = std::ranges::find_if(
+        result.heads, [&](const HeadResult& candidate) { return candidate.layer == layer && candidate.head == head; });
+    if (found == result.heads.end())
+      throw Error("heads", std::to_string(layer) + "." + std::to_string(head),
+                  "LAYER.HEAD, both from 0, of the " + std::to_string(result.layers.size()) + " layers");
+    out.push_back(static_cast<std::size_t>(found - result.heads.begin()));
+  }
   return out;
+}
+
+// The first of these that differ, while there is room.
+std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t heads, std::size_t room) {
+  std::vector<bool> out(heads);
+  for (const std::size_t index : order) {
+    if (room == 0) break;
+    if (!out[index]) out[index] = true, --room;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<bool> shown_in_full(const Result& result, const PageOptions& options) {
+  std::vector<std::size_t> order = asked_for(result, options);
+  std::ranges::copy(by_interest(result), std::back_inserter(order));
+  return chosen_of(order, result.heads.size(), options.most_in_full);
+}
+
+std::vector<bool> shown_in_full(const Comparison& comparison, const PageOptions& options) {
+  std::vector<std::size_t> order = asked_for(comparison.first, options);
+  std::ranges::copy(comparison.changed, std::back_inserter(order));
+  std::ranges::copy(by_interest(comparison.first), std::back_inserter(order));
+  return chosen_of(order, comparison.heads.size(), options.most_in_full);
 }
 
 }  // namespace isentropic::scan

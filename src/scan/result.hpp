@@ -24,6 +24,24 @@ struct HeavyKey {
   std::string token = {};
 };
 
+struct KeyWeight {
+  std::int64_t position = 0;
+  double weight = 0;
+};
+
+// What one row of the first window gives to its heaviest keys, and to all the others together (exact_weights.hpp).
+struct ExactRow {
+  std::int64_t position = 0;
+  std::vector<KeyWeight> keys = {};  // heaviest first
+  double rest = 0;
+};
+
+// The weights of neighbouring rows of the first window, row by row, over neighbouring keys.
+struct Tile {
+  std::int64_t first_row = 0, first_key = 0;
+  std::vector<std::vector<double>> weights = {};
+};
+
 // The head whose weights in the sampled rows are most like this one's.
 struct Neighbour {
   std::size_t layer = 0, head = 0;
@@ -40,6 +58,8 @@ struct HeadResult {
   std::vector<double> key_strip = {};            // mean weight of the heaviest key of each of kCurvePoints stretches
   std::vector<HeavyKey> heavy_keys = {};         // of the first text, heaviest first
   std::vector<std::vector<double>> blocks = {};  // weight of stretches of keys, by stretches of sampled rows
+  Tile tile = {};
+  std::vector<ExactRow> exact_rows = {};
   std::optional<Neighbour> nearest = {};
   std::vector<double> length_entropies = {};  // one for each of Result::lengths
 };
@@ -50,6 +70,7 @@ struct LayerResult {
   LayerDescription description;
   double residual_ratio;  // ||X - mean of its rows|| / ||X|| of what enters the layer; NaN: not measured
   double redundancy;      // of its heads, in [0, 1] (information/attention_heads.hpp)
+  std::vector<std::vector<double>> similarities = {};  // head by head, 1 - JS / log 2; empty: not measured
 };
 
 struct LengthResult {
@@ -91,5 +112,6 @@ nlohmann::ordered_json json_of(const Result& result);
 std::string to_json(const Result& result);  // its text
 // Throws Error, naming `place`, for what to_json did not write.
 Result result_from_json(const std::string& json, const std::string& place);
+Result result_of(const nlohmann::ordered_json& json, const std::string& place);
 
 }  // namespace isentropic::scan

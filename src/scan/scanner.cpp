@@ -86,7 +86,7 @@ std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_
 }
 void Scanner::add(const LayerRows& rows) {
   texts_.back()->add(rows);
-  if (!keeps_rows_ || texts_.size() > 1 || texts_.front()->windows > 1) return;
+  if (!keeps_rows_ || !is_first_window()) return;
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
     auto& heads = result_.rows[name].emplace_back();
@@ -97,7 +97,17 @@ void Scanner::add(const LayerRows& rows) {
                          values.begin() + static_cast<std::ptrdiff_t>(begin + n));
   }
 }
-void Scanner::add(const SampledRows& sampled) { texts_.back()->add(sampled); }
+bool Scanner::is_first_window() const { return texts_.size() == 1 && texts_.front()->windows == 1; }
+void Scanner::add(const SampledRows& sampled) {
+  texts_.back()->add(sampled);
+  if (is_first_window()) exact_.add_rows(layers_[sampled.layer], sampled);
+}
+std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
+  return is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
+}
+void Scanner::add_tile(const SampledRows& tile) {
+  if (is_first_window()) exact_.add_tile(tile);
+}
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
 void Scanner::add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head) {
   for (std::size_t head = 0; head < by_head.size(); ++head)
@@ -161,16 +171,25 @@ void Scanner::describe_head(HeadResult* head) {
   const information::Table rows = texts_.front()->sampled_rows(head->layer, head->head);
   if (rows.rows > 1) head->statistics["effective_rank"] = {information::effective_rank(rows), 0};
   average_blocks(tally, head);
+  exact_.describe(head);
 }
 
 void Scanner::describe_layer(std::size_t layer) {
   constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
-  std::vector<information::Table> heads;
-  for (std::size_t head = 0; head < texts_.front()->heads[layer].size(); ++head)
-    heads.push_back(pooled(texts_.front()->sampled_rows(layer, head), {.columns = kColumns}));
+  const Pooling pooling = pooling_for(result_.heads.size());
+  std::vector<information::Table> heads, heads_to_compare;
+  for (std::size_t head = 0; head < texts_.front()->heads[layer].size(); ++head) {
+    const information::Table rows = texts_.front()->sampled_rows(layer, head);
+    heads.push_back(pooled(rows, {.columns = kColumns}));
+    heads_to_compare.push_back(pooled(rows, pooling));
+  }
   const bool can_compare = heads.size() > 1 && heads.front().rows > 1;
-  result_.layers.push_back({layers_[layer], texts_.front()->residuals[layer].mean(),
-                            can_compare ? information::head_redundancy(heads) : kNotMeasured});
+  LayerResult out{layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured};
+  if (can_compare) {
+    out.redundancy = information::head_redundancy(heads);
+    out.similarities = similarity_matrix(heads_to_compare);
+  }
+  result_.layers.push_back(std::move(out));
 }
 
 void Scanner::add_up_losses() {

@@ -5,7 +5,8 @@
 //   for each window:
 //     scanner.begin_window(ids);
 //     for each layer: scanner.add_layer(description) when it is first met, scanner.add(rows), scanner.add(sampled),
-//     scanner.add_residual(layer, ratio) scanner.add_loss(nats, tokens);
+//     scanner.add_tile(tile), scanner.add_residual(layer, ratio)
+//     scanner.add_loss(nats, tokens);
 //   Result found = scanner.finish();
 //
 // Memory is linear in the length of a window, whatever their number.
@@ -15,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "scan/exact_weights.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
 
@@ -39,6 +41,9 @@ class Scanner {
   void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);  // may come in several parts
+  // Rows whose weights are shown one by one, to be fetched like the sampled ones; none after the first window.
+  std::vector<std::int64_t> rows_of_tile(std::int64_t rows) const;
+  void add_tile(const SampledRows& tile);  // may come in several parts
   void add_residual(std::size_t layer, double ratio);
   // Of a statistic that is no mean over rows: one number for each head.
   void add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head);
@@ -55,7 +60,10 @@ class Scanner {
   void add_up_losses();
   void count_labels_of_shuffled_keys();
 
+  bool is_first_window() const;
+
   Result result_;
+  ExactWeights exact_;
   bool keeps_rows_ = false;
   std::vector<LayerDescription> layers_;
   std::vector<std::unique_ptr<TextTally>> texts_;

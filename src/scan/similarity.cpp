@@ -71,4 +71,13 @@ std::vector<std::size_t> nearest(const std::vector<Table>& heads, std::vector<do
   return out;
 }
 
+std::vector<std::vector<double>> similarity_matrix(const std::vector<Table>& heads) {
+  std::vector<std::vector<double>> all, out(heads.size(), std::vector<double>(heads.size(), 1));
+  for (const Table& head : heads) all.push_back(entropies(head));
+  for (std::size_t a = 0; a < heads.size(); ++a)
+    for (std::size_t b = a + 1; b < heads.size(); ++b)
+      out[a][b] = out[b][a] = similarity(heads[a], heads[b], all[a], all[b]);
+  return out;
+}
+
 }  // namespace isentropic::scan

@@ -22,4 +22,7 @@ information::Table pooled(const information::Table& table, const Pooling& poolin
 // Of every head its nearest one; heads are tables of one shape. Similarity: 1 - mean over rows of JS / log 2.
 std::vector<std::size_t> nearest(const std::vector<information::Table>& heads, std::vector<double>* similarities);
 
+// Every head with every other: symmetric, 1 on the diagonal.
+std::vector<std::vector<double>> similarity_matrix(const std::vector<information::Table>& heads);
+
 }  // namespace isentropic::scan

@@ -133,9 +133,7 @@ std::string layers_sentence(const Result& result) {
 
 std::string lengths_sentence(const Result& result) {
   const LengthResult &first = result.lengths.front(), &last = result.lengths.back();
-  std::vector<double> entropies;
-  for (std::size_t i = 0; i < result.lengths.size(); ++i) entropies.push_back(mean_entropy_at(result, i));
-  const double slope = entropy_slope(result.lengths, entropies);
+  const double slope = mean_entropy_slope(result);
   std::string out = fmt::format("From {} to {} tokens ", first.length, last.length);
   if (std::isfinite(first.loss) && std::isfinite(last.loss))
     out += fmt::format("the loss goes from {:.2f} to {:.2f} and ", first.loss, last.loss);
@@ -144,25 +142,13 @@ std::string lengths_sentence(const Result& result) {
                            std::abs(slope));
 }
 
-// Mean entropy of a layer's heads, or of all; NaN where it was not measured.
-double mean_entropy(const Result& result, const std::size_t* layer) {
-  double sum = 0, count = 0;
-  for (const HeadResult& head : result.heads) {
-    const auto found = head.statistics.find("entropy");
-    if (found == head.statistics.end() || !std::isfinite(found->second.mean) || (layer && *layer != head.layer))
-      continue;
-    sum += found->second.mean, ++count;
-  }
-  return count > 0 ? sum / count : kNotMeasured;
-}
-
 std::string entropy_sentence(const Result& result) {
-  const double all = mean_entropy(result, nullptr);
+  const double all = mean_entropy(result);
   if (!std::isfinite(all)) return "";
   std::size_t least = 0, most = 0;
   std::vector<double> by_layer;
   for (std::size_t layer = 0; layer < result.layers.size(); ++layer) {
-    by_layer.push_back(mean_entropy(result, &layer));
+    by_layer.push_back(mean_entropy(result, layer));
     if (by_layer[layer] < by_layer[least]) least = layer;
     if (by_layer[layer] > by_layer[most]) most = layer;
   }
@@ -183,12 +169,29 @@ std::string in_words(std::int64_t count) {
 
 }  // namespace
 
+double mean_entropy(const Result& result, std::optional<std::size_t> layer) {
+  double sum = 0, count = 0;
+  for (const HeadResult& head : result.heads) {
+    const auto found = head.statistics.find("entropy");
+    if (found == head.statistics.end() || !std::isfinite(found->second.mean) || (layer && *layer != head.layer))
+      continue;
+    sum += found->second.mean, ++count;
+  }
+  return count > 0 ? sum / count : kNotMeasured;
+}
+
 double mean_entropy_at(const Result& result, std::size_t length) {
   double sum = 0, count = 0;
   for (const HeadResult& head : result.heads)
     if (length < head.length_entropies.size() && std::isfinite(head.length_entropies[length]))
       sum += head.length_entropies[length], ++count;
   return count > 0 ? sum / count : kNotMeasured;
+}
+
+double mean_entropy_slope(const Result& result) {
+  std::vector<double> entropies;
+  for (std::size_t i = 0; i < result.lengths.size(); ++i) entropies.push_back(mean_entropy_at(result, i));
+  return entropy_slope(result.lengths, entropies);
 }
 
 std::vector<Fact> facts(const Result& result) {

@@ -2,6 +2,7 @@
 // the heads do.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -15,8 +16,11 @@ struct Fact {
 // Those that are known.
 std::vector<Fact> facts(const Result& result);
 
-// Over the heads, at one of the lengths; NaN where it was not measured.
+// Over all heads, or those of a layer; NaN where it was not measured.
+double mean_entropy(const Result& result, std::optional<std::size_t> layer = {});
+// Over the heads, at one of the lengths; how it grows over them (slope.hpp).
 double mean_entropy_at(const Result& result, std::size_t length);
+double mean_entropy_slope(const Result& result);
 
 // Three: the labels, what the layers see, and how entropy and loss change with the length; without lengths, how many
 // keys heads look at.

@@ -7,6 +7,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "scan/comparison.hpp"
+
 namespace isentropic::scan {
 namespace {
 
@@ -18,32 +20,60 @@ std::set<std::string> statistics_of(const Result& result) {
   return out;
 }
 
+std::string number_cell(double x) { return std::isfinite(x) ? fmt::format("{:.6g}", x) : ""; }
+
 std::string mean_of(const HeadResult& head, const std::string& statistic) {
   const auto found = head.statistics.find(statistic);
-  if (found == head.statistics.end() || !std::isfinite(found->second.mean)) return "";
-  return fmt::format("{:.6g}", found->second.mean);
+  return found == head.statistics.end() ? "" : number_cell(found->second.mean);
 }
 
-// A module's name may hold anything.
+std::string labels_cell(const HeadResult& head) {
+  std::string out;
+  for (const Label& label : head.labels) out += (out.empty() ? "" : ",") + label.name;
+  return out;
+}
+
+// What a module is called may hold anything.
 std::string cell(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n' || c == '\r') c = ' ';
   return text;
 }
 
+constexpr const char* kPlaceColumns = "layer\thead\tmodule\tkind\twindow";
+std::string place_cells(const Result& result, const HeadResult& head) {
+  const LayerDescription& layer = result.layers[head.layer].description;
+  return fmt::format("{}\t{}\t{}\t{}\t{}", head.layer, head.head, cell(layer.module), name(layer.kind),
+                     layer.window ? std::to_string(*layer.window) : "");
+}
+
 }  // namespace
 
 std::string tsv(const Result& result) {
   const std::set<std::string> statistics = statistics_of(result);
-  std::string out = "layer\thead\tmodule\tkind\twindow\tlabels";
+  std::string out = std::string(kPlaceColumns) + "\tlabels";
   for (const std::string& name : statistics) out.append("\t").append(name);
   for (const HeadResult& head : result.heads) {
-    const LayerDescription& layer = result.layers[head.layer].description;
-    std::string labels;
-    for (const Label& label : head.labels) labels += (labels.empty() ? "" : ",") + label.name;
-    out += fmt::format("\n{}\t{}\t{}\t{}\t{}\t{}", head.layer, head.head, cell(layer.module), name(layer.kind),
-                       layer.window ? std::to_string(*layer.window) : "", labels);
+    out.append("\n").append(place_cells(result, head)).append("\t").append(labels_cell(head));
     for (const std::string& name : statistics) out.append("\t").append(mean_of(head, name));
+  }
+  return out + "\n";
+}
+
+std::string tsv(const Comparison& comparison) {
+  std::set<std::string> statistics = statistics_of(comparison.first);
+  statistics.merge(statistics_of(comparison.second));
+  std::string out = std::string(kPlaceColumns) + "\tlabels\tlabels_second";
+  for (const std::string& name : statistics) out += fmt::format("\t{0}\t{0}_second\t{0}_difference", name);
+  for (std::size_t i = 0; i < comparison.heads.size(); ++i) {
+    const HeadResult &first = comparison.first.heads[i], &second = comparison.second.heads[i];
+    out += fmt::format("\n{}\t{}\t{}", place_cells(comparison.first, first), labels_cell(first), labels_cell(second));
+    const auto& differences = comparison.heads[i].differences;
+    for (const std::string& name : statistics) {
+      const auto found = differences.find(name);
+      out += fmt::format("\t{}\t{}\t{}", mean_of(first, name), mean_of(second, name),
+                         found == differences.end() ? "" : number_cell(found->second));
+    }
   }
   return out + "\n";
 }

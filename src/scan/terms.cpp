@@ -81,6 +81,15 @@ const std::vector<Definition>& definitions() {
       {"distance", "The position of the query less that of the key: 0 is the token itself, 1 the one before."},
       {"mean weight of a key", "What it gets from the rows that see it, on average."},
       {"stretch", "One of at most 128 parts of equal length that the window is cut into for drawing; 48 for matrices."},
+      {"weights, one by one",
+       "The exact weights of the last 48 rows of the first window, over its last 48 keys; nothing is averaged."},
+      {"other keys", "What a row gives to all keys but its 16 heaviest ones, together."},
+      {"heads that look alike",
+       "1 - JS / log 2 between the weights of two heads of a layer in the same sampled rows: 1 when they are the "
+       "same."},
+      {"difference", "Of two results: what the second says less what the first says; a → b says both."},
+      {"change of a head",
+       "The largest difference, in size, among its numbers that are shares from 0 to 1, and its retrieval score."},
       {"shuffled keys",
        "The share of heads that a rule labels after the keys of every sampled row are shuffled: what chance gives."},
   };

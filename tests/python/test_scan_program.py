@@ -95,6 +95,98 @@ def test_the_bundled_model_beyond_its_length():
     assert all(0.9 < length["loss"] / found["loss"]["mean"] < 1.1 for length in found["lengths"])
 
 
+def draw(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "scan", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result.stdout if status == 0 else result.stderr
+
+
+def test_two_models_are_compared_and_their_json_is_drawn_again(tmp_path):
+    text = tmp_path / "text.txt"
+    text.write_text((MODELS / "northanger.txt").read_text()[:8000])
+    options = ("--text", text, "--length", 256, "--fast")
+    both, page = tmp_path / "both.json", tmp_path / "report.html"
+    models = (MODELS / "books", "--against", MODELS / "books-log-n")
+    shown = draw(*models, *options, "--json", both, "-o", page)
+    assert shown.startswith(f"first: {MODELS / 'books'}\nsecond: {MODELS / 'books-log-n'}\n")
+    assert len(shown.splitlines()) <= 25
+    found = json.loads(both.read_text())
+    assert len(found["heads"]) == 48
+    # Each is what a scan of it alone finds, and the differences are theirs.
+    for name, model in (("first", "books"), ("second", "books-log-n")):
+        assert found[name] == scan(MODELS / model, *options)
+        (tmp_path / f"{name}.json").write_text(json.dumps(found[name]))
+    for change, first, second in zip(found["heads"], found["first"]["heads"], found["second"]["heads"]):
+        expected = second["statistics"]["entropy"]["mean"] - first["statistics"]["entropy"]["mean"]
+        assert change["differences"]["entropy"] == pytest.approx(expected, abs=1e-4)
+    again = tmp_path / "again.html"
+    draw(tmp_path / "first.json", "--against", tmp_path / "second.json", "-o", again)
+    draw(both, "-o", tmp_path / "third.html")
+    assert again.read_text() == (tmp_path / "third.html").read_text()
+    assert abs(len(again.read_text()) - len(page.read_text())) < 2000  # numbers are rounded in the file
+    draw(tmp_path / "first.json", "--heads", "5.7", "-o", tmp_path / "one.html")
+    assert "what its heads do" in (tmp_path / "one.html").read_text()
+
+
+def test_a_scan_is_compared_with_a_model_that_runs(tmp_path):
+    before = tmp_path / "before.json"
+    ids = tmp_path / "ids.json"
+    ids.write_text(json.dumps(random_ids(64)))
+    draw(MODELS / "books", "--ids", ids, "--length", 64, "--json", before)
+    found = scan(before, "--against", MODELS / "books", "--ids", ids, "--length", 64)
+    assert found["changed"] == []
+    assert all(abs(x) < 1e-4 for head in found["heads"] for x in head["differences"].values())
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["OLD", "--text", "OLD"], "--text is given; expected none, because no model runs"),
+        (
+            ["OLD", "--against", "OTHER"],
+            "the second scan, other, is of 1 layer of 1 heads; expected the 2 layers of 2 heads",
+        ),
+        (["OLD", "--heads", "2.0"], "--heads is 2.0; expected LAYER.HEAD, both from 0, of 2 layers of 2 heads"),
+        (["OLD", "--heads", "first"], "--heads is 'first'; expected LAYER.HEAD"),
+        (["BROKEN"], "not a scan; expected a file that isentropic scan --json wrote"),
+        (["absent.json"], "absent.json"),
+        (["OLD", "-o", "OLD"], "expected a file other than the input"),
+        (["BOTH", "--against", "OLD"], "one is a comparison"),
+    ],
+)
+def test_mistakes_with_old_scans_are_one_line(arguments, message, tmp_path):
+    layer = {"module": "", "kind": "decoder", "head_width": 8, "window": None, "residual_ratio": 1, "redundancy": None}
+    empty = dict.fromkeys(
+        ("entropy_curve", "distance_profile", "key_strip", "heavy_keys", "blocks", "length_entropies"), []
+    )
+
+    def result(name, layers, heads):
+        model = {"name": name, "family": "", "parameters": 0, "scale": "", "map": "softmax", "trained_length": 0}
+        every = [(at, h) for at in range(layers) for h in range(heads)]
+        return {
+            "format": "isentropic scan",
+            "version": 1,
+            "model": model,
+            "text": {"names": [], "tokens": 0, "windows": 0, "length": 0},
+            "loss": None,
+            "layers": [layer | {"heads": heads}] * layers,
+            "heads": [{"layer": at, "head": h, "labels": [], "statistics": {}} | empty for at, h in every],
+            "lengths": [],
+            "shuffled_keys": [],
+            "tokens": [],
+        }
+
+    both = {"format": "isentropic scan comparison", "version": 1} | dict.fromkeys(
+        ("first", "second"), result("a", 1, 1)
+    )
+    written = {"OLD": result("old", 2, 2), "OTHER": result("other", 1, 1), "BROKEN": {"format": 1}, "BOTH": both}
+    for name, content in written.items():
+        (tmp_path / f"{name}.json").write_text(json.dumps(content))
+    places = {name: tmp_path / f"{name}.json" for name in written}
+    error = draw(*(places.get(argument, argument) for argument in arguments), status=2)
+    assert message in error and len(error.strip().splitlines()) == 1
+
+
 @pytest.mark.parametrize(
     "options, message",
     [

@@ -1,49 +1,19 @@
 // The page of a scan in a real browser: it draws itself without a complaint, and mouse and keyboard reach every head.
 #include <gtest/gtest.h>
-#include <unistd.h>
 
-#include <filesystem>
-#include <fstream>
-
+#include "scan/browser_test.hpp"
 #include "scan/page.hpp"
 #include "scan/page_results.hpp"
-#include "support/browser.hpp"
 
 namespace isentropic::scan {
 namespace {
 
-// Collects what goes wrong from the first line of the page on.
-constexpr const char* kWatch =
-    "<script>window.problems = [];"
-    "addEventListener('error', (event) => problems.push(String(event.message)), true);"
-    "addEventListener('securitypolicyviolation', (event) => problems.push('fetched ' + event.blockedURI));"
-    "console.error = console.warn = (...words) => problems.push(words.join(' '));</script>";
-
-class PageInABrowser : public testing::Test {
+class PageInABrowser : public BrowserTest {
  protected:
-  void SetUp() override {
-    const auto* test = testing::UnitTest::GetInstance()->current_test_info();
-    folder_ = std::filesystem::temp_directory_path() /
-              (std::string("scan_page_") + test->name() + "_" + std::to_string(::getpid()));
-    std::filesystem::create_directories(folder_);
+  template <class Scanned>
+  nlohmann::json found(const Scanned& scanned, const std::string& statements, int width = 1200) {
+    return found_in(page(scanned), statements, width);
   }
-  void TearDown() override { std::filesystem::remove_all(folder_); }
-
-  // What statements that end in `return ...` find in the page, followed by the list of problems.
-  nlohmann::json found(const Result& result, const std::string& statements, int width = 1200) {
-    std::string html = page(result);
-    html.insert(html.find("<title>"), kWatch);
-    const std::string path = (folder_ / "page.html").string();
-    std::ofstream(path) << html;
-    return support::found_at_width(path, width,
-                                   "(() => { const all = (css) => [...document.querySelectorAll(css)]; "
-                                   "const cell = (head) => all(`.cell[data-head='${head}']`)[0]; "
-                                   "const press = (key) => document.activeElement.dispatchEvent(new KeyboardEvent("
-                                   "'keydown', {key, bubbles: true})); " +
-                                       statements + " })()");
-  }
-
-  std::filesystem::path folder_;
 };
 
 TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {
@@ -57,7 +27,7 @@ TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {
   EXPECT_EQ(got[1].size(), 0u) << got[1];
   EXPECT_EQ(got[2], 6);
   EXPECT_EQ(got[3], 3);
-  EXPECT_EQ(got[4], 2);  // loss and entropy by length
+  EXPECT_EQ(got[4], 3);  // loss and entropy by length, heads that look alike
   EXPECT_EQ(got[5], "models/<b>books</b>");
   EXPECT_EQ(got[6], true);
 }
@@ -79,8 +49,51 @@ TEST_F(PageInABrowser, AClickOpensAHeadAndItsTokensAreText) {
     EXPECT_NE(verdict.find(part), std::string::npos) << verdict;
   EXPECT_NE(std::ranges::find(got[4], "</script><img·src=x·onerror=alert(1)>"), got[4].end()) << got[4];
   EXPECT_EQ(got[5], 0);
-  EXPECT_EQ(got[6], 1);  // the matrix
+  EXPECT_EQ(got[6], 2);  // the matrix and the tile
   EXPECT_EQ(got[7], "#head=0.2");
+}
+
+TEST_F(PageInABrowser, WeightsCanBeReadOneByOne) {
+  const auto got = found(
+      planted_result(),
+      "cell('0.1').click(); const section = (title) => all('aside section').find((x) => x.querySelector('h3')"
+      ".textContent.startsWith(title)); const tile = section('Weights one by one').querySelector('svg');"
+      "const press_in = (key) => tile.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));"
+      "const read = () => section('Weights one by one').querySelector('.value').textContent; tile.focus();"
+      "const texts = [read()]; press_in('ArrowDown'); texts.push(read()); press_in('ArrowRight'); texts.push(read());"
+      "press_in('ArrowRight'); texts.push(read());"
+      "const rows = [...section('The heaviest keys').querySelectorAll('details')];"
+      "const keys = [...rows[0].querySelectorAll('.where')].map((x) => x.textContent);"
+      "return [problems, texts, rows.length, rows.map((x) => x.open).join(), keys.length, keys[0],"
+      " rows[1].querySelector('.note').textContent, all('aside .token.special').map((x) => x.textContent)]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  // Row i gives 20 / (20 + 20 i / (i + 1)) to the key before it.
+  EXPECT_TRUE(got[1][0].get<std::string>().starts_with("208 “ word")) << got[1][0];
+  EXPECT_TRUE(got[1][1].get<std::string>().ends_with("the weight 0.501")) << got[1][1];
+  EXPECT_TRUE(got[1][2].get<std::string>().ends_with("the weight 0.00239")) << got[1][2];
+  EXPECT_EQ(got[1][3], "");  // a key after the row
+  EXPECT_EQ(got[2], 8);
+  EXPECT_EQ(got[3], "true,false,false,false,false,false,false,false");
+  EXPECT_EQ(got[4], 9);  // row 8 sees no more
+  EXPECT_EQ(got[5].get<std::string>().find("7 ·word"), 0u) << got[5];
+  EXPECT_EQ(got[6].get<std::string>().find("all other keys: 0."), 0u) << got[6];
+  EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
+}
+
+TEST_F(PageInABrowser, HeadsThatLookAlikeAreNamed) {
+  const auto got = found(
+      planted_result(),
+      "const section = all('main section').find((x) => x.textContent.startsWith('Heads that look alike'));"
+      "const svg = () => section.querySelector('svg'), read = () => section.querySelector('.value').textContent;"
+      "svg().focus(); const out = [read()]; svg().dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
+      "out.push(read()); const select = all('#alike-layer')[0]; select.value = '1';"
+      "select.dispatchEvent(new Event('change')); svg().focus(); out.push(read()); return [problems, out]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1][0], "heads 0.0 and 0.0: similarity 1");
+  EXPECT_EQ(got[1][1].get<std::string>().find("heads 0.0 and 0.1: similarity 0."), 0u) << got[1][1];
+  EXPECT_EQ(got[1][2], "heads 1.0 and 1.0: similarity 1");
 }
 
 TEST_F(PageInABrowser, TheKeyboardWalksOpensAndCloses) {
@@ -177,11 +190,77 @@ TEST_F(PageInABrowser, ALargeModelFitsAPhone) {
   EXPECT_LE(got[1][4], 375);
 }
 
+TEST_F(PageInABrowser, AComparisonShowsDifferencesAndWhatChanged) {
+  const auto got = found(
+      compare(planted_result(), planted_change()),
+      "const select = (id, value) => { const x = all(id)[0]; x.value = value; x.dispatchEvent(new Event('change')); };"
+      "const bright = () => all('.cell:not(.dimmed)').map((x) => x.dataset.head).join();"
+      "const button = (label) => all(`.filter[data-label='${label}']`)[0]; const out = [];"
+      "select('#statistic', 'peak'); out.push(cell('0.1').textContent, cell('0.0').textContent, "
+      "cell('0.2').textContent);"
+      "out.push(cell('0.1').style.background !== cell('0.2').style.background);"
+      "select('#view', '1'); out.push(cell('0.1').textContent); select('#view', '0'); "
+      "out.push(cell('0.1').textContent);"
+      "button('changed').click(); out.push(bright()); button('changed').click(); button('gained sink').click();"
+      "out.push(bright()); return [problems, out, all('.sentence').length, all('h1')[0].textContent,"
+      " all('h2')[0].textContent, all('.plot .legend').map((x) => x.textContent)]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"(["+0.250","–","0.000",true,"0.75","0.50","0.1,1.0,1.2","0.1"])");
+  EXPECT_EQ(got[2], 3);
+  EXPECT_EQ(got[3], "models/<b>books</b> → models/tuned");
+  EXPECT_EQ(got[4], "Heads with other labels");
+  EXPECT_EQ(got[5][0], "models/<b>books</b>models/tuned");  // both losses in one picture
+}
+
+TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
+  const auto got = found(
+      compare(planted_result(), planted_change()),
+      "all('.cell[tabindex=\"0\"]')[0].focus(); press('ArrowRight'); const tip = all('.tooltip')[0].textContent;"
+      "press('Enter'); const panel = () => all('aside')[0];"
+      "const out = [all('aside h2')[0].textContent, ...all('.verdict strong').map((x) => x.textContent)];"
+      "const curves = all('aside svg')[0].querySelectorAll('.curve:not(.bound)').length;"
+      "const value = all('.statistics dd.value')[all('.statistics dt').findIndex((x) => x.textContent === 'peak')];"
+      "const curve = all('aside svg')[0]; curve.focus(); curve.dispatchEvent(new KeyboardEvent('keydown', {key: "
+      "'ArrowRight'})); const readout = all('aside .readout strong')[0].textContent; const images = all('aside image');"
+      "all('aside button')[1].click(); out.push(all('aside h2')[0].textContent); press('Escape');"
+      "return [problems, out, tip, curves, value.textContent, readout, images.length, panel().hidden]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1].dump(), R"(["Head 0.1","lost: previous token","gained: sink","Head 0.2"])");
+  const std::string tip = got[2];
+  EXPECT_NE(tip.find("lost previous token; gained sink"), std::string::npos) << tip;
+  EXPECT_EQ(got[3], 2);
+  EXPECT_EQ(got[4], "0.5 → 0.75  +0.25");
+  const std::string readout = got[5];
+  EXPECT_EQ(readout.find("2–3: "), 0u) << readout;
+  EXPECT_NE(readout.find(" → "), std::string::npos) << readout;
+  EXPECT_EQ(got[6], 4);  // a matrix and a tile of each
+  EXPECT_EQ(got[7], true);
+}
+
+// Lengths, terms and curves of the two need not be the same.
+TEST_F(PageInABrowser, ResultsOfTwoLengthsAreCompared) {
+  Result second = large_result(2, 3, 4096);
+  second.heads[0].statistics.erase("entropy"), second.heads[1].blocks.clear(), second.heads[2].entropy_curve.clear();
+  second.lengths.clear();
+  const auto got = found(compare(large_result(2, 3, 1024), second),
+                         "for (const head of ['0.0', '0.1', '0.2', '1.2']) { cell(head).click();"
+                         " all('aside svg').forEach((x) => x.focus()); }"
+                         "const wide = document.documentElement.scrollWidth; return [problems, wide]",
+                         375);
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_LE(got[1], 375);
+}
+
 TEST_F(PageInABrowser, AnEmptyResultDrawsItself) {
   const auto got = found(Result{}, "return [problems, all('h2').length]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
   EXPECT_GE(got[1], 3);
+  const auto both = found(compare(Result{}, Result{}), "return problems");
+  EXPECT_EQ(both.dump(), "[]");
 }
 
 }  // namespace

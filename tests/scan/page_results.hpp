@@ -35,7 +35,28 @@ inline Result planted_result() {
     const double grown = std::log(static_cast<double>(length));
     scanner.add_length({length, static_cast<double>(length), 4}, {{grown, 0.5 * grown, 1}, {1, 0.5 * grown, 1}});
   }
-  return scanner.finish();
+  Result out = scanner.finish();
+  for (HeadResult& head : out.heads) head.statistics["peak"] = {0.5, 0};
+  return out;
+}
+
+// The same model after a change. Head 0.1 is a sink on key 7 and its peak went up by 0.25; 1.0 no longer retrieves, its
+// score half of one lower; 1.2 has large scores; 1.1 grows with the length twice as fast. Head 0.0 has no peak to
+// compare, 0.2 no entropy. planted_result() has the peak of 0.1 as 0.5.
+inline Result planted_change() {
+  Result out = planted_result();
+  out.model = "models/tuned", out.scale = "log_n";
+  out.loss = Spread{3, 0};
+  out.heads[0].statistics.erase("peak");
+  out.heads[1].labels = {{"sink", 0.75, "key 7"}};
+  out.heads[1].statistics["peak"] = {0.75, 0};
+  out.heads[2].statistics.erase("entropy");
+  out.heads[3].labels.clear();
+  out.heads[3].statistics["retrieval_score"].mean -= 0.5;
+  for (double& entropy : out.heads[4].length_entropies) entropy *= 2;
+  out.heads[5].labels.push_back({"large_scores", 120, ""});
+  out.lengths.back().loss = 3.5;
+  return out;
 }
 
 // As much of everything as a scan can hold, with numbers of many digits; every head has a label, head 7.7 a rare one.
@@ -56,6 +77,7 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
     LayerDescription about{.module = "model.layers." + std::to_string(l) + ".self_attn", .head_width = 128};
     about.heads = static_cast<std::int64_t>(heads);
     out.layers.push_back({about, uniform(random), uniform(random)});
+    for (std::size_t h = 0; h < heads; ++h) out.layers.back().similarities.push_back(many(heads));
     for (std::size_t h = 0; h < heads; ++h) {
       HeadResult head{.layer = l, .head = h};
       for (const char* name : {"entropy",     "normalised_entropy", "effective_keys",  "entropy_without_first",
@@ -73,6 +95,13 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
         head.heavy_keys.push_back({static_cast<std::int64_t>(k), uniform(random), " token number 12345"});
       head.nearest = Neighbour{l, h == 0 ? std::size_t{1} : std::size_t{0}, uniform(random)};
       head.length_entropies = many(out.lengths.size());
+      head.tile = {tokens - kTile, tokens - kTile, head.blocks};
+      for (std::int64_t r = 0; r < static_cast<std::int64_t>(kExactRows); ++r) {
+        ExactRow row{.position = r * tokens / 8, .keys = {}, .rest = uniform(random)};
+        for (const double weight : many(kKeysOfRow))
+          row.keys.push_back({static_cast<std::int64_t>(random() % static_cast<unsigned>(tokens)), weight});
+        head.exact_rows.push_back(row);
+      }
       out.heads.push_back(std::move(head));
     }
   }

@@ -6,7 +6,9 @@
 #include <limits>
 #include <nlohmann/json.hpp>
 
+#include "isentropic/error.hpp"
 #include "scan/embedded.hpp"
+#include "scan/packed_weights.hpp"
 #include "scan/page_results.hpp"
 #include "scan/terms.hpp"
 
@@ -39,6 +41,48 @@ TEST(ScanPage, NothingIsFetched) {
     EXPECT_EQ(script.find("innerHTML"), std::string_view::npos);
     EXPECT_EQ(script.find(".html("), std::string_view::npos);
   }
+}
+
+TEST(ScanPage, TwoResultsStayTextAndSmall) {
+  const Comparison two = compare(large_result(32, 32, 32768), large_result(32, 32, 32768));
+  EXPECT_LT(page(two).size(), 5'000'000u);
+  const std::string html = page(compare(planted_result(), planted_change()));
+  EXPECT_EQ(html.find("<b>books"), std::string::npos);
+  const auto data = data_of(html);
+  EXPECT_EQ(data["against"]["heads"].size(), 6u);
+  EXPECT_EQ(data["changed"].dump(), "[[3,0.5],[1,0.25],[5,0]]");
+  // Both have a value, or null, for each of the terms that one of them has.
+  for (const auto& head : data["against"]["heads"]) EXPECT_EQ(head["values"].size(), data["terms"].size());
+}
+
+TEST(ScanPage, HeadsThatChangedAreHeldInFull) {
+  Result first = large_result(16, 16, 1024), second = first;
+  for (std::size_t i = 190; i < 200; ++i) second.heads[i].labels.clear();
+  const std::vector<bool> chosen = shown_in_full(compare(first, second));
+  for (std::size_t i = 190; i < 200; ++i) EXPECT_TRUE(chosen[i]) << i;
+  EXPECT_EQ(std::ranges::count(chosen, true), static_cast<std::ptrdiff_t>(kHeadsInFull));
+}
+
+TEST(ScanPage, HeadsThatAreAskedForAreHeldInFull) {
+  Result large = large_result(16, 16, 1024);
+  for (HeadResult& head : large.heads) head.labels.clear();
+  EXPECT_FALSE(shown_in_full(large)[255]);
+  const std::vector<bool> chosen = shown_in_full(large, {.heads = {{15, 15}, {3, 2}, {15, 15}}});
+  EXPECT_TRUE(chosen[255] && chosen[3 * 16 + 2]);
+  EXPECT_EQ(std::ranges::count(chosen, true), static_cast<std::ptrdiff_t>(kHeadsInFull));
+  EXPECT_TRUE(data_of(page(large, {.heads = {{15, 15}}}))["heads"][255]["in_full"]);
+  EXPECT_THROW(page(large, {.heads = {{16, 0}}}), Error);
+  PageOptions too_many;
+  for (std::size_t i = 0; i <= kHeadsInFull; ++i) too_many.heads.emplace_back(i / 16, i % 16);
+  EXPECT_THROW(page(large, too_many), Error);
+}
+
+// Three digits, whatever the size, and a mark for what was not measured.
+TEST(ScanPage, WeightsArePackedInSixteenBits) {
+  EXPECT_EQ(packed(std::vector<double>{1}), "/v8=");
+  EXPECT_EQ(packed(std::vector<double>{0, kNotMeasured}), "AAD//w==");
+  EXPECT_EQ(packed(std::vector<double>{0.25}), "/38=");  // 32767
+  EXPECT_EQ(packed({}), "");
 }
 
 TEST(ScanPage, AThousandHeadsAtLongLengthsStaySmall) {

@@ -66,13 +66,22 @@ inline Weights one_key_head(std::int64_t n) {
   return causal(n, [](auto i, auto j) { return j == (i * 7919) % (i + 1) ? 1.0 : 1e-9; });
 }
 
+// The weights of these rows, head by head.
+inline std::vector<float> weights_of(const std::vector<Weights>& heads, const std::vector<std::int64_t>& positions) {
+  std::vector<float> out;
+  for (const Weights& head : heads)
+    for (const std::int64_t position : positions)
+      for (const double p : head[static_cast<std::size_t>(position)]) out.push_back(static_cast<float>(p));
+  return out;
+}
+
 // Tells a scanner of one layer with these heads over one window.
 inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>& heads,
                  const std::vector<std::int32_t>& ids) {
   const std::size_t n = ids.size();
   std::map<std::string, std::vector<float>> statistics;
   std::vector<std::int64_t> visible;
-  std::vector<float> mass(heads.size() * n), sampled_weights;
+  std::vector<float> mass(heads.size() * n);
   for (std::size_t h = 0; h < heads.size(); ++h)
     for (std::size_t i = 0; i < n; ++i) {
       const auto& row = heads[h][i];
@@ -98,11 +107,18 @@ inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>
   scanner.add(rows);
   const auto length = static_cast<std::int64_t>(n);
   SampledRows sampled{.layer = layer, .rows = length, .keys = length, .positions = rows_to_sample(length, ids, 32)};
-  for (const Weights& head : heads)
-    for (const std::int64_t position : sampled.positions)
-      for (const double p : head[static_cast<std::size_t>(position)]) sampled_weights.push_back(static_cast<float>(p));
+  const std::vector<float> sampled_weights = weights_of(heads, sampled.positions);
   sampled.weights = sampled_weights;
   scanner.add(sampled);
+  // The tile in parts of 20 rows.
+  const std::vector<std::int64_t> all = scanner.rows_of_tile(length);
+  for (std::size_t i = 0; i < all.size(); i += 20) {
+    SampledRows tile{.layer = layer, .rows = length, .keys = length};
+    for (std::size_t r = i; r < std::min(all.size(), i + 20); ++r) tile.positions.push_back(all[r]);
+    const std::vector<float> tile_weights = weights_of(heads, tile.positions);
+    tile.weights = tile_weights;
+    scanner.add_tile(tile);
+  }
 }
 
 }  // namespace isentropic::scan

@@ -94,7 +94,7 @@ class RowObserver(Observer):
         for tell in self._later:
             tell(entry)
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is None:
             return
@@ -110,9 +110,10 @@ class RowObserver(Observer):
         residual = self._residuals.get(_block_of(self._model, name))
         batch, _, rows, _ = query.shape
         keys = key.shape[2]
-        sampled = self._sampled(layer, call)
+        sampled = self._weights(self._scanner.rows_to_sample(layer, rows, SAMPLED_ROWS), call)
         if batch > 1:
             sampled = [(positions, weights.cpu()) for positions, weights in sampled]
+        tile = self._weights(self._scanner.rows_of_tile(rows), call)
 
         def tell(entry: int) -> None:
             values = [x[entry] for x in statistics.values()]
@@ -122,16 +123,18 @@ class RowObserver(Observer):
             if residual is not None:
                 self._scanner.add_residual(layer, float(residual[entry]))
             for positions, weights in sampled:
-                self._scanner.add_sampled(layer, rows, positions, weights[entry])
+                self._scanner.add_sampled(layer, rows, positions, weights[entry], False)
 
         tell(0)
+        for positions, weights in tile:
+            self._scanner.add_sampled(layer, rows, positions, weights[0], True)
         if batch > 1:
             self._later.append(tell)
 
-    def _sampled(self, layer: int, call: _observe.Call):
+    @staticmethod
+    def _weights(positions: list[int], call: _observe.Call):
         batch, heads, rows = call.problem.query.shape[:3]
         keys = call.problem.key.shape[2]
-        positions = self._scanner.rows_to_sample(layer, rows, SAMPLED_ROWS)
         at_once = max(1, WEIGHTS_AT_ONCE // (batch * heads * keys))
         for first in range(0, len(positions), at_once):
             part = positions[first : first + at_once]
@@ -181,7 +184,7 @@ class LastEntropies(Observer):
         self.found: dict[str, Tensor] = {}
         self._rows = rows
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is not None:
             entropy = aux.entropy.reshape(call.problem.query.shape[:-1])

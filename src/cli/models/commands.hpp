@@ -18,7 +18,7 @@ void add_generate(CLI::App& program);
 struct ModelArguments {
   std::string path, device = "cpu", type = "stored";
 
-  void offer(CLI::App* command);
+  void offer(CLI::App* command, const std::string& help = "a model folder (config.json, safetensors, tokenizer.json)");
   model::OpenOptions options() const;
 };
 

@@ -5,8 +5,8 @@
 
 namespace isentropic::cli {
 
-void ModelArguments::offer(CLI::App* command) {
-  command->add_option("model", path, "a model folder (config.json, safetensors, tokenizer.json)")->required();
+void ModelArguments::offer(CLI::App* command, const std::string& help) {
+  command->add_option("model", path, help)->required();
   command->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str();
   command->add_option("--type", type, "of weights and computation: stored, float32, bfloat16 or float16")
       ->capture_default_str();

@@ -1,5 +1,6 @@
 // isentropic scan: how the heads of a model attend over a text.
 #include <algorithm>
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -11,6 +12,7 @@
 #include "lab/scan_model.hpp"
 #include "lab/words.hpp"
 #include "scan/arrays.hpp"
+#include "scan/comparison.hpp"
 #include "scan/page.hpp"
 #include "scan/tables.hpp"
 #include "scan/terminal.hpp"
@@ -22,7 +24,8 @@ struct ScanArguments {
   ModelArguments model;
   std::vector<std::string> texts;
   std::string ids;
-  std::vector<std::string> lengths;
+  std::string against;  // a second model, or scan
+  std::vector<std::string> lengths, heads;
   std::int64_t length = 0;
   bool fast = false, allow_beyond = false, per_row = false;
   Outputs outputs;
@@ -63,9 +66,23 @@ std::vector<lab::ScanText> read_texts(const ScanArguments& arguments, const toke
   return out;
 }
 
-scan::Result about(const ScanArguments& arguments, const model::Transformer& model, const lab::ScanOptions& options) {
+// LAYER.HEAD, both from 0.
+scan::PageOptions page_options(const ScanArguments& arguments) {
+  scan::PageOptions out;
+  for (const std::string& text : arguments.heads) {
+    const std::size_t dot = text.find('.');
+    if (dot == std::string::npos) throw UsageError("--heads", "'" + text + "'", "LAYER.HEAD, as 3.1, both from 0");
+    const auto part = [&](const std::string& number) {
+      return static_cast<std::size_t>(parse_integer("--heads", number, 0, 1 << 20));
+    };
+    out.heads.emplace_back(part(text.substr(0, dot)), part(text.substr(dot + 1)));
+  }
+  return out;
+}
+
+scan::Result about(const std::string& path, const model::Transformer& model, const lab::ScanOptions& options) {
   scan::Result out;
-  out.model = arguments.model.path;
+  out.model = path;
   out.family = model.description().family;
   out.scale = lab::text_of(model.description().scale);
   out.map = lab::text_of(model.description().map);
@@ -77,10 +94,9 @@ scan::Result about(const ScanArguments& arguments, const model::Transformer& mod
 
 // Everything that the scan reads, checked.
 struct Inputs {
-  explicit Inputs(const ScanArguments& arguments)
-      : model(model::open_model(arguments.model.path, arguments.model.options())) {
-    if (arguments.ids.empty())
-      tokenizer = std::make_unique<tokenizer::Tokenizer>(tokenizer::Tokenizer::read(arguments.model.path));
+  Inputs(const ScanArguments& arguments, const std::string& folder)
+      : path(folder), model(model::open_model(folder, arguments.model.options())) {
+    if (arguments.ids.empty()) tokenizer = std::make_unique<tokenizer::Tokenizer>(tokenizer::Tokenizer::read(folder));
     options.key_mass = !arguments.fast;
     options.keep_rows = arguments.per_row;
     for (const std::string& length : arguments.lengths)
@@ -88,8 +104,11 @@ struct Inputs {
     std::ranges::sort(options.lengths);
     texts = read_texts(arguments, tokenizer.get(), model.description().vocabulary, &options);
     options.length = arguments.length > 0 ? arguments.length : usual_length();
+  }
+
+  void check_lengths(bool allow_beyond) const {
     lab::check_lengths(texts, options);
-    if (longest() > model.description().trained_length && !arguments.allow_beyond)
+    if (longest() > model.description().trained_length && !allow_beyond)
       throw UsageError(options.length == longest() ? "--length" : "--lengths", std::to_string(longest()),
                        "at most " + std::to_string(model.description().trained_length) +
                            ", the model's positions (--allow-beyond: more)");
@@ -99,6 +118,18 @@ struct Inputs {
     return std::max(options.length, options.lengths.empty() ? 0 : options.lengths.back());
   }
 
+  // What of the result is known before anything runs: its layers and heads.
+  scan::Result shape() const {
+    scan::Result out;
+    out.model = path;
+    for (std::size_t layer = 0; layer < model.description().layers.size(); ++layer) {
+      out.layers.emplace_back();
+      out.layers.back().description.heads = model.description().heads;
+    }
+    return out;
+  }
+
+  std::string path;
   model::Transformer model;
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   lab::ScanOptions options;
@@ -114,34 +145,115 @@ struct Inputs {
   }
 };
 
+bool is_scan_file(const std::string& path) {
+  std::error_code ignored;
+  return std::filesystem::path(path).extension() == ".json" && !std::filesystem::is_directory(path, ignored);
+}
+
+// A model that is going to run, or what earlier scans found.
+struct Source {
+  std::unique_ptr<Inputs> inputs;
+  std::vector<scan::Result> found;  // two of a comparison
+
+  scan::Result shape() const {
+    if (inputs) return inputs->shape();
+    scan::Result out = found.front();
+    out.heads.clear();
+    return out;
+  }
+};
+
+void check_heads(const scan::Result& shape, const scan::PageOptions& options) {
+  for (const auto& [layer, head] : options.heads)
+    if (layer >= shape.layers.size() || head >= static_cast<std::size_t>(shape.layers[layer].description.heads))
+      throw UsageError("--heads", std::to_string(layer) + "." + std::to_string(head),
+                       "LAYER.HEAD, both from 0, of " + scan::shape_of(shape));
+}
+
+std::vector<Source> open_sources(const ScanArguments& arguments) {
+  std::vector<Source> out;
+  for (const std::string& path : {arguments.model.path, arguments.against}) {
+    if (path.empty()) continue;
+    Source& source = out.emplace_back();
+    if (is_scan_file(path))
+      source.found = scan::results_from_json(lab::read_text(path), path);
+    else
+      source.inputs = std::make_unique<Inputs>(arguments, path);
+  }
+  if (out.size() == 2)
+    for (const Source& source : out)
+      if (source.found.size() == 2) throw UsageError("--against", arguments.against, "nothing: one is a comparison");
+  // Two models read windows of one length.
+  if (out.size() == 2 && out[0].inputs && out[1].inputs)
+    for (Source& source : out)
+      source.inputs->options.length = std::min(out[0].inputs->options.length, out[1].inputs->options.length);
+  for (const Source& source : out)
+    if (source.inputs) source.inputs->check_lengths(arguments.allow_beyond);
+  if (out.size() == 2) scan::require_one_shape(out[0].shape(), out[1].shape());
+  check_heads(out[0].shape(), page_options(arguments));
+  return out;
+}
+
 // Nothing of what a scan is given is trusted: a mistake in it is the caller's.
-Inputs read_inputs(const ScanArguments& arguments) try { return Inputs(arguments); } catch (const UsageError&) {
+std::vector<Source> read_sources(const ScanArguments& arguments) try {
+  return open_sources(arguments);
+} catch (const UsageError&) {
   throw;
 } catch (const Error& error) {
   throw UsageError(error.what());
 }
 
-void run(const ScanArguments& arguments) {
-  if (arguments.texts.empty() == arguments.ids.empty()) throw UsageError("--text", "none", "a text, or --ids");
-  std::vector<std::string> files = arguments.texts;
-  if (!arguments.ids.empty()) files.push_back(arguments.ids);
-  arguments.outputs.check(files);
-  Inputs inputs = read_inputs(arguments);
-  scan::Result known = about(arguments, inputs.model, inputs.options);
+scan::Result run_scan(Inputs& inputs) {
+  scan::Result known = about(inputs.path, inputs.model, inputs.options);
   if (inputs.tokenizer)
     for (const std::int32_t id : lab::window_of(inputs.texts.front(), 0, inputs.options.length, inputs.options))
       known.tokens_of_window.push_back(inputs.tokenizer->decode(std::span(&id, 1)));
-  scan::Result found;
-  {
-    Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
-    inputs.options.progress = [&](double share) { line.show(share); };
-    found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
-  }
+  Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
+  inputs.options.progress = [&](double share) { line.show(share); };
+  return lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
+}
+
+void write_result(const ScanArguments& arguments, const scan::Result& found) {
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
                            [&] { return scan::json_of(found); },
                            {},
-                           [&] { return scan::page(found); },
-                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found); }, [&] { return scan::retrieval_scores(found); }}});
+                           [&] { return scan::page(found, page_options(arguments)); },
+                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found); },
+                            [&] { return scan::retrieval_scores(found); }}});
+}
+
+void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second) {
+  const scan::Comparison found = scan::compare(std::move(first), std::move(second));
+  arguments.outputs.write({[&] { return scan::terminal_text(found); },
+                           [&] { return scan::json_of(found); },
+                           {},
+                           [&] { return scan::page(found, page_options(arguments)); },
+                           {[&] { return scan::tsv(found); }, [&] { return scan::npz(found.second); },
+                            [&] { return scan::retrieval_scores(found.second); }}});
+}
+
+void run(const ScanArguments& arguments) {
+  std::vector<std::string> files = arguments.texts;
+  if (!arguments.ids.empty()) files.push_back(arguments.ids);
+  bool runs_a_model = false;
+  for (const std::string& path : {arguments.model.path, arguments.against}) {
+    if (path.empty()) continue;
+    runs_a_model |= !is_scan_file(path);
+    if (is_scan_file(path)) files.push_back(path);
+  }
+  if (runs_a_model && arguments.texts.empty() == arguments.ids.empty())
+    throw UsageError("--text", "none", "a text, or --ids");
+  if (!runs_a_model && !(arguments.texts.empty() && arguments.ids.empty()))
+    throw UsageError("--text", "given", "none, because no model runs");
+  arguments.outputs.check(files);
+  std::vector<scan::Result> found;
+  for (Source& source : read_sources(arguments)) {
+    if (source.inputs) source.found.push_back(run_scan(*source.inputs));
+    std::ranges::move(source.found, std::back_inserter(found));
+    source.inputs.reset();
+  }
+  if (found.size() == 1) return write_result(arguments, found.front());
+  write_comparison(arguments, std::move(found[0]), std::move(found[1]));
 }
 
 }  // namespace
@@ -149,12 +261,15 @@ void run(const ScanArguments& arguments) {
 void add_scan(CLI::App& program) {
   CLI::App* command = program.add_subcommand("scan", "How the heads of a model attend over a text.");
   auto arguments = std::make_shared<ScanArguments>();
-  arguments->model.offer(command);
+  arguments->model.offer(command, "a model folder (config.json, safetensors, tokenizer.json), or what --json wrote");
+  command->add_option("--against", arguments->against, "a second model, or scan, to compare with: second - first");
   command->add_option("--text", arguments->texts, "files of text, UTF-8; with several, a label needs most of them");
   command->add_option("--ids", arguments->ids, "a JSON list of token ids, instead of a text");
   command->add_option("--length", arguments->length, "tokens of a window (the trained length, or the text's)")
       ->check(CLI::Range(16, 1 << 24));
   command->add_option("--lengths", arguments->lengths, "also the entropy of every head, and the loss, at these lengths")
+      ->delimiter(',');
+  command->add_option("--heads", arguments->heads, "heads that the report shows in full, as 3.1,5.0: LAYER.HEAD")
       ->delimiter(',');
   command->add_flag("--fast", arguments->fast, "leave out the second pass, which finds the keys that rows rest on");
   command->add_flag("--allow-beyond", arguments->allow_beyond, "lengths beyond the model's positions");

@@ -3,13 +3,17 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include <nlohmann/json.hpp>
+
 #include "pytorch/errors.hpp"
 #include "scan/arrays.hpp"
+#include "scan/comparison.hpp"
 #include "scan/page.hpp"
 #include "scan/scanner.hpp"
 #include "scan/summary.hpp"
 #include "scan/tables.hpp"
 #include "scan/terminal.hpp"
+#include "scan/training_page.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -84,17 +88,19 @@ class ScannerClass : public torch::CustomClassHolder {
   std::vector<std::int64_t> rows_to_sample(std::int64_t layer, std::int64_t rows, std::int64_t count) {
     return scanner_.rows_to_sample(static_cast<std::size_t>(layer), rows, count);
   }
-  // weights [heads, positions, keys]
+  std::vector<std::int64_t> rows_of_tile(std::int64_t rows) { return scanner_.rows_of_tile(rows); }
+  // weights [heads, positions, keys]; for_tile: of rows_of_tile.
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
-                   const at::Tensor& weights) {
+                   const at::Tensor& weights, bool for_tile) {
     const at::Tensor here = on_cpu(weights, at::kFloat);
     const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads;
     require_numbers("weights", here, heads * static_cast<std::int64_t>(positions.size()) * here.size(-1));
-    scanner_.add({.layer = static_cast<std::size_t>(layer),
-                  .rows = rows,
-                  .keys = here.size(-1),
-                  .positions = std::move(positions),
-                  .weights = numbers_of<float>(here)});
+    const scan::SampledRows sampled{.layer = static_cast<std::size_t>(layer),
+                                    .rows = rows,
+                                    .keys = here.size(-1),
+                                    .positions = std::move(positions),
+                                    .weights = numbers_of<float>(here)};
+    for_tile ? scanner_.add_tile(sampled) : scanner_.add(sampled);
   }
 
   void add_residual(std::int64_t layer, double ratio) { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); }
@@ -133,10 +139,51 @@ at::Tensor arrays_of(const scan::Result& result) {
   return out;
 }
 
-// A function of the JSON of a result.
-template <auto function>
-auto of_result(const std::string& json) {
-  return with_python_errors([&] { return function(scan::result_from_json(json, "the scan")); });
+// f(result), or f(comparison) where the JSON holds one.
+template <class F>
+auto of_json(const std::string& json, F f) {
+  return with_python_errors([&] {
+    std::vector<scan::Result> found = scan::results_from_json(json, "the scan");
+    if (found.size() == 1) return f(found.front());
+    return f(scan::compare(std::move(found[0]), std::move(found[1])));
+  });
+}
+// Of a result, or of the second of two.
+const scan::Result& result_of(const scan::Result& result) { return result; }
+const scan::Result& result_of(const scan::Comparison& comparison) { return comparison.second; }
+
+std::string terminal_text(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::terminal_text(found); });
+}
+Names sentences(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::sentences(found); });
+}
+std::string tsv(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::tsv(found); });
+}
+at::Tensor arrays(const std::string& json) {
+  return of_json(json, [](const auto& found) { return arrays_of(result_of(found)); });
+}
+std::string retrieval_scores(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::retrieval_scores(result_of(found)); });
+}
+// layers and heads: those that are shown in full.
+std::string page(const std::string& json, at::IntArrayRef layers, at::IntArrayRef heads, std::int64_t most_in_full) {
+  scan::PageOptions options;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    options.heads.emplace_back(static_cast<std::size_t>(layers[i]), static_cast<std::size_t>(heads[i]));
+  options.most_in_full = static_cast<std::size_t>(most_in_full);
+  return of_json(json, [&](const auto& found) { return scan::page(found, options); });
+}
+std::string compare(const std::string& first, const std::string& second) {
+  return with_python_errors([&] {
+    const scan::Comparison found = scan::compare(scan::result_from_json(first, "the first scan"),
+                                                 scan::result_from_json(second, "the second scan"));
+    return scan::json_of(found).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  });
+}
+std::string training_page(const std::string& json) {
+  return with_python_errors([&] { return scan::training_page(json); });
 }
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
@@ -150,18 +197,21 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def("kind", &ScannerClass::kind)
       .def("add_rows", &ScannerClass::add_rows)
       .def("rows_to_sample", &ScannerClass::rows_to_sample)
+      .def("rows_of_tile", &ScannerClass::rows_of_tile)
       .def("add_sampled", &ScannerClass::add_sampled)
       .def("add_residual", &ScannerClass::add_residual)
       .def("add_statistic", &ScannerClass::add_statistic)
       .def("add_loss", &ScannerClass::add_loss)
       .def("add_length", &ScannerClass::add_length)
       .def("finish", &ScannerClass::finish);
-  library.def("scan_page(str json) -> str", of_result<&scan::page>);
-  library.def("scan_terminal_text(str json) -> str", of_result<&scan::terminal_text>);
-  library.def("scan_tsv(str json) -> str", of_result<&scan::tsv>);
-  library.def("scan_arrays(str json) -> Tensor", of_result<&arrays_of>);
-  library.def("scan_retrieval_scores(str json) -> str", of_result<&scan::retrieval_scores>);
-  library.def("scan_sentences(str json) -> str[]", of_result<&scan::sentences>);
+  library.def("scan_page(str json, int[] layers, int[] heads, int most_in_full) -> str", page);
+  library.def("scan_terminal_text(str json) -> str", terminal_text);
+  library.def("scan_sentences(str json) -> str[]", sentences);
+  library.def("scan_tsv(str json) -> str", tsv);
+  library.def("scan_arrays(str json) -> Tensor", arrays);
+  library.def("scan_retrieval_scores(str json) -> str", retrieval_scores);
+  library.def("scan_compare(str first, str second) -> str", compare);
+  library.def("training_page(str json) -> str", training_page);
 }
 
 }  // namespace

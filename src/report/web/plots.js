@@ -149,10 +149,23 @@ function draw_heat_map(place, map, room) {
   legend.append("span").attr("class", "shades").style("background", `linear-gradient(90deg,${stops})`);
   legend.append("span").text(short(map.high));
   const readout = legend.append("span").attr("class", "value");
-  svg.on("mousemove", function () {
-    const [px, py] = d3.mouse(this), r = Math.floor(py / tall), c = Math.floor((px - left) / cell);
-    const value = map.rows[r] && map.rows[r][c];
-    const name = (names, i) => names[i] || String(i);
-    readout.text(value === undefined || value === null ? "" : `${name(map.row_names, r)}, ${name(map.column_names, c)} → ${short(value)}`);
-  }).on("mouseleave", () => readout.text(""));
+  const name = (names, i) => names[i] || String(i), say = map.describe || ((r, c, value) => `${name(map.row_names, r)}, ${name(map.column_names, c)} → ${short(value)}`);
+  const mark = svg.append("rect").attr("class", "near").attr("width", cell).attr("height", tall).style("display", "none");
+  let at = [0, 0];
+  const read = (r, c) => {
+    const value = map.rows[r] && map.rows[r][c], is_there = value !== undefined && value !== null;
+    readout.text(is_there ? say(r, c, value) : "");
+    mark.style("display", is_there ? null : "none").attr("x", left + c * cell).attr("y", r * tall);
+    at = [r, c];
+  };
+  const MOVE = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
+  svg.attr("tabindex", 0).on("mousemove", function () {
+    const [px, py] = d3.mouse(this);
+    read(Math.floor(py / tall), Math.floor((px - left) / cell));
+  }).on("mouseleave", () => { readout.text(""); mark.style("display", "none"); }).on("focus", () => read(...at)).on("keydown", () => {
+    const step = MOVE[d3.event.key];
+    if (!step) return;
+    d3.event.preventDefault();
+    read(Math.max(0, Math.min(count - 1, at[0] + step[0])), Math.max(0, Math.min(columns - 1, at[1] + step[1])));
+  });
 }

@@ -1,38 +1,52 @@
-// The data of the page, and what every view of it uses. Text enters by textContent alone.
+// The data of the page, and what every view of it uses.
 "use strict";
 
-const scan = JSON.parse(document.getElementById("scan").textContent);
-const NOT_MEASURED = "–";
-
-// element("p", { class: "note" }, "text", another_element)
-function element(tag, attributes = {}, ...children) {
-  const out = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) if (value !== null && value !== undefined) out.setAttribute(name, value);
-  out.append(...children.filter((child) => child !== null && child !== undefined));
-  return out;
+// A comparison holds its second result as `against`; what `scan` says is the first.
+const scan = JSON.parse(document.getElementById("scan").textContent), against = scan.against || null;
+const results = against ? [scan, against] : [scan];
+// What scan/packed_weights.hpp packs; null where nothing was measured.
+function unpack_numbers(text) {
+  const bytes = atob(text);
+  return d3.range(0, bytes.length, 2).map((i) => bytes.charCodeAt(i) + 256 * bytes.charCodeAt(i + 1)).map((q) => (q === 65535 ? null : (q / 65534) ** 2));
 }
-
-// Three digits are what these numbers are worth.
-function show(x) {
-  if (x === null || x === undefined || !Number.isFinite(x)) return NOT_MEASURED;
-  if (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e6)) return x.toExponential(1);
-  return Math.abs(x) >= 1000 ? String(Math.round(x)) : String(+x.toPrecision(3));
+for (const result of results) {
+  for (const head of result.heads) {
+    head.from = result;
+    head.profile = unpack_numbers(head.profile);
+    if (head.in_full) head.strip = unpack_numbers(head.strip);
+  }
 }
+if (against) scan.heads.forEach((head, i) => { head.other = against.heads[i]; });
+const versions = (head) => (head.other ? [head, head.other] : [head]);
+const result_name = (result) => (against ? scan.names[results.indexOf(result)] : "");
+
+
 const show_spread = ([mean, deviation]) => show(mean) + (deviation ? ` ± ${show(deviation)}` : "");
-const in_words = (label) => label.replaceAll("_", " ");
-
 const head_name = (head) => `${head.layer}.${head.head}`;
 const head_address = (name) => `#head=${name}`;
 const heads_by_name = new Map(scan.heads.map((head) => [head_name(head), head]));
 const rules_by_label = new Map(scan.rules.map((rule) => [rule.label, rule]));
 const value_at = (head, term) => head.values[scan.terms.indexOf(term)];
 const term_named = (name) => scan.terms.find((term) => term.name === name);
-const layer_of = (head) => scan.layers[head.layer] || { module: "", kind: "", window: null };
+// Second minus first; null where one of them was not measured.
+function difference(head, term) {
+  const [a, b] = versions(head).map((version) => value_at(version, term)[0]);
+  return a === null || b === null ? null : b - a;
+}
+const layer_of = (head) => head.from.layers[head.layer] || { module: "", kind: "", window: null };
 const NO_LABEL = "none";
+const gained = (head) => head.other.labels.filter((label) => !has_label(head, label.name));
+const lost = (head) => head.labels.filter((label) => !has_label(head.other, label.name));
 const has_label = (head, label) => (label === NO_LABEL ? !head.labels.length : head.labels.some((given) => given.name === label));
 
 // The text of a token in a box of its own; what cannot be seen is written.
-function token_box(token) {
+function token_box(token, is_special = false) {
   const seen = token.replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll(" ", "·");
-  return element("span", { class: "token" }, seen === "" ? "∅" : seen);
+  return element("span", is_special ? { class: "token special", title: "a special token" } : { class: "token" }, seen === "" ? "∅" : seen);
+}
+
+// Rows of weights.
+function unpack({ columns, weights }) {
+  const out = unpack_numbers(weights);
+  return d3.range(0, out.length, columns || 1).map((begin) => out.slice(begin, begin + columns));
 }

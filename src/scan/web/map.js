@@ -1,25 +1,46 @@
 // The map of layers x heads: coloured by a statistic, filtered by labels, walked through with the arrow keys.
 "use strict";
 
-const map_state = { term: term_named("normalised_entropy") || scan.terms[0], log: false, labels: new Set(), current: scan.heads[0] };
+// `view` is the result that the map shows, or DIFFERENCE.
+const DIFFERENCE = "difference";
+const map_state = { term: term_named("normalised_entropy") || scan.terms[0], log: false, labels: new Set(), current: scan.heads[0], view: against ? DIFFERENCE : 0 };
+const map_value = (head) => (map_state.view === DIFFERENCE ? difference(head, map_state.term) : value_at(versions(head)[map_state.view], map_state.term)[0]);
 
-// Shares have the same colours in every model; other statistics those of their own range.
+// Shares have the same colours in every model; other statistics those of their own range, that of both in a comparison.
+// Differences have 0 in the middle.
 function map_range(term, log) {
-  const values = scan.heads.map((head) => value_at(head, term)[0]).filter((x) => x !== null && (!log || x > 0));
+  if (map_state.view === DIFFERENCE) {
+    const most = d3.max(scan.heads, (head) => Math.abs(difference(head, term) || 0)) || 1e-9;
+    return [-most, most];
+  }
+  const values = results.flatMap((result) => result.heads).map((head) => value_at(head, term)[0]).filter((x) => x !== null && (!log || x > 0));
   const [least, most] = values.length ? d3.extent(values) : [0, 1];
   const low = term.is_share && !log ? 0 : least, high = term.is_share ? 1 : most;
   return low < high ? [low, high] : [low - (log ? low / 2 : 0.5), high + (log ? high : 0.5)];
 }
 
+// Differences: blue falls, red rises, and what does not change has the colour of the page.
+const is_dark = matchMedia("(prefers-color-scheme: dark)");
+const diverging = () => d3.piecewise(d3.interpolateLab, is_dark.matches ? ["#6cb6ff", "#2b3138", "#ff8a65"] : ["#2166ac", "#f1f1f1", "#b2182b"]);
+
 function map_shade() {
+  if (map_state.view === DIFFERENCE) return d3.scaleSequential(diverging()).domain(map_range(map_state.term)).clamp(true);
   const scale = map_state.log ? d3.scaleSequentialLog : d3.scaleSequential;
   return scale(d3.interpolateViridis).domain(map_range(map_state.term, map_state.log)).clamp(true);
 }
 
-const is_dimmed = (head) => map_state.labels.size > 0 && ![...map_state.labels].some((label) => has_label(head, label));
-
-// Black on light colours, white on dark ones.
-const ink_on = (shade) => (d3.lab(shade).l > 60 ? "#000" : "#fff");
+// What can be asked of heads: labels; in a comparison, labels that were lost and gained.
+function choices_of_heads() {
+  const by_label = (title, test) => scan.rules.map(({ label, meaning }) => ({ key: `${title}${label}`, title: title + in_words(label), meaning, test: (head) => test(head, label) }));
+  if (!against) return [...by_label("", has_label), { key: NO_LABEL, title: "no label", meaning: "No rule describes it.", test: (head) => has_label(head, NO_LABEL) }];
+  const has = (labels, name) => labels.some((label) => label.name === name);
+  const changed = (head) => lost(head).length + gained(head).length > 0;
+  return [{ key: "changed", title: "other labels", meaning: "It lost or gained a label.", test: changed },
+    ...by_label("lost ", (head, label) => has(lost(head), label)), ...by_label("gained ", (head, label) => has(gained(head), label)),
+    { key: "same", title: "the same labels", meaning: "The rules describe it as before.", test: (head) => !changed(head) }];
+}
+const head_choices = choices_of_heads();
+const is_dimmed = (head) => map_state.labels.size > 0 && !head_choices.some((choice) => map_state.labels.has(choice.key) && choice.test(head));
 
 function draw_controls(place, redraw) {
   const select = element("select", { id: "statistic" });
@@ -36,109 +57,85 @@ function draw_controls(place, redraw) {
     redraw();
   });
   log.addEventListener("change", () => { map_state.log = log.checked; redraw(); });
-  place.append(element("label", {}, "colour ", select), element("label", {}, log, " log colours"));
+  const log_choice = element("label", {}, log, " log colours");
+  place.append(element("label", {}, "colour ", select), against ? view_choice("view", map_state.view, (view) => {
+    map_state.view = view;
+    log_choice.hidden = view === DIFFERENCE;
+    redraw();
+  }) : "", log_choice);
+  log_choice.hidden = map_state.view === DIFFERENCE;
+}
+
+// Of which result a map or table of a comparison shows the numbers.
+function view_choice(id, view, chosen) {
+  const select = element("select", { id });
+  [[DIFFERENCE, "second − first"], ["0", `first: ${scan.names[0]}`], ["1", `second: ${scan.names[1]}`]].forEach(([value, text]) => select.append(element("option", { value }, text)));
+  select.value = String(view);
+  select.addEventListener("change", () => chosen(select.value === DIFFERENCE ? DIFFERENCE : +select.value));
+  return element("label", {}, "of ", select);
 }
 
 function draw_range(place) {
   const { term, log } = map_state, [low, high] = map_range(term, log);
-  const stops = d3.range(0, 1.01, 0.1).map((t) => d3.interpolateViridis(t)).join(",");
-  const shades = element("span", { class: "shades" });
+  const is_difference = map_state.view === DIFFERENCE, stops = d3.range(0, 1.01, 0.1).map(is_difference ? diverging() : d3.interpolateViridis).join(",");
+  const shades = element("span", { class: "shades" }), in_log = log && !is_difference;
   shades.style.background = `linear-gradient(90deg,${stops})`;
   const unit = term.unit ? ` ${term.unit}` : "";
   place.replaceChildren(element("span", {}, show(low)), shades, element("span", {}, show(high) + unit),
-    element("span", {}, `${term.is_share && !log ? "fixed range" : "range of these heads"}${log ? ", logarithmic" : ""}`));
+    element("span", {}, is_difference ? "second − first; the largest difference of these heads" : `${term.is_share && !log ? "fixed range" : "range of these heads"}${in_log ? ", logarithmic" : ""}`));
   formulas.set(d3.select(place).append("span").attr("class", "meaning"), term.meaning, true);
 }
 
 // Several labels show the heads that have one of them.
 function draw_filters(place, redraw) {
-  const choices = [...scan.rules.map(({ label, meaning }) => ({ label, meaning, title: in_words(label) })),
-    { label: NO_LABEL, title: "no label", meaning: "No rule describes it." }];
-  for (const { label, meaning, title } of choices) {
-    const count = scan.heads.filter((head) => has_label(head, label)).length;
+  for (const { key, meaning, title, test } of head_choices) {
+    const count = scan.heads.filter(test).length;
     if (!count) continue;
-    const button = element("button", { class: "filter", "aria-pressed": map_state.labels.has(label), "data-label": label },
+    const button = element("button", { class: "filter", "aria-pressed": map_state.labels.has(key), "data-label": key },
       element("strong", {}, String(count)), element("span", { class: "label" }, title), element("span", { class: "meaning" }, meaning));
     button.addEventListener("click", () => {
-      if (!map_state.labels.delete(label)) map_state.labels.add(label);
-      button.setAttribute("aria-pressed", map_state.labels.has(label));
+      if (!map_state.labels.delete(key)) map_state.labels.add(key);
+      button.setAttribute("aria-pressed", map_state.labels.has(key));
       redraw();
     });
     place.append(button);
   }
 }
 
+const names_of = (labels) => labels.map((label) => in_words(label.name)).join(", ");
 function describe_cell(head) {
-  const labels = head.labels.map((label) => in_words(label.name)).join(", ") || "no label";
-  return [`Head ${head_name(head)}`, `${map_state.term.title} ${show_spread(value_at(head, map_state.term))}`, labels];
+  const { term } = map_state, values = versions(head).map((version) => show_spread(value_at(version, term))).join(" → ");
+  const change = against ? ` (${show_signed(difference(head, term))})` : "";
+  const moves = against ? [lost(head).length && `lost ${names_of(lost(head))}`, gained(head).length && `gained ${names_of(gained(head))}`].filter(Boolean) : [];
+  return [`Head ${head_name(head)}`, `${term.title} ${values}${change}`, moves.join("; ") || names_of(head.labels) || "no label"];
 }
 
-function show_tooltip(cell, head) {
-  const tip = document.querySelector(".tooltip"), [title, value, labels] = describe_cell(head);
-  tip.replaceChildren(element("strong", {}, title), element("span", {}, value), element("span", { class: "quiet" }, labels));
-  tip.hidden = false;
-  const box = cell.getBoundingClientRect();
-  tip.style.left = `${Math.max(4, Math.min(box.left, innerWidth - tip.offsetWidth - 8))}px`;
-  tip.style.top = `${box.bottom + tip.offsetHeight + 8 > innerHeight ? box.top - tip.offsetHeight - 6 : box.bottom + 6}px`;
-}
-function hide_tooltip() { document.querySelector(".tooltip").hidden = true; }
-
-const MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
-
-const LEAST_CELL = 18, FILTERS = 280;
+const FILTERS = 280;
 const most_heads = () => 1 + (d3.max(scan.heads, (head) => head.head) || 0);
 
 function draw_cells(place, room, open) {
   const layers = d3.nest().key((head) => head.layer).entries(scan.heads).map((entry) => entry.values);
-  const most = most_heads();
-  const width = Math.max(LEAST_CELL, Math.min(80, Math.floor((room - 40) / most))), height = Math.max(LEAST_CELL, Math.min(32, width));
-  const grid = element("div", { class: "map", role: "grid", "aria-label": "layers by heads" });
-  grid.style.cssText = `--width: ${width}px; --height: ${height}px`;
-  const every = d3.tickStep(0, most, Math.min(most, (most * width) / 26)) | 0 || 1;
-  grid.append(element("div", { class: "line", "aria-hidden": "true" }, element("span", { class: "name" }, ""),
-    ...d3.range(most).map((i) => element("span", { class: "name" }, i % every ? "" : String(i)))));
-  const cells = new Map();
-  layers.forEach((row, r) => {
-    const line = element("div", { class: "line", role: "row" }, element("span", { class: "name", role: "rowheader" }, String(row[0].layer)));
-    row.forEach((head, c) => {
-      const cell = element("div", { class: "cell", role: "gridcell", tabindex: "-1", "data-head": head_name(head) });
-      cells.set(head, cell);
-      cell.addEventListener("mouseenter", () => show_tooltip(cell, head));
-      cell.addEventListener("focus", () => { walk_to(head); show_tooltip(cell, head); });
-      for (const leaving of ["mouseleave", "blur"]) cell.addEventListener(leaving, hide_tooltip);
-      cell.addEventListener("click", () => open(head));
-      cell.addEventListener("keydown", (event) => {
-        if (event.key === "Enter" || event.key === " ") { event.preventDefault(); open(head); }
-        if (event.key === "Escape") hide_tooltip();
-        if (!MOVES[event.key]) return;
-        event.preventDefault();
-        const [down, right] = MOVES[event.key], next = (layers[r + down] || [])[c + right];
-        if (next) cells.get(next).focus();
-      });
-      line.append(cell);
-    });
-    grid.append(line);
-  });
-  // Tab enters the map at one cell, the arrow keys move that one.
-  const walk_to = (head) => {
-    if (cells.has(map_state.current)) cells.get(map_state.current).tabIndex = -1;
-    map_state.current = head;
-    cells.get(head).tabIndex = 0;
-  };
-  if (map_state.current) walk_to(map_state.current);
-  place.append(element("div", { class: "axes", "aria-hidden": "true" }, "layers ↓  heads →"), grid);
-  return { cells, with_values: width >= 42 };
+  return draw_grid(place, room, { label: "layers by heads", rows: layers.map((items) => ({ name: String(items[0].layer), items })), name_of: head_name, describe: describe_cell,
+    current: map_state.current, walked: (head) => { map_state.current = head; }, open });
+}
+
+// Shares have as many digits in every cell.
+function cell_text(value) {
+  const { view, term } = map_state;
+  if (value === null) return NOT_MEASURED;
+  if (view !== DIFFERENCE) return term.is_share ? value.toFixed(2) : show(value);
+  return term.is_share ? (value > 0 ? "+" : "") + value.toFixed(3).replace("-", "−") : show_signed(+value.toPrecision(2));
 }
 
 function paint_cells({ cells, with_values }) {
   const shade = map_shade();
   for (const [head, cell] of cells) {
-    const value = value_at(head, map_state.term)[0], colour_of_cell = value === null ? null : shade(value);
+    const value = map_value(head), colour_of_cell = value === null ? null : shade(value);
     cell.classList.toggle("dimmed", is_dimmed(head));
     cell.classList.toggle("empty", value === null);
     cell.style.background = colour_of_cell;
     cell.style.color = colour_of_cell && ink_on(colour_of_cell);
-    if (with_values || value === null) cell.textContent = value !== null && map_state.term.is_share ? value.toFixed(2) : show(value);
+    if (with_values || value === null) cell.textContent = cell_text(value);
     cell.setAttribute("aria-label", describe_cell(head).join(", "));
   }
 }

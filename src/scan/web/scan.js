@@ -2,21 +2,19 @@
 "use strict";
 
 const page_main = document.querySelector("main"), panel = document.querySelector("aside");
-const tooltip = element("div", { class: "tooltip", role: "tooltip" });
-tooltip.hidden = true;
-document.body.append(tooltip);
 let cells = new Map(), open_head = null;
 
 function draw_facts() {
-  const list = element("dl", { class: "facts" });
-  for (const [label, text] of scan.facts) list.append(element("div", {}, element("dt", {}, label), element("dd", {}, text)));
-  document.querySelector("header").append(list);
-  for (const sentence of scan.sentences) document.querySelector("header").append(element("p", { class: "sentence" }, sentence));
+  const header = document.querySelector("header"), sentences = scan.sentences.map((sentence) => element("p", { class: "sentence" }, sentence));
+  if (!against) draw_fact_list(header, scan.facts);
+  header.append(...sentences);
+  if (against) draw_facts_of_both(header.appendChild(element("div")));
 }
 
 function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
 
-const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
+const [map_section, changed_section, lengths_section, alike_section] = [1, 2, 3, 4].map(() => page_main.appendChild(element("section")));
+draw_changed_heads(changed_section);
 for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
@@ -59,8 +57,10 @@ function fit() {
   drawn_for = page_main.clientWidth;
   map_section.replaceChildren();
   lengths_section.replaceChildren();
+  alike_section.replaceChildren();
   if (scan.terms.length) cells = draw_map(map_section, drawn_for, show_head);
   draw_lengths(lengths_section, drawn_for);
+  draw_alike(alike_section, drawn_for);
   mark_open();
 }
 let waiting;
@@ -68,6 +68,7 @@ window.addEventListener("resize", () => {
   clearTimeout(waiting);
   waiting = setTimeout(() => { fit(); if (open_head) draw_head(panel, open_head, close_panel, show_head); }, 150);
 });
+is_dark.addEventListener("change", () => { drawn_for = 0; fit(); });
 document.addEventListener("keydown", (event) => { if (event.key === "Escape") close_panel(); });
 window.addEventListener("hashchange", follow_address);
 window.addEventListener("scroll", hide_tooltip, { passive: true });

@@ -1,0 +1,81 @@
+// Cuts the tile out, and finds heavy keys.
+#include "scan/exact_weights.hpp"
+
+#include <algorithm>
+#include <numeric>
+
+namespace isentropic::scan {
+namespace {
+
+std::span<const float> row_of(const SampledRows& sampled, std::size_t head, std::size_t row) {
+  const auto keys = static_cast<std::size_t>(sampled.keys);
+  return sampled.weights.subspan((head * sampled.positions.size() + row) * keys, keys);
+}
+
+ExactRow heaviest(std::int64_t position, KeyRange visible, std::span<const float> weights) {
+  std::vector<std::int64_t> keys(static_cast<std::size_t>(std::max<std::int64_t>(0, visible.end - visible.begin)));
+  std::iota(keys.begin(), keys.end(), visible.begin);
+  const auto weight = [&](std::int64_t key) { return weights[static_cast<std::size_t>(key)]; };
+  const std::size_t kept = std::min(kKeysOfRow, keys.size());
+  std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(kept), std::ranges::greater(), weight);
+  ExactRow out{.position = position};
+  for (std::size_t i = 0; i < keys.size(); ++i) {
+    if (i < kept)
+      out.keys.push_back({keys[i], weight(keys[i])});
+    else
+      out.rest += weight(keys[i]);
+  }
+  return out;
+}
+
+}  // namespace
+
+std::vector<std::int64_t> rows_of_tile(std::int64_t rows) {
+  std::vector<std::int64_t> out(static_cast<std::size_t>(std::min(kTile, rows)));
+  std::iota(out.begin(), out.end(), rows - std::ssize(out));
+  return out;
+}
+
+std::vector<ExactWeights::Head>& ExactWeights::heads_of(const SampledRows& sampled) {
+  if (heads_.size() <= sampled.layer) heads_.resize(sampled.layer + 1);
+  std::vector<Head>& out = heads_[sampled.layer];
+  if (out.empty() && !sampled.positions.empty() && sampled.keys > 0)
+    out.resize(sampled.weights.size() / (sampled.positions.size() * static_cast<std::size_t>(sampled.keys)));
+  return out;
+}
+
+void ExactWeights::add_tile(const SampledRows& sampled) {
+  std::vector<Head>& heads = heads_of(sampled);
+  const std::int64_t first_key = std::max<std::int64_t>(0, sampled.keys - kTile);
+  for (std::size_t h = 0; h < heads.size(); ++h) {
+    Tile& tile = heads[h].tile;
+    for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
+      if (tile.weights.empty()) tile.first_row = sampled.positions[r], tile.first_key = first_key;
+      const bool follows = sampled.positions[r] == tile.first_row + std::ssize(tile.weights);
+      if (!follows || tile.first_key != first_key || std::ssize(tile.weights) >= kTile) continue;
+      const std::span<const float> weights = row_of(sampled, h, r).subspan(static_cast<std::size_t>(first_key));
+      tile.weights.emplace_back(weights.begin(), weights.end());
+    }
+  }
+}
+
+void ExactWeights::add_rows(const LayerDescription& layer, const SampledRows& sampled) {
+  std::vector<Head>& heads = heads_of(sampled);
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
+      const std::int64_t position = sampled.positions[r];
+      if (!heads[h].rows.empty() && position <= heads[h].rows.back().position) continue;
+      heads[h].rows.push_back(heaviest(position, visible_keys(layer, position, sampled.keys), row_of(sampled, h, r)));
+    }
+}
+
+void ExactWeights::describe(HeadResult* head) const {
+  if (head->layer >= heads_.size() || head->head >= heads_[head->layer].size()) return;
+  const Head& found = heads_[head->layer][head->head];
+  head->tile = found.tile;
+  const std::size_t count = std::min(kExactRows, found.rows.size());
+  for (std::size_t i = 0; i < count; ++i)
+    head->exact_rows.push_back(found.rows[count == 1 ? 0 : i * (found.rows.size() - 1) / (count - 1)]);
+}
+
+}  // namespace isentropic::scan

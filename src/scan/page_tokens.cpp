@@ -1,0 +1,96 @@
+// The text of a page: the beginning of every stretch, where special tokens stand, and tokens that drawings name.
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "scan/page_data.hpp"
+
+namespace isentropic::scan {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kTokensOfStretch = 32, kSpecialTokens = 64, kLongestToken = 40;
+
+// <s>, </s>, <|endoftext|>, [CLS]: how tokenizers write what is not text.
+bool looks_special(const std::string& token) {
+  if (token.size() < 3 || token.size() > kLongestToken) return false;
+  const bool angles = token.front() == '<' && token.back() == '>',
+             squares = token.front() == '[' && token.back() == ']';
+  if (!angles && !squares) return false;
+  return std::all_of(token.begin() + 1, token.end() - 1, [&](char c) {
+    const bool is_capital = c >= 'A' && c <= 'Z', is_small = c >= 'a' && c <= 'z', is_digit = c >= '0' && c <= '9';
+    return is_capital || c == '_' || (angles && (is_small || is_digit || c == '|' || c == '/' || c == '-'));
+  });
+}
+
+// Where tokens that tiles and rows name stand, in what was read and in what an encoder-decoder wrote.
+struct NamedPositions {
+  std::set<std::int64_t> read, written;
+};
+
+NamedPositions named_positions(const Result& result, const std::vector<bool>& in_full) {
+  NamedPositions out;
+  for (std::size_t i = 0; i < result.heads.size(); ++i) {
+    if (!in_full[i]) continue;
+    const HeadResult& head = result.heads[i];
+    const Kind kind = result.layers[head.layer].description.kind;
+    const bool writes = !result.written_of_window.empty();
+    std::set<std::int64_t>& rows = writes && kind != Kind::encoder ? out.written : out.read;
+    std::set<std::int64_t>& keys = writes && kind == Kind::decoder ? out.written : out.read;
+    for (std::size_t row = 0; row < head.tile.weights.size(); ++row)
+      rows.insert(head.tile.first_row + static_cast<std::int64_t>(row));
+    for (std::size_t key = 0; !head.tile.weights.empty() && key < head.tile.weights.front().size(); ++key)
+      keys.insert(head.tile.first_key + static_cast<std::int64_t>(key));
+    for (const ExactRow& row : head.exact_rows) {
+      rows.insert(row.position);
+      for (const KeyWeight& key : row.keys) keys.insert(key.position);
+    }
+  }
+  return out;
+}
+
+Json named_tokens(const Result& result, const std::vector<bool>& in_full) {
+  const NamedPositions positions = named_positions(result, in_full);
+  const auto named = [](const std::set<std::int64_t>& wanted, const std::vector<std::string>& tokens) {
+    Json out = Json::object();
+    for (const std::int64_t position : wanted)
+      if (position < std::ssize(tokens))
+        out[std::to_string(position)] = cut_token(tokens[static_cast<std::size_t>(position)]);
+    return out;
+  };
+  return {{"read", named(positions.read, result.tokens_of_window)},
+          {"written", named(positions.written, result.written_of_window)}};
+}
+
+}  // namespace
+
+// UTF-8 is not cut within one.
+std::string cut_token(const std::string& token) {
+  std::size_t characters = 0;
+  for (std::size_t i = 0; i < token.size(); ++i) {
+    const bool begins = (static_cast<unsigned char>(token[i]) & 0xC0u) != 0x80u;
+    if ((begins && ++characters > kLongestToken) || i >= 4 * kLongestToken) return token.substr(0, i) + "…";
+  }
+  return token;
+}
+
+Json page_tokens(const Result& result, const std::vector<bool>& in_full) {
+  const std::vector<std::string>& tokens = result.tokens_of_window;
+  const std::size_t points = std::min(kCurvePoints, tokens.size());
+  Json stretches = Json::array(), special = Json::array();
+  for (std::size_t i = 0; i < points; ++i) {
+    const std::size_t begin = (i * tokens.size() + points - 1) / points;
+    const std::size_t end = ((i + 1) * tokens.size() + points - 1) / points;
+    stretches.push_back(Json::array());
+    for (std::size_t t = begin; t < std::min(end, begin + kTokensOfStretch); ++t)
+      stretches.back().push_back(cut_token(tokens[t]));
+  }
+  for (std::size_t t = 0; t < tokens.size() && special.size() < kSpecialTokens; ++t)
+    if (looks_special(tokens[t])) special.push_back(t);
+  Json out = {{"count", tokens.size()}, {"stretches", stretches}, {"special", special}};
+  out["named"] = named_tokens(result, in_full);
+  return out;
+}
+
+}  // namespace isentropic::scan

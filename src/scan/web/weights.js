@@ -1,0 +1,87 @@
+// Weights one by one: the tile at the end of the window, the heaviest keys of some rows, and which heads look alike.
+"use strict";
+
+// The token at a position of the rows or keys of a head, as far as the page holds it. What an encoder-decoder writes is a text
+// of its own.
+function named_token(head, position, is_key) {
+  const { kind } = layer_of(head), { read, written } = head.from.tokens.named, writes = Object.keys(written).length > 0;
+  return (writes && (kind === "decoder" || (kind === "cross" && !is_key)) ? written : read)[position];
+}
+function box_of(head, position, is_key) {
+  const token = named_token(head, position, is_key);
+  return token === undefined ? null : token_box(token, head.from.tokens.special.includes(position) && token === head.from.tokens.named.read[position]);
+}
+
+// The keys that a row sees lie on both sides of it in an encoder; across, all are seen.
+function sees_key(layer, row, key) {
+  const window = layer.window === null ? Infinity : layer.window;
+  if (layer.kind === "cross") return true;
+  return layer.kind === "decoder" ? key <= row && key > row - window : Math.abs(key - row) <= window / 2;
+}
+
+function draw_tile(place, head, room) {
+  with_log_colours(place, (box, colours) => {
+    for (const version of versions(head)) {
+      const { first_row, first_key } = version.tile, weights = unpack(version.tile);
+      if (!weights.length) continue;
+      const rows = weights.map((row, r) => row.map((v, c) => (sees_key(layer_of(version), first_row + r, first_key + c) ? v : null)));
+      const token = (position, is_key) => { const found = named_token(version, position, is_key); return found === undefined ? "" : ` “${found}”`; };
+      draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, x_label: "key", y_label: "query",
+        row_names: rows.map((_, r) => String(first_row + r)), column_names: rows[0].map((_, c) => String(first_key + c)),
+        describe: (r, c, v) => `${first_row + r}${token(first_row + r, false)} gives ${first_key + c}${token(first_key + c, true)} the weight ${show(v)}` }, Math.min(room, 460));
+    }
+  });
+}
+
+// A row opens like a drawer; the first is open.
+function draw_rows(place, head) {
+  for (const version of versions(head)) {
+    if (against && version.rows.length) place.append(element("h4", {}, result_name(version.from)));
+    version.rows.forEach(([position, rest, keys], i) => {
+      const sink = 1 - rest - d3.sum(keys, ([, weight]) => weight);
+      const drawer = element("details", { class: "exact-row" }, element("summary", {}, `row ${position} `, box_of(version, position, false)));
+      const list = element("ol");
+      for (const [key, weight] of keys) {
+        const bar = element("i");
+        bar.style.width = `${100 * weight}%`;
+        list.append(element("li", {}, element("span", { class: "weight" }, show(weight)), element("span", { class: "where" }, `${key} `, box_of(version, key, true)), element("span", { class: "gauge" }, bar)));
+      }
+      drawer.append(list, element("p", { class: "note" }, `all other keys: ${show(rest)}${sink > 1e-3 ? `; the sink, which is no key: ${show(sink)}` : ""}`));
+      drawer.open = i === 0;
+      place.append(drawer);
+    });
+  }
+}
+
+// The matrix of a layer from what is above its diagonal.
+function similarities_of(result, l) {
+  const numbers = unpack_numbers(result.layers[l].similarities), heads = result.layers[l].heads;
+  if (!numbers.length) return [];
+  const rows = d3.range(heads).map(() => Array(heads).fill(1));
+  d3.range(heads).forEach((a) => d3.range(a + 1, heads).forEach((b) => { rows[a][b] = rows[b][a] = numbers.shift(); }));
+  return rows;
+}
+
+const alike_state = { layer: null };
+function draw_alike(place, room) {
+  const measured = scan.layers.map((_, l) => l).filter((l) => results.some((result) => result.layers[l].similarities));
+  if (!measured.length) return;
+  if (alike_state.layer === null) alike_state.layer = measured[0];
+  const select = element("select", { id: "alike-layer" }, ...measured.map((l) => element("option", { value: l }, `layer ${l}`))), box = element("div", { class: "row" });
+  const columns = results.length > 1 && room >= 700 ? 2 : 1;
+  box.style.gridTemplateColumns = `repeat(${columns}, minmax(0, 1fr))`;
+  const draw_it = () => {
+    const l = alike_state.layer;
+    box.replaceChildren();
+    for (const result of results) {
+      const rows = similarities_of(result, l), names = rows.map((_, h) => `${l}.${h}`);
+      if (rows.length) draw_heat_map(d3.select(box).append("div"), { title: result_name(result), rows, low: 0, high: 1, x_label: "head", y_label: "head", row_names: names, column_names: names,
+        describe: (r, c, v) => `heads ${names[r]} and ${names[c]}: similarity ${show(v)}` }, Math.min(420, (room - 32 * (columns - 1)) / columns));
+    }
+  };
+  select.value = alike_state.layer;
+  select.addEventListener("change", () => { alike_state.layer = +select.value; draw_it(); });
+  place.append(element("h2", {}, "Heads that look alike"), element("p", {}, "Similarity of the weights of two heads in the same sampled rows: 1 when they are the same, 0 when they share no key."),
+    element("div", { class: "choices" }, element("label", {}, "of ", select)), box);
+  draw_it();
+}

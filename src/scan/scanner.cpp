@@ -164,6 +164,11 @@ void Scanner::describe_head(HeadResult* head) {
   head->distance_profile = tally.sampled.profile();
   head->key_strip = tally.key_strip;
   head->heavy_keys = tally.heavy_keys;
+  if (const auto& picture = result_.picture; picture) {
+    const auto patches = static_cast<std::size_t>(picture->rows * picture->columns);
+    if (tally.patches.size() >= patches)
+      head->patch_weights.assign(tally.patches.end() - static_cast<std::ptrdiff_t>(patches), tally.patches.end());
+  }
   const auto& tokens = result_.tokens_of_keys(layers_[head->layer].kind);
   for (HeavyKey& key : head->heavy_keys)
     if (static_cast<std::size_t>(key.position) < tokens.size())

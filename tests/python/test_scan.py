@@ -182,6 +182,9 @@ def test_images():
     assert {layer["kind"] for layer in found.data["layers"]} == {"encoder"}
     assert found.data["text"]["windows"] == 2 and found.data["text"]["tokens"] == 2 * 37
     check_rows(found, out.attentions)
+    assert found.data["picture"]["rows"] == found.data["picture"]["columns"] == 6
+    received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch gets from the rows
+    close(found.data["heads"][2]["patch_weights"], received, 1e-5)
     both = torch.stack([torch.special.entr(p.double()).sum(-1).mean((0, 2)) for p in out.attentions]).flatten()
     close([head["statistics"]["entropy"]["mean"] for head in found.data["heads"]], both, 1e-4)
 

@@ -46,6 +46,9 @@ class ScannerClass : public torch::CustomClassHolder {
         }()) {}
 
   void keep_rows() { scanner_.keep_rows(); }
+  void set_picture(std::string source, std::int64_t rows, std::int64_t columns) {
+    scanner_.set_picture({std::move(source), rows, columns});
+  }
   void begin_text(const std::string& name) { scanner_.begin_text(name); }
   void begin_window(const at::Tensor& ids, const at::Tensor& written) {
     const at::Tensor read_here = on_cpu(ids, at::kInt), written_here = on_cpu(written, at::kInt);
@@ -191,6 +194,7 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def(torch::init<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                        Names, Names>())
       .def("keep_rows", &ScannerClass::keep_rows)
+      .def("set_picture", &ScannerClass::set_picture)
       .def("begin_text", &ScannerClass::begin_text)
       .def("begin_window", &ScannerClass::begin_window)
       .def("add_layer", &ScannerClass::add_layer)

@@ -16,7 +16,7 @@ function box_of(head, position, is_key) {
 function sees_key(layer, row, key) {
   const window = layer.window === null ? Infinity : layer.window;
   if (layer.kind === "cross") return true;
-  return layer.kind === "decoder" ? key <= row && key > row - window : Math.abs(key - row) <= window / 2;
+  return layer.kind === "decoder" ? key <= row && key > row - window : Math.abs(key - row) < window;
 }
 
 function draw_tile(place, head, room) {

@@ -224,6 +224,7 @@ Result Scanner::finish() {
       result_.heads.emplace_back();
       result_.heads.back().layer = layer, result_.heads.back().head = head;
     }
+  if (result_.length == 0) result_.length = texts_.front()->tokens / texts_.front()->windows;  // patches
   find_neighbours();
   for (HeadResult& head : result_.heads) describe_head(&head);
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) describe_layer(layer);

@@ -180,7 +180,8 @@ def test_images():
         out = eager_copy(model)(pixels, output_attentions=True)
     found = isentropic.scan(model, inputs={"pixel_values": pixels}, per_row=True)
     assert {layer["kind"] for layer in found.data["layers"]} == {"encoder"}
-    assert found.data["text"]["windows"] == 2 and found.data["text"]["tokens"] == 2 * 37
+    assert found.data["text"]["length"] == 37 and found.data["text"]["windows"] == 2
+    assert found.data["text"]["tokens"] == 2 * 37
     check_rows(found, out.attentions)
     assert found.data["picture"]["rows"] == found.data["picture"]["columns"] == 6
     received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch gets from the rows
@@ -397,7 +398,7 @@ class Unseen(nn.Module):
 def test_models_whose_attention_is_not_seen_are_refused():
     with pytest.raises(ValueError, match="Unseen shows no attention, not in attention: SlowAttention does not call"):
         isentropic.scan(Unseen(), inputs={"x": torch.randn(1, 20, 8)})
-    with pytest.raises(ValueError, match="shows no attention"):
+    with pytest.raises(ValueError, match=r"Linear has no attention: none of its modules is one \(Linear\)"):
         isentropic.scan(nn.Linear(4, 4), inputs={"input": torch.randn(1, 20, 4)})
 
 

@@ -165,9 +165,7 @@ class _Inputs:
                 one |= _target_inputs(scanned, target)
             scanned.check_ids(one.get("input_ids"))
         self.written = self._inputs[0].get("decoder_input_ids", _Texts.written[None])[0]
-        self.length = len(self.first()) or max(
-            (x.shape[1] for x in self._inputs[0].values() if isinstance(x, Tensor) and x.dim() == 3), default=0
-        )
+        self.length = len(self.first())  # 0: the scanner counts patches
         self.work = len(self._inputs)
         self.pixels = self._inputs[0].get("pixel_values")
 

@@ -75,7 +75,7 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
       pytorch PACKAGES torch)
 
 # Scans for Python.
-layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES torch)
+layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES json torch)
 
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)

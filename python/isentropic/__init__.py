@@ -25,7 +25,7 @@ from .alarms import Alarm  # noqa: E402
 from .monitor import Monitor  # noqa: E402
 from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
-from ._scan import Scan, scan  # noqa: E402
+from ._scan import Comparison, Scan, scan  # noqa: E402
 
 from . import hf, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
@@ -35,6 +35,7 @@ __version__ = pathlib.Path(__file__).with_name("version.txt").read_text().strip(
 __all__ = [
     "Alarm",
     "Aux",
+    "Comparison",
     "EntropyInvariantAttention",
     "Loss",
     "Monitor",

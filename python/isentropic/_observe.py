@@ -39,7 +39,7 @@ class Observer(Protocol):
     groups: Groups
     detach: bool  # from the graph
 
-    def report(self, aux: Aux, call: Call) -> None:
+    def observe(self, aux: Aux, call: Call) -> None:
         """Takes the wanted statistics of one call."""
 
 
@@ -72,7 +72,7 @@ def run(problem: Problem) -> tuple[Tensor, Aux]:
     grouped = {"groups": groups} if _has_groups(together) else {}
     output, aux = problem.run_text(problem.text(statistics=together, **grouped))
     for observer, names in zip(observers, wanted):
-        observer.report(_part(aux, names, observer.detach), Call(problem, output, aux))
+        observer.observe(_part(aux, names, observer.detach), Call(problem, output, aux))
     return output, _part(aux, asked)
 
 

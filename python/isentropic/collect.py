@@ -60,7 +60,7 @@ class _Collector:
         self.found: dict[str, Union[Aux, list[Aux]]] = {}
         self._keeps_all = keeps_all
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is None:
             return

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import csv
+import dataclasses
+import io
 import itertools
+import json
+import math
 import os
 from typing import Callable, Optional, Union
 
@@ -16,6 +20,7 @@ from ._layers import RunningLayer
 from ._tallies import COLUMNS, LayerRecord
 from .alarms import Alarm, Thresholds
 from ._aux import Aux
+from ._files import write_file
 
 
 class Monitor:
@@ -141,7 +146,7 @@ class Monitor:
         self._step += 1
         self._watch_if_due()
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         """Called by :func:`isentropic.attention`."""
         layer = self._layer.next_call()
         if layer is not None and aux.visible.numel() > 0:
@@ -171,16 +176,21 @@ class Monitor:
 
     def to_csv(self, path: Union[str, os.PathLike]) -> None:
         """Writes :attr:`history`, one line for each step, layer and head. The file appears when it is complete."""
-        unfinished = f"{os.fspath(path)}.unfinished"
-        with open(unfinished, "w", newline="") as file:
-            writer = csv.writer(file)
-            writer.writerow(("step", "layer", "head", *COLUMNS))
-            for step, layers in self.history.items():
-                for layer, record in layers.items():
-                    values = [record.get(name, ()) for name in COLUMNS]
-                    for head, of_head in enumerate(itertools.zip_longest(*values, fillvalue="")):
-                        writer.writerow((step, layer, head, *of_head))
-        os.replace(unfinished, path)
+        text = io.StringIO(newline="")
+        writer = csv.writer(text)
+        writer.writerow(("step", "layer", "head", *COLUMNS))
+        for step, layers in self.history.items():
+            for layer, record in layers.items():
+                values = [record.get(name, ()) for name in COLUMNS]
+                for head, of_head in enumerate(itertools.zip_longest(*values, fillvalue="")):
+                    writer.writerow((step, layer, head, *of_head))
+        write_file(path, text.getvalue())
+
+    def report(self, path: Union[str, os.PathLike], name: str = "") -> None:
+        """Writes :attr:`history` and :attr:`alarms` as one HTML page: curves of every head, a map at each step."""
+        run = {"name": name, "history": self.history, "alarms": [dataclasses.asdict(alarm) for alarm in self.alarms]}
+        text = json.dumps(_finite(run))
+        write_file(path, torch.ops.isentropic.training_page(text))
 
     def _raise_alarms(self, sums: dict[str, LayerRecord]) -> None:
         for layer, of_layer in sums.items():
@@ -188,3 +198,12 @@ class Monitor:
                 self.alarms.append(alarm)
                 if self._on_alarm is not None:
                     self._on_alarm(alarm)
+
+
+def _finite(value):
+    """The same with None for numbers that JSON has no word for."""
+    if isinstance(value, dict):
+        return {key: _finite(entry) for key, entry in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [_finite(entry) for entry in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -9,6 +9,7 @@ ISENTROPIC_EMBED(isentropic_scan_elements, ISENTROPIC_ELEMENTS_JS)
 ISENTROPIC_EMBED(isentropic_scan_map, ISENTROPIC_MAP_JS)
 ISENTROPIC_EMBED(isentropic_scan_head_plots, ISENTROPIC_HEAD_PLOTS_JS)
 ISENTROPIC_EMBED(isentropic_scan_weights, ISENTROPIC_WEIGHTS_JS)
+ISENTROPIC_EMBED(isentropic_scan_picture, ISENTROPIC_PICTURE_JS)
 ISENTROPIC_EMBED(isentropic_scan_head, ISENTROPIC_HEAD_JS)
 ISENTROPIC_EMBED(isentropic_scan_sections, ISENTROPIC_SECTIONS_JS)
 ISENTROPIC_EMBED(isentropic_scan_comparison, ISENTROPIC_COMPARISON_JS)
@@ -18,12 +19,13 @@ ISENTROPIC_EMBED(isentropic_scan_script, ISENTROPIC_SCAN_JS)
 namespace isentropic::scan {
 
 std::string_view scan_style() { return {isentropic_scan_style_begin, isentropic_scan_style_end}; }
-std::array<std::string_view, 9> scan_scripts() {
+std::array<std::string_view, 10> scan_scripts() {
   return {{{isentropic_scan_basics_begin, isentropic_scan_basics_end},
            {isentropic_scan_elements_begin, isentropic_scan_elements_end},
            {isentropic_scan_map_begin, isentropic_scan_map_end},
            {isentropic_scan_head_plots_begin, isentropic_scan_head_plots_end},
            {isentropic_scan_weights_begin, isentropic_scan_weights_end},
+           {isentropic_scan_picture_begin, isentropic_scan_picture_end},
            {isentropic_scan_head_begin, isentropic_scan_head_end},
            {isentropic_scan_sections_begin, isentropic_scan_sections_end},
            {isentropic_scan_comparison_begin, isentropic_scan_comparison_end},

@@ -20,6 +20,7 @@ inline constexpr std::size_t kHeadsInFull = 64, kShortCurve = 32;
 
 struct PageOptions {
   std::vector<std::pair<std::size_t, std::size_t>> heads = {};  // layer, head: held in full whatever their labels
+  std::size_t most_in_full = kHeadsInFull;
 };
 
 // Throw Error for a head that is not there, and for more than kHeadsInFull.

@@ -74,6 +74,9 @@ Json one_result(const Result& result, const std::vector<Term>& columns, const st
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
   out["heads"] = page_heads(result, columns, in_full);
   out["tokens"] = page_tokens(result, in_full);
+  if (result.picture)
+    out["picture"] = {
+        {"source", result.picture->source}, {"rows", result.picture->rows}, {"columns", result.picture->columns}};
   return out;
 }
 

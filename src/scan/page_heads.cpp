@@ -28,6 +28,7 @@ Json matrix_json(const std::vector<std::vector<double>>& rows) {
 
 void add_drawings(const HeadResult& head, Json* out) {
   (*out)["strip"] = packed(head.key_strip);
+  if (!head.patch_weights.empty()) (*out)["patches"] = packed(head.patch_weights);
   (*out)["keys"] = Json::array();
   for (const HeavyKey& key : head.heavy_keys)
     (*out)["keys"].push_back({key.position, rounded(key.weight, 3), cut_token(key.token)});

@@ -37,9 +37,9 @@ std::vector<std::size_t> by_interest(const Result& result) {
 }
 
 std::vector<std::size_t> asked_for(const Result& result, const PageOptions& options) {
-  if (options.heads.size() > kHeadsInFull)
+  if (options.heads.size() > options.most_in_full)
     throw Error("heads", std::to_string(options.heads.size()) + " of them",
-                "at most " + std::to_string(kHeadsInFull) + ", as a page holds in full");
+                "at most " + std::to_string(options.most_in_full) + ", as a page holds in full");
   std::vector<std::size_t> out;
   for (const auto& [layer, head] : options.heads) {
     const auto found = std::ranges::find_if(
@@ -53,9 +53,8 @@ std::vector<std::size_t> asked_for(const Result& result, const PageOptions& opti
 }
 
 // The first of these that differ, while there is room.
-std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t heads) {
+std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t heads, std::size_t room) {
   std::vector<bool> out(heads);
-  std::size_t room = kHeadsInFull;
   for (const std::size_t index : order) {
     if (room == 0) break;
     if (!out[index]) out[index] = true, --room;
@@ -68,14 +67,14 @@ std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t h
 std::vector<bool> shown_in_full(const Result& result, const PageOptions& options) {
   std::vector<std::size_t> order = asked_for(result, options);
   std::ranges::copy(by_interest(result), std::back_inserter(order));
-  return chosen_of(order, result.heads.size());
+  return chosen_of(order, result.heads.size(), options.most_in_full);
 }
 
 std::vector<bool> shown_in_full(const Comparison& comparison, const PageOptions& options) {
   std::vector<std::size_t> order = asked_for(comparison.first, options);
   std::ranges::copy(comparison.changed, std::back_inserter(order));
   std::ranges::copy(by_interest(comparison.first), std::back_inserter(order));
-  return chosen_of(order, comparison.heads.size());
+  return chosen_of(order, comparison.heads.size(), options.most_in_full);
 }
 
 }  // namespace isentropic::scan

@@ -42,6 +42,13 @@ struct Tile {
   std::vector<std::vector<double>> weights = {};
 };
 
+// What the keys of a model that looks at images stand for: the patches of a picture, row by row, behind others
+// such as [CLS].
+struct Picture {
+  std::string source = {};  // a data: address
+  std::int64_t rows = 0, columns = 0;
+};
+
 // The head whose weights in the sampled rows are most like this one's.
 struct Neighbour {
   std::size_t layer = 0, head = 0;
@@ -58,6 +65,7 @@ struct HeadResult {
   std::vector<double> key_strip = {};            // mean weight of the heaviest key of each of kCurvePoints stretches
   std::vector<HeavyKey> heavy_keys = {};         // of the first text, heaviest first
   std::vector<std::vector<double>> blocks = {};  // weight of stretches of keys, by stretches of sampled rows
+  std::vector<double> patch_weights = {};        // mean weight of every patch, where there is a picture
   Tile tile = {};
   std::vector<ExactRow> exact_rows = {};
   std::optional<Neighbour> nearest = {};
@@ -96,7 +104,8 @@ struct Result {
   std::vector<NullRate> null_rates;
   std::vector<std::string> tokens_of_window;   // the first window's, as text
   std::vector<std::string> written_of_window;  // what an encoder-decoder wrote there
-  std::vector<std::string> other_layers;       // those that are not attention, or whose attention was not seen
+  std::optional<Picture> picture = {};
+  std::vector<std::string> other_layers;  // those that are not attention, or whose attention was not seen
   // Those that the keys of such a layer stand for.
   const std::vector<std::string>& tokens_of_keys(Kind kind) const {
     return kind == Kind::decoder && !written_of_window.empty() ? written_of_window : tokens_of_window;

@@ -101,6 +101,7 @@ Json head_json(const HeadResult& head) {
     for (const KeyWeight& key : row.keys) keys.push_back({key.position, number(key.weight)});
     out["exact_rows"].push_back({{"position", row.position}, {"keys", keys}, {"rest", number(row.rest)}});
   }
+  if (!head.patch_weights.empty()) out["patch_weights"] = numbers(head.patch_weights);
   out["length_entropies"] = numbers(head.length_entropies);
   return out;
 }
@@ -131,6 +132,7 @@ HeadResult head_of(const Json& json) {
     exact.position = whole(row.at("position")), exact.rest = number_of(row.at("rest"));
     for (const Json& key : row.at("keys")) exact.keys.push_back({whole(key.at(0)), number_of(key.at(1))});
   }
+  if (json.contains("patch_weights")) out.patch_weights = numbers_of(json["patch_weights"]);
   out.length_entropies = numbers_of(json.at("length_entropies"));
   return out;
 }
@@ -151,6 +153,10 @@ Result read(const Json& json) {
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   out.written_of_window = json.value("written_tokens", std::vector<std::string>());
+  if (json.contains("picture")) {
+    const Json& picture = json["picture"];
+    out.picture = Picture{picture.at("source"), picture.at("rows"), picture.at("columns")};
+  }
   out.other_layers = json.value("other_layers", std::vector<std::string>());
   if (!json.contains("rows")) return out;
   for (const auto& [name, layers] : json["rows"].items())
@@ -205,6 +211,8 @@ Json json_of(const Result& result) {
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
   out["tokens"] = result.tokens_of_window;
   if (!result.written_of_window.empty()) out["written_tokens"] = result.written_of_window;
+  if (const auto& picture = result.picture; picture)
+    out["picture"] = {{"source", picture->source}, {"rows", picture->rows}, {"columns", picture->columns}};
   if (!result.other_layers.empty()) out["other_layers"] = result.other_layers;
   for (const auto& [name, layers] : result.rows)
     for (const auto& layer : layers) {

@@ -164,6 +164,11 @@ void Scanner::describe_head(HeadResult* head) {
   head->distance_profile = tally.sampled.profile();
   head->key_strip = tally.key_strip;
   head->heavy_keys = tally.heavy_keys;
+  if (const auto& picture = result_.picture; picture) {
+    const auto patches = static_cast<std::size_t>(picture->rows * picture->columns);
+    if (tally.patches.size() >= patches)
+      head->patch_weights.assign(tally.patches.end() - static_cast<std::ptrdiff_t>(patches), tally.patches.end());
+  }
   const auto& tokens = result_.tokens_of_keys(layers_[head->layer].kind);
   for (HeavyKey& key : head->heavy_keys)
     if (static_cast<std::size_t>(key.position) < tokens.size())
@@ -219,6 +224,7 @@ Result Scanner::finish() {
       result_.heads.emplace_back();
       result_.heads.back().layer = layer, result_.heads.back().head = head;
     }
+  if (result_.length == 0) result_.length = texts_.front()->tokens / texts_.front()->windows;  // patches
   find_neighbours();
   for (HeadResult& head : result_.heads) describe_head(&head);
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) describe_layer(layer);

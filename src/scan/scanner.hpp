@@ -37,6 +37,7 @@ class Scanner {
   // The tokens; an encoder-decoder writes others than it reads; an image has none.
   void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written = {});
   std::vector<std::int64_t> rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const;
+  void set_picture(Picture picture) { result_.picture = std::move(picture); }
   // Rows of the first window are kept one by one (Result::rows).
   void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);

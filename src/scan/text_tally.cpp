@@ -96,6 +96,7 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
   if (!keys.empty()) out.sinks.push_back(keys.front());
   if (windows > 1) return;
   out.heavy_keys = keys;
+  if (ids_.empty()) out.patches = means;
   const std::size_t points = std::min(kCurvePoints, means.size());
   out.key_strip.assign(points, 0);
   for (std::size_t j = 0; j < means.size(); ++j) {

@@ -34,6 +34,7 @@ struct HeadTally {
   std::vector<HeavyKey> sinks;  // the heaviest key of each window
   std::vector<double> curve;    // of the first window, as all that follows
   std::vector<double> key_strip;
+  std::vector<float> patches;  // mean weight of every key, in a window without tokens
   std::vector<HeavyKey> heavy_keys;
   std::vector<std::vector<double>> blocks;
   std::vector<std::int64_t> block_rows;  // sampled rows in each of them

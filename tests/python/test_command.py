@@ -103,3 +103,17 @@ def test_scan_explains_mistakes_in_one_line(arguments, message, tmp_path, capsys
     assert main([str(places.get(word, word)) for word in arguments]) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert message in error[-1] and sum(line.startswith("error:") for line in error) == 1
+
+
+def test_scan_compares_scans_that_were_written(tmp_path):
+    ids = tmp_path / "ids.json"
+    ids.write_text(json.dumps([7 + (i * i) % 300 for i in range(64)]))
+    for name in ("books", "books-log-n"):
+        found = run("scan", str(MODELS / name), "--ids", str(ids), "--json", str(tmp_path / f"{name}.json"))
+        assert found.returncode == 0, found.stderr
+    both = [str(tmp_path / "books.json"), "--against", str(tmp_path / "books-log-n.json")]
+    found = run("scan", *both, "--heads", "1.2,3.0", "-o", str(tmp_path / "both.html"))
+    assert found.returncode == 0, found.stderr
+    assert "books-log-n" in found.stdout and (tmp_path / "both.html").stat().st_size > 1e5
+    wrong = run("scan", *both, "--heads", "9.9", "-o", str(tmp_path / "other.html"))
+    assert wrong.returncode == 2 and "heads is 9.9" in wrong.stderr and not (tmp_path / "other.html").exists()

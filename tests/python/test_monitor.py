@@ -259,3 +259,17 @@ def test_the_example_raises_its_alarm():
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr
     assert "ALARM collapse: blocks.1.attention head 2" in run.stdout
+
+
+def test_a_page_of_the_run(tmp_path):
+    torch.manual_seed(1)
+    model = Model(Attention())
+    with isentropic.Monitor(model, collapse=0.999) as monitor:
+        for _ in range(3):
+            model(inputs())
+            monitor.step()
+    assert monitor.alarms
+    monitor.report(tmp_path / "run.html", name="a run")
+    page = (tmp_path / "run.html").read_text()
+    assert page.startswith("<!doctype html>") and "a run" in page and monitor.alarms[0].layer in page
+    assert [path.name for path in tmp_path.iterdir()] == ["run.html"]

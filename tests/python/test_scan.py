@@ -184,8 +184,12 @@ def test_images():
         out = eager_copy(model)(pixels, output_attentions=True)
     found = isentropic.scan(model, inputs={"pixel_values": pixels}, per_row=True)
     assert {layer["kind"] for layer in found.data["layers"]} == {"encoder"}
-    assert found.data["text"]["windows"] == 2 and found.data["text"]["tokens"] == 2 * 37
+    assert found.data["text"]["length"] == 37 and found.data["text"]["windows"] == 2
+    assert found.data["text"]["tokens"] == 2 * 37
     check_rows(found, out.attentions)
+    assert found.data["picture"]["rows"] == found.data["picture"]["columns"] == 6
+    received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch gets from the rows
+    close(found.data["heads"][2]["patch_weights"], received, 1e-5)
     both = torch.stack([torch.special.entr(p.double()).sum(-1).mean((0, 2)) for p in out.attentions]).flatten()
     close([head["statistics"]["entropy"]["mean"] for head in found.data["heads"]], both, 1e-4)
 
@@ -340,7 +344,7 @@ def test_tables_and_files(result, tmp_path):
     with pytest.raises(ValueError, match=r"ends in \.html, \.json, \.tsv, \.npz"):
         result.save(tmp_path / "page.pdf")
     (tmp_path / "other.json").write_text("{}")
-    with pytest.raises(ValueError, match="other.json is not a scan"):
+    with pytest.raises(ValueError, match="other.json is not 'isentropic scan'"):
         isentropic.Scan.load(tmp_path / "other.json")
     assert sorted(p.name for p in tmp_path.iterdir()) == [
         "arrays.npz",
@@ -398,7 +402,7 @@ class Unseen(nn.Module):
 def test_models_whose_attention_is_not_seen_are_refused():
     with pytest.raises(ValueError, match="Unseen shows no attention, not in attention: SlowAttention does not call"):
         isentropic.scan(Unseen(), inputs={"x": torch.randn(1, 20, 8)})
-    with pytest.raises(ValueError, match="shows no attention"):
+    with pytest.raises(ValueError, match=r"Linear has no attention: none of its modules is one \(Linear\)"):
         isentropic.scan(nn.Linear(4, 4), inputs={"input": torch.randn(1, 20, 4)})
 
 
@@ -437,3 +441,32 @@ def test_missing_tensors_are_named(tmp_path):
 def test_ids_beyond_the_vocabulary():
     with pytest.raises(ValueError, match="input_ids has 97; expected integers from 0 to 96"):
         scan_of(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)), [3, 97, 5])
+
+
+# ---- two scans ----
+
+
+def test_comparisons(result, tmp_path):
+    config = transformers.LlamaConfig(**SIZES)
+    other = scan_of(lively(transformers.LlamaForCausalLM(config), seed=2), random_ids(100), name="other")
+    found = result.compare(other)
+    heads = zip(result.data["heads"], other.data["heads"], found.data["heads"], strict=True)
+    for one, two, both in heads:
+        change = two["statistics"]["entropy"]["mean"] - one["statistics"]["entropy"]["mean"]
+        assert both["differences"]["entropy"] == pytest.approx(change, abs=1e-5)
+    labels = [{label["name"] for label in head["labels"]} for scan in (result, other) for head in scan.data["heads"]]
+    expected = sum(one != two for one, two in zip(labels[:12], labels[12:]))
+    assert len(found.changed) == expected
+    assert "other" in found.summary and len(found.summary.splitlines()) <= 25
+    for name in ("page.html", "both.json", "heads.tsv"):
+        found.save(tmp_path / name)
+    assert isentropic.Comparison.load(tmp_path / "both.json").data == found.data
+    with pytest.raises(ValueError, match="both.json is not 'isentropic scan'"):
+        isentropic.Scan.load(tmp_path / "both.json")
+    same = result.compare(result)
+    assert same.changed == [] and len(same._repr_html_()) < 1e6
+    smaller = scan_of(
+        transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES | {"num_hidden_layers": 2})), [5] * 40
+    )
+    with pytest.raises(ValueError, match="3 layers of 4 heads"):
+        result.compare(smaller)

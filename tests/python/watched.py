@@ -52,7 +52,7 @@ class Watcher:
         self.statistics = statistics if statistics != ("all",) else "all"
         self.reports = []
 
-    def report(self, aux, call):
+    def observe(self, aux, call):
         self.reports.append(aux)
 
     def __enter__(self):

@@ -10,6 +10,9 @@ import sys
 import time
 from typing import Optional
 
+from .._files import write_file
+from .result import Scan
+
 DEVICES = "a device such as cuda:0, or what device_map takes, such as auto"
 
 
@@ -17,7 +20,8 @@ def add(commands) -> None:
     command = commands.add_parser(
         "scan", help="how the heads of a checkpoint attend over a text", description="How the heads of a model attend."
     )
-    command.add_argument("model", metavar="MODEL", help="name or folder of a checkpoint of transformers")
+    command.add_argument("model", metavar="MODEL", help="name or folder of a checkpoint, or a scan's JSON")
+    command.add_argument("--against", metavar="MODEL", help="a second model, or scan, to compare with: second - first")
     command.add_argument(
         "--text", nargs="+", action="extend", metavar="FILE", help="UTF-8; .jsonl: a text in each line"
     )
@@ -26,6 +30,7 @@ def add(commands) -> None:
     command.add_argument("--target", metavar="FILE", help="what an encoder-decoder writes")
     command.add_argument("--length", type=int, help="tokens of a window (the model's positions, or the text's)")
     command.add_argument("--lengths", default="", help="also entropies and loss at these lengths: 1024,4096")
+    command.add_argument("--heads", default="", help="heads that the report shows in full, as 3.1,5.0: LAYER.HEAD")
     command.add_argument("--fast", action="store_true", help="leave out the second pass, for the mass of keys")
     command.add_argument("--allow-beyond", action="store_true", help="lengths beyond the model's positions")
     command.add_argument("--per-row", action="store_true", help="in the JSON, also every row of the first window")
@@ -40,15 +45,34 @@ def add(commands) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    from .result import write_file
+    _check_outputs([path for path in (given.json, given.tsv, given.npz, given.scores, given.output) if path])
+    heads = _heads(given.heads)
+    found = result = _found(given.model, given)
+    if given.against:
+        result = _found(given.against, given)
+        found = found.compare(result)
+    print(found.summary, end="")
+    for path, contents in (
+        (given.json, found.to_json),
+        (given.tsv, found.to_tsv),
+        (given.npz, found.to_npz),
+        (given.scores, lambda: json.dumps(result.retrieval_scores())),
+        (given.output, lambda: found.page(heads)),
+    ):
+        if path:
+            write_file(path, contents())
+            print(f"scan: wrote {path}", file=sys.stderr)
+
+
+def _found(model: str, given: argparse.Namespace) -> Scan:
     from .run import scan
 
-    outputs = [path for path in (given.json, given.tsv, given.npz, given.scores, given.output) if path]
-    _check_outputs(outputs)
+    if model.endswith(".json"):
+        return Scan.load(model)
     options = {"device_map": given.device} if given.device else {}
     with _Progress() as progress:
-        found = scan(
-            given.model,
+        return scan(
+            model,
             _texts(given.text),
             inputs=_ids(given.ids),
             chat=_json_list(given.chat, "--chat") if given.chat else None,
@@ -62,17 +86,6 @@ def run(given: argparse.Namespace) -> None:
             progress=progress,
             **options,
         )
-    print(found.summary, end="")
-    for path, text in (
-        (given.json, found.to_json),
-        (given.tsv, found.to_tsv),
-        (given.npz, found.to_npz),
-        (given.scores, lambda: json.dumps(found.retrieval_scores())),
-        (given.output, found.page),
-    ):
-        if path:
-            write_file(path, text())
-            print(f"scan: wrote {path}", file=sys.stderr)
 
 
 def _check_outputs(paths: list[str]) -> None:
@@ -136,6 +149,14 @@ def _read(path: str) -> str:
     from .texts import read
 
     return read(pathlib.Path(path), path)[1]
+
+
+def _heads(text: str) -> list[tuple[int, int]]:
+    try:
+        pairs = [part.split(".") for part in text.split(",") if part]
+        return [(int(layer), int(head)) for layer, head in pairs]
+    except ValueError:
+        raise ValueError(f"--heads is {text!r}; expected LAYER.HEAD, as 3.1,5.0") from None
 
 
 def _numbers(text: str) -> list[int]:

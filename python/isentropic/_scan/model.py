@@ -175,6 +175,10 @@ class ScannedModel:
         """ValueError for a model none of whose attention was seen."""
         if seen:
             return
+        if ran and not any(map(_unseen.is_attention, self.module.modules())):
+            kinds = list(dict.fromkeys(type(module).__name__ for module in ran.values()))
+            shown = ", ".join(kinds[:6]) + (", ..." if len(kinds) > 6 else "")
+            raise ValueError(f"{self.name} has no attention: none of its modules is one ({shown})")
         reasons = _unseen.attention(self.module, ran, set()) or {"": _unseen.nothing(self.module, bool(ran))}
         where, why = next(iter(reasons.items()))
         raise ValueError(f"{self.name} shows no attention, not in {where or type(self.module).__name__}: {why}")

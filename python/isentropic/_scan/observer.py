@@ -94,7 +94,7 @@ class RowObserver(Observer):
         for tell in self._later:
             tell(entry)
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is None:
             return
@@ -184,7 +184,7 @@ class LastEntropies(Observer):
         self.found: dict[str, Tensor] = {}
         self._rows = rows
 
-    def report(self, aux: Aux, call: _observe.Call) -> None:
+    def observe(self, aux: Aux, call: _observe.Call) -> None:
         name = self.layer.next_call()
         if name is not None:
             entropy = aux.entropy.reshape(call.problem.query.shape[:-1])

@@ -1,4 +1,4 @@
-"""What a scan found."""
+"""What a scan found, and what changed between two of them."""
 
 from __future__ import annotations
 
@@ -6,33 +6,118 @@ import html
 import json
 import os
 import pathlib
-from typing import Any, Union
+from typing import Any, Iterable, Union
 
 import torch
+
+from .._files import write_file
 
 _OPS = torch.ops.isentropic
 
 
-class Scan:
-    """The heads of a model and how they attend; :func:`isentropic.scan` makes it, :meth:`load` reads it again.
+_MOST_IN_FULL = 64  # heads that a page holds with all their drawings (src/scan/page.hpp)
+_LARGEST_FRAME = 1_000_000
+
+
+class Found:
+    """What scans and comparisons have in common.
 
     Attributes:
-        data: everything, as in the JSON (src/scan/result.hpp).
+        data: everything, as in the JSON (src/scan/result.hpp, comparison.hpp).
     """
+
+    FORMAT = ""  # as the JSON says it
 
     def __init__(self, text: str):
         self._json = text
         self.data: dict[str, Any] = json.loads(text)
 
     @classmethod
-    def load(cls, path: Union[str, os.PathLike]) -> Scan:
-        """Reads what :meth:`to_json` or ``isentropic scan --json`` wrote."""
+    def load(cls, path: Union[str, os.PathLike]):
+        """Reads what :meth:`to_json`, :meth:`save` or ``isentropic scan --json`` wrote."""
         text = pathlib.Path(path).read_text(encoding="utf-8")
         try:
             _OPS.scan_sentences(text)
-        except ValueError:
-            raise ValueError(f"{os.fspath(path)} is not a scan; expected what Scan.to_json wrote") from None
-        return cls(text)
+            found = cls(text)
+            is_one = found.data["format"] == cls.FORMAT
+        except (ValueError, KeyError):
+            is_one = False
+        if not is_one:
+            raise ValueError(f"{os.fspath(path)} is not {cls.FORMAT!r}; expected what {cls.__name__}.save wrote")
+        return found
+
+    @property
+    def summary(self) -> str:
+        """A few lines, as a terminal shows them."""
+        return _OPS.scan_terminal_text(self._json)
+
+    @property
+    def sentences(self) -> list[str]:
+        """The three that stand at the head of the report."""
+        return _OPS.scan_sentences(self._json)
+
+    def __repr__(self) -> str:
+        return self.summary.rstrip()
+
+    def page(self, heads: Iterable[tuple[int, int]] = ()) -> str:
+        """The report, one HTML page that fetches nothing; ``heads``, as (layer, head), are shown in full."""
+        return self._page(_MOST_IN_FULL, tuple(heads))
+
+    def _page(self, most_in_full: int, heads: tuple = ()) -> str:
+        layers = [layer for layer, _ in heads]
+        return _OPS.scan_page(self._json, layers, [head for _, head in heads], most_in_full)
+
+    def to_json(self) -> str:
+        """Everything that was found; ``load`` reads it."""
+        return self._json
+
+    def to_tsv(self) -> str:
+        """A line for each head, tabs between columns."""
+        return _OPS.scan_tsv(self._json)
+
+    def to_npz(self) -> bytes:
+        """Arrays that NumPy loads (src/scan/arrays.hpp says which); of a comparison those of the second scan."""
+        return _OPS.scan_arrays(self._json).numpy().tobytes()
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Writes the report (.html), everything that was found (.json), a table (.tsv) or the arrays (.npz)."""
+        writers = {".html": self.page, ".json": self.to_json, ".tsv": self.to_tsv, ".npz": self.to_npz}
+        suffix = pathlib.Path(path).suffix
+        if suffix not in writers:
+            raise ValueError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(writers)}")
+        write_file(path, writers[suffix]())
+
+    def _repr_html_(self) -> str:
+        """The report in a frame: with as many heads in full as a notebook should carry."""
+        for most_in_full in (_MOST_IN_FULL, 24, 8, 2, 0):
+            page = html.escape(self._page(most_in_full))
+            if len(page) < _LARGEST_FRAME:
+                break
+        return (
+            f'<iframe srcdoc="{page}" style="width: 100%; height: 860px; border: 0" sandbox="allow-scripts"></iframe>'
+        )
+
+
+class Comparison(Found):
+    """Two scans side by side, second less first; :meth:`Scan.compare` makes it."""
+
+    FORMAT = "isentropic scan comparison"
+
+    @property
+    def changed(self) -> list[dict]:
+        """Heads with other labels, the largest change first: layer, head, gained, lost, differences."""
+        heads = {(head["layer"], head["head"]): head for head in self.data["heads"]}
+        return [heads[layer, head] for layer, head in map(tuple, self.data["changed"])]
+
+
+class Scan(Found):
+    """The heads of a model and how they attend; :func:`isentropic.scan` makes it, :meth:`load` reads it again."""
+
+    FORMAT = "isentropic scan"
+
+    def compare(self, other: Scan) -> Comparison:
+        """What changes from this scan to another with the same layers and heads."""
+        return Comparison(_OPS.scan_compare(self._json, other._json))
 
     # ---- what was found ----
 
@@ -63,11 +148,6 @@ class Scan:
         return pandas.DataFrame(self.columns)
 
     @property
-    def summary(self) -> str:
-        """A few lines, as a terminal shows them."""
-        return _OPS.scan_terminal_text(self._json)
-
-    @property
     def other_layers(self) -> list[str]:
         """Layers that are not attention, and attention that was not seen."""
         return self.data.get("other_layers", [])
@@ -81,34 +161,7 @@ class Scan:
         """The heads with that label, as (layer, head)."""
         return [(h["layer"], h["head"]) for h in self.data["heads"] if any(x["name"] == label for x in h["labels"])]
 
-    def __repr__(self) -> str:
-        return self.summary.rstrip()
-
     # ---- out ----
-
-    def page(self) -> str:
-        """The report, one HTML page that fetches nothing."""
-        return _OPS.scan_page(self._json)
-
-    def to_json(self) -> str:
-        """Everything that was found; :meth:`load` reads it."""
-        return self._json
-
-    def to_tsv(self) -> str:
-        """A line for each head, tabs between columns."""
-        return _OPS.scan_tsv(self._json)
-
-    def to_npz(self) -> bytes:
-        """Arrays that NumPy loads (src/scan/arrays.hpp says which)."""
-        return _OPS.scan_arrays(self._json).numpy().tobytes()
-
-    def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the report (.html), everything that was found (.json), a table (.tsv) or the arrays (.npz)."""
-        writers = {".html": self.page, ".json": self.to_json, ".tsv": self.to_tsv, ".npz": self.to_npz}
-        suffix = pathlib.Path(path).suffix
-        if suffix not in writers:
-            raise ValueError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(writers)}")
-        write_file(path, writers[suffix]())
 
     def retrieval_scores(self) -> dict[str, list[float]]:
         """``{"LAYER-HEAD": [score]}``, as tools for retrieval heads load it."""
@@ -136,20 +189,3 @@ class Scan:
             writer.log(self.scalars(), step=step)
         else:
             raise TypeError(f"writer is a {type(writer).__name__}; expected add_scalar (TensorBoard) or log (W&B)")
-
-    def _repr_html_(self) -> str:
-        return (
-            f'<iframe srcdoc="{html.escape(self.page())}" style="width: 100%; height: 860px; border: 0" '
-            'sandbox="allow-scripts"></iframe>'
-        )
-
-
-def write_file(path: Union[str, os.PathLike], contents: Union[str, bytes]) -> None:
-    """The file appears when it is complete."""
-    unfinished = f"{os.fspath(path)}.unfinished"
-    try:
-        pathlib.Path(unfinished).write_bytes(contents.encode() if isinstance(contents, str) else contents)
-        os.replace(unfinished, path)
-    except BaseException:
-        pathlib.Path(unfinished).unlink(missing_ok=True)
-        raise

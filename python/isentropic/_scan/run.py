@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from .._checks import integer
+from . import picture as _picture
 from . import texts as _texts
 from .model import ScannedModel
 from .observer import LastEntropies, RowObserver
@@ -164,10 +165,9 @@ class _Inputs:
                 one |= _target_inputs(scanned, target)
             scanned.check_ids(one.get("input_ids"))
         self.written = self._inputs[0].get("decoder_input_ids", _Texts.written[None])[0]
-        self.length = len(self.first()) or max(
-            (x.shape[1] for x in self._inputs[0].values() if isinstance(x, Tensor) and x.dim() == 3), default=0
-        )
+        self.length = len(self.first())  # 0: the scanner counts patches
         self.work = len(self._inputs)
+        self.pixels = self._inputs[0].get("pixel_values")
 
     def windows(self):
         yield "inputs", iter(self._inputs)
@@ -212,6 +212,7 @@ class _Run:
         )  # fmt: skip
         if per_row:
             self._scanner.keep_rows()
+        self._set_picture()
 
     def scan(self) -> Scan:
         if hasattr(self._progress, "begins"):
@@ -228,6 +229,14 @@ class _Run:
             for length in self._work.lengths:
                 self._measure(length, observer)
         return Scan(self._scanner.finish(self._model.other_layers(seen, ran)))
+
+    def _set_picture(self) -> None:
+        pixels = getattr(self._work, "pixels", None)
+        if pixels is None:
+            return
+        patches = _picture.grid(pixels, self._model.config)
+        if patches is not None:
+            self._scanner.set_picture(_picture.data_address(pixels[0]), *patches)
 
     def _advance(self, amount: int) -> None:
         self._done += amount

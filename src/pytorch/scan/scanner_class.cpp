@@ -3,13 +3,17 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include <nlohmann/json.hpp>
+
 #include "pytorch/errors.hpp"
 #include "scan/arrays.hpp"
+#include "scan/comparison.hpp"
 #include "scan/page.hpp"
 #include "scan/scanner.hpp"
 #include "scan/summary.hpp"
 #include "scan/tables.hpp"
 #include "scan/terminal.hpp"
+#include "scan/training_page.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -42,6 +46,9 @@ class ScannerClass : public torch::CustomClassHolder {
         }()) {}
 
   void keep_rows() { scanner_.keep_rows(); }
+  void set_picture(std::string source, std::int64_t rows, std::int64_t columns) {
+    scanner_.set_picture({std::move(source), rows, columns});
+  }
   void begin_text(const std::string& name) { scanner_.begin_text(name); }
   void begin_window(const at::Tensor& ids, const at::Tensor& written) {
     const at::Tensor read_here = on_cpu(ids, at::kInt), written_here = on_cpu(written, at::kInt);
@@ -135,10 +142,51 @@ at::Tensor arrays_of(const scan::Result& result) {
   return out;
 }
 
-// A function of the JSON of a result.
-template <auto function>
-auto of_result(const std::string& json) {
-  return with_python_errors([&] { return function(scan::result_from_json(json, "the scan")); });
+// f(result), or f(comparison) where the JSON holds one.
+template <class F>
+auto of_json(const std::string& json, F f) {
+  return with_python_errors([&] {
+    std::vector<scan::Result> found = scan::results_from_json(json, "the scan");
+    if (found.size() == 1) return f(found.front());
+    return f(scan::compare(std::move(found[0]), std::move(found[1])));
+  });
+}
+// Of a result, or of the second of two.
+const scan::Result& result_of(const scan::Result& result) { return result; }
+const scan::Result& result_of(const scan::Comparison& comparison) { return comparison.second; }
+
+std::string terminal_text(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::terminal_text(found); });
+}
+Names sentences(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::sentences(found); });
+}
+std::string tsv(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::tsv(found); });
+}
+at::Tensor arrays(const std::string& json) {
+  return of_json(json, [](const auto& found) { return arrays_of(result_of(found)); });
+}
+std::string retrieval_scores(const std::string& json) {
+  return of_json(json, [](const auto& found) { return scan::retrieval_scores(result_of(found)); });
+}
+// layers and heads: those that are shown in full.
+std::string page(const std::string& json, at::IntArrayRef layers, at::IntArrayRef heads, std::int64_t most_in_full) {
+  scan::PageOptions options;
+  for (std::size_t i = 0; i < layers.size(); ++i)
+    options.heads.emplace_back(static_cast<std::size_t>(layers[i]), static_cast<std::size_t>(heads[i]));
+  options.most_in_full = static_cast<std::size_t>(most_in_full);
+  return of_json(json, [&](const auto& found) { return scan::page(found, options); });
+}
+std::string compare(const std::string& first, const std::string& second) {
+  return with_python_errors([&] {
+    const scan::Comparison found = scan::compare(scan::result_from_json(first, "the first scan"),
+                                                 scan::result_from_json(second, "the second scan"));
+    return scan::json_of(found).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+  });
+}
+std::string training_page(const std::string& json) {
+  return with_python_errors([&] { return scan::training_page(json); });
 }
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
@@ -146,6 +194,7 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def(torch::init<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                        Names, Names>())
       .def("keep_rows", &ScannerClass::keep_rows)
+      .def("set_picture", &ScannerClass::set_picture)
       .def("begin_text", &ScannerClass::begin_text)
       .def("begin_window", &ScannerClass::begin_window)
       .def("add_layer", &ScannerClass::add_layer)
@@ -159,14 +208,14 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def("add_loss", &ScannerClass::add_loss)
       .def("add_length", &ScannerClass::add_length)
       .def("finish", &ScannerClass::finish);
-  library.def("scan_page(str json) -> str", of_result<[](const scan::Result& result) { return scan::page(result); }>);
-  library.def("scan_terminal_text(str json) -> str",
-              of_result<[](const scan::Result& result) { return scan::terminal_text(result); }>);
-  library.def("scan_tsv(str json) -> str", of_result<[](const scan::Result& result) { return scan::tsv(result); }>);
-  library.def("scan_arrays(str json) -> Tensor", of_result<&arrays_of>);
-  library.def("scan_retrieval_scores(str json) -> str", of_result<&scan::retrieval_scores>);
-  library.def("scan_sentences(str json) -> str[]",
-              of_result<[](const scan::Result& result) { return scan::sentences(result); }>);
+  library.def("scan_page(str json, int[] layers, int[] heads, int most_in_full) -> str", page);
+  library.def("scan_terminal_text(str json) -> str", terminal_text);
+  library.def("scan_sentences(str json) -> str[]", sentences);
+  library.def("scan_tsv(str json) -> str", tsv);
+  library.def("scan_arrays(str json) -> Tensor", arrays);
+  library.def("scan_retrieval_scores(str json) -> str", retrieval_scores);
+  library.def("scan_compare(str first, str second) -> str", compare);
+  library.def("training_page(str json) -> str", training_page);
 }
 
 }  // namespace

@@ -14,6 +14,7 @@ for (const result of results) {
     head.from = result;
     head.profile = unpack_numbers(head.profile);
     if (head.in_full) head.strip = unpack_numbers(head.strip);
+    if (head.patches) head.patches = unpack_numbers(head.patches);
   }
 }
 if (against) scan.heads.forEach((head, i) => { head.other = against.heads[i]; });

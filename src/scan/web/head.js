@@ -47,6 +47,7 @@ function parts_of_head(head) {
   return [
     ["Entropy along the text", draw_entropy_along, true, about],
     ["Weight by distance", draw_profile, versions(head).some(({ profile }) => profile.length), "Each bar reaches up to the next one's distance."],
+    ["Weight of the picture's patches", draw_patches, versions(head).some(({ patches }) => patches), "Mean over the rows; the more a patch gets, the more of it shows."],
     ["Weight of keys, over the rows that see them", draw_keys, head.in_full && versions(head).some(({ strip, keys }) => strip.length || keys.length)],
     ["Weights, averaged in blocks", draw_matrix, head.in_full && versions(head).some(({ blocks }) => blocks.columns), "Of sampled rows; a row of blocks without any is empty."],
     ["Weights one by one, at the end of the window", draw_tile, head.in_full && versions(head).some(({ tile }) => tile.columns), "The exact weights of the last rows over the last keys. Point at a cell, or focus the map and use the arrow keys, to read them."],

@@ -159,8 +159,10 @@ std::string page_data(const Result& result) {
   for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_row(layer));
   for (const LengthResult& length : result.lengths)
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
+  out["loss"] = result.loss ? rounded(result.loss->mean, 6) : Json(nullptr);
   for (std::size_t i = 0; i < result.heads.size(); ++i)
     out["heads"].push_back(head_row(result, result.heads[i], columns, in_full[i]));
+  out["alternatives"] = alternatives_page_data(result);
   out["tokens"] = tokens_json(result.tokens_of_window);
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "scan/alternatives.hpp"
 #include "scan/labels.hpp"
 #include "scan/measurement.hpp"
 
@@ -73,6 +74,7 @@ struct Result {
   std::vector<HeadResult> heads;  // layer by layer
   std::vector<LengthResult> lengths;
   std::vector<NullRate> null_rates;
+  std::vector<Alternative> alternatives = {};
   std::vector<std::string> tokens_of_window;  // the first window's, as text
   // Every row of the first window, if they were kept: statistic, layer, head, row.
   std::map<std::string, std::vector<std::vector<std::vector<double>>>> rows = {};

@@ -110,6 +110,8 @@ Result read(const Json& json) {
   for (const Json& length : json.at("lengths"))
     out.lengths.push_back({length.at("length"), number_of(length.at("keys")), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
+  if (json.contains("alternatives"))
+    for (const Json& alternative : json["alternatives"]) out.alternatives.push_back(alternative_of(alternative));
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   if (!json.contains("rows")) return out;
   for (const auto& [name, layers] : json["rows"].items())
@@ -136,6 +138,7 @@ Json json_of(const Result& result) {
     out["lengths"].push_back({{"length", length.length}, {"keys", number(length.keys)}, {"loss", number(length.loss)}});
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
+  for (const Alternative& alternative : result.alternatives) out["alternatives"].push_back(json_of(alternative));
   out["tokens"] = result.tokens_of_window;
   for (const auto& [name, layers] : result.rows)
     for (const auto& layer : layers) {

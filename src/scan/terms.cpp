@@ -75,6 +75,18 @@ const std::vector<Definition>& definitions() {
       {"distance", "The position of the query less that of the key: 0 is the token itself, 1 the one before."},
       {"mean weight of a key", "What it gets from the rows that see it, on average."},
       {"stretch", "One of at most 128 parts of equal length that the window is cut into for drawing; 48 for matrices."},
+      {"what if",
+       "The same model over the same text, changed in one thing: a scale law, score map or mask in place of its own."},
+      {"missing mass",
+       "1 - e^(L_S - L): the weight that the model as it is puts on keys that a mask or a top-k leaves out, mean over "
+       "rows."},
+      {"error of a head's output",
+       "|o - o_S| / |o|, means over rows: how far its output is off when these keys are left out of it alone."},
+      {"bound on the error",
+       "2 m max|v - mean v| / |o| with the missing mass m: the error is never larger, whatever the values are."},
+      {"solved parameter",
+       "The number of the scale law, one for each head, with which the head's mean entropy at the longest length is "
+       "what it was at the trained length; layers are solved in order, each on what the solved ones before it give."},
       {"shuffled keys",
        "The share of heads that a rule labels after the keys of every sampled row are shuffled: what chance gives."},
   };

@@ -4,11 +4,13 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/models/commands.hpp"
+#include "cli/models/what_if_arguments.hpp"
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/outputs.hpp"
 #include "cli/tools/progress.hpp"
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
+#include "lab/what_if.hpp"
 #include "lab/words.hpp"
 #include "scan/page.hpp"
 #include "scan/tables.hpp"
@@ -24,6 +26,7 @@ struct ScanArguments {
   std::vector<std::string> lengths;
   std::int64_t length = 0;
   bool fast = false, allow_beyond = false, per_row = false;
+  WhatIfArguments what_if;
   Outputs outputs;
 };
 
@@ -92,6 +95,7 @@ struct Inputs {
       throw UsageError(options.length == longest() ? "--length" : "--lengths", std::to_string(longest()),
                        "at most " + std::to_string(model.description().trained_length) +
                            ", the model's positions (--allow-beyond: more)");
+    changes = arguments.what_if.changes(model);
   }
 
   std::int64_t longest() const {
@@ -102,6 +106,7 @@ struct Inputs {
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   lab::ScanOptions options;
   std::vector<lab::ScanText> texts;
+  std::vector<lab::AttentionChange> changes;
 
  private:
   // The trained length, or that of the shortest text.
@@ -120,6 +125,13 @@ Inputs read_inputs(const ScanArguments& arguments) try { return Inputs(arguments
   throw UsageError(error.what());
 }
 
+void add_alternatives(Inputs& inputs, scan::Result* found) {
+  if (inputs.changes.empty()) return;
+  Progress line("what if", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
+  inputs.options.progress = [&](double share) { line.show(share); };
+  lab::add_alternatives(inputs.model, inputs.texts, inputs.options, inputs.changes, found);
+}
+
 void run(const ScanArguments& arguments) {
   if (arguments.texts.empty() == arguments.ids.empty()) throw UsageError("--text", "none", "a text, or --ids");
   std::vector<std::string> files = arguments.texts;
@@ -136,6 +148,7 @@ void run(const ScanArguments& arguments) {
     inputs.options.progress = [&](double share) { line.show(share); };
     found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
   }
+  add_alternatives(inputs, &found);
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
                            [&] { return scan::json_of(found); },
                            {},
@@ -159,6 +172,7 @@ void add_scan(CLI::App& program) {
   command->add_flag("--allow-beyond", arguments->allow_beyond, "lengths beyond the model's positions");
   command->add_flag("--per-row", arguments->per_row,
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
+  arguments->what_if.offer(command);
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
   arguments->outputs.offer_other(command, "--scores",

@@ -37,6 +37,7 @@ function parts_of_head(head) {
     ["Weight of keys, over the rows that see them", draw_keys, head.in_full && (head.strip.length || head.keys.length)],
     ["Weights, averaged in blocks", draw_matrix, head.in_full && head.blocks.length, "Of sampled rows; a row of blocks without any is empty."],
     ["Entropy by length", draw_head_lengths, head.lengths.length > 1],
+    ["What if", draw_head_alternatives, scan.alternatives.length],
     ["Nearest head", draw_nearest, head.nearest],
     ["Every statistic, mean over the rows", draw_statistics, true],
   ].filter((part) => part[2]);

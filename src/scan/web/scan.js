@@ -17,6 +17,7 @@ function draw_facts() {
 function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
 
 const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
+const alternatives_section = page_main.appendChild(element("section"));
 for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
@@ -59,8 +60,10 @@ function fit() {
   drawn_for = page_main.clientWidth;
   map_section.replaceChildren();
   lengths_section.replaceChildren();
+  alternatives_section.replaceChildren();
   if (scan.terms.length) cells = draw_map(map_section, drawn_for, show_head);
   draw_lengths(lengths_section, drawn_for);
+  draw_alternatives(alternatives_section, drawn_for);
   mark_open();
 }
 let waiting;

@@ -1,0 +1,38 @@
+// Reads the changes of a model's attention and tries each on a few tokens.
+#include "cli/models/what_if_arguments.hpp"
+
+#include "cli/tools/arguments.hpp"
+#include "lab/what_if.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+lab::AttentionChange checked(const model::Transformer& model, scan::AlternativeKind kind, const std::string& text) try {
+  lab::AttentionChange out = lab::AttentionChange::from_text(kind, text);
+  lab::check_change(model, out);
+  return out;
+} catch (const Error& error) {
+  throw Error(std::string("--") + scan::name(kind) + " " + text + ": " + error.what());
+}
+
+}  // namespace
+
+void WhatIfArguments::offer(CLI::App* command) {
+  const auto offer = [&](const char* option, std::vector<std::string>* into, const char* help) {
+    command->add_option(option, *into, help)->allow_extra_args(false)->group("What if");
+  };
+  offer("--scale", &scales, "also with this scale law of isentropic info, as log_n:kappa=0.9 (may be repeated)");
+  offer("--map", &maps, "also with this score map of isentropic info, as top_k:keys=64 (may be repeated)");
+  offer("--mask", &masks,
+        "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
+}
+
+std::vector<lab::AttentionChange> WhatIfArguments::changes(const model::Transformer& model) const {
+  std::vector<lab::AttentionChange> out;
+  for (const std::string& text : scales) out.push_back(checked(model, scan::AlternativeKind::scale, text));
+  for (const std::string& text : maps) out.push_back(checked(model, scan::AlternativeKind::map, text));
+  for (const std::string& text : masks) out.push_back(checked(model, scan::AlternativeKind::mask, text));
+  return out;
+}
+
+}  // namespace isentropic::cli

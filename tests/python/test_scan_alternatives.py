@@ -1,5 +1,6 @@
 """isentropic scan with another scale, map or mask: what the same Hugging Face model says with attention written out."""
 
+import json
 import math
 
 import pytest
@@ -99,11 +100,7 @@ def test_alternatives_are_those_of_attention_written_out(case, tmp_path):
     windowed = case in ("gemma2", "mistral")
     changes = {text: plain for text, plain in CHANGES.items() if not (windowed and "prefix" in text)}
     _, found = alternatives(tmp_path, tmp_path / "ids.json", changes)
-    # Hugging Face's GPT-2 hands the scale over without the division by the number of the layer.
-    scales_alone = case == "gpt2 by layer"
     for (text, plain), alternative in zip(changes.items(), found, strict=True):
-        if scales_alone and "--scale" not in text:
-            continue
         losses, entropies = plain.run(model, IDS)
         assert alternative["loss"] == pytest.approx(losses.mean().item(), rel=1e-4), text
         shape = entropies.shape[:2]
@@ -177,6 +174,40 @@ def test_the_models_own_scale_changes_nothing(tmp_path):
     assert all(head["missing_mass"] < 1e-6 for head in wide["heads"])
 
 
+@pytest.mark.parametrize("law", ["log_n", "constant"])
+@pytest.mark.parametrize("case", ["llama", "qwen2 sliding"])
+def test_solved_scales_bring_the_entropies_back(case, law, tmp_path):
+    family, options = DECODERS[case]
+    model = build(AutoModelForCausalLM, family, options | {"max_position_embeddings": LENGTHS[0]})
+    model.save_pretrained(tmp_path)
+    written = tmp_path / "kappa.json"
+    solving = ("--solve-kappa", law, "--write-kappa", written, "--allow-beyond")
+    found, (solved,) = alternatives(tmp_path, tmp_path / "ids.json", [], *solving)
+    _, before = Plain().run(model, IDS[-LENGTHS[0] :])
+    shape = before.shape[:2]
+    target = before[..., -COMPARED:].mean(-1)
+    values = numbers(solved, "parameter", shape)
+    layers = iter(values)  # the plain attention is called layer by layer
+
+    def scale(keys, d, own):
+        value = next(layers)[:, None, None]
+        return value * keys.log() / d if law == "log_n" else value
+
+    losses, entropies = Plain(scale=scale).run(model, IDS)
+    torch.testing.assert_close(entropies[..., -COMPARED:].mean(-1), target, rtol=1e-4, atol=1e-4)
+    torch.testing.assert_close(numbers(solved, "target", shape), target, rtol=1e-4, atol=1e-5)
+    assert solved["solved"] == {"parameter": "kappa" if law == "log_n" else "value", "length": LENGTHS[0]}
+    assert solved["loss"] == pytest.approx(losses.mean().item(), rel=1e-4)
+    unchanged = torch.tensor([head["length_entropies"][1] for head in found["heads"]]).view(shape)
+    assert (unchanged - target).abs().max() > 0.1, "there was something to solve"
+
+    config = json.loads((tmp_path / "config.json").read_text())
+    (tmp_path / "config.json").write_text(json.dumps(config | json.loads(written.read_text())))
+    again, _ = alternatives(tmp_path, tmp_path / "ids.json", ["--map softmax"], "--allow-beyond")
+    assert again["loss"]["mean"] == pytest.approx(solved["loss"], rel=1e-5)
+    assert again["lengths"][1]["loss"] == pytest.approx(solved["length_losses"][1], rel=1e-5)
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
@@ -195,6 +226,9 @@ def test_the_models_own_scale_changes_nothing(tmp_path):
         (["--mask", "window:4+window:5"], "mask window is given twice"),
         (["--mask", "window:4,right=2"], "mask window is given other parameters"),
         (["--mask", "prefix:4"], "expected a window beside the prefix"),
+        (["--solve-kappa"], "--solve-kappa: --lengths is absent; expected two or more"),
+        (["--solve-kappa", "hybrid", "--lengths", "64,128"], "law is 'hybrid'; expected log_n, log_n_sqrt_d"),
+        (["--write-kappa", "absent.json"], "--write-kappa is given alone; expected --solve-kappa with it"),
         (["--mask", ""], "expected a part, as window:256"),
     ],
 )

@@ -10,6 +10,7 @@
 #include "cli/tools/progress.hpp"
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
+#include "lab/solve_scale.hpp"
 #include "lab/what_if.hpp"
 #include "lab/words.hpp"
 #include "scan/page.hpp"
@@ -96,6 +97,9 @@ struct Inputs {
                        "at most " + std::to_string(model.description().trained_length) +
                            ", the model's positions (--allow-beyond: more)");
     changes = arguments.what_if.changes(model);
+    law_to_solve = arguments.what_if.law_to_solve(model, options);
+    if (arguments.outputs.asks_for("--write-kappa") && !law_to_solve)
+      throw UsageError("--write-kappa", "given alone", "--solve-kappa with it");
   }
 
   std::int64_t longest() const {
@@ -107,6 +111,7 @@ struct Inputs {
   lab::ScanOptions options;
   std::vector<lab::ScanText> texts;
   std::vector<lab::AttentionChange> changes;
+  std::optional<Scale> law_to_solve;
 
  private:
   // The trained length, or that of the shortest text.
@@ -125,11 +130,19 @@ Inputs read_inputs(const ScanArguments& arguments) try { return Inputs(arguments
   throw UsageError(error.what());
 }
 
-void add_alternatives(Inputs& inputs, scan::Result* found) {
-  if (inputs.changes.empty()) return;
-  Progress line("what if", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
+// Returns the config section of a scale that was solved.
+std::string add_alternatives(Inputs& inputs, scan::Result* found) {
+  const auto memory = static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest()));
+  if (!inputs.changes.empty()) {
+    Progress line("what if", memory);
+    inputs.options.progress = [&](double share) { line.show(share); };
+    lab::add_alternatives(inputs.model, inputs.texts, inputs.options, inputs.changes, found);
+  }
+  if (!inputs.law_to_solve) return "";
+  Progress line("solve", memory * static_cast<std::size_t>(lab::length_windows(inputs.texts.front(), inputs.options)));
   inputs.options.progress = [&](double share) { line.show(share); };
-  lab::add_alternatives(inputs.model, inputs.texts, inputs.options, inputs.changes, found);
+  return lab::config_section(
+      lab::add_solved_scale(inputs.model, inputs.texts, inputs.options, *inputs.law_to_solve, found));
 }
 
 void run(const ScanArguments& arguments) {
@@ -148,12 +161,13 @@ void run(const ScanArguments& arguments) {
     inputs.options.progress = [&](double share) { line.show(share); };
     found = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
   }
-  add_alternatives(inputs, &found);
-  arguments.outputs.write({[&] { return scan::terminal_text(found); },
-                           [&] { return scan::json_of(found); },
-                           {},
-                           [&] { return scan::page(found); },
-                           {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }}});
+  const std::string solved = add_alternatives(inputs, &found);
+  arguments.outputs.write(
+      {[&] { return scan::terminal_text(found); },
+       [&] { return scan::json_of(found); },
+       {},
+       [&] { return scan::page(found); },
+       {[&] { return scan::tsv(found); }, [&] { return scan::retrieval_scores(found); }, [&] { return solved; }}});
 }
 
 }  // namespace
@@ -177,6 +191,8 @@ void add_scan(CLI::App& program) {
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
   arguments->outputs.offer_other(command, "--scores",
                                  "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
+  arguments->outputs.offer_other(command, "--write-kappa",
+                                 "write what --solve-kappa found, the section isentropic of config.json");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");
   command->callback([arguments] { run(*arguments); });
 }

@@ -2,6 +2,7 @@
 #include "cli/models/what_if_arguments.hpp"
 
 #include "cli/tools/arguments.hpp"
+#include "lab/solve_scale.hpp"
 #include "lab/what_if.hpp"
 
 namespace isentropic::cli {
@@ -23,6 +24,15 @@ void WhatIfArguments::offer(CLI::App* command) {
   };
   offer("--scale", &scales, "also with this scale law of isentropic info, as log_n:kappa=0.9 (may be repeated)");
   offer("--map", &maps, "also with this score map of isentropic info, as top_k:keys=64 (may be repeated)");
+  command
+      ->add_option(
+          "--solve-kappa", solve,
+          "also with this law (log_n), whose number is solved head by head: so that the entropy at the longest "
+          "of --lengths is that at the trained length")
+      ->type_name("LAW")
+      ->expected(0, 1)
+      ->default_str("log_n")
+      ->group("What if");
   offer("--mask", &masks,
         "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
 }
@@ -33,6 +43,17 @@ std::vector<lab::AttentionChange> WhatIfArguments::changes(const model::Transfor
   for (const std::string& text : maps) out.push_back(checked(model, scan::AlternativeKind::map, text));
   for (const std::string& text : masks) out.push_back(checked(model, scan::AlternativeKind::mask, text));
   return out;
+}
+
+std::optional<Scale> WhatIfArguments::law_to_solve(const model::Transformer& model,
+                                                   const lab::ScanOptions& options) const {
+  if (solve.empty()) return {};
+  try {
+    lab::check_solvable(model, options);
+    return lab::law_to_solve(solve);
+  } catch (const Error& error) {
+    throw Error(std::string("--solve-kappa: ") + error.what());
+  }
 }
 
 }  // namespace isentropic::cli

@@ -2,20 +2,24 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "lab/attention_change.hpp"
+#include "lab/scan_windows.hpp"
 #include "model/transformer.hpp"
 
 namespace isentropic::cli {
 
 struct WhatIfArguments {
   std::vector<std::string> scales, maps, masks;
+  std::string solve;  // the law whose parameter is solved for; empty: none
 
   void offer(CLI::App* command);
   // Checked; an Error names the option and what is wrong with it.
   std::vector<lab::AttentionChange> changes(const model::Transformer& model) const;
+  std::optional<Scale> law_to_solve(const model::Transformer& model, const lab::ScanOptions& options) const;
 };
 
 }  // namespace isentropic::cli

@@ -22,8 +22,8 @@ def compiled(model: nn.Module) -> dict[str, str]:
 
 def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]) -> dict[str, str]:
     """Of the modules that ran, those which by their name compute attention, but did not report any."""
-    silent = [name for name, module in ran.items() if _is_attention(module) and name not in reported]
-    seen = [name for name in reported if name in ran and _is_attention(ran[name])]
+    silent = [name for name, module in ran.items() if is_attention(module) and name not in reported]
+    seen = [name for name in reported if name in ran and is_attention(ran[name])]
     reasons = {}
     for name in silent:
         inside = f"{name}." if name else ""
@@ -51,7 +51,7 @@ def warn(observer: str, model: nn.Module, reasons: Mapping[str, str]) -> None:
         warnings.warn(f"{observer} sees no attention in {shown}{more}: {reason}", stacklevel=_callers_level())
 
 
-def _is_attention(module: nn.Module) -> bool:
+def is_attention(module: nn.Module) -> bool:
     return "attention" in type(module).__name__.lower()
 
 

@@ -7,8 +7,8 @@
 namespace isentropic::scan {
 
 std::string_view scan_style();  // web/scan.css
-// web/elements.js, map.js, head_plots.js, head.js, sections.js, alternatives.js and scan.js, in the order in which they
-// run.
-std::array<std::string_view, 7> scan_scripts();
+// web/elements.js, map.js, head_plots.js, head.js, sections.js, alternatives.js, theory.js and scan.js, in the order in
+// which they run.
+std::array<std::string_view, 8> scan_scripts();
 
 }  // namespace isentropic::scan

@@ -163,6 +163,7 @@ std::string page_data(const Result& result) {
   for (std::size_t i = 0; i < result.heads.size(); ++i)
     out["heads"].push_back(head_row(result, result.heads[i], columns, in_full[i]));
   out["alternatives"] = alternatives_page_data(result);
+  out["theory"] = theory_page_data(result);
   out["tokens"] = tokens_json(result.tokens_of_window);
   return out.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

@@ -11,6 +11,7 @@
 #include "scan/alternatives.hpp"
 #include "scan/labels.hpp"
 #include "scan/measurement.hpp"
+#include "scan/theory_check.hpp"
 
 namespace isentropic::scan {
 
@@ -75,6 +76,7 @@ struct Result {
   std::vector<LengthResult> lengths;
   std::vector<NullRate> null_rates;
   std::vector<Alternative> alternatives = {};
+  TheoryCheck theory = {};
   std::vector<std::string> tokens_of_window;  // the first window's, as text
   // Every row of the first window, if they were kept: statistic, layer, head, row.
   std::map<std::string, std::vector<std::vector<std::vector<double>>>> rows = {};

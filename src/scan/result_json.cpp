@@ -112,6 +112,7 @@ Result read(const Json& json) {
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
   if (json.contains("alternatives"))
     for (const Json& alternative : json["alternatives"]) out.alternatives.push_back(alternative_of(alternative));
+  if (json.contains("theory")) out.theory = theory_of(json["theory"]);
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   if (!json.contains("rows")) return out;
   for (const auto& [name, layers] : json["rows"].items())
@@ -139,6 +140,7 @@ Json json_of(const Result& result) {
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
   for (const Alternative& alternative : result.alternatives) out["alternatives"].push_back(json_of(alternative));
+  if (!result.theory.heads.empty()) out["theory"] = json_of(result.theory);
   out["tokens"] = result.tokens_of_window;
   for (const auto& [name, layers] : result.rows)
     for (const auto& layer : layers) {

@@ -61,6 +61,7 @@ std::string terminal_text(const Result& result) {
     out += fmt::format("length {:>7}: loss {:.4f}, mean H {:.3f}\n", result.lengths[i].length, result.lengths[i].loss,
                        mean_entropy_at(result, i));
   out += alternatives_text(result);
+  out += theory_text(result);
   return out;
 }
 

@@ -89,25 +89,54 @@ TEST(Alternatives, TerminalsNameTheBest) {
   EXPECT_EQ(terminal_text(planted_result()).find("what if"), std::string::npos);
 }
 
+TEST(TheoryCheck, JsonReadsBackAndTerminalsCount) {
+  Result result = planted_result();
+  EXPECT_EQ(terminal_text(result).find("theory"), std::string::npos);
+  EXPECT_EQ(to_json(result).find("theory"), std::string::npos);
+  result.theory.noise = "gaussian:0.5";
+  result.theory.heads.resize(result.heads.size());
+  TheoryHead& first = result.theory.heads[0];
+  first.spread = 1, first.freezing_point = 3, first.skewness = -0.4, first.excess_kurtosis = 0.9;
+  first.entropy = 2, first.predicted_entropy = 2.05, first.noise_rms = 0.5, first.predicted_rms = 0.54;
+  TheoryHead& second = result.theory.heads[1];
+  second = first;
+  second.spread = 4, second.excess_kurtosis = -1.1, second.entropy = 1, second.noise_rms = 0.6;
+  EXPECT_TRUE(first.is_spread() && first.has_gaussian_scores());
+  EXPECT_FALSE(second.is_spread() || second.has_gaussian_scores());
+  EXPECT_FALSE(result.theory.heads[2].is_spread() || result.theory.heads[2].has_gaussian_scores());
+  const std::string json = to_json(result);
+  const Result read = result_from_json(json, "a file");
+  EXPECT_EQ(to_json(read), json);
+  EXPECT_EQ(read.theory.heads[1].spread, 4);
+  EXPECT_TRUE(std::isnan(read.theory.heads[2].spread));
+  const std::string text = terminal_text(read);
+  EXPECT_NE(
+      text.find("theory: scores of 1 of 6 heads are spread below the freezing point sqrt(2 log n), of 1 Gaussian; "
+                "1 have an entropy within 0.1 nats of Gaussian scores\nnoise gaussian:0.5: the fluctuation of 1 "
+                "heads is within 10% of its prediction\n"),
+      std::string::npos)
+      << text;
+}
+
 TEST(Alternatives, ThePageComparesThem) {
   const std::string path =
       (std::filesystem::temp_directory_path() / ("alternatives_" + std::to_string(::getpid()) + ".html")).string();
-  std::string html = page(with_alternatives());
+  Result result = with_alternatives();
+  result.theory.heads.resize(result.heads.size());
+  result.theory.heads[0].spread = 1, result.theory.heads[0].freezing_point = 3;
+  std::string html = page(result);
   html.insert(html.find("<title>"),
               "<script>window.problems = []; addEventListener('error', (event) => problems.push(event.message));"
               "</script>");
   std::ofstream(path) << html;
-  const auto got = support::found_at_width(path, 1200,
-                                           "(() => { const all = (css) => [...document.querySelectorAll(css)];"
-                                           "const section = all('section').find((x) => x.querySelector('h2') && "
-                                           "x.querySelector('h2').textContent === 'What if');"
-                                           "const rows = [...section.querySelectorAll('tr')].map((row) => "
-                                           "[...row.children].map((cell) => cell.textContent));"
-                                           "const plots = section.querySelectorAll('.plot').length;"
-                                           "all(`.cell[data-head='0.2']`)[0].click();"
-                                           "const panel = [...all('aside')[0].querySelectorAll('tr')].map((row) => "
-                                           "[...row.children].map((cell) => cell.textContent));"
-                                           "return [problems, rows, plots, panel, all('img').length]; })()");
+  const auto got = support::found_at_width(path, 1200, R"((() => {
+    const all = (css) => [...document.querySelectorAll(css)];
+    const section = (title) => all('section').find((x) => x.querySelector('h2') && x.querySelector('h2').textContent === title);
+    const cells = (place) => [...place.querySelectorAll('tr')].map((row) => [...row.children].map((cell) => cell.textContent));
+    const rows = cells(section('What if')), plots = section('What if').querySelectorAll('.plot').length;
+    all(`.cell[data-head='0.2']`)[0].click();
+    return [problems, rows, plots, cells(all('aside')[0]), all('img').length, cells(section('Theory'))];
+  })())");
   std::filesystem::remove(path);
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
@@ -122,6 +151,9 @@ TEST(Alternatives, ThePageComparesThem) {
   EXPECT_EQ(got[2], 4);  // loss and entropy by length, a map of missing mass and one of the solved parameter
   EXPECT_EQ(got[3][3].dump(), R"(["mask <img src=x>","3","0.2","0.25","1.5","–","–"])");
   EXPECT_EQ(got[4], 0);
+  EXPECT_EQ(got[5][0].dump(), R"(["head","phase","Gaussian","spread of scores","freezing point"])");
+  EXPECT_EQ(got[5][1].dump(), R"(["0.0","spread","no","1","3"])");
+  EXPECT_EQ(got[5][2].dump(), R"(["0.1","–","no","–","–"])");
 }
 
 }  // namespace

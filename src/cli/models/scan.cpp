@@ -97,6 +97,7 @@ struct Inputs {
                        "at most " + std::to_string(model.description().trained_length) +
                            ", the model's positions (--allow-beyond: more)");
     changes = arguments.what_if.changes(model);
+    theory = arguments.what_if.theory_options();
     law_to_solve = arguments.what_if.law_to_solve(model, options);
     if (arguments.outputs.asks_for("--write-kappa") && !law_to_solve)
       throw UsageError("--write-kappa", "given alone", "--solve-kappa with it");
@@ -112,6 +113,7 @@ struct Inputs {
   std::vector<lab::ScanText> texts;
   std::vector<lab::AttentionChange> changes;
   std::optional<Scale> law_to_solve;
+  std::optional<lab::TheoryOptions> theory;
 
  private:
   // The trained length, or that of the shortest text.
@@ -133,6 +135,7 @@ Inputs read_inputs(const ScanArguments& arguments) try { return Inputs(arguments
 // Returns the config section of a scale that was solved.
 std::string add_alternatives(Inputs& inputs, scan::Result* found) {
   const auto memory = static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest()));
+  if (inputs.theory) lab::add_theory_check(inputs.model, inputs.texts.front(), inputs.options, *inputs.theory, found);
   if (!inputs.changes.empty()) {
     Progress line("what if", memory);
     inputs.options.progress = [&](double share) { line.show(share); };

@@ -1,6 +1,8 @@
 // Reads the changes of a model's attention and tries each on a few tokens.
 #include "cli/models/what_if_arguments.hpp"
 
+#include <cmath>
+
 #include "cli/tools/arguments.hpp"
 #include "lab/solve_scale.hpp"
 #include "lab/what_if.hpp"
@@ -33,6 +35,14 @@ void WhatIfArguments::offer(CLI::App* command) {
       ->expected(0, 1)
       ->default_str("log_n")
       ->group("What if");
+  command->add_flag("--theory", theory, "what closed forms say of the heads: freezing point, Gaussian scores, entropy")
+      ->group("What if");
+  command
+      ->add_option(
+          "--noise", noise,
+          "with --theory, noise on the scores, as gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3: how far it "
+          "moves the outputs, measured and predicted")
+      ->group("What if");
   offer("--mask", &masks,
         "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
 }
@@ -42,6 +52,17 @@ std::vector<lab::AttentionChange> WhatIfArguments::changes(const model::Transfor
   for (const std::string& text : scales) out.push_back(checked(model, scan::AlternativeKind::scale, text));
   for (const std::string& text : maps) out.push_back(checked(model, scan::AlternativeKind::map, text));
   for (const std::string& text : masks) out.push_back(checked(model, scan::AlternativeKind::mask, text));
+  return out;
+}
+
+std::optional<lab::TheoryOptions> WhatIfArguments::theory_options() const {
+  if (!theory && noise.empty()) return {};
+  lab::TheoryOptions out;
+  if (noise.empty()) return out;
+  out.noise = lab::noise_from_text(noise);
+  out.noise_text = noise;
+  if (!std::isfinite(out.noise->variance_ratio()))
+    throw Error("--noise", noise, "a law with finite E e^(2 noise): laplace below 0.5, gumbel above 2");
   return out;
 }
 

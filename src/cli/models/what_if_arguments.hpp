@@ -8,6 +8,7 @@
 
 #include "lab/attention_change.hpp"
 #include "lab/scan_windows.hpp"
+#include "lab/theory_check.hpp"
 #include "model/transformer.hpp"
 
 namespace isentropic::cli {
@@ -15,10 +16,14 @@ namespace isentropic::cli {
 struct WhatIfArguments {
   std::vector<std::string> scales, maps, masks;
   std::string solve;  // the law whose parameter is solved for; empty: none
+  bool theory = false;
+  std::string noise;  // empty: none
 
   void offer(CLI::App* command);
   // Checked; an Error names the option and what is wrong with it.
   std::vector<lab::AttentionChange> changes(const model::Transformer& model) const;
+  // Absent: not asked for.
+  std::optional<lab::TheoryOptions> theory_options() const;
   std::optional<Scale> law_to_solve(const model::Transformer& model, const lab::ScanOptions& options) const;
 };
 

@@ -18,7 +18,7 @@ function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("
 
 const map_section = page_main.appendChild(element("section")), lengths_section = page_main.appendChild(element("section"));
 const alternatives_section = page_main.appendChild(element("section"));
-for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
+for (const draw_section of [draw_theory, draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
   open_head = head;

@@ -1,0 +1,54 @@
+// What closed forms say of a model's heads, beside what was measured.
+//
+// Of a row that sees n keys, the scores s_j (as they enter the softmax) have a standard deviation b over its keys. Were
+// they Gaussian, the row would be spread over many keys below the freezing point b = sqrt(2 log n) and rest on a few
+// above it, and its expected entropy would be a known function of b and n (theory/random_energy.hpp,
+// random_scores.hpp).
+//
+// Noise eps on the scores, independent from key to key, moves the output o = sum a_j v_j by (theory/noise.hpp)
+//
+//   bias ~ -r sum a_j^2 (v_j - o),     rms ~ sqrt(r sum a_j^2 |v_j - o|^2),     r = Var(e^eps) / (E e^eps)^2
+#pragma once
+
+#include <cstddef>
+#include <limits>
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+namespace isentropic::scan {
+
+struct Result;
+
+// Means over sampled rows of the second half of a window; NaN: not measured.
+struct TheoryHead {
+  static constexpr double kNone = std::numeric_limits<double>::quiet_NaN();
+  double spread = kNone;             // b
+  double freezing_point = kNone;     // sqrt(2 log n)
+  double skewness = kNone;           // of the scores: 0 for Gaussian ones
+  double excess_kurtosis = kNone;    // of the scores: 0 for Gaussian ones
+  double entropy = kNone;            // of the sampled rows
+  double predicted_entropy = kNone;  // of Gaussian scores with this spread and number
+  double noise_rms = kNone;          // rms of |o~ - o| over the mean |o|
+  double predicted_rms = kNone;
+  double noise_bias = kNone;  // of o~ - o along the predicted direction, over the mean |o|
+  double predicted_bias = kNone;
+
+  bool is_spread() const { return spread < freezing_point; }
+  // |skewness| < 0.5 and |excess kurtosis| < 1; the thresholds are ours.
+  bool has_gaussian_scores() const;
+};
+
+struct TheoryCheck {
+  std::string noise = {};              // "gaussian:0.5"; empty: none
+  std::vector<TheoryHead> heads = {};  // as Result::heads; empty: not asked for
+};
+
+std::string theory_text(const Result& result);
+
+nlohmann::ordered_json json_of(const TheoryCheck& check);
+TheoryCheck theory_of(const nlohmann::ordered_json& json);  // throws as nlohmann does
+// For the page: names, titles and sentences of the numbers, and a row of them for each head.
+nlohmann::ordered_json theory_page_data(const Result& result);
+
+}  // namespace isentropic::scan

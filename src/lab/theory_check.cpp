@@ -16,6 +16,7 @@ namespace {
 
 using scan::TheoryHead;
 
+constexpr std::int64_t kMatches = 64;
 constexpr double kLeastWeight = 1e-38;  // float32 has no smaller ones: scores end there
 
 // Attention of some rows: weights [heads, rows, n], zero where a key is not seen; values [heads, n, d].
@@ -28,6 +29,13 @@ std::vector<std::int64_t> rows_of(std::int64_t n, std::int64_t count) {
   const std::int64_t first = n / 2, rows = std::min(count, n - first);
   for (std::int64_t i = 0; i < rows; ++i) out.push_back(first + i * (n - first) / rows);
   return out;
+}
+
+// [heads, rows, n]: over keys alone, where there is a sink.
+at::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const std::vector<std::int64_t>& rows,
+                      const pytorch::AttentionOptions& options) {
+  const at::Tensor weights = pytorch::attention_weights(query, key, rows, options)[0].to(at::kCPU, at::kDouble);
+  return weights / weights.sum(-1, true);
 }
 
 // [rows, n]: the mask of the call; causal, a window, or both.
@@ -130,22 +138,26 @@ theory::NoiseLaw noise_from_text(const std::string& text) {
 void add_theory_check(const model::Transformer& model, const ScanText& text, const ScanOptions& options,
                       const TheoryOptions& asked, scan::Result* result) {
   const at::NoGradGuard no_gradient;
+  const std::vector<std::int32_t> ids = window_number(0, text, options);
+  const Matches matches = asked.calibrate ? matches_of(ids, kMatches) : Matches{};
   std::vector<std::vector<TheoryHead>> found(model.description().layers.size());
   const auto look = [&](std::size_t layer, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         const pytorch::AttentionOptions& own) {
     found[layer].resize(static_cast<std::size_t>(query.size(1)));
     if (own.map.kind() == ScoreMap::Kind::softmax) {
       const std::vector<std::int64_t> rows = rows_of(query.size(2), asked.rows);
-      const at::Tensor weights = pytorch::attention_weights(query, key, rows, own)[0].to(at::kCPU, at::kDouble);
       const SampledAttention sampled{
-          weights / weights.sum(-1, true), seen_by(rows, key.size(2), own.mask),
+          weights_of(query, key, rows, own), seen_by(rows, key.size(2), own.mask),
           value[0].to(at::kCPU, at::kDouble).repeat_interleave(query.size(1) / value.size(1), 0)};
       add_scores(sampled, found[layer]);
       if (asked.noise) add_noise(sampled, asked, found[layer]);
+      if (!matches.rows.empty())
+        add_calibration(weights_of(query, key, matches.rows, own), seen_by(matches.rows, key.size(2), own.mask),
+                        matches, found[layer]);
     }
     return pytorch::attention(query, key, value, own);
   };
-  model.forward(batch_of(window_number(0, text, options), model.device()), {.attention = look});
+  model.forward(batch_of(ids, model.device()), {.attention = look});
   result->theory.noise = asked.noise_text;
   for (const scan::HeadResult& head : result->heads) result->theory.heads.push_back(found[head.layer][head.head]);
 }

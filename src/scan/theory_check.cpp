@@ -22,7 +22,7 @@ struct TheoryNumber {
   const char* title;
   const char* meaning;
 };
-constexpr std::array<TheoryNumber, 10> kTheoryNumbers = {
+constexpr std::array<TheoryNumber, 13> kTheoryNumbers = {
     {{"spread", &TheoryHead::spread, "spread of scores",
       "The standard deviation of a row's scores over the keys it sees, as they enter the softmax."},
      {"freezing_point", &TheoryHead::freezing_point, "freezing point",
@@ -42,7 +42,15 @@ constexpr std::array<TheoryNumber, 10> kTheoryNumbers = {
      {"noise_bias", &TheoryHead::noise_bias, "bias under noise",
       "E[o~] - o along the predicted direction, over the mean |o|, measured."},
      {"predicted_bias", &TheoryHead::predicted_bias, "predicted bias",
-      "|r sum a^2 (v - o)| over the mean |o|: the same to leading order."}}};
+      "|r sum a^2 (v - o)| over the mean |o|: the same to leading order."},
+     {"match_entropy", &TheoryHead::match_entropy, "entropy of rows with a match",
+      "H of rows whose token has occurred before."},
+     {"match_surprise", &TheoryHead::match_surprise, "surprise of the match",
+      "-log of the weight of the key after the latest earlier occurrence of the row's token, mean over these rows."},
+     {"calibrated_factor", &TheoryHead::calibrated_factor, "calibrated factor",
+      "With its scores multiplied by it, the head's entropy is the mean surprise of the match, which is then least: "
+      "below 1 "
+      "the head is too sure of itself, above 1 not sure enough; none where it does not look for matches."}}};
 
 bool is_measured(const TheoryCheck& check, const TheoryNumber& field) {
   return std::ranges::any_of(check.heads, [&](const TheoryHead& head) { return !std::isnan(head.*field.number); });

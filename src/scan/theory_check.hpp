@@ -8,6 +8,11 @@
 // Noise eps on the scores, independent from key to key, moves the output o = sum a_j v_j by (theory/noise.hpp)
 //
 //   bias ~ -r sum a_j^2 (v_j - o),     rms ~ sqrt(r sum a_j^2 |v_j - o|^2),     r = Var(e^eps) / (E e^eps)^2
+//
+// A row whose token has occurred before has a match: the key after the latest earlier occurrence, at which a head that
+// copies should look. Scores multiplied by f have the mean surprise S(f) = mean -log p(match) and the mean entropy
+// H(f). They are the same exactly where S is least (dS/df = mean E_p s - s_match): there the head is as uncertain as it
+// should be. f < 1: it is too sure of itself; f > 1: not enough.
 #pragma once
 
 #include <cstddef>
@@ -33,6 +38,8 @@ struct TheoryHead {
   double predicted_rms = kNone;
   double noise_bias = kNone;  // of o~ - o along the predicted direction, over the mean |o|
   double predicted_bias = kNone;
+  double match_entropy = kNone, match_surprise = kNone;  // H(1) and S(1), over rows that have a match
+  double calibrated_factor = kNone;  // f with H(f) = S(f), in [1/256, 256]; NaN: smaller, the head does not look there
 
   bool is_spread() const { return spread < freezing_point; }
   // |skewness| < 0.5 and |excess kurtosis| < 1; the thresholds are ours.

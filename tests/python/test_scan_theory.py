@@ -51,6 +51,51 @@ def test_numbers_are_those_of_the_attention_matrices(case, tmp_path):
     assert next(heads, None) is None
 
 
+def matches(ids):
+    """Rows and the key after the latest earlier occurrence of their token, where that is not their own."""
+    out = []
+    for i, token in enumerate(ids):
+        earlier = [j for j in range(i) if ids[j] == token]
+        if earlier and earlier[-1] + 1 < i:
+            out.append((i, earlier[-1] + 1))
+    return out
+
+
+@pytest.mark.parametrize("case", ["llama", "mistral"])
+def test_calibrated_factors_make_the_surprise_least(case, tmp_path):
+    model = build(AutoModelForCausalLM, *DECODERS[case])
+    model.save_pretrained(tmp_path)
+    ids = IDS[:5] * 6 + IDS[10:20] * 3  # a window of 7 keys sees the matches of the first half alone
+    (tmp_path / "ids.json").write_text(str(ids))
+    found = scan(tmp_path, "--ids", tmp_path / "ids.json", "--length", len(ids), "--calibrate")
+    plain = Plain()
+    plain.run(model, ids)
+    known = matches(ids)
+    assert len(known) <= 64
+    heads, factors = iter(found["theory"]["heads"]), []
+    for weights in plain.weights:
+        for a in weights:
+            head = next(heads)
+            rows = [(a[i][a[i] > 0].log(), (a[i][:m] > 0).sum()) for i, m in known if a[i, m] > 0]
+            logs = [scores.log_softmax(0) for scores, _ in rows]
+            entropy = sum(-(log.exp() * log).sum() for log in logs) / len(rows)
+            surprise = sum(-log[m] for log, (_, m) in zip(logs, rows)) / len(rows)
+            assert head["match_entropy"] == pytest.approx(entropy.item(), rel=1e-3)
+            assert head["match_surprise"] == pytest.approx(surprise.item(), rel=1e-3)
+
+            def mean_surprise(f):
+                return sum(torch.logsumexp(f * scores, 0) - f * scores[m] for scores, m in rows).item() / len(rows)
+
+            factor = head.get("calibrated_factor")
+            factors.append(factor)
+            if factor is None:
+                assert mean_surprise(1 / 256) <= mean_surprise(1 / 128)
+            elif factor < 200:
+                least = mean_surprise(factor)
+                assert least <= min(mean_surprise(0.9 * factor), mean_surprise(1.1 * factor))
+    assert any(factor is None for factor in factors) and any(factor is not None for factor in factors)
+
+
 def test_gaussian_scores_have_the_entropy_of_their_spread():
     """The bundled model's layers without a window look at content alone, by scores that are nearly Gaussian."""
     found = scan(MODELS / "books", "--text", MODELS / "northanger.txt", "--length", 512, "--fast", "--theory")

@@ -26,6 +26,8 @@ void WhatIfArguments::offer(CLI::App* command) {
   };
   offer("--scale", &scales, "also with this scale law of isentropic info, as log_n:kappa=0.9 (may be repeated)");
   offer("--map", &maps, "also with this score map of isentropic info, as top_k:keys=64 (may be repeated)");
+  offer("--mask", &masks,
+        "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
   command
       ->add_option(
           "--solve-kappa", solve,
@@ -38,13 +40,16 @@ void WhatIfArguments::offer(CLI::App* command) {
   command->add_flag("--theory", theory, "what closed forms say of the heads: freezing point, Gaussian scores, entropy")
       ->group("What if");
   command
-      ->add_option(
-          "--noise", noise,
-          "with --theory, noise on the scores, as gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3: how far it "
-          "moves the outputs, measured and predicted")
+      ->add_flag(
+          "--calibrate", calibrate,
+          "also the factor on a head's scores at which the entropy of rows whose token has occurred before is the "
+          "surprise of what followed")
       ->group("What if");
-  offer("--mask", &masks,
-        "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
+  command
+      ->add_option("--noise", noise,
+                   "also noise on the scores, as gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3: how far it "
+                   "moves the outputs, measured and predicted")
+      ->group("What if");
 }
 
 std::vector<lab::AttentionChange> WhatIfArguments::changes(const model::Transformer& model) const {
@@ -56,8 +61,9 @@ std::vector<lab::AttentionChange> WhatIfArguments::changes(const model::Transfor
 }
 
 std::optional<lab::TheoryOptions> WhatIfArguments::theory_options() const {
-  if (!theory && noise.empty()) return {};
+  if (!theory && !calibrate && noise.empty()) return {};
   lab::TheoryOptions out;
+  out.calibrate = calibrate;
   if (noise.empty()) return out;
   out.noise = lab::noise_from_text(noise);
   out.noise_text = noise;

@@ -16,7 +16,7 @@ namespace isentropic::cli {
 struct WhatIfArguments {
   std::vector<std::string> scales, maps, masks;
   std::string solve;  // the law whose parameter is solved for; empty: none
-  bool theory = false;
+  bool theory = false, calibrate = false;
   std::string noise;  // empty: none
 
   void offer(CLI::App* command);

@@ -4,6 +4,7 @@
 #include <ATen/CPUGeneratorImpl.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 
@@ -17,7 +18,8 @@ namespace {
 using scan::TheoryHead;
 
 constexpr std::int64_t kMatches = 64;
-constexpr double kLeastWeight = 1e-38;  // float32 has no smaller ones: scores end there
+constexpr std::int64_t kNumbersAtOnce = 1 << 24;  // weights of the rows of all heads: fewer rows of long windows
+constexpr double kLeastWeight = 1e-38;            // float32 has no smaller ones: scores end there
 
 // Attention of some rows: weights [heads, rows, n], zero where a key is not seen; values [heads, n, d].
 struct SampledAttention {
@@ -139,13 +141,15 @@ void add_theory_check(const model::Transformer& model, const ScanText& text, con
                       const TheoryOptions& asked, scan::Result* result) {
   const at::NoGradGuard no_gradient;
   const std::vector<std::int32_t> ids = window_number(0, text, options);
-  const Matches matches = asked.calibrate ? matches_of(ids, kMatches) : Matches{};
+  const std::int64_t most_rows =
+      std::max<std::int64_t>(1, kNumbersAtOnce / (model.description().heads * options.length));
+  const Matches matches = asked.calibrate ? matches_of(ids, std::min(kMatches, most_rows)) : Matches{};
   std::vector<std::vector<TheoryHead>> found(model.description().layers.size());
   const auto look = [&](std::size_t layer, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         const pytorch::AttentionOptions& own) {
     found[layer].resize(static_cast<std::size_t>(query.size(1)));
     if (own.map.kind() == ScoreMap::Kind::softmax) {
-      const std::vector<std::int64_t> rows = rows_of(query.size(2), asked.rows);
+      const std::vector<std::int64_t> rows = rows_of(query.size(2), std::min(asked.rows, most_rows));
       const SampledAttention sampled{
           weights_of(query, key, rows, own), seen_by(rows, key.size(2), own.mask),
           value[0].to(at::kCPU, at::kDouble).repeat_interleave(query.size(1) / value.size(1), 0)};

@@ -31,6 +31,7 @@ class ChangedAttention {
                                       const at::Tensor& value, const pytorch::AttentionOptions& options) {
     pytorch::AttentionOptions changed = change_.of(layer, options);
     changed.statistics = statistics_;
+    for (auto& [name, values] : changed.scale_parameters) values = values.to(query.device());
     pytorch::AttentionOutput out = attend(query, key, value, changed);
     if (!statistics_.empty()) add(layer, out.statistics);
     out.statistics.clear();

@@ -47,8 +47,11 @@ Word word_of(const std::string& argument, const std::string& text) {
   for (std::string part; std::getline(rest, part, ',');) {
     const std::size_t equals = part.find('=');
     const bool named = equals != std::string::npos;
-    if (part.empty() || equals == 0) throw Error(argument, "'" + text + "'", "NAME or NAME:PARAMETER=VALUE,...");
-    out.options.emplace_back(named ? part.substr(0, equals) : "", option_of(named ? part.substr(equals + 1) : part));
+    const Option value = option_of(named ? part.substr(equals + 1) : part);
+    const bool is_number = !std::holds_alternative<std::string>(value);
+    if (part.empty() || equals == 0 || (!named && !is_number))
+      throw Error(argument, "'" + text + "'", "NAME or NAME:PARAMETER=VALUE,...");
+    out.options.emplace_back(named ? part.substr(0, equals) : "", value);
   }
   return out;
 }

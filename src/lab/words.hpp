@@ -1,5 +1,5 @@
 // Scale laws, score maps and masks as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:keys=64". Names of
-// parameters may be left out, in their order: "top_k:64".
+// parameters that are numbers may be left out, in their order: "top_k:64".
 #pragma once
 
 #include <string>

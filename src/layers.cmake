@@ -80,7 +80,7 @@ layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES json torc
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)
 # What trains and measures networks.
-layer(lab LIBRARY isentropic_models USES base attention/problem io report scan checkpoint tokenizer pytorch model
+layer(lab LIBRARY isentropic_models USES base attention/problem theory io report scan checkpoint tokenizer pytorch model
       PACKAGES json torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----

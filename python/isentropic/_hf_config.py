@@ -1,22 +1,21 @@
-"""The section "isentropic" of a config.json: the scale law and score map of models that this project trained."""
+"""The scale law and score map of a layer: of the section "isentropic" of its config.json, or as it was adapted."""
 
 from __future__ import annotations
 
 from torch import nn
 
+from ._hf_adapt import options_of
 from .maps import ScoreMap
 from .scales import Scale
 
 
 def own_options(module: nn.Module, scaling: object) -> dict:
-    """``scale`` and ``map`` for a layer of such a model; the usual ``scaling`` and softmax for every other.
+    """``scale`` and ``map`` for a layer that was adapted or whose config names them; else ``scaling`` and softmax.
 
     {"scale": {"law": "log_n", "kappa": 2.0}, "map": {"name": "top_k", "k": 64}, "scale_values": [[...], ...]}, where
     the last holds the learnt parameter of the law by layer and head.
     """
-    section = getattr(getattr(module, "config", None), "isentropic", None)
-    if not section:
-        return {"scale": scaling}
+    section = getattr(getattr(module, "config", None), "isentropic", None) or {}
     options: dict = {"scale": scaling}
     if "scale" in section:
         parameters = dict(section["scale"])
@@ -28,4 +27,4 @@ def own_options(module: nn.Module, scaling: object) -> dict:
     if "map" in section:
         parameters = dict(section["map"])
         options["map"] = getattr(ScoreMap, parameters.pop("name"))(**parameters)
-    return options
+    return options | options_of(module)

@@ -21,14 +21,14 @@ def explain_refusals(name: str) -> None:
     @functools.wraps(choose)
     def get_correct_attn_implementation(self, requested_attention, *args, **kwargs):
         # The model's file is loaded by now, and none of its layers is built.
-        for table in _own_tables(type(self)):
+        for table in own_tables(type(self)):
             table.setdefault(name, _refusal(name, dict(table)))
         return choose(self, requested_attention, *args, **kwargs)
 
     PreTrainedModel.get_correct_attn_implementation = get_correct_attn_implementation
 
 
-def _own_tables(architecture: type[PreTrainedModel]) -> Iterator[dict[str, type]]:
+def own_tables(architecture: type[PreTrainedModel]) -> Iterator[dict[str, type]]:
     """Attention classes by implementation, as the architecture's file keeps them."""
     for name, value in list(vars(sys.modules[architecture.__module__]).items()):
         if name.endswith("_ATTENTION_CLASSES") and isinstance(value, dict) and "eager" in value:

@@ -5,6 +5,8 @@ model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="isentrop
 with isentropic.hf.collect(model) as layers:
     model(**inputs)
 layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
+
+model = isentropic.hf.adapt(model, scale=isentropic.Scale.log_n(0.9))    # another scale law in all of its layers
 """
 
 from __future__ import annotations
@@ -14,6 +16,7 @@ from typing import Optional
 
 from torch import Tensor, nn
 
+from ._hf_adapt import adapt as adapt, adapted as adapted, restore as restore
 from ._hf_config import own_options
 from .attention import attention, attention_weights
 from .collect import collect as collect  # what is seen here is what every model shows

@@ -4,9 +4,7 @@
 #include <ATen/core/grad_mode.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "isentropic/error.hpp"
 #include "scan/scanner.hpp"
 
 namespace isentropic::lab {
@@ -101,23 +99,6 @@ class LastEntropies : public model::ForwardObserver {
   std::int64_t rows_;
 };
 
-at::Tensor batch_of(std::span<const std::int32_t> ids, at::Device device) {
-  return at::tensor(std::vector<std::int64_t>(ids.begin(), ids.end()), at::kLong).unsqueeze(0).to(device);
-}
-
-bool predicts_next_token(const Transformer& model) {
-  return model.description().head == model::Head::linear && model.description().causal;
-}
-
-// Mean loss of the last `scored` tokens.
-double loss_of(const Transformer& model, const at::Tensor& hidden, const at::Tensor& ids, std::int64_t scored) {
-  const std::int64_t first = ids.size(1) - 1 - scored;
-  return model.token_losses(hidden.narrow(1, first, scored), ids.narrow(1, first + 1, scored))
-      .to(at::kDouble)
-      .mean()
-      .item<double>();
-}
-
 std::vector<scan::LayerDescription> layers_of(const model::Description& model) {
   std::vector<scan::LayerDescription> out;
   for (std::size_t i = 0; i < model.layers.size(); ++i)
@@ -136,8 +117,9 @@ class ModelScan {
       : model_(model), texts_(texts), options_(options), scanner_(std::move(about), layers_of(model.description())) {
     if (options.keep_rows) scanner_.keep_rows();
     check_lengths(texts, options);
-    for (const ScanText& text : texts) work_ += static_cast<double>(windows_of(text) * options.length);
-    for (const std::int64_t length : options.lengths) work_ += static_cast<double>(length * length_windows());
+    for (const ScanText& text : texts) work_ += static_cast<double>(windows_of(text, options) * options.length);
+    for (const std::int64_t length : options.lengths)
+      work_ += static_cast<double>(length * length_windows(texts.front(), options));
   }
 
   scan::Result run() {
@@ -148,22 +130,14 @@ class ModelScan {
   }
 
  private:
-  std::int64_t windows_of(const ScanText& text) const {
-    return static_cast<std::int64_t>(text.ids.size()) / (options_.length - around_);
-  }
-  // Of the longest length, at most four of them: enough for a mean.
-  std::int64_t length_windows() const {
-    const std::int64_t longest = options_.lengths.back();
-    return std::min<std::int64_t>(4, static_cast<std::int64_t>(texts_.front().ids.size()) / (longest - around_));
-  }
   void advance(std::int64_t tokens) {
     done_ += static_cast<double>(tokens);
     if (options_.progress) options_.progress(done_ / work_);
   }
   void scan_text(const ScanText& text) {
     scanner_.begin_text(text.name);
-    for (std::int64_t i = 0; i < windows_of(text); ++i) {
-      const auto ids = window_of(text, i * (options_.length - around_), options_.length, options_);
+    for (std::int64_t i = 0; i < windows_of(text, options_); ++i) {
+      const auto ids = window_number(i, text, options_);
       scanner_.begin_window(ids);
       TellScanner tell(scanner_, options_);
       model::ForwardOptions forward;
@@ -179,19 +153,16 @@ class ModelScan {
 
   // The same last tokens after more and more text, so that lengths compare.
   void measure(std::int64_t length) {
-    const std::int64_t windows = length_windows(), longest = options_.lengths.back();
-    const std::int64_t scored = std::max<std::int64_t>(1, options_.lengths.front() / 2);
+    const std::int64_t windows = length_windows(texts_.front(), options_), scored = compared_tokens(options_);
     LastEntropies entropies(scored);
     model::ForwardOptions forward;
     forward.statistics = Statistics::of({Statistic::entropy});
     forward.observer = &entropies;
     double loss = 0;
     for (std::int64_t i = 0; i < windows; ++i) {
-      const std::int64_t end = (i + 1) * (longest - around_);
-      const auto ids = window_of(texts_.front(), end - (length - around_), length, options_);
-      const at::Tensor batch = batch_of(ids, model_.device());
+      const at::Tensor batch = batch_of(length_window(i, texts_.front(), length, options_), model_.device());
       const at::Tensor hidden = model_.forward(batch, forward).hidden;
-      loss += predicts_next_token(model_) ? loss_of(model_, hidden, batch, scored) : NAN;
+      loss += loss_of(model_, hidden, batch, scored);
       advance(length);
     }
     const auto count = static_cast<double>(windows);
@@ -206,35 +177,10 @@ class ModelScan {
   const std::vector<ScanText>& texts_;
   const ScanOptions& options_;
   scan::Scanner scanner_;
-  const std::int64_t around_ = tokens_around(options_);
   double work_ = 0, done_ = 0;
 };
 
 }  // namespace
-
-std::int64_t tokens_around(const ScanOptions& options) {
-  return static_cast<std::int64_t>(options.prefix.size() + options.suffix.size());
-}
-
-std::vector<std::int32_t> window_of(const ScanText& text, std::int64_t from, std::int64_t length,
-                                    const ScanOptions& options) {
-  std::vector<std::int32_t> out = options.prefix;
-  const auto begin = text.ids.begin() + from;
-  out.insert(out.end(), begin, begin + (length - tokens_around(options)));
-  out.insert(out.end(), options.suffix.begin(), options.suffix.end());
-  return out;
-}
-
-void check_lengths(const std::vector<ScanText>& texts, const ScanOptions& options) {
-  std::int64_t longest = options.length;
-  for (const std::int64_t length : options.lengths) longest = std::max(longest, length);
-  for (const ScanText& text : texts) {
-    const std::int64_t there = static_cast<std::int64_t>(text.ids.size()) + tokens_around(options);
-    if (there < longest)
-      throw Error("text " + text.name, std::to_string(there) + " tokens long",
-                  "at least " + std::to_string(longest) + ", the length of a window");
-  }
-}
 
 std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
   constexpr std::int64_t kStatistics = 24;  // of a row: the statistics, in the operator and copied, and what it keeps

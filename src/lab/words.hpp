@@ -1,8 +1,10 @@
-// Scale laws and score maps as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:keys=64".
+// Scale laws, score maps and masks as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:keys=64". Names of
+// parameters that are numbers may be left out, in their order: "top_k:64".
 #pragma once
 
 #include <string>
 
+#include "isentropic/mask.hpp"
 #include "isentropic/scale.hpp"
 #include "isentropic/score_map.hpp"
 
@@ -11,6 +13,14 @@ namespace isentropic::lab {
 // An Error says what is not understood, and what is known.
 Scale scale_from_text(const std::string& text);
 ScoreMap map_from_text(const std::string& text);
+
+// Parts joined by +, each once; a key must pass all of them.
+//
+//   window:SIZE             distances below SIZE, on both sides where a row sees both
+//   prefix:KEYS             with a window: the first keys pass it (sinks and recent keys: prefix:4+window:256)
+//   strided:STRIDE,LOCAL    distances below LOCAL, and multiples of STRIDE
+//   segments:LENGTH         the row's own segment of so many tokens
+Mask mask_from_text(const std::string& text);
 
 // The same the other way round.
 std::string text_of(const Scale& scale);

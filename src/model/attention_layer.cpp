@@ -89,7 +89,8 @@ pytorch::AttentionOutput LayerAttention::operator()(const at::Tensor& query, con
                                                     const at::Tensor& value) const {
   if (options.torch_attention) return {torch_attention(query, key, value), {}, {}, {}};
   const pytorch::AttentionOptions call = call_options();
-  pytorch::AttentionOutput out = pytorch::attention(query, key, value, call);
+  pytorch::AttentionOutput out = options.attention ? options.attention(layer, query, key, value, call)
+                                                   : pytorch::attention(query, key, value, call);
   if (options.observer) {
     options.observer->attended({layer, query, key, call, out});
     out.statistics.clear();

@@ -8,6 +8,7 @@
 #include <ATen/ATen.h>
 #include <torch/ordered_dict.h>
 
+#include <functional>
 #include <map>
 
 #include "isentropic/pytorch/attention.hpp"
@@ -34,13 +35,19 @@ class ForwardObserver {
   virtual void attended(const AttentionCall& call) = 0;
 };
 
+// The attention of a layer by other means than pytorch::attention, given what the model would call it with.
+using AttentionFunction =
+    std::function<pytorch::AttentionOutput(std::size_t layer, const at::Tensor& query, const at::Tensor& key,
+                                           const at::Tensor& value, const pytorch::AttentionOptions& options)>;
+
 struct ForwardOptions {
   Statistics statistics = Statistics::none();
   Cache* cache = nullptr;  // the tokens before `ids`; grows by `ids`
   double attention_dropout = 0;
   // PyTorch's own attention instead of ours: softmax and scale laws without learned parameters, and no statistics.
   bool torch_attention = false;
-  ForwardObserver* observer = nullptr;  // gets the statistics, which are then not kept
+  ForwardObserver* observer = nullptr;    // gets the statistics, which are then not kept
+  AttentionFunction attention = nullptr;  // instead of pytorch::attention
 };
 
 struct ForwardOutput {

@@ -74,6 +74,9 @@ Json one_result(const Result& result, const std::vector<Term>& columns, const st
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
   out["heads"] = page_heads(result, columns, in_full);
   out["tokens"] = page_tokens(result, in_full);
+  out["loss"] = result.loss ? rounded(result.loss->mean, 6) : Json(nullptr);
+  out["alternatives"] = alternatives_page_data(result);
+  out["theory"] = theory_page_data(result);
   if (result.picture)
     out["picture"] = {
         {"source", result.picture->source}, {"rows", result.picture->rows}, {"columns", result.picture->columns}};

@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
+#include "scan/alternatives.hpp"
 #include "scan/labels.hpp"
 #include "scan/measurement.hpp"
+#include "scan/theory_check.hpp"
 
 namespace isentropic::scan {
 
@@ -106,6 +108,8 @@ struct Result {
   std::vector<std::string> written_of_window;  // what an encoder-decoder wrote there
   std::optional<Picture> picture = {};
   std::vector<std::string> other_layers;  // those that are not attention, or whose attention was not seen
+  std::vector<Alternative> alternatives = {};
+  TheoryCheck theory = {};
   // Those that the keys of such a layer stand for.
   const std::vector<std::string>& tokens_of_keys(Kind kind) const {
     return kind == Kind::decoder && !written_of_window.empty() ? written_of_window : tokens_of_window;

@@ -151,6 +151,9 @@ Result read(const Json& json) {
   for (const Json& length : json.at("lengths"))
     out.lengths.push_back({whole(length.at("length")), number_of(length.at("keys")), number_of(length.at("loss"))});
   for (const Json& rate : json.at("shuffled_keys")) out.null_rates.push_back({rate.at("label"), rate.at("rate")});
+  if (json.contains("alternatives"))
+    for (const Json& alternative : json["alternatives"]) out.alternatives.push_back(alternative_of(alternative));
+  if (json.contains("theory")) out.theory = theory_of(json["theory"]);
   out.tokens_of_window = json.at("tokens").get<std::vector<std::string>>();
   out.written_of_window = json.value("written_tokens", std::vector<std::string>());
   if (json.contains("picture")) {
@@ -209,6 +212,8 @@ Json json_of(const Result& result) {
     out["lengths"].push_back({{"length", length.length}, {"keys", number(length.keys)}, {"loss", number(length.loss)}});
   for (const NullRate& rate : result.null_rates)
     out["shuffled_keys"].push_back({{"label", rate.label}, {"rate", number(rate.rate)}});
+  for (const Alternative& alternative : result.alternatives) out["alternatives"].push_back(json_of(alternative));
+  if (!result.theory.heads.empty()) out["theory"] = json_of(result.theory);
   out["tokens"] = result.tokens_of_window;
   if (!result.written_of_window.empty()) out["written_tokens"] = result.written_of_window;
   if (const auto& picture = result.picture; picture)

@@ -57,10 +57,11 @@ std::string terminal_text(const Result& result) {
   }
   out += "heads: " + (counts.empty() ? "none with a label" : counts) + "\n";
   for (const HeadResult* head : notable(result)) out += head_line(*head);
-  if (result.lengths.size() < 2) return out;
-  for (std::size_t i = 0; i < std::min<std::size_t>(result.lengths.size(), 10); ++i)
+  for (std::size_t i = 0; result.lengths.size() > 1 && i < std::min<std::size_t>(result.lengths.size(), 10); ++i)
     out += fmt::format("length {:>7}: loss {:.4f}, mean H {:.3f}\n", result.lengths[i].length, result.lengths[i].loss,
                        mean_entropy_at(result, i));
+  out += alternatives_text(result);
+  out += theory_text(result);
   return out;
 }
 

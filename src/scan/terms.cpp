@@ -90,6 +90,18 @@ const std::vector<Definition>& definitions() {
       {"difference", "Of two results: what the second says less what the first says; a → b says both."},
       {"change of a head",
        "The largest difference, in size, among its numbers that are shares from 0 to 1, and its retrieval score."},
+      {"what if",
+       "The same model over the same text, changed in one thing: a scale law, score map or mask in place of its own."},
+      {"missing mass",
+       "1 - e^(L_S - L): the weight that the model as it is puts on keys that a mask or a top-k leaves out, mean over "
+       "rows."},
+      {"error of a head's output",
+       "|o - o_S| / |o|, means over rows: how far its output is off when these keys are left out of it alone."},
+      {"bound on the error",
+       "2 m max|v - mean v| / |o| with the missing mass m: the error is never larger, whatever the values are."},
+      {"solved parameter",
+       "The number of the scale law, one for each head, with which the head's mean entropy at the longest length is "
+       "what it was at the trained length; layers are solved in order, each on what the solved ones before it give."},
       {"shuffled keys",
        "The share of heads that a rule labels after the keys of every sampled row are shuffled: what chance gives."},
   };

@@ -5,11 +5,14 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/models/commands.hpp"
+#include "cli/models/what_if_arguments.hpp"
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/outputs.hpp"
 #include "cli/tools/progress.hpp"
 #include "lab/corpus.hpp"
 #include "lab/scan_model.hpp"
+#include "lab/solve_scale.hpp"
+#include "lab/what_if.hpp"
 #include "lab/words.hpp"
 #include "scan/arrays.hpp"
 #include "scan/comparison.hpp"
@@ -28,6 +31,7 @@ struct ScanArguments {
   std::vector<std::string> lengths, heads;
   std::int64_t length = 0;
   bool fast = false, allow_beyond = false, per_row = false;
+  WhatIfArguments what_if;
   Outputs outputs;
 };
 
@@ -106,12 +110,17 @@ struct Inputs {
     options.length = arguments.length > 0 ? arguments.length : usual_length();
   }
 
-  void check_lengths(bool allow_beyond) const {
+  void check(const ScanArguments& arguments) {
     lab::check_lengths(texts, options);
-    if (longest() > model.description().trained_length && !allow_beyond)
+    if (longest() > model.description().trained_length && !arguments.allow_beyond)
       throw UsageError(options.length == longest() ? "--length" : "--lengths", std::to_string(longest()),
                        "at most " + std::to_string(model.description().trained_length) +
                            ", the model's positions (--allow-beyond: more)");
+    changes = arguments.what_if.changes(model);
+    theory = arguments.what_if.theory_options();
+    law_to_solve = arguments.what_if.law_to_solve(model, options);
+    if (arguments.outputs.asks_for("--write-kappa") && !law_to_solve)
+      throw UsageError("--write-kappa", "given alone", "--solve-kappa with it");
   }
 
   std::int64_t longest() const {
@@ -134,6 +143,9 @@ struct Inputs {
   std::unique_ptr<tokenizer::Tokenizer> tokenizer;
   lab::ScanOptions options;
   std::vector<lab::ScanText> texts;
+  std::vector<lab::AttentionChange> changes;
+  std::optional<Scale> law_to_solve;
+  std::optional<lab::TheoryOptions> theory;
 
  private:
   // The trained length, or that of the shortest text.
@@ -188,7 +200,7 @@ std::vector<Source> open_sources(const ScanArguments& arguments) {
     for (Source& source : out)
       source.inputs->options.length = std::min(out[0].inputs->options.length, out[1].inputs->options.length);
   for (const Source& source : out)
-    if (source.inputs) source.inputs->check_lengths(arguments.allow_beyond);
+    if (source.inputs) source.inputs->check(arguments);
   if (out.size() == 2) scan::require_one_shape(out[0].shape(), out[1].shape());
   check_heads(out[0].shape(), page_options(arguments));
   return out;
@@ -203,33 +215,61 @@ std::vector<Source> read_sources(const ScanArguments& arguments) try {
   throw UsageError(error.what());
 }
 
-scan::Result run_scan(Inputs& inputs) {
+// Returns the config section of a scale that was solved.
+std::string add_alternatives(Inputs& inputs, scan::Result* found) {
+  const auto memory = static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest()));
+  if (inputs.theory) lab::add_theory_check(inputs.model, inputs.texts.front(), inputs.options, *inputs.theory, found);
+  if (!inputs.changes.empty()) {
+    Progress line("what if", memory);
+    inputs.options.progress = [&](double share) { line.show(share); };
+    lab::add_alternatives(inputs.model, inputs.texts, inputs.options, inputs.changes, found);
+  }
+  if (!inputs.law_to_solve) return "";
+  Progress line("solve", memory * static_cast<std::size_t>(lab::length_windows(inputs.texts.front(), inputs.options)));
+  inputs.options.progress = [&](double share) { line.show(share); };
+  return lab::config_section(
+      lab::add_solved_scale(inputs.model, inputs.texts, inputs.options, *inputs.law_to_solve, found));
+}
+
+struct Scanned {
+  scan::Result result;
+  std::string solved_scale;  // the config section, empty if none was solved
+};
+
+Scanned run_scan(Inputs& inputs) {
   scan::Result known = about(inputs.path, inputs.model, inputs.options);
   if (inputs.tokenizer)
     for (const std::int32_t id : lab::window_of(inputs.texts.front(), 0, inputs.options.length, inputs.options))
       known.tokens_of_window.push_back(inputs.tokenizer->decode(std::span(&id, 1)));
-  Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
-  inputs.options.progress = [&](double share) { line.show(share); };
-  return lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
+  Scanned out;
+  {
+    Progress line("scan", static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest())));
+    inputs.options.progress = [&](double share) { line.show(share); };
+    out.result = lab::scan_model(inputs.model, std::move(known), inputs.texts, inputs.options);
+  }
+  out.solved_scale = add_alternatives(inputs, &out.result);
+  return out;
 }
 
-void write_result(const ScanArguments& arguments, const scan::Result& found) {
+void write_result(const ScanArguments& arguments, const scan::Result& found, const std::string& solved_scale) {
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
                            [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found, page_options(arguments)); },
                            {[&] { return scan::tsv(found); }, [&] { return scan::npz(found); },
-                            [&] { return scan::retrieval_scores(found); }}});
+                            [&] { return scan::retrieval_scores(found); }, [&] { return solved_scale; }}});
 }
 
-void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second) {
+// Arrays, scores and a solved scale are those of the second.
+void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second,
+                      const std::string& solved_scale) {
   const scan::Comparison found = scan::compare(std::move(first), std::move(second));
   arguments.outputs.write({[&] { return scan::terminal_text(found); },
                            [&] { return scan::json_of(found); },
                            {},
                            [&] { return scan::page(found, page_options(arguments)); },
                            {[&] { return scan::tsv(found); }, [&] { return scan::npz(found.second); },
-                            [&] { return scan::retrieval_scores(found.second); }}});
+                            [&] { return scan::retrieval_scores(found.second); }, [&] { return solved_scale; }}});
 }
 
 void run(const ScanArguments& arguments) {
@@ -247,13 +287,18 @@ void run(const ScanArguments& arguments) {
     throw UsageError("--text", "given", "none, because no model runs");
   arguments.outputs.check(files);
   std::vector<scan::Result> found;
+  std::string solved_scale;
   for (Source& source : read_sources(arguments)) {
-    if (source.inputs) source.found.push_back(run_scan(*source.inputs));
+    if (source.inputs) {
+      Scanned scanned = run_scan(*source.inputs);
+      source.found.push_back(std::move(scanned.result));
+      solved_scale = std::move(scanned.solved_scale);
+    }
     std::ranges::move(source.found, std::back_inserter(found));
     source.inputs.reset();
   }
-  if (found.size() == 1) return write_result(arguments, found.front());
-  write_comparison(arguments, std::move(found[0]), std::move(found[1]));
+  if (found.size() == 1) return write_result(arguments, found.front(), solved_scale);
+  write_comparison(arguments, std::move(found[0]), std::move(found[1]), solved_scale);
 }
 
 }  // namespace
@@ -275,11 +320,14 @@ void add_scan(CLI::App& program) {
   command->add_flag("--allow-beyond", arguments->allow_beyond, "lengths beyond the model's positions");
   command->add_flag("--per-row", arguments->per_row,
                     "in the JSON, also entropy, peak, collision and weight of the first key of every row");
+  arguments->what_if.offer(command);
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
   arguments->outputs.offer_other(command, "--npz", "write the statistics as NumPy arrays");
   arguments->outputs.offer_other(command, "--scores",
                                  "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
+  arguments->outputs.offer_other(command, "--write-kappa",
+                                 "write what --solve-kappa found, the section isentropic of config.json");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");
   command->callback([arguments] { run(*arguments); });
 }

@@ -54,6 +54,12 @@ void Outputs::offer_other(CLI::App* command, const std::string& option, const st
   offer(command, &others_.back(), help);
 }
 
+bool Outputs::asks_for(const std::string& option) const {
+  for (const Output* output : wanted())
+    if (output->option == option) return true;
+  return false;
+}
+
 std::vector<const Outputs::Output*> Outputs::wanted() const {
   std::vector<const Output*> all = {&json_, &svg_, &html_};
   for (const Output& output : others_) all.push_back(&output);

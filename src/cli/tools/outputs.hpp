@@ -36,6 +36,7 @@ class Outputs {
   // Before the long work: UsageError for an empty name, for two outputs to one place and for one that is an input;
   // Error for a file that cannot be written.
   void check(const std::vector<std::string>& inputs = {}) const;
+  bool asks_for(const std::string& option) const;
   // Whether the tables go to standard output.
   bool shows_tables() const;
   // Standard output first, then the files, and a line on standard error for each of them.

@@ -53,6 +53,7 @@ function parts_of_head(head) {
     ["Weights one by one, at the end of the window", draw_tile, head.in_full && versions(head).some(({ tile }) => tile.columns), "The exact weights of the last rows over the last keys. Point at a cell, or focus the map and use the arrow keys, to read them."],
     ["The heaviest keys of single rows", draw_rows, head.in_full && versions(head).some(({ rows }) => rows.length), "Exact weights; a row opens with a click or Enter."],
     ["Entropy by length", draw_head_lengths, versions(head).some(({ lengths }) => lengths.length > 1)],
+    ["What if", draw_head_alternatives, scan.alternatives.length],
     ["Nearest head", draw_nearest, versions(head).some(({ nearest }) => nearest)],
     ["Every statistic, mean over the rows", draw_statistics, true],
   ].filter((part) => part[2]);

@@ -13,9 +13,9 @@ function draw_facts() {
 
 function mark_open() { for (const [head, cell] of cells) cell.classList.toggle("open", head === open_head); }
 
-const [map_section, changed_section, lengths_section, alike_section] = [1, 2, 3, 4].map(() => page_main.appendChild(element("section")));
+const [map_section, changed_section, lengths_section, alternatives_section, alike_section] = [1, 2, 3, 4, 5].map(() => page_main.appendChild(element("section")));
 draw_changed_heads(changed_section);
-for (const draw_section of [draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
+for (const draw_section of [draw_theory, draw_layers, draw_heads, draw_rules, draw_meanings]) draw_section(page_main.appendChild(element("section")));
 
 function show_head(head) {
   open_head = head;
@@ -57,9 +57,10 @@ function fit() {
   drawn_for = page_main.clientWidth;
   map_section.replaceChildren();
   lengths_section.replaceChildren();
-  alike_section.replaceChildren();
+  for (const section of [alternatives_section, alike_section]) section.replaceChildren();
   if (scan.terms.length) cells = draw_map(map_section, drawn_for, show_head);
   draw_lengths(lengths_section, drawn_for);
+  draw_alternatives(alternatives_section, drawn_for);
   draw_alike(alike_section, drawn_for);
   mark_open();
 }

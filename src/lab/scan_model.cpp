@@ -27,9 +27,11 @@ class TellScanner : public model::ForwardObserver {
   TellScanner(scan::Scanner& scanner, const ScanOptions& options) : scanner_(scanner), options_(options) {}
 
   void enters(std::size_t layer, const at::Tensor& x) override {
-    const at::Tensor values = x[0].to(at::kDouble);
-    const at::Tensor rest = values - values.mean(0, /*keepdim=*/true);
-    scanner_.add_residual(layer, (rest.norm() / values.norm()).item<double>());
+    // ||X - mean||^2 = ||X||^2 - n ||mean||^2, in double without a copy of X in it
+    const at::Tensor all = at::linalg_vector_norm(x[0], 2, {}, false, at::kDouble).square();
+    const at::Tensor mean = at::mean(x[0], at::IntArrayRef{0}, false, at::kDouble);
+    const at::Tensor rest = (all - static_cast<double>(x.size(1)) * mean.square().sum()).clamp_min(0);
+    scanner_.add_residual(layer, (rest / all).sqrt().item<double>());
   }
 
   void attended(const model::AttentionCall& call) override {
@@ -184,7 +186,8 @@ class ModelScan {
 
 std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
   constexpr std::int64_t kStatistics = 24;  // of a row: the statistics, in the operator and copied, and what it keeps
-  const std::int64_t activations = length * (8 * model.width + 3 * model.mlp_width);
+  const std::int64_t in_mlp = std::min<std::int64_t>(length, 8192);  // rows that pass at once
+  const std::int64_t activations = 8 * length * model.width + 3 * in_mlp * model.mlp_width;
   const std::int64_t rows = length * model.heads * kStatistics;
   const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);
   const auto layers = static_cast<std::int64_t>(model.layers.size());

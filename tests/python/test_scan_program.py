@@ -85,6 +85,13 @@ def test_reference_models(name, tmp_path):
         close(found[ours], reference[theirs], 2e-4)
 
 
+def test_texts_of_a_jsonl_file(tmp_path):
+    text, path = (MODELS / "northanger.txt").read_text(), tmp_path / "texts.jsonl"
+    path.write_text(json.dumps(text[:4000]) + "\n" + json.dumps({"text": text[4000:8000]}) + "\n")
+    found = scan(MODELS / "books", "--text", path, "--length", 128, "--fast")
+    assert found["text"]["names"] == [f"{path}, line 1", f"{path}, line 2"]
+
+
 def test_arrays_for_numpy(tmp_path):
     options = ["--text", MODELS / "northanger.txt", "--length", 512, "--fast", "--npz", tmp_path / "arrays.npz"]
     found = scan(MODELS / "books", *options, "--lengths", "128,256")
@@ -212,13 +219,17 @@ def test_mistakes_with_old_scans_are_one_line(arguments, message, tmp_path):
         (["--text", "absent.txt"], "absent.txt"),
         (["--ids", "IDS"], "with 5000; expected integers from 0 to 4095"),
         (["--ids", "TEXT"], "not a JSON list"),
+        (["--text", "LINES.jsonl"], "line 2 is without a text; expected a JSON string"),
     ],
 )
 def test_mistakes_are_one_line(options, message, tmp_path):
-    names = {name: tmp_path / name for name in ("SHORT", "EMPTY", "LATIN", "IDS")} | {"TEXT": MODELS / "northanger.txt"}
+    names = {name: tmp_path / name for name in ("SHORT", "EMPTY", "LATIN", "IDS", "LINES.jsonl")} | {
+        "TEXT": MODELS / "northanger.txt"
+    }
     names["SHORT"].write_text("And it came to pass.")
     names["EMPTY"].write_text("")
     names["LATIN"].write_bytes("café".encode("latin-1"))
     names["IDS"].write_text("[1, 2, 5000]")
+    names["LINES.jsonl"].write_text('"a text"\n{"words": 3}\n')
     error = scan(MODELS / "books", *(names.get(option, option) for option in options), status=2)
     assert message in error and len(error.strip().splitlines()) == 1

@@ -225,21 +225,22 @@ def _with_values(scale: Scale, values: Sequence[float]) -> Scale:
 
 
 def _scale(scale: AnyScale) -> Scale:
-    if isinstance(scale, Mapping):
-        parameters = dict(scale)
-        return _named("scale", "scales", Scale, parameters.pop("law", "inverse_sqrt_d"), parameters)
-    if isinstance(scale, str):
-        return _from_text("scale", "scales", Scale, scale)
-    return Scale.named(scale)
+    return _word("scale", Scale, scale, "law", "inverse_sqrt_d")
 
 
 def _map(map: AnyMap) -> ScoreMap:
-    if isinstance(map, Mapping):
-        parameters = dict(map)
-        return _named("map", "maps", ScoreMap, parameters.pop("name", "softmax"), parameters)
-    if isinstance(map, str):
-        return _from_text("map", "maps", ScoreMap, map)
-    return ScoreMap.named(map)
+    return _word("map", ScoreMap, map, "name", "softmax")
+
+
+def _word(argument: str, kind: type, given, key: str, usual: str):
+    """A law or map from a mapping whose ``key`` names it, from a text, or from what ``kind.named`` takes."""
+    table = f"{argument}s"
+    if isinstance(given, Mapping):
+        parameters = dict(given)
+        return _named(argument, table, kind, parameters.pop(key, usual), parameters)
+    if isinstance(given, str):
+        return _from_text(argument, table, kind, given)
+    return kind.named(given)
 
 
 def _from_text(argument: str, table: str, kind: type, text: str):

@@ -46,12 +46,18 @@ class ScannedModel:
         return sum(parameter.numel() for parameter in self.module.parameters())
 
     @property
+    def _text_config(self):
+        return self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
+
+    @property
     def positions(self) -> Optional[int]:
         """The longest text it was made for; None: not known."""
         if self.config is None:
             return None
-        config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
-        known = [getattr(config, "max_position_embeddings", None), getattr(self.tokenizer, "model_max_length", None)]
+        known = [
+            getattr(self._text_config, "max_position_embeddings", None),
+            getattr(self.tokenizer, "model_max_length", None),
+        ]
         sensible = [int(n) for n in known if isinstance(n, (int, float)) and 0 < n < 1e9]
         return min(sensible, default=None)
 
@@ -202,7 +208,7 @@ class ScannedModel:
 
     def memory(self, length: int) -> int:
         """What a window takes beside the weights, in bytes, about."""
-        config = self.config.get_text_config() if hasattr(self.config, "get_text_config") else self.config
+        config = self._text_config
         width = getattr(config, "hidden_size", 0) or 0
         wide = getattr(config, "intermediate_size", None) or 4 * width
         heads, layers = getattr(config, "num_attention_heads", 0) or 0, getattr(config, "num_hidden_layers", 0) or 0

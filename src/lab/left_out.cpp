@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "isentropic/theory/top_k.hpp"
+#include "lab/numbers.hpp"
 
 namespace isentropic::lab {
 namespace {
@@ -12,11 +13,8 @@ namespace {
 at::Tensor row_scales(const pytorch::AttentionOptions& options, const at::Tensor& visible, std::int64_t d) {
   Scale law = options.scale;
   for (const auto& [name, values] : options.scale_parameters) {
-    const at::Tensor numbers = values.to(at::kCPU, at::kDouble).contiguous();
-    const auto* begin = numbers.const_data_ptr<double>();
     const auto place = std::ranges::find(law.law().parameters, name, &Parameter::name);
-    law = law.with_parameter(static_cast<std::size_t>(place - law.law().parameters.begin()),
-                             std::vector<double>(begin, begin + numbers.numel()));
+    law = law.with_parameter(static_cast<std::size_t>(place - law.law().parameters.begin()), numbers_of(values));
   }
   const at::Tensor counts = visible.to(at::kCPU, at::kLong).contiguous();
   at::Tensor out = at::empty(counts.sizes(), at::kFloat);
@@ -33,11 +31,6 @@ at::Tensor radius_of(const at::Tensor& value, bool has_sink) {
   const at::Tensor all = value[0].to(at::kFloat);
   const at::Tensor centred = has_sink ? all : all - all.mean(1, /*keepdim=*/true);
   return centred.norm(2, -1).amax(1);
-}
-
-std::vector<double> numbers_of(const at::Tensor& x) {
-  const at::Tensor values = x.to(at::kCPU, at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
 at::Tensor row_norms(const at::Tensor& output) { return output[0].to(at::kFloat).norm(2, -1); }

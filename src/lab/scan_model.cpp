@@ -186,7 +186,7 @@ class ModelScan {
 
 std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
   constexpr std::int64_t kStatistics = 24;  // of a row: the statistics, in the operator and copied, and what it keeps
-  const std::int64_t in_mlp = std::min<std::int64_t>(length, 8192);  // rows that pass at once
+  const std::int64_t in_mlp = std::min(length, Transformer::kMlpRowsAtOnce);
   const std::int64_t activations = 8 * length * model.width + 3 * in_mlp * model.mlp_width;
   const std::int64_t rows = length * model.heads * kStatistics;
   const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);

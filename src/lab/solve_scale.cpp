@@ -11,6 +11,7 @@
 #include "base/list_of.hpp"
 #include "base/one_line.hpp"
 #include "isentropic/error.hpp"
+#include "lab/numbers.hpp"
 #include "lab/what_if.hpp"
 
 namespace isentropic::lab {
@@ -28,11 +29,6 @@ at::Tensor mean_entropies(const at::Tensor& query, const at::Tensor& key, pytorc
       .statistics.at("entropy")
       .to(at::kDouble)
       .mean({0, 2});
-}
-
-std::vector<double> list_of_numbers(const at::Tensor& x) {
-  const at::Tensor values = x.to(at::kCPU, at::kDouble).contiguous();
-  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
 }
 
 // Rows that stand at the end of their keys keep their places, as in a cache.
@@ -64,7 +60,7 @@ class LayerSolver {
       high = at::where(is_flat, high, middle);
     }
     const at::Tensor found = (low + high) / 2;
-    values.push_back(list_of_numbers(unit * at::exp2(found)));
+    values.push_back(numbers_of(unit * at::exp2(found)));
     return pytorch::attention(query, key, value, with(found));
   }
 
@@ -125,7 +121,7 @@ SolvedScale solve_scale(const model::Transformer& model, const ScanText& text, c
   const std::int64_t rows = std::min(compared_tokens(options), out.reference);
   const auto note = [&](std::size_t, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                         const pytorch::AttentionOptions& own) {
-    out.targets.push_back(list_of_numbers(mean_entropies(query, key, for_last_rows(own), rows)));
+    out.targets.push_back(numbers_of(mean_entropies(query, key, for_last_rows(own), rows)));
     return pytorch::attention(query, key, value, own);
   };
   model.forward(all_windows(model, text, out.reference, options), {.attention = note});

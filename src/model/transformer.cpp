@@ -104,12 +104,10 @@ at::Tensor Transformer::attend(const at::Tensor& x, std::size_t layer, Surroundi
 }
 
 at::Tensor Transformer::mlp(const at::Tensor& x, const Block& block) const {
-  // It is the widest thing that a long text passes through; rows pass independently.
-  constexpr std::int64_t kRowsAtOnce = 8192;
-  if (!at::GradMode::is_enabled() && x.size(1) > kRowsAtOnce) {
+  if (!at::GradMode::is_enabled() && x.size(1) > kMlpRowsAtOnce) {
     at::Tensor out = at::empty_like(x);
-    for (std::int64_t i = 0; i < x.size(1); i += kRowsAtOnce) {
-      const std::int64_t rows = std::min(kRowsAtOnce, x.size(1) - i);
+    for (std::int64_t i = 0; i < x.size(1); i += kMlpRowsAtOnce) {
+      const std::int64_t rows = std::min(kMlpRowsAtOnce, x.size(1) - i);
       out.narrow(1, i, rows).copy_(mlp(x.narrow(1, i, rows), block));
     }
     return out;

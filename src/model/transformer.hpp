@@ -57,6 +57,9 @@ struct ForwardOutput {
 
 class Transformer {
  public:
+  // Without gradients, more rows pass the MLP in parts: it is the widest thing that a long text passes through.
+  static constexpr std::int64_t kMlpRowsAtOnce = 8192;
+
   Transformer(Description description, ParameterSource& source);
 
   // ids [batch, n] int64, each below the vocabulary's size.

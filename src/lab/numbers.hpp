@@ -1,0 +1,15 @@
+// The numbers of a tensor on any device, in row-major order.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+namespace isentropic::lab {
+
+inline std::vector<double> numbers_of(const at::Tensor& x) {
+  const at::Tensor values = x.to(at::kCPU, at::kDouble).contiguous();
+  return {values.const_data_ptr<double>(), values.const_data_ptr<double>() + values.numel()};
+}
+
+}  // namespace isentropic::lab

@@ -102,26 +102,6 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
   return n;
 }
 
-float IndexSum(const float* s, std::int64_t n, float first) {
-  const Tag tag;
-  const std::int64_t step = lanes();
-  constexpr int kChains = 4;  // hide the latency
-  Vector index[kChains], sums[kChains];
-  for (int part = 0; part < kChains; ++part) {
-    index[part] = hn::Add(hn::Iota(tag, 0.0f), hn::Set(tag, first + static_cast<float>(part * step)));
-    sums[part] = hn::Zero(tag);
-  }
-  const Vector stride = hn::Set(tag, static_cast<float>(kChains * step));
-  std::int64_t j = 0;
-  for (; j + kChains * step <= n; j += kChains * step)
-    for (int part = 0; part < kChains; ++part) {
-      sums[part] = hn::MulAdd(hn::LoadU(tag, s + j + part * step), index[part], sums[part]);
-      index[part] = hn::Add(index[part], stride);
-    }
-  for (int part = 0; j < n; j += step, ++part) sums[part] = hn::MulAdd(hn::LoadU(tag, s + j), index[part], sums[part]);
-  return hn::GetLane(hn::SumOfLanes(tag, hn::Add(hn::Add(sums[0], sums[1]), hn::Add(sums[2], sums[3]))));
-}
-
 // Called where the CPU has the instruction; Highway 1.0.3 has no target for it.
 HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
 #if HWY_TARGET == HWY_AVX3
@@ -133,9 +113,10 @@ HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
 #endif
 }
 
-template <MomentSet set, bool kScaled, bool kRounded>
-HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums,
-                                 bfloat16* rounded) {
+// Returns sum_j j e_j if that is asked for (in a row that begins here), else 0.
+template <MomentSet set, bool kScaled, bool kRounded, bool kLocated>
+HWY_INLINE float exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums,
+                                  bfloat16* rounded) {
   const Tag tag;
   const std::int64_t step = lanes();
   const Vector scale = hn::Set(tag, factor), maximum = hn::Set(tag, m), floor = hn::Set(tag, kExpFloor<float>);
@@ -147,7 +128,9 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
     };
     sums[chain] = {load_sums(lane_sums.z), load_sums(lane_sums.u), load_sums(lane_sums.w), load_sums(lane_sums.c)};
   }
-  const auto fold = [&](std::int64_t j, SoftmaxMoments<Vector>& part) HWY_ATTR {
+  Vector running[2] = {hn::Zero(tag), hn::Zero(tag)};  // the sums of z after each vector
+  const auto fold = [&](std::int64_t j, int chain) HWY_ATTR {
+    SoftmaxMoments<Vector>& part = sums[chain];
     Vector t = hn::LoadU(tag, s + j);
     if (kScaled) t = hn::Mul(t, scale);  // not fused: the product is rounded as where scores are scaled at once
     t = hn::Sub(t, maximum);
@@ -158,6 +141,7 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
     else
       hn::StoreU(e, tag, s + j);
     part.z = hn::Add(part.z, e);
+    if (kLocated) running[chain] = hn::Add(running[chain], part.z);
     if (set != MomentSet::partition) {
       const Vector te = hn::Mul(t, e);
       part.u = hn::Add(part.u, te);
@@ -169,10 +153,10 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
   };
   std::int64_t j = 0;
   for (; j + 2 * step <= n; j += 2 * step) {
-    fold(j, sums[0]);
-    fold(j + step, sums[1]);
+    fold(j, 0);
+    fold(j + step, 1);
   }
-  for (; j < n; j += step) fold(j, sums[0]);
+  for (; j < n; j += step) fold(j, 0);
   for (int chain = 0; chain < 2; ++chain) {
     hn::Store(sums[chain].z, tag, lane_sums.z + chain * step);
     hn::Store(sums[chain].u, tag, lane_sums.u + chain * step);
@@ -180,6 +164,17 @@ HWY_INLINE void exponentiate_row(float* s, std::int64_t n, float factor, float m
     hn::Store(sums[chain].c, tag, lane_sums.c + chain * step);
   }
   lane_sums.started = true;
+  if (!kLocated) return 0;
+  // Vector i of the N of a chain is part of N - i running sums, so sum_i i e_i = N z - (their sum).
+  Vector location = hn::Zero(tag);
+  for (int chain = 0; chain < 2; ++chain) {
+    const float count = static_cast<float>((n / step + 1 - chain) / 2);
+    const Vector turns = hn::MulSub(hn::Set(tag, count), sums[chain].z, running[chain]);
+    const Vector first = hn::Add(hn::Iota(tag, 0.0f), hn::Set(tag, static_cast<float>(chain * step)));
+    location = hn::MulAdd(hn::Set(tag, static_cast<float>(2 * step)), turns, location);
+    location = hn::MulAdd(first, sums[chain].z, location);
+  }
+  return hn::GetLane(hn::SumOfLanes(tag, location));
 }
 
 SoftmaxMoments<float> Sum(const MomentLanes<float>& lane_sums) {
@@ -194,11 +189,11 @@ template <MomentSet set>
 HWY_INLINE void exponentiate(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
                              bfloat16* rounded) {
   if (rounded)  // products in 16 bits leave the factor to us: it is 1 in rare cases
-    exponentiate_row<set, true, true>(s, n, factor, m, sums, rounded);
+    exponentiate_row<set, true, true, false>(s, n, factor, m, sums, rounded);
   else if (factor == 1.0f)
-    exponentiate_row<set, false, false>(s, n, factor, m, sums, nullptr);
+    exponentiate_row<set, false, false, false>(s, n, factor, m, sums, nullptr);
   else
-    exponentiate_row<set, true, false>(s, n, factor, m, sums, nullptr);
+    exponentiate_row<set, true, false, false>(s, n, factor, m, sums, nullptr);
 }
 
 void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
@@ -212,6 +207,24 @@ void Exponentiate(MomentSet set, float* s, std::int64_t n, float factor, float m
       break;
   }
   exponentiate<MomentSet::all>(s, n, factor, m, sums, rounded);
+}
+
+template <MomentSet set>
+HWY_INLINE float exponentiate_located(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+  if (factor == 1.0f) return exponentiate_row<set, false, false, true>(s, n, factor, m, sums, nullptr);
+  return exponentiate_row<set, true, false, true>(s, n, factor, m, sums, nullptr);
+}
+
+float ExponentiateLocated(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+  switch (set) {
+    case MomentSet::partition:
+      return exponentiate_located<MomentSet::partition>(s, n, factor, m, sums);
+    case MomentSet::entropy:
+      return exponentiate_located<MomentSet::entropy>(s, n, factor, m, sums);
+    case MomentSet::all:
+      break;
+  }
+  return exponentiate_located<MomentSet::all>(s, n, factor, m, sums);
 }
 
 void AddWeights(const float* s, std::int64_t n, float m, float log_partition, float* mass) {

@@ -39,9 +39,12 @@ constexpr Kernels kPortable = {
     [](float* s, float* derivative, std::int64_t n, float bound) { portable_soft_cap(s, derivative, n, bound); },
     [](const float* s, std::int64_t n) { return portable_row_maximum(s, n); },
     [](const float* s, std::int64_t n, float factor, float value) { return portable_find_scaled(s, n, factor, value); },
-    [](const float* s, std::int64_t n, float first) { return portable_index_sum(s, n, first); },
     [](MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums, bfloat16*) {
       with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
+    },
+    [](MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums) {
+      return with_moments(set,
+                          [&]<MomentSet kSet>() { return portable_exponentiate_located<kSet>(s, n, factor, m, sums); });
     },
     [](const MomentLanes<float>& lanes) { return portable_sum(lanes); },
     portable_fma_burst,

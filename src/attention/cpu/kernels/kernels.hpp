@@ -36,10 +36,11 @@ struct Kernels {
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);
-  float (*index_sum)(const float* s, std::int64_t n, float first);
   // Sets with `narrow` kernels store e as bfloat16 into `rounded` instead, unless it is null.
   void (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
                        bfloat16* rounded);
+  float (*exponentiate_located)(MomentSet set, float* s, std::int64_t n, float factor, float m,
+                                MomentLanes<float>& sums);
   SoftmaxMoments<float> (*sum)(const MomentLanes<float>&);
   // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
   // Returns the number of operations done.

@@ -19,9 +19,10 @@ bool has_avx512() {
 }
 bool has_avx2() { return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"); }
 
-#define ISENTROPIC_KERNELS(target)                                                                        \
-  target::Product_, target::Dots, target::Weigh, target::SoftCap, target::RowMaximum, target::FindScaled, \
-      target::IndexSum, target::Exponentiate, target::Sum, target::FmaBurst, target::GradientRow, target::AddWeights
+#define ISENTROPIC_KERNELS(target)                                                                           \
+  target::Product_, target::Dots, target::Weigh, target::SoftCap, target::RowMaximum, target::FindScaled,    \
+      target::Exponentiate, target::ExponentiateLocated, target::Sum, target::FmaBurst, target::GradientRow, \
+      target::AddWeights
 
 constexpr Kernels kAvx512 = {"avx512", has_avx512, ISENTROPIC_KERNELS(N_AVX3)};
 constexpr Kernels kAvx2 = {"avx2", has_avx2, ISENTROPIC_KERNELS(N_AVX2)};

@@ -47,17 +47,6 @@ inline std::int64_t portable_find_scaled(const T* s, std::int64_t n, T factor, T
   return std::find_if(s, s + n, [&](T x) { return factor * x == value; }) - s;
 }
 
-// sum_j (first + j) s_j
-template <class T>
-inline T portable_index_sum(const T* s, std::int64_t n, T first) {
-  T lanes[kLanes] = {};
-  for (std::int64_t j = 0; j < n; j += kLanes)
-    for (int l = 0; l < kLanes; ++l) lanes[l] += s[j + l] * (first + static_cast<T>(j + l));
-  T total = 0;
-  for (const T& lane : lanes) total += lane;
-  return total;
-}
-
 // s becomes e^{factor s - m} and is added to the sums.
 template <MomentSet set, class T>
 inline void portable_exponentiate(T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
@@ -80,6 +69,18 @@ inline void portable_exponentiate(T* s, std::int64_t n, T factor, T m, MomentLan
   }
 }
 
+// The same for a whole row; returns sum_j j e_j.
+template <MomentSet set, class T>
+inline T portable_exponentiate_located(T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
+  portable_exponentiate<set>(s, n, factor, m, sums);
+  T lanes[kLanes] = {};
+  for (std::int64_t j = 0; j < n; j += kLanes)
+    for (int l = 0; l < kLanes; ++l) lanes[l] += s[j + l] * static_cast<T>(j + l);
+  T total = 0;
+  for (const T& lane : lanes) total += lane;
+  return total;
+}
+
 template <class T>
 inline T row_maximum(const T* s, std::int64_t n) {
   if constexpr (std::is_same_v<T, float>)
@@ -94,14 +95,6 @@ inline std::int64_t find_scaled(const T* s, std::int64_t n, T factor, T value) {
     return active_kernels().find_scaled(s, n, factor, value);
   else
     return portable_find_scaled(s, n, factor, value);
-}
-
-template <class T>
-inline T index_sum(const T* s, std::int64_t n, T first) {
-  if constexpr (std::is_same_v<T, float>)
-    return active_kernels().index_sum(s, n, first);
-  else
-    return portable_index_sum(s, n, first);
 }
 
 // Calls f.operator()<set>() with the set as a constant.
@@ -124,6 +117,15 @@ inline void exponentiate(MomentSet set, T* s, std::int64_t n, T factor, T m, Mom
     active_kernels().exponentiate(set, s, n, factor, m, sums, rounded);
   else
     with_moments(set, [&]<MomentSet kSet>() { portable_exponentiate<kSet>(s, n, factor, m, sums); });
+}
+
+template <class T>
+inline T exponentiate_located(MomentSet set, T* s, std::int64_t n, T factor, T m, MomentLanes<T>& sums) {
+  if constexpr (std::is_same_v<T, float>)
+    return active_kernels().exponentiate_located(set, s, n, factor, m, sums);
+  else
+    return with_moments(set,
+                        [&]<MomentSet kSet>() { return portable_exponentiate_located<kSet>(s, n, factor, m, sums); });
 }
 
 template <class T>
@@ -169,12 +171,12 @@ class RecordFold {
     return at_ < n_;
   }
 
-  // The same for all scores at once, by a function that is given them, their maximum and the row's, and returns their
-  // sums.
+  // The same for all scores at once, by a function that is given them, their factor, their maximum and the row's, and
+  // returns their sums.
   template <class Fold>
   T end_with(Fold fold) {
     if (empty_) std::fill_n(s_, n_, T(0));
-    return empty_ ? T(1) : end(fold(s_, n_, highest_, static_cast<T>(max_)));
+    return empty_ ? T(1) : end(fold(s_, n_, factor_, highest_, static_cast<T>(max_)));
   }
 
   // The factor by which what was summed before shrinks.

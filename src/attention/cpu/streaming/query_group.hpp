@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "attention/cpu/streaming/key_runs.hpp"
+#include "attention/cpu/streaming/groups_fold.hpp"
 #include "attention/cpu/streaming/query_blocks.hpp"
 #include "attention/cpu/tiles/dropout.hpp"
 
@@ -38,7 +38,7 @@ class QueryGroup final : public OverlappedWork {
     first_ = first, values_ = block.values;
     tile_.select_rows(first, count);
     tile_.load_keys(block);
-    if (tile_.compute(pass_.groups ? Lambda::now : Lambda::may_wait, overlapped) == TileVisibility::none) return false;
+    if (tile_.compute(Lambda::may_wait, overlapped) == TileVisibility::none) return false;
     if (rounds()) narrow_.resize(context_.planes, count, tile_.keys.rows());
     shrink_.resize(count);
     rows_left_ = count;
@@ -94,13 +94,14 @@ class QueryGroup final : public OverlappedWork {
   T fold_row_by_groups(std::int64_t r) {
     const std::int64_t row = first_ + r;
     const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), bounds_[row]);
-    const auto visible = [&](const KeyRun& run) {
-      if (tile_.visible(r) == tile_.keys.rows()) return run.end - run.begin;
+    const std::int64_t visible = tile_.visible(r);
+    const auto count = [&](const KeyRun& run) {
+      if (visible == tile_.keys.rows()) return run.end - run.begin;
       return context_.visibility.count(rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin + run.begin,
                                        tile_.keys.begin + run.end);
     };
-    return row_.end_with([&](T* s, std::int64_t padded_n, T highest, T m) {
-      return fold_groups(pass_.moments, s, padded_n, highest, m, runs, visible, run_scores_, rows_.groups[row]);
+    return row_.end_with([&](T* s, std::int64_t n, T factor, T highest, T m) {
+      return groups_fold_.fold(pass_.moments, s, n, factor, highest, m, runs, visible, count, rows_.groups[row]);
     });
   }
 
@@ -134,7 +135,7 @@ class QueryGroup final : public OverlappedWork {
   std::vector<T> shrink_;            // what is in the output so far is relative to an older maximum
   NarrowLeft narrow_;                // the weights in 16 bits
   std::vector<GroupBounds> bounds_;  // of all rows, for key groups
-  std::vector<T> run_scores_;        // of a run of them
+  GroupsFold<T> groups_fold_;
 };
 
 }  // namespace isentropic

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "pytorch/executor.hpp"
 #include "scan/scanner.hpp"
 
 namespace isentropic::lab {
@@ -116,7 +117,10 @@ class ModelScan {
  public:
   ModelScan(const Transformer& model, scan::Result about, const std::vector<ScanText>& texts,
             const ScanOptions& options)
-      : model_(model), texts_(texts), options_(options), scanner_(std::move(about), layers_of(model.description())) {
+      : model_(model),
+        texts_(texts),
+        options_(options),
+        scanner_(std::move(about), layers_of(model.description()), threads_) {
     if (options.keep_rows) scanner_.keep_rows();
     check_lengths(texts, options);
     for (const ScanText& text : texts) work_ += static_cast<double>(windows_of(text, options) * options.length);
@@ -178,6 +182,7 @@ class ModelScan {
   const Transformer& model_;
   const std::vector<ScanText>& texts_;
   const ScanOptions& options_;
+  pytorch::TorchThreads threads_;
   scan::Scanner scanner_;
   double work_ = 0, done_ = 0;
 };

@@ -2,10 +2,11 @@
 #pragma once
 
 #include "isentropic/executor.hpp"
+#include "isentropic/export.hpp"
 
 namespace isentropic::pytorch {
 
-class TorchThreads final : public Executor {
+class ISENTROPIC_API TorchThreads final : public Executor {
  public:
   const char* name() const override { return "torch"; }
   int threads() const override;

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <numeric>
 
+#include "scan/in_parallel.hpp"
+
 namespace isentropic::scan {
 namespace {
 
@@ -12,18 +14,19 @@ std::span<const float> row_of(const SampledRows& sampled, std::size_t head, std:
   return sampled.weights.subspan((head * sampled.positions.size() + row) * keys, keys);
 }
 
+// In one pass over the row: the heaviest so far, in descending order.
 ExactRow heaviest(std::int64_t position, KeyRange visible, std::span<const float> weights) {
-  std::vector<std::int64_t> keys(static_cast<std::size_t>(std::max<std::int64_t>(0, visible.end - visible.begin)));
-  std::iota(keys.begin(), keys.end(), visible.begin);
-  const auto weight = [&](std::int64_t key) { return weights[static_cast<std::size_t>(key)]; };
-  const std::size_t kept = std::min(kKeysOfRow, keys.size());
-  std::ranges::partial_sort(keys, keys.begin() + static_cast<std::ptrdiff_t>(kept), std::ranges::greater(), weight);
   ExactRow out{.position = position};
-  for (std::size_t i = 0; i < keys.size(); ++i) {
-    if (i < kept)
-      out.keys.push_back({keys[i], weight(keys[i])});
-    else
-      out.rest += weight(keys[i]);
+  for (std::int64_t key = visible.begin; key < visible.end; ++key) {
+    const double weight = weights[static_cast<std::size_t>(key)];
+    const bool full = out.keys.size() == kKeysOfRow;
+    if (full && !(weight > out.keys.back().weight)) {
+      out.rest += weight;
+      continue;
+    }
+    if (full) out.rest += out.keys.back().weight, out.keys.pop_back();
+    const auto place = std::ranges::upper_bound(out.keys, weight, std::ranges::greater(), &KeyWeight::weight);
+    out.keys.insert(place, {key, weight});
   }
   return out;
 }
@@ -59,14 +62,15 @@ void ExactWeights::add_tile(const SampledRows& sampled) {
   }
 }
 
-void ExactWeights::add_rows(const LayerDescription& layer, const SampledRows& sampled) {
+void ExactWeights::add_rows(const LayerDescription& layer, const SampledRows& sampled, Executor& executor) {
   std::vector<Head>& heads = heads_of(sampled);
-  for (std::size_t h = 0; h < heads.size(); ++h)
+  in_parallel(executor, heads.size(), [&](std::size_t h) {
     for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
       const std::int64_t position = sampled.positions[r];
       if (!heads[h].rows.empty() && position <= heads[h].rows.back().position) continue;
       heads[h].rows.push_back(heaviest(position, visible_keys(layer, position, sampled.keys), row_of(sampled, h, r)));
     }
+  });
 }
 
 void ExactWeights::describe(HeadResult* head) const {

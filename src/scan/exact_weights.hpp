@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "isentropic/executor.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
 
@@ -23,7 +24,7 @@ class ExactWeights {
  public:
   // Rows may come in several parts, each rising; what came before is ignored.
   void add_tile(const SampledRows& sampled);
-  void add_rows(const LayerDescription& layer, const SampledRows& sampled);
+  void add_rows(const LayerDescription& layer, const SampledRows& sampled, Executor& executor);
   // Hands over what belongs to the head, kExactRows rows evenly chosen.
   void describe(HeadResult* head) const;
 

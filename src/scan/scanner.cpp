@@ -8,6 +8,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/information/attention_heads.hpp"
 #include "isentropic/information/attention_matrices.hpp"
+#include "scan/in_parallel.hpp"
 #include "scan/slope.hpp"
 #include "scan/stretches.hpp"
 #include "scan/text_tally.hpp"
@@ -65,8 +66,8 @@ void average_blocks(const HeadTally& tally, HeadResult* out) {
 
 }  // namespace
 
-Scanner::Scanner(Result about, std::vector<LayerDescription> layers)
-    : result_(std::move(about)), layers_(std::move(layers)) {}
+Scanner::Scanner(Result about, std::vector<LayerDescription> layers, Executor& executor)
+    : executor_(executor), result_(std::move(about)), layers_(std::move(layers)) {}
 Scanner::~Scanner() = default;
 
 std::size_t Scanner::add_layer(LayerDescription layer) {
@@ -85,7 +86,7 @@ std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_
   return scan::rows_to_sample(rows, texts_.back()->ids_of_rows(layer, rows), count);
 }
 void Scanner::add(const LayerRows& rows) {
-  texts_.back()->add(rows);
+  texts_.back()->add(rows, executor_);
   if (!keeps_rows_ || !is_first_window()) return;
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
@@ -99,8 +100,8 @@ void Scanner::add(const LayerRows& rows) {
 }
 bool Scanner::is_first_window() const { return texts_.size() == 1 && texts_.front()->windows == 1; }
 void Scanner::add(const SampledRows& sampled) {
-  texts_.back()->add(sampled);
-  if (is_first_window()) exact_.add_rows(layers_[sampled.layer], sampled);
+  texts_.back()->add(sampled, executor_);
+  if (is_first_window()) exact_.add_rows(layers_[sampled.layer], sampled, executor_);
 }
 std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
   return is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
@@ -133,10 +134,10 @@ void Scanner::find_neighbours() {
     std::vector<information::Table> tables;
     for (const HeadResult* head : heads)
       tables.push_back(pooled(texts_.front()->sampled_rows(head->layer, head->head), pooling));
-    std::vector<double> similarities;
-    const std::vector<std::size_t> found = nearest(tables, &similarities);
+    const std::vector<std::vector<double>> similarities = similarity_matrix(tables, executor_);
+    const std::vector<std::size_t> found = nearest(similarities);
     for (std::size_t i = 0; i < heads.size(); ++i)
-      heads[i]->nearest = Neighbour{heads[found[i]]->layer, heads[found[i]]->head, similarities[i]};
+      heads[i]->nearest = Neighbour{heads[found[i]]->layer, heads[found[i]]->head, similarities[i][found[i]]};
   }
 }
 
@@ -192,7 +193,7 @@ void Scanner::describe_layer(std::size_t layer) {
   LayerResult out{layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured};
   if (can_compare) {
     out.redundancy = information::head_redundancy(heads);
-    out.similarities = similarity_matrix(heads_to_compare);
+    out.similarities = similarity_matrix(heads_to_compare, executor_);
   }
   result_.layers.push_back(std::move(out));
 }
@@ -226,7 +227,7 @@ Result Scanner::finish() {
     }
   if (result_.length == 0) result_.length = texts_.front()->tokens / texts_.front()->windows;  // patches
   find_neighbours();
-  for (HeadResult& head : result_.heads) describe_head(&head);
+  in_parallel(executor_, result_.heads.size(), [&](std::size_t i) { describe_head(&result_.heads[i]); });
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) describe_layer(layer);
   add_up_losses();
   count_labels_of_shuffled_keys();

@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "isentropic/executor.hpp"
 #include "scan/exact_weights.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
@@ -26,7 +27,7 @@ class TextTally;
 
 class Scanner {
  public:
-  explicit Scanner(Result about, std::vector<LayerDescription> layers = {});
+  explicit Scanner(Result about, std::vector<LayerDescription> layers = {}, Executor& executor = default_executor());
   ~Scanner();
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
@@ -63,6 +64,7 @@ class Scanner {
 
   bool is_first_window() const;
 
+  Executor& executor_;
   Result result_;
   ExactWeights exact_;
   bool keeps_rows_ = false;

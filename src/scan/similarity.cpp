@@ -5,6 +5,7 @@
 #include <cmath>
 #include <numbers>
 
+#include "scan/in_parallel.hpp"
 #include "scan/stretches.hpp"
 
 namespace isentropic::scan {
@@ -12,13 +13,14 @@ namespace {
 
 using information::Table;
 
-double minus_x_log_x(double x) { return x > 0 ? -x * std::log(x) : 0; }
+// In float32, which its weights come in: nearly all the time goes into these logarithms.
+float minus_x_log_x(float x) { return x > 0 ? -x * std::log(x) : 0; }
 
 std::vector<double> entropies(const Table& head) {
   std::vector<double> out;
   for (std::size_t row = 0; row < head.rows; ++row) {
     double sum = 0;
-    for (const double x : head.row(row)) sum += minus_x_log_x(x);
+    for (const double x : head.row(row)) sum += minus_x_log_x(static_cast<float>(x));
     out.push_back(sum);
   }
   return out;
@@ -31,7 +33,7 @@ double similarity(const Table& a, const Table& b, const std::vector<double>& a_e
   for (std::size_t row = 0; row < a.rows; ++row) {
     const auto x = a.row(row), y = b.row(row);
     double mixed = 0;
-    for (std::size_t j = 0; j < a.columns; ++j) mixed += minus_x_log_x((x[j] + y[j]) / 2);
+    for (std::size_t j = 0; j < a.columns; ++j) mixed += minus_x_log_x(static_cast<float>((x[j] + y[j]) / 2));
     divergence += mixed - (a_entropies[row] + b_entropies[row]) / 2;
   }
   return std::clamp(1 - divergence / (std::numbers::ln2 * static_cast<double>(a.rows)), 0.0, 1.0);
@@ -57,26 +59,24 @@ Table pooled(const Table& table, const Pooling& pooling) {
   return out;
 }
 
-std::vector<std::size_t> nearest(const std::vector<Table>& heads, std::vector<double>* similarities) {
-  std::vector<std::vector<double>> all;
+std::vector<std::vector<double>> similarity_matrix(const std::vector<Table>& heads, Executor& executor) {
+  std::vector<std::vector<double>> all, out(heads.size(), std::vector<double>(heads.size(), 1));
   for (const Table& head : heads) all.push_back(entropies(head));
-  std::vector<std::size_t> out(heads.size());
-  similarities->assign(heads.size(), -1);
+  in_parallel(executor, heads.size(), [&](std::size_t a) {
+    for (std::size_t b = a + 1; b < heads.size(); ++b) out[a][b] = similarity(heads[a], heads[b], all[a], all[b]);
+  });
   for (std::size_t a = 0; a < heads.size(); ++a)
-    for (std::size_t b = a + 1; b < heads.size(); ++b) {
-      const double found = similarity(heads[a], heads[b], all[a], all[b]);
-      if (found > (*similarities)[a]) (*similarities)[a] = found, out[a] = b;
-      if (found > (*similarities)[b]) (*similarities)[b] = found, out[b] = a;
-    }
+    for (std::size_t b = 0; b < a; ++b) out[a][b] = out[b][a];
   return out;
 }
 
-std::vector<std::vector<double>> similarity_matrix(const std::vector<Table>& heads) {
-  std::vector<std::vector<double>> all, out(heads.size(), std::vector<double>(heads.size(), 1));
-  for (const Table& head : heads) all.push_back(entropies(head));
-  for (std::size_t a = 0; a < heads.size(); ++a)
-    for (std::size_t b = a + 1; b < heads.size(); ++b)
-      out[a][b] = out[b][a] = similarity(heads[a], heads[b], all[a], all[b]);
+std::vector<std::size_t> nearest(const std::vector<std::vector<double>>& similarities) {
+  std::vector<std::size_t> out(similarities.size());
+  for (std::size_t a = 0; a < out.size(); ++a) {
+    double highest = -1;
+    for (std::size_t b = 0; b < out.size(); ++b)
+      if (b != a && similarities[a][b] > highest) highest = similarities[a][b], out[a] = b;
+  }
   return out;
 }
 

@@ -6,6 +6,7 @@
 
 #include <vector>
 
+#include "isentropic/executor.hpp"
 #include "isentropic/information/table.hpp"
 #include "scan/result.hpp"
 
@@ -19,10 +20,10 @@ Pooling pooling_for(std::size_t heads);
 // The first rows of a table, with sums of neighbouring columns.
 information::Table pooled(const information::Table& table, const Pooling& pooling);
 
-// Of every head its nearest one; heads are tables of one shape. Similarity: 1 - mean over rows of JS / log 2.
-std::vector<std::size_t> nearest(const std::vector<information::Table>& heads, std::vector<double>* similarities);
+// Every head with every other, tables of one shape: 1 - mean over rows of JS / log 2. Symmetric, 1 on the diagonal.
+std::vector<std::vector<double>> similarity_matrix(const std::vector<information::Table>& heads, Executor& executor);
 
-// Every head with every other: symmetric, 1 on the diagonal.
-std::vector<std::vector<double>> similarity_matrix(const std::vector<information::Table>& heads);
+// Of every head (two or more) the one most similar to it.
+std::vector<std::size_t> nearest(const std::vector<std::vector<double>>& similarities);
 
 }  // namespace isentropic::scan

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scan/in_parallel.hpp"
 #include "scan/stretches.hpp"
 
 namespace isentropic::scan {
@@ -105,12 +106,12 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
   }
 }
 
-void TextTally::add(const LayerRows& rows) {
+void TextTally::add(const LayerRows& rows, Executor& executor) {
   if (ids_.empty() && rows.layer == 0) tokens += rows.rows;  // patches of an image
-  for (std::size_t head = 0; head < heads[rows.layer].size(); ++head) {
+  in_parallel(executor, heads[rows.layer].size(), [&](std::size_t head) {
     add_statistics(rows, head);
     if (!rows.key_mass.empty()) add_key_mass(rows, head);
-  }
+  });
 }
 
 void TextTally::add_to_blocks(const SampledRow& row, std::int64_t all_rows, HeadTally* head) {
@@ -135,7 +136,7 @@ void TextTally::keep_for_comparison(const SampledRow& row, HeadTally* head) {
     head->sampled_rows.push_back(static_cast<float>(weight));
 }
 
-void TextTally::add(const SampledRows& sampled) {
+void TextTally::add(const SampledRows& sampled, Executor& executor) {
   const LayerDescription& layer = layers_[sampled.layer];
   std::vector<std::vector<std::int64_t>> targets;
   const std::span<const std::int32_t> ids = ids_of_rows(sampled.layer, sampled.rows);
@@ -143,7 +144,7 @@ void TextTally::add(const SampledRows& sampled) {
   for (const std::int64_t position : sampled.positions)
     targets.push_back(looks_at_itself ? copy_targets(ids, position, visible_keys(layer, position, sampled.keys))
                                       : std::vector<std::int64_t>{});
-  for (std::size_t head = 0; head < heads[sampled.layer].size(); ++head) {
+  in_parallel(executor, heads[sampled.layer].size(), [&](std::size_t head) {
     HeadTally& out = heads[sampled.layer][head];
     for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
       SampledRow row;
@@ -163,7 +164,7 @@ void TextTally::add(const SampledRows& sampled) {
       out.shuffled.add(null);
       out.shuffled_keys.add(null);
     }
-  }
+  });
 }
 
 Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "isentropic/executor.hpp"
 #include "isentropic/information/table.hpp"
 #include "scan/labels.hpp"
 #include "scan/measurement.hpp"
@@ -50,8 +51,8 @@ class TextTally {
 
   void grow();  // there are more layers
   void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written);
-  void add(const LayerRows& rows);
-  void add(const SampledRows& sampled);
+  void add(const LayerRows& rows, Executor& executor);
+  void add(const SampledRows& sampled, Executor& executor);
   void add_residual(std::size_t layer, double ratio) { residuals[layer].add(ratio); }
 
   Evidence evidence(std::size_t layer, std::size_t head) const;

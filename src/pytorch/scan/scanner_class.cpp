@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "pytorch/errors.hpp"
+#include "pytorch/executor.hpp"
 #include "scan/arrays.hpp"
 #include "scan/comparison.hpp"
 #include "scan/page.hpp"
@@ -36,14 +37,16 @@ class ScannerClass : public torch::CustomClassHolder {
  public:
   ScannerClass(std::string model, std::string family, std::string scale, std::string map, std::int64_t parameters,
                std::int64_t trained_length, std::int64_t length, Names tokens, Names written_tokens)
-      : scanner_([&] {
-          scan::Result about;
-          about.model = std::move(model), about.family = std::move(family);
-          about.scale = std::move(scale), about.map = std::move(map);
-          about.parameters = parameters, about.trained_length = trained_length, about.length = length;
-          about.tokens_of_window = std::move(tokens), about.written_of_window = std::move(written_tokens);
-          return about;
-        }()) {}
+      : scanner_(
+            [&] {
+              scan::Result about;
+              about.model = std::move(model), about.family = std::move(family);
+              about.scale = std::move(scale), about.map = std::move(map);
+              about.parameters = parameters, about.trained_length = trained_length, about.length = length;
+              about.tokens_of_window = std::move(tokens), about.written_of_window = std::move(written_tokens);
+              return about;
+            }(),
+            {}, threads_) {}
 
   void keep_rows() { scanner_.keep_rows(); }
   void set_picture(std::string source, std::int64_t rows, std::int64_t columns) {
@@ -131,6 +134,7 @@ class ScannerClass : public torch::CustomClassHolder {
   }
 
  private:
+  TorchThreads threads_;
   scan::Scanner scanner_;
 };
 

@@ -70,6 +70,18 @@ void for_each_row_block(const ScoreContext& context, F f) {
       });
 }
 
+// Rows that follow one another, by their places in the list: they share what reading the keys costs.
+std::vector<Span> runs_of_neighbours(const std::vector<std::int64_t>& rows) {
+  std::vector<Span> out;
+  for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
+    if (!out.empty() && out.back().size() < kBufferedRows && rows[at] == rows[at - 1] + 1)
+      out.back().end = at + 1;
+    else
+      out.push_back({at, at + 1});
+  }
+  return out;
+}
+
 // The share of the normaliser that keys hold next to a sink.
 double key_share(const AttentionProblem& problem, std::int64_t head, const SoftmaxRecord<double>& keys) {
   return std::exp(log_partition(keys) - log_partition(with_sink(problem, head, keys)));
@@ -101,23 +113,27 @@ Tensor whole_rows_weights(const AttentionProblem& problem, const RowScales& scal
                           const std::vector<std::int64_t>& rows) {
   const ScoreContext context(problem, scales.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
-  const auto count = std::ssize(rows);
-  Tensor out(statistics_type(problem), {dims.batch, dims.heads, count, dims.n_k});
+  const std::vector<Span> runs = runs_of_neighbours(rows);
+  const auto count = std::ssize(runs);
+  Tensor out(statistics_type(problem), {dims.batch, dims.heads, std::ssize(rows), dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {
     const KeyBlocks<T> keys(problem, context.planes, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads * count, [&](std::int64_t begin, std::int64_t end) {
-      WholeRowScores<T> row_scores(context, keys);
+      WholeRowScores<T> scores(context, keys);
       WholeRowMap<T> map(problem.map);
       std::vector<T> weights(dims.n_k);
       for (std::int64_t task = begin; task < end; ++task) {
-        const std::int64_t i = rows[task % count], h = task / count % dims.heads, b = task / count / dims.heads;
-        row_scores.compute(b, h, i, i + 1);
-        const MapInput row = row_scores.map_input(0);
-        const double share = problem.sink ? key_share(problem, h, map.softmax_record(row, row_scores.row(0))) : 1;
-        map.forward(row, row_scores.row(0), weights);
-        if (problem.sink)
-          for (T& weight : weights) weight *= static_cast<T>(share);
-        store(out, task * dims.n_k, dims.n_k, weights.data());
+        const Span run = runs[task % count];
+        const std::int64_t head = task / count, h = head % dims.heads, b = head / dims.heads;
+        scores.compute(b, h, rows[run.begin], rows[run.begin] + run.size());
+        for (std::int64_t r = 0; r < run.size(); ++r) {
+          const MapInput row = scores.map_input(r);
+          const double share = problem.sink ? key_share(problem, h, map.softmax_record(row, scores.row(r))) : 1;
+          map.forward(row, scores.row(r), weights);
+          if (problem.sink)
+            for (T& weight : weights) weight *= static_cast<T>(share);
+          store(out, (head * std::ssize(rows) + run.begin + r) * dims.n_k, dims.n_k, weights.data());
+        }
       }
     });
   });

@@ -145,11 +145,9 @@ class RowObserver(Observer):
     def _keep_residual(self, block: str, x: Tensor) -> None:
         """||X - mean of its rows|| / ||X|| of what enters a block, by entry of the batch."""
         if x.dim() == 3:
-            # ||X - mean||^2 = ||X||^2 - n ||mean||^2, without a copy of X
-            exact = torch.float32 if x.device.type == "mps" else torch.float64  # MPS has no double
-            whole = torch.linalg.vector_norm(x, dim=(1, 2), dtype=exact).square()
-            mean = torch.linalg.vector_norm(x.mean(1, dtype=exact), dim=1).square() * x.shape[1]
-            self._residuals[block] = ((whole - mean).clamp(min=0) / whole).sqrt()
+            x = x.detach().float()
+            rest = (x - x.mean(1, keepdim=True)).flatten(1).norm(dim=1)
+            self._residuals[block] = rest / x.flatten(1).norm(dim=1)
 
     def _compare_with_output(self, attention: str, x: Tensor) -> None:
         """A gate stands between the attention of a module and what it multiplies its output by."""

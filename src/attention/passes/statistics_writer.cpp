@@ -41,16 +41,28 @@ SoftmaxRecord<double> with_sink(const AttentionProblem& problem, std::int64_t he
 }
 
 StatisticsWriter::StatisticsWriter(const AttentionProblem& problem)
-    : problem_(problem), asked_(available_statistics(problem)) {
+    : problem_(problem), asked_(available_statistics(problem)), columns_(std::size(kEvery)) {
   const Dims dims(problem);
   for (Statistic statistic : kEvery)
-    if (asked_.has(statistic))
-      statistics_[statistic] =
+    if (asked_.has(statistic)) {
+      Tensor& column = statistics_[statistic];
+      column =
           Tensor(is_integer(statistic) ? DType::int64 : statistics_type(problem), {dims.batch, dims.heads, dims.n_q});
+      with_element_type(column.type(), [&]<class E>() {
+        columns_[static_cast<std::size_t>(statistic)] = {column.values<E>().data(), column.type()};
+      });
+    }
 }
 
 void StatisticsWriter::set(Statistic statistic, std::int64_t row, double value) {
-  if (asked_.has(statistic)) store(statistics_[statistic], row, 1, &value);
+  const Column& column = columns_[static_cast<std::size_t>(statistic)];
+  if (!column.data) return;
+  if (column.type == DType::float32)
+    static_cast<float*>(column.data)[row] = static_cast<float>(value);
+  else if (column.type == DType::float64)
+    static_cast<double*>(column.data)[row] = value;
+  else
+    static_cast<std::int64_t*>(column.data)[row] = static_cast<std::int64_t>(value);
 }
 
 void StatisticsWriter::write(std::int64_t row, std::int64_t head, const SoftmaxRecord<double>& keys) {

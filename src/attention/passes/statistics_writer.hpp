@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "attention/problem/dims.hpp"
 #include "isentropic/attention.hpp"
@@ -38,6 +39,12 @@ class StatisticsWriter {
   const AttentionProblem& problem_;
   Statistics asked_;
   RowStatistics statistics_;
+  // Where the numbers of each statistic go, null for those not asked for: rows set a dozen of them one by one.
+  struct Column {
+    void* data = nullptr;
+    DType type = DType::float32;
+  };
+  std::vector<Column> columns_;
 };
 
 // keys and sink together: what normalises the output.

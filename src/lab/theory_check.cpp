@@ -11,6 +11,7 @@
 #include "isentropic/error.hpp"
 #include "isentropic/theory/random_energy.hpp"
 #include "isentropic/theory/random_scores.hpp"
+#include "isentropic/theory/top_k.hpp"
 
 namespace isentropic::lab {
 namespace {
@@ -69,6 +70,37 @@ void add_scores(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
     out[head].excess_kurtosis = mean_at(moment(4) / variance.square(), head) - 3;
     out[head].entropy = mean_at(entropy, head);
     out[head].predicted_entropy = theory::expected_row(theory::ScoreLaw::gaussian(), log_n, spread).entropy;
+  }
+}
+
+// The largest singular value of [a_j (v_j - o)]_j is the root of the largest eigenvalue of
+// sum a_j^2 (v_j - o)(v_j - o)^T, a matrix of the values' width.
+void add_worst_gain(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
+  const at::Tensor &a = sampled.weights, &v = sampled.values;
+  const at::Tensor output = at::matmul(a, v), size = output.norm(2, -1).mean(-1);
+  at::Tensor gain = at::zeros({a.size(0), a.size(1)}, at::kDouble);
+  for (std::int64_t row = 0; row < a.size(1); ++row) {
+    const at::Tensor moved =
+        a.select(1, row).unsqueeze(-1) * (v - output.select(1, row).unsqueeze(1));  // [heads, n, d]
+    gain.select(1, row).copy_(at::linalg_eigvalsh(at::matmul(moved.mT(), moved)).amax(-1).clamp_min(0).sqrt());
+  }
+  for (std::size_t head = 0; head < out.size(); ++head)
+    out[head].worst_gain = mean_at(gain, head) / mean_at(size, head);
+}
+
+void add_top_keys(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
+  const at::Tensor &a = sampled.weights, &v = sampled.values;
+  const at::Tensor output = at::matmul(a, v), size = output.norm(2, -1).mean(-1);
+  const auto [top, places] = a.topk(std::min(scan::kTopKeys, a.size(-1)), -1);
+  const at::Tensor kept = at::zeros_like(a).scatter(-1, places, top), mass = top.sum(-1, true);
+  const at::Tensor change = (at::matmul(kept / mass, v) - output).norm(2, -1),
+                   left_out = (1 - mass.squeeze(-1)).clamp_min(0);
+  const at::Tensor widest = (v - v.mean(1, true)).norm(2, -1).amax(-1);  // [heads]
+  for (std::size_t head = 0; head < out.size(); ++head) {
+    const double unit = mean_at(size, head), m = mean_at(left_out, head);
+    out[head].left_out = m;
+    out[head].left_out_change = mean_at(change, head) / unit;
+    out[head].left_out_bound = theory::top_k_output_bound(m, mean_at(widest, head)) / unit;
   }
 }
 
@@ -154,6 +186,8 @@ void add_theory_check(const model::Transformer& model, const ScanText& text, con
           weights_of(query, key, rows, own), seen_by(rows, key.size(2), own.mask),
           value[0].to(at::kCPU, at::kDouble).repeat_interleave(query.size(1) / value.size(1), 0)};
       add_scores(sampled, found[layer]);
+      add_worst_gain(sampled, found[layer]);
+      add_top_keys(sampled, found[layer]);
       if (asked.noise) add_noise(sampled, asked, found[layer]);
       if (!matches.rows.empty())
         add_calibration(weights_of(query, key, matches.rows, own), seen_by(matches.rows, key.size(2), own.mask),

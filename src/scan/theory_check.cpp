@@ -22,7 +22,7 @@ struct TheoryNumber {
   const char* title;
   const char* meaning;
 };
-constexpr std::array<TheoryNumber, 13> kTheoryNumbers = {
+constexpr std::array<TheoryNumber, 17> kTheoryNumbers = {
     {{"spread", &TheoryHead::spread, "spread of scores",
       "The standard deviation of a row's scores over the keys it sees, as they enter the softmax."},
      {"freezing_point", &TheoryHead::freezing_point, "freezing point",
@@ -35,6 +35,15 @@ constexpr std::array<TheoryNumber, 13> kTheoryNumbers = {
      {"predicted_entropy", &TheoryHead::predicted_entropy, "entropy of Gaussian scores",
       "The expected H of as many Gaussian scores with the same spread: what is to be expected of a head without "
       "structure."},
+     {"worst_gain", &TheoryHead::worst_gain, "worst gain",
+      "How far the worst change of a row's scores moves its output, by unit of the change's length, over the mean |o|: "
+      "the largest singular value of [a_j (v_j - o)]."},
+     {"left_out", &TheoryHead::left_out, "mass outside the top 32",
+      "What a row gives to all but its 32 heaviest keys: what attention to the top 32 alone would leave out."},
+     {"left_out_change", &TheoryHead::left_out_change, "change without it",
+      "How far the output moves when a row keeps its 32 heaviest keys alone, over the mean |o|."},
+     {"left_out_bound", &TheoryHead::left_out_bound, "bound of that change",
+      "2 m max|v - mean v| over the mean |o|, m the mass left out: no values of this size could move it farther."},
      {"noise_rms", &TheoryHead::noise_rms, "fluctuation under noise",
       "sqrt(E|o~ - o|^2) over the mean |o|: how far noise on the scores moves the output, measured."},
      {"predicted_rms", &TheoryHead::predicted_rms, "predicted fluctuation",
@@ -70,6 +79,9 @@ std::string theory_text(const Result& result) {
       count([](const TheoryHead& head) { return head.is_spread(); }), heads.size(),
       count([](const TheoryHead& head) { return head.has_gaussian_scores(); }),
       count([](const TheoryHead& head) { return std::abs(head.entropy - head.predicted_entropy) < 0.1; }));
+  out += fmt::format("top {}: what {} heads leave out moves their output by at most 1%; the bound says so of {}\n",
+                     kTopKeys, count([](const TheoryHead& head) { return head.left_out_change <= 0.01; }),
+                     count([](const TheoryHead& head) { return head.left_out_bound <= 0.01; }));
   if (!result.theory.noise.empty())
     out += fmt::format("noise {}: the fluctuation of {} heads is within 10% of its prediction\n", result.theory.noise,
                        count([](const TheoryHead& head) {

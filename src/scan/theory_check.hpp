@@ -9,6 +9,10 @@
 //
 //   bias ~ -r sum a_j^2 (v_j - o),     rms ~ sqrt(r sum a_j^2 |v_j - o|^2),     r = Var(e^eps) / (E e^eps)^2
 //
+// The worst change of the scores of size |ds| = 1 moves it by the largest singular value of [a_j (v_j - o)]_j, to first
+// order. Leaving out all but a row's kTopKeys heaviest keys, of mass m together, moves it by at most 2 m max|v - mean
+// v| (theory/top_k.hpp), whatever the values are.
+//
 // A row whose token has occurred before has a match: the key after the latest earlier occurrence, at which a head that
 // copies should look. Scores multiplied by f have the mean surprise S(f) = mean -log p(match) and the mean entropy
 // H(f). They are the same exactly where S is least (dS/df = mean E_p s - s_match): there the head is as uncertain as it
@@ -16,6 +20,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <limits>
 #include <nlohmann/json_fwd.hpp>
 #include <string>
@@ -24,6 +29,8 @@
 namespace isentropic::scan {
 
 struct Result;
+
+inline constexpr std::int64_t kTopKeys = 32;
 
 // Means over sampled rows of the second half of a window; NaN: not measured.
 struct TheoryHead {
@@ -34,6 +41,10 @@ struct TheoryHead {
   double excess_kurtosis = kNone;    // of the scores: 0 for Gaussian ones
   double entropy = kNone;            // of the sampled rows
   double predicted_entropy = kNone;  // of Gaussian scores with this spread and number
+  double worst_gain = kNone;         // |do| over |ds| in the worst direction, over the mean |o|
+  double left_out = kNone;           // m, the mass outside of the kTopKeys heaviest keys
+  double left_out_change = kNone;    // of the output, over the mean |o|
+  double left_out_bound = kNone;     // 2 m max|v - mean v| over the mean |o|
   double noise_rms = kNone;          // rms of |o~ - o| over the mean |o|
   double predicted_rms = kNone;
   double noise_bias = kNone;  // of o~ - o along the predicted direction, over the mean |o|

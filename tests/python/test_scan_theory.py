@@ -45,6 +45,17 @@ def test_numbers_are_those_of_the_attention_matrices(case, tmp_path):
             bias = (a.square()[..., None] * off).sum(1).norm(dim=-1).mean()
             assert head["predicted_rms"] == pytest.approx((RATIO * fluctuation).sqrt().item() / size, rel=1e-3)
             assert head["predicted_bias"] == pytest.approx(RATIO * bias.item() / size, rel=1e-3)
+            gain = torch.linalg.matrix_norm(a[..., None] * off, 2).mean().item() / size
+            assert head["worst_gain"] == pytest.approx(gain, rel=1e-3)
+            top = a.topk(32, -1)
+            kept = torch.zeros_like(a).scatter(-1, top.indices, top.values)
+            left_out = 1 - kept.sum(-1)
+            change = (kept / kept.sum(-1, keepdim=True) @ v - output).norm(dim=-1).mean().item() / size
+            bound = 2 * left_out.mean().item() * (v - v.mean(0)).norm(dim=-1).max().item() / size
+            assert head["left_out"] == pytest.approx(left_out.mean().item(), rel=1e-3, abs=1e-5)
+            assert head["left_out_change"] == pytest.approx(change, rel=1e-3, abs=1e-5)
+            assert head["left_out_bound"] == pytest.approx(bound, rel=1e-3, abs=1e-4)
+            assert head["left_out_change"] <= head["left_out_bound"] + 1e-6
             # What is measured, over 64 draws of 16 rows.
             assert head["noise_rms"] == pytest.approx(head["predicted_rms"], rel=0.12)
             assert head["noise_bias"] == pytest.approx(head["predicted_bias"], rel=0.4, abs=2e-3)

@@ -44,7 +44,9 @@ def test_both_doors_agree(case, tmp_path):
     model.save_pretrained(tmp_path)
     ids = random_ids(100)
     theirs = scan_ids(tmp_path, ids, tmp_path / "ids.json", "--per-row")
-    ours = scan_of(model, ids).data
+    found = scan_of(model, ids)
+    ours = found.data
+    assert found.other_layers == [], "modules around an attention are no layers of their own"
     for statistic, rows in theirs["rows"].items():
         close(ours["rows"][statistic], rows, 1e-4)
     for one, other in zip(ours["heads"], theirs["heads"], strict=True):
@@ -148,8 +150,9 @@ def test_models_that_read_tokens(case):
     with torch.no_grad():
         out = eager_copy(model)(torch.tensor([ids]), output_attentions=True)
     found = scan_of(model, ids)
-    if case != "gpt_oss":  # its matrices are without the sinks' column
-        check_rows(found, out.attentions)
+    assert found.other_layers == []
+    # Those of gpt-oss are without the sinks' column; statistics are of the keys alone.
+    check_rows(found, [p / p.sum(-1, keepdim=True) for p in out.attentions])
     if hasattr(out, "logits"):
         expected = nn.functional.cross_entropy(out.logits[0, :-1].float(), torch.tensor(ids[1:]))
         assert found.data["loss"]["mean"] == pytest.approx(expected.item(), rel=1e-4)

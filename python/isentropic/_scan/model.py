@@ -190,7 +190,7 @@ class ScannedModel:
         raise ValueError(f"{self.name} shows no attention, not in {where or type(self.module).__name__}: {why}")
 
     def other_layers(self, seen: set[str], ran: dict[str, nn.Module]) -> list[str]:
-        """Layers without attention, and attention that was not seen."""
+        """Layers without attention, and attention that was not seen; ``seen`` has the modules around it, too."""
         others = []
         for name, module in self.module.named_modules():
             if not isinstance(module, nn.ModuleList) or not any(layer.startswith(f"{name}.") for layer in seen):

@@ -1,6 +1,7 @@
 """isentropic.scan: as the program's scan, as the attention matrices say, for models of many kinds."""
 
 import copy
+import functools
 import json
 import math
 import pathlib
@@ -244,6 +245,36 @@ def test_quantised_weights():
     with torch.no_grad():
         out = eager_copy(quantised)(torch.tensor([ids]), output_attentions=True)
     check_rows(scan_of(quantised, ids), out.attentions)
+
+
+def offload(model):
+    """As accelerate does with device_map={"": "disk"}: a module has its weights while it runs."""
+    for module in model.modules():
+        weights = dict(module._parameters)
+        absent = {name: nn.Parameter(x.to("meta")) for name, x in weights.items() if x is not None}
+
+        @functools.wraps(module.forward)
+        def forward(*args, module=module, run=module.forward, weights=weights, absent=absent, **kwargs):
+            module._parameters.update(weights)
+            try:
+                return run(*args, **kwargs)
+            finally:
+                module._parameters.update(absent)
+
+        module._parameters.update(absent)
+        module.forward = forward
+    return model
+
+
+def test_weights_that_are_only_there_while_they_are_needed():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    expected = scan_of(model, random_ids(40))
+    offload(model)
+    forwards = [vars(module)["forward"] for module in model.modules()]
+    found = scan_of(model, random_ids(40))
+    assert found.rows == expected.rows and found.data["loss"] == expected.data["loss"]
+    assert found.data["model"]["parameters"] == expected.data["model"]["parameters"]
+    assert [vars(module)["forward"] for module in model.modules()] == forwards
 
 
 # ---- gates, and layers that are not attention ----

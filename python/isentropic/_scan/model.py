@@ -78,7 +78,9 @@ class ScannedModel:
 
     @property
     def device(self) -> torch.device:
-        return next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+        """Where inputs go; weights that accelerate keeps on a disk are nowhere until they are needed."""
+        devices = (parameter.device for parameter in self.module.parameters())
+        return next((device for device in devices if device.type != "meta"), torch.device("cpu"))
 
     def check_ids(self, ids: Optional[Tensor]) -> None:
         table = self.module.get_input_embeddings() if self.is_hf and ids is not None else None

@@ -27,7 +27,7 @@ SIZES = (
     | dict.fromkeys(("moe_intermediate_size", "shared_expert_intermediate_size", "kv_lora_rank", "q_lora_rank"), 16)
     | dict.fromkeys(("qk_rope_head_dim", "qk_nope_head_dim", "v_head_dim", "hidden_size_per_layer_input"), 8)
     | dict.fromkeys(("n_group", "topk_group", "first_k_dense_replace", "bos_token_id", "num_mtp_modules"), 1)
-    | dict(head_dim=16, sliding_window=8, rotary_dim=4, pad_token_id=0, eos_token_id=2)
+    | dict(head_dim=16, sliding_window=8, index_topk=8, rotary_dim=4, pad_token_id=0, eos_token_id=2)
 )
 # What the sizes break: numbers that must agree with one another.
 _LATENT = dict(num_key_value_heads=4, head_dim=8)  # keys and values from a latent vector: a head each, the rotated part

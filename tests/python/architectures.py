@@ -22,7 +22,7 @@ from small_models import VOCABULARY, architectures, small_model
 
 LENGTH = 40
 ENTROPY_TOLERANCE, LOSS_TOLERANCE = 2e-4, 1e-3
-SECONDS = 60  # for one of them
+SECONDS = 60  # of the CPU, for one of them
 KNOWN = pathlib.Path(__file__).with_name("architectures.txt")
 
 
@@ -40,8 +40,10 @@ def compare(name):
         return "not compared", one_line(error)
     try:
         found = isentropic.scan(model, inputs={"input_ids": ids}, per_row=True)
-    except Exception as error:
+    except ValueError as error:
         return "refused", one_line(error)
+    except Exception as error:
+        return "differs", f"the scan fails: {one_line(error)}"
     try:
         entropy, sinks = differences(found, matrices)
     except NotCompared as why:
@@ -50,7 +52,7 @@ def compare(name):
     agrees = entropy < ENTROPY_TOLERANCE and sinks < ENTROPY_TOLERANCE and loss < LOSS_TOLERANCE
     said = f"{len(found.data['layers'])} layers, entropy {entropy:.0e}"
     said += f", loss {loss:.0e}" if found.data["loss"] else ", no loss"
-    said += f", sinks {sinks:.0e}" if "sink_mass" in found.columns else ""
+    said += f", sinks {sinks:.0e}" if sinks > 0 else ""
     said += f"; other layers: {found.other_layers[0]}" if found.other_layers else ""
     return "agrees" if agrees else "differs", said
 
@@ -87,7 +89,8 @@ def differences(found, matrices):
         total = weights.sum(-1)
         if (total - 1).abs().max() > 1e-3:  # the column of the sinks is left out; entropies are of the keys alone
             weights = weights / total[..., None]
-            shares = [head["statistics"]["sink_mass"]["mean"] for head in found.data["heads"] if head["layer"] == layer]
+            heads = [head["statistics"] for head in found.data["heads"] if head["layer"] == layer]
+            shares = [statistics.get("sink_mass", {"mean": 0.0})["mean"] for statistics in heads]
             rows = (1 - total)[:, 1:]  # means are over rows that see two keys or more
             sinks = max(sinks, largest(rows.mean(1) - torch.tensor(shares, dtype=torch.float64)))
         rows = torch.tensor(found.rows["entropy"][layer], dtype=torch.float64)
@@ -121,15 +124,18 @@ def main():
     transformers.logging.set_verbosity_error()
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)
-    signal.signal(signal.SIGALRM, give_up)
+    signal.signal(signal.SIGPROF, give_up)
     known = set(KNOWN.read_text().split())
     every = architectures()
     wanted = sys.argv[1:] or list(every)
+    unknown = [kind for kind in wanted if kind not in every]
+    if unknown:
+        sys.exit(f"{unknown[0]} is no model type that predicts tokens; expected some of {' '.join(every)}")
     outcomes = {}
     for kind in wanted:
-        signal.alarm(SECONDS)
+        signal.setitimer(signal.ITIMER_PROF, SECONDS)
         outcomes[kind], said = compare(every[kind])
-        signal.alarm(0)
+        signal.setitimer(signal.ITIMER_PROF, 0)
         print(f"{kind:28} {outcomes[kind]:12} {said}", flush=True)
     counts = collections.Counter(outcomes.values())
     print(f"{len(outcomes)} architectures of transformers {transformers.__version__}:", end=" ")

@@ -1,6 +1,6 @@
 """isentropic.scan against the attention matrices of every architecture of transformers that predicts tokens.
 
-    make architectures                                       (three minutes)
+    make architectures                                       (two minutes)
     python tests/python/architectures.py [TYPE ...]          some of them, by model type
 
 A small random model of each is scanned, and run with its eager attention. They agree if the entropies of all rows do,

@@ -72,16 +72,15 @@ EXCEPTIONS = {
     "zamba2": dict(layers_block_type=_BLOCKS),
     "zaya": dict(num_experts_per_tok=1),
 }
+# None has a meaning elsewhere: no window, no latent vector.
 _EVEN_WHERE_NONE = {"head_dim", "vocab_size", "pad_token_id"}
 
 
 def architectures():
     """``{model type: name of the class}``: causal language models, and masked ones of types that have no causal one."""
-    causal, masked = (
-        modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES,
-        modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES,
+    named = dict(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES) | dict(
+        modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     )
-    named = dict(masked) | dict(causal)
     return {kind: name if isinstance(name, str) else name[0] for kind, name in sorted(named.items())}
 
 
@@ -95,7 +94,7 @@ def small_config(made):
     for part in made.sub_configs:
         inside = getattr(usual, part, None)
         if isinstance(inside, transformers.PreTrainedConfig):
-            options.setdefault(part, small_config(type(inside)))
+            options[part] = small_config(type(inside))
     return made(**options | EXCEPTIONS.get(made.model_type, {}))
 
 

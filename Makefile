@@ -1,7 +1,7 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
 
-.PHONY: build models run verify seeds test bench peers peers-scan python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test bench peers peers-scan architectures python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -76,6 +76,11 @@ peers-scan: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_torch
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/scan.py --peers build/peers-venv/bin/python
 
+# Scans of every architecture of transformers that predicts tokens, against its eager attention.
+architectures: python
+	@cmake --build --preset cpu -j $(JOBS) --target isentropic_torch
+	PYTHONPATH=build/python build/venv/bin/python tests/python/architectures.py
+
 # The operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
 oldest-torch: python
 	@tools/check-oldest-torch $(JOBS)
@@ -126,6 +131,7 @@ help:
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
+	@echo 'make architectures  scan every language model of transformers, made small, and compare with its eager attention'
 	@echo 'make oldest-torch  compile the operators against the oldest PyTorch that is promised'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'
 	@echo 'make tsan     every test under the thread sanitiser'

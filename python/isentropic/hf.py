@@ -14,6 +14,7 @@ from __future__ import annotations
 import inspect
 from typing import Optional
 
+import torch
 from torch import Tensor, nn
 
 from ._hf_adapt import adapt as adapt, adapted as adapted, restore as restore
@@ -28,11 +29,11 @@ def register() -> None:
     """Makes ``attn_implementation="isentropic"`` known to transformers.
 
     Models that use transformers' attention interface then compute what their eager attention computes: masks with
-    padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads. Memory
-    stays linear in the length for causal masks, windows, padding and packed sequences; other masks are written out.
-    Queries that see no key, such as padding, give 0. Models without the interface keep their eager attention, unseen:
-    :func:`collect` and :class:`isentropic.Monitor` warn of it. Those that look their attention up in a table of their
-    own cannot be built with it, and say so.
+    padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads, the keys
+    that a sparse indexer chooses. Memory stays linear in the length for causal masks, windows, padding and packed
+    sequences; other masks, and an indexer's choice, are written out. Queries that see no key, such as padding, give 0.
+    Models without the interface keep their eager attention, unseen: :func:`collect` and :class:`isentropic.Monitor` warn
+    of it. Those that look their attention up in a table of their own cannot be built with it, and say so.
 
     Models trained by this project may carry a scale law or a score map in their config.json; they are honoured here, and
     here alone: other attention implementations do not know them.
@@ -65,6 +66,7 @@ def _attention(
     softcap: Optional[float] = None,
     s_aux: Optional[Tensor] = None,
     position_bias: Optional[Tensor] = None,
+    indices: Optional[Tensor] = None,
     output_attentions: bool = False,
     **kwargs,
 ) -> tuple[Tensor, Optional[Tensor]]:
@@ -75,6 +77,8 @@ def _attention(
     """
     _refuse_what_chooses_keys(module, kwargs)
     options = _mask_options(module, query, attention_mask, is_causal)
+    if indices is not None:
+        options["attn_mask"] = _chosen_keys(query, key, indices, options.get("attn_mask"))
     options |= dict(soft_cap=softcap, bias=position_bias, enable_gqa=True) | own_options(module, scaling)
     if s_aux is not None:
         options["sink"] = s_aux.reshape(-1)
@@ -108,11 +112,22 @@ def _mask_options(module: nn.Module, query: Tensor, mask: Optional[Tensor], is_c
     return {"causal": "start"} if causal and query.shape[-2] > 1 else {}
 
 
+def _chosen_keys(query: Tensor, key: Tensor, indices: Tensor, mask: Optional[Tensor]) -> Tensor:
+    """The mask, and of what it shows the keys of a sparse indexer: ``indices`` ``[batch, n_q, chosen]``."""
+    shape = (query.shape[0], query.shape[-2], key.shape[-2])
+    if indices.dim() != 3 or indices.shape[:2] != shape[:2]:
+        raise ValueError(f"indices has shape {tuple(indices.shape)}; expected ({shape[0]}, {shape[1]}, chosen keys)")
+    hidden = torch.ones(shape, dtype=torch.bool, device=query.device).scatter(-1, indices.long(), False)[:, None]
+    if mask is None:
+        return ~hidden
+    return mask & ~hidden if mask.dtype == torch.bool else mask.masked_fill(hidden, -torch.inf)
+
+
 def _refuse_what_chooses_keys(module: nn.Module, arguments: dict) -> None:
     """Arguments that say which keys there are cannot be passed over in silence, as those for other kernels can."""
-    for name in ("indices", "block_indices", "cache"):
+    for name in ("block_indices", "cache"):
         if arguments.get(name) is not None:
             raise ValueError(
-                f"{type(module).__name__} passes '{name}'; expected none: isentropic attention has no sparse indexer "
-                'and no paged cache (use attn_implementation="eager" there)'
+                f"{type(module).__name__} passes '{name}'; expected none: isentropic attention has no blocks of keys by "
+                'number and no paged cache (use attn_implementation="eager" there)'
             )

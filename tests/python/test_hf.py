@@ -385,10 +385,34 @@ def test_monitor_watches_a_checkpointed_model_once():
 # ---- refusals ----
 
 
-def test_sparse_indexers_are_refused():
+@pytest.mark.parametrize("name", ["block_indices", "cache"])
+def test_other_ways_to_choose_keys_are_refused(name):
     query = torch.zeros(1, 2, 3, 4)
-    with pytest.raises(ValueError, match="'indices'.*expected none"):
-        isentropic.hf._attention(torch.nn.Identity(), query, query, query, None, indices=torch.zeros(1, 3, 2))
+    with pytest.raises(ValueError, match=f"'{name}'.*expected none"):
+        isentropic.hf._attention(torch.nn.Identity(), query, query, query, None, **{name: torch.zeros(1, 3, 2)})
+
+
+def test_the_shape_of_chosen_keys_is_checked():
+    query = torch.zeros(1, 2, 3, 4)
+    with pytest.raises(ValueError, match=r"indices has shape \(3, 2\); expected \(1, 3, chosen keys\)"):
+        isentropic.hf._attention(torch.nn.Identity(), query, query, query, None, indices=torch.zeros(3, 2).long())
+
+
+# ---- sparse indexers ----
+
+
+@pytest.mark.parametrize("mask", [None, "boolean", "additive"])
+def test_an_indexer_chooses_among_the_keys_that_the_mask_shows(mask):
+    query, key, value = torch.randn(3, 2, 2, 5, 4).unbind()
+    module = torch.nn.Identity()
+    module.is_causal = False
+    indices = torch.tensor([[0, 1], [1, 0], [0, 2], [3, 1], [2, 4]]).expand(2, 5, 2)
+    chosen = torch.zeros(5, 5).scatter(-1, indices[0], 1.0).bool()
+    visible = torch.ones(5, 5).bool() if mask is None else torch.ones(5, 5).tril().bool()
+    given = {"boolean": visible, "additive": torch.zeros(5, 5).masked_fill(~visible, torch.finfo(torch.float32).min)}
+    output, _ = isentropic.hf._attention(module, query, key, value, given.get(mask), indices=indices)
+    scores = (query @ key.transpose(-1, -2) / 2).masked_fill(~(visible & chosen), -torch.inf)
+    assert_close(output, (scores.softmax(-1) @ value).transpose(1, 2), 1e-5)
 
 
 def test_without_transformers_the_error_says_so(monkeypatch):

@@ -1,6 +1,7 @@
 """isentropic.scan: as the program's scan, as the attention matrices say, for models of many kinds."""
 
 import copy
+import functools
 import json
 import math
 import pathlib
@@ -44,7 +45,9 @@ def test_both_doors_agree(case, tmp_path):
     model.save_pretrained(tmp_path)
     ids = random_ids(100)
     theirs = scan_ids(tmp_path, ids, tmp_path / "ids.json", "--per-row")
-    ours = scan_of(model, ids).data
+    found = scan_of(model, ids)
+    ours = found.data
+    assert found.other_layers == [], "modules around an attention are no layers of their own"
     for statistic, rows in theirs["rows"].items():
         close(ours["rows"][statistic], rows, 1e-4)
     for one, other in zip(ours["heads"], theirs["heads"], strict=True):
@@ -148,8 +151,9 @@ def test_models_that_read_tokens(case):
     with torch.no_grad():
         out = eager_copy(model)(torch.tensor([ids]), output_attentions=True)
     found = scan_of(model, ids)
-    if case != "gpt_oss":  # its matrices are without the sinks' column
-        check_rows(found, out.attentions)
+    assert found.other_layers == []
+    # Those of gpt-oss are without the sinks' column; statistics are of the keys alone.
+    check_rows(found, [p / p.sum(-1, keepdim=True) for p in out.attentions])
     if hasattr(out, "logits"):
         expected = nn.functional.cross_entropy(out.logits[0, :-1].float(), torch.tensor(ids[1:]))
         assert found.data["loss"]["mean"] == pytest.approx(expected.item(), rel=1e-4)
@@ -175,6 +179,7 @@ def test_encoder_decoders_have_three_kinds_of_attention(family):
         order += [own, across]
     check_rows(found, order)
     assert found.data["loss"]["mean"] == pytest.approx(out.loss.item(), rel=1e-4)
+    assert found.other_layers == [], "a feed-forward is part of a layer"
 
 
 def test_images():
@@ -240,7 +245,40 @@ def test_quantised_weights():
                     setattr(part, name, EightBits(linear))
     with torch.no_grad():
         out = eager_copy(quantised)(torch.tensor([ids]), output_attentions=True)
-    check_rows(scan_of(quantised, ids), out.attentions)
+    quantised.num_parameters = model.num_parameters  # transformers counts weights that share a byte
+    found = scan_of(quantised, ids)
+    check_rows(found, out.attentions)
+    assert found.data["model"]["parameters"] == model.num_parameters()
+
+
+def offload(model):
+    """As accelerate does with device_map={"": "disk"}: a module has its weights while it runs."""
+    for module in model.modules():
+        weights = dict(module._parameters)
+        absent = {name: nn.Parameter(x.to("meta")) for name, x in weights.items() if x is not None}
+
+        @functools.wraps(module.forward)
+        def forward(*args, module=module, run=module.forward, weights=weights, absent=absent, **kwargs):
+            module._parameters.update(weights)
+            try:
+                return run(*args, **kwargs)
+            finally:
+                module._parameters.update(absent)
+
+        module._parameters.update(absent)
+        module.forward = forward
+    return model
+
+
+def test_weights_that_are_only_there_while_they_are_needed():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    expected = scan_of(model, random_ids(40))
+    offload(model)
+    forwards = [vars(module)["forward"] for module in model.modules()]
+    found = scan_of(model, random_ids(40))
+    assert found.rows == expected.rows and found.data["loss"] == expected.data["loss"]
+    assert found.data["model"]["parameters"] == expected.data["model"]["parameters"]
+    assert [vars(module)["forward"] for module in model.modules()] == forwards
 
 
 # ---- gates, and layers that are not attention ----

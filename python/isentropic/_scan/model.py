@@ -43,6 +43,8 @@ class ScannedModel:
 
     @property
     def parameters(self) -> int:
+        if self.is_hf:  # knows how many weights are packed in one number
+            return self.module.num_parameters()
         return sum(parameter.numel() for parameter in self.module.parameters())
 
     @property
@@ -78,7 +80,9 @@ class ScannedModel:
 
     @property
     def device(self) -> torch.device:
-        return next((parameter.device for parameter in self.module.parameters()), torch.device("cpu"))
+        """Where inputs go; weights that accelerate keeps on a disk are nowhere until they are needed."""
+        devices = (parameter.device for parameter in self.module.parameters())
+        return next((device for device in devices if device.type != "meta"), torch.device("cpu"))
 
     def check_ids(self, ids: Optional[Tensor]) -> None:
         table = self.module.get_input_embeddings() if self.is_hf and ids is not None else None
@@ -190,19 +194,23 @@ class ScannedModel:
         raise ValueError(f"{self.name} shows no attention, not in {where or type(self.module).__name__}: {why}")
 
     def other_layers(self, seen: set[str], ran: dict[str, nn.Module]) -> list[str]:
-        """Layers without attention, and attention that was not seen."""
+        """Layers without attention, and attention that was not seen; ``seen`` has the modules around it, too."""
         others = []
+        lists: list[str] = []
         for name, module in self.module.named_modules():
             if not isinstance(module, nn.ModuleList) or not any(layer.startswith(f"{name}.") for layer in seen):
                 continue
+            if name.startswith(tuple(f"{around}." for around in lists)):  # of the parts of a layer
+                continue
+            lists.append(name)
             for number, block in module.named_children():
                 here = f"{name}.{number}"
-                if here in ran and not any(layer == here or layer.startswith(f"{here}.") for layer in seen):
+                if here in ran and here not in seen:
                     kinds = [type(child).__name__ for child in block.children()]
                     others.append(f"{here}: {type(block).__name__} ({', '.join(dict.fromkeys(kinds))})")
-        listed = tuple(other.partition(":")[0] for other in others)
+        listed = [other.partition(":")[0] for other in others]
         for name in _unseen.attention(self.module, ran, seen):
-            if not name.startswith(listed or ("\0",)):
+            if not any(f"{name}.".startswith(f"{block}.") for block in listed):
                 others.append(f"{name}: {type(self.module.get_submodule(name)).__name__}, not seen")
         return others
 

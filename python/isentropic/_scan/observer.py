@@ -81,8 +81,10 @@ class RowObserver(Observer):
         return self._model.get_submodule(name.rpartition(".")[0])
 
     def looks_back_only(self) -> bool:
-        """Whether every layer met so far is a decoder's: what a model that predicts the next token is made of."""
-        return bool(self.layers) and all(self._scanner.kind(layer) == "decoder" for layer in self.layers.values())
+        """Whether the layers met so far are those of a model that predicts the next token: some attend to what came
+        before, and none to what comes; others may attend to keys of another kind, as images or summaries of the past."""
+        kinds = {self._scanner.kind(layer) for layer in self.layers.values()}
+        return "decoder" in kinds and "encoder" not in kinds
 
     # ---- one forward pass ----
 

@@ -225,7 +225,7 @@ class _Run:
                     for inputs in windows:
                         self._window(observer, inputs)
                         self._model.refuse_unseen(observer.layer.reported, observer.layer.ran)
-            seen, ran = {layer.partition("#")[0] for layer in observer.layers}, observer.layer.ran
+            seen, ran = observer.layer.reported, observer.layer.ran
             for length in self._work.lengths:
                 self._measure(length, observer)
         return Scan(self._scanner.finish(self._model.other_layers(seen, ran)))

@@ -13,6 +13,8 @@ namespace isentropic::scan {
 struct Fact {
   std::string label, text;  // "parameters", "13.1 million"
 };
+// What the model's positions are: "tokens", or "patches" of an image.
+const char* read_unit(const Result& result);
 // Those that are known.
 std::vector<Fact> facts(const Result& result);
 

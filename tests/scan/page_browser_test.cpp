@@ -81,6 +81,59 @@ TEST_F(PageInABrowser, WeightsCanBeReadOneByOne) {
   EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
 }
 
+// What can be read in the drawings of a head: the end of the entropy curve, the last bar of the keys, the last block of
+// the matrix and its axes, the corner of the tile, the first of the single rows.
+constexpr const char* kReadDrawings =
+    "const section = (title) => all('aside section').find((x) => x.querySelector('h3').textContent.startsWith(title));"
+    "const text = (part, css) => [...part.querySelectorAll(css)].map((x) => x.textContent).join(' ');"
+    "const to_the_end = (part, keys) => { const svg = part.querySelector('svg'); svg.focus(); for (const key of keys)"
+    " for (let i = 0; i < 130; ++i) svg.dispatchEvent(new KeyboardEvent('keydown', {key})); return part; };"
+    "const read_head = (name) => { cell(name).click();"
+    " const curve = to_the_end(section('Entropy along'), ['ArrowRight']), tile = to_the_end(section('Weights one'), "
+    "[]);"
+    " const matrix = to_the_end(section('Weights, averaged'), ['ArrowRight', 'ArrowDown']);"
+    " const keys = to_the_end(section('Weight of keys'), ['ArrowRight']), rows = section('The heaviest keys');"
+    " return [text(curve, 'h3'), text(curve, '.readout strong').split(':')[0], text(curve, '.token'),"
+    "  curve.querySelectorAll('path.bound').length, text(keys, '.readout').split(':')[0],"
+    "  text(matrix, '.value').split(' →')[0], text(matrix, 'svg').match(/key,.*/)[0],"
+    "  text(tile, '.value').split(' the weight')[0], text(rows, 'details:first-of-type summary'),"
+    "  rows.querySelector('.where').textContent].join('\\n'); };";
+
+TEST_F(PageInABrowser, EncoderDecodersHaveTheirOwnWordsOnEveryAxis) {
+  const auto got = found(encoder_decoder_result(),
+                         std::string(kReadDrawings) + "return [problems, ...['0.0', '1.0', '2.0'].map(read_head)]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1],
+            "Entropy along the text that it reads\n199\n</s>\n1\nheaviest key of 199\n196, 196\n"
+            "key, in the text that it readsquery, in the text that it reads\n152 “ read152” gives 152 “ read152”\n"
+            "row 8 ·read8\n5 ·read5");
+  EXPECT_EQ(
+      got[2],
+      "Entropy along the text that it writes\n298–299\n·wrote298 ·wrote299\n1\nheaviest key of 298–299\n294, 294\n"
+      "key, in the text that it writesquery, in the text that it writes\n252 “ wrote252” gives 252 “ wrote252”\n"
+      "row 8 ·wrote8\n7 ·wrote7");
+  EXPECT_EQ(got[3],
+            "Entropy along the text that it writes\n298–299\n·wrote298 ·wrote299\n1\nheaviest key of 199\n294, 196\n"
+            "key, in the text that it readsquery, in the text that it writes\n252 “ wrote252” gives 152 “ read152”\n"
+            "row 8 ·wrote8\n5 ·read5");
+}
+
+TEST_F(PageInABrowser, ImagesHavePatches) {
+  Result result = planted_result();
+  result.tokens_of_window.clear();
+  result.picture = Picture{"data:image/gif;base64,R0lGODlhAQABAAAAACw=", 16, 16};
+  const auto got = found(result,
+                         "cell('0.0').click(); all('aside svg')[0].focus(); return [problems,"
+                         " all('aside h3')[0].textContent, all('.facts')[0].textContent,"
+                         " all('aside .readout .token').length]");
+  ASSERT_TRUE(got.is_array()) << got;
+  EXPECT_EQ(got[0].size(), 0u) << got[0];
+  EXPECT_EQ(got[1], "Entropy along the patches");
+  EXPECT_NE(got[2].get<std::string>().find("256 patches, 1 window of 256"), std::string::npos) << got[2];
+  EXPECT_EQ(got[3], 0);
+}
+
 // A row of an encoder sees keys on both sides, nearer than the window.
 TEST_F(PageInABrowser, TilesEndWhereRowsSeeNothing) {
   Result result = planted_result();

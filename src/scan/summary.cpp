@@ -131,7 +131,7 @@ std::string lengths_sentence(const Result& result) {
   const double slope = mean_entropy_slope(result);
   std::string out = fmt::format("From {} to {} tokens ", first.length, last.length);
   if (std::isfinite(first.loss) && std::isfinite(last.loss))
-    out += fmt::format("the loss goes from {:.2f} to {:.2f} and ", first.loss, last.loss);
+    out += fmt::format("the loss {} and ", goes_from_to(first.loss, last.loss, 2));
   if (!std::isfinite(slope)) return out + "the entropy was not measured.";
   return out + fmt::format("the mean entropy {} by {:.2f} nats per factor e.", slope < 0 ? "falls" : "grows",
                            std::abs(slope));
@@ -189,6 +189,11 @@ double mean_entropy_slope(const Result& result) {
   return entropy_slope(result.lengths, entropies);
 }
 
+std::string goes_from_to(double first, double second, int digits) {
+  const std::string from = fmt::format("{:.{}f}", first, digits), to = fmt::format("{:.{}f}", second, digits);
+  return from == to ? "stays at " + from : "goes from " + from + " to " + to;
+}
+
 const char* read_unit(const Result& result) {
   return result.picture && result.tokens_of_window.empty() ? "patches" : "tokens";
 }
@@ -213,7 +218,7 @@ std::vector<Fact> facts(const Result& result) {
     const double loss = result.loss->mean;
     add("loss", result.loss->deviation > 0 ? fmt::format("{:.3f} ± {:.3f} nats", loss, result.loss->deviation)
                                            : fmt::format("{:.3f} nats", loss));
-    add("perplexity", fmt::format("{:.4g}", std::exp(loss)));
+    add("perplexity", fmt::format("{:.2f}", std::exp(loss)));
   }
   return out;
 }

@@ -24,6 +24,9 @@ double mean_entropy(const Result& result, std::optional<std::size_t> layer = {})
 double mean_entropy_at(const Result& result, std::size_t length);
 double mean_entropy_slope(const Result& result);
 
+// "goes from 4.01 to 4.04", or "stays at 4.01" where so many digits after the point show no change.
+std::string goes_from_to(double first, double second, int digits);
+
 // Three: the labels, what the layers see, and how entropy and loss change with the length; without lengths, how many
 // keys heads look at.
 std::vector<std::string> sentences(const Result& result);

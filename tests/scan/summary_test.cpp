@@ -30,7 +30,7 @@ TEST(Summary, ThreeSentencesOnPlantedHeads) {
             "on one key, the first token; 1 looks at the last few tokens.");
   EXPECT_EQ(found[1], "Layer 0 sees everything, the other the last 128 tokens.");
   EXPECT_EQ(found[2],
-            "From 128 to 512 tokens the loss goes from 4.00 to 4.00 and the mean entropy grows by 0.33 nats per factor "
+            "From 128 to 512 tokens the loss stays at 4.00 and the mean entropy grows by 0.33 nats per factor "
             "e.");
 }
 

@@ -46,6 +46,8 @@ function sequence_name({ from }, text) {
   if (!written.count) return "the text";
   return text === read ? "the text that it reads" : "the text that it writes";
 }
+// What a label says, of a head that has it, had it, or has it now.
+const meaning_when = (meaning, change) => (change && meaning ? `${{ lost: "Before", gained: "Now" }[change]}: ${meaning[0].toLowerCase()}${meaning.slice(1)}` : meaning);
 const NO_LABEL = "none";
 const gained = (head) => head.other.labels.filter((label) => !has_label(head, label.name));
 const lost = (head) => head.labels.filter((label) => !has_label(head.other, label.name));

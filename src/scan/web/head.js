@@ -5,7 +5,7 @@ function verdict_of(label, change, values) {
   const rule = rules_by_label.get(label.name);
   const evidence = rule && `${rule.quantity}: ${values}; the rule: ${rule.at_least ? "≥" : "≤"} ${show(rule.threshold)}`;
   return element("div", { class: `verdict ${change}` }, element("strong", {}, change ? `${change}: ${in_words(label.name)}` : in_words(label.name)),
-    element("span", {}, rule ? rule.meaning : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · ")));
+    element("span", {}, rule ? meaning_when(rule.meaning, change) : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · ")));
 }
 
 // In a comparison what was lost and gained comes first.

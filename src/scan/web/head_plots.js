@@ -113,11 +113,12 @@ function is_seen(layer, [first_row, end_row], [first_key, end_key]) {
   return layer.kind !== "decoder" || (first_key < end_row && (layer.window === null || end_key > first_row - layer.window + 1));
 }
 
-// The choice holds for the next heads too.
-const matrix_state = { log: false };
-function with_log_colours(place, draw_all) {
+// Weights that are spread over many keys would all have the darkest colour. A reader's choice holds for the next heads too.
+const FAINT = 0.1, matrix_state = { log: null };
+const are_faint = (rows) => d3.median(rows, (row) => d3.max(row)) < FAINT;
+function with_log_colours(place, matrices, draw_all) {
   const box = element("div"), log = element("input", { type: "checkbox" });
-  log.checked = matrix_state.log;
+  log.checked = matrix_state.log === null ? matrices.some(are_faint) : matrix_state.log;
   const draw_it = () => { box.replaceChildren(); draw_all(box, log.checked ? { low: 1e-4, high: 1, scale: "log" } : { low: 0, high: 1, scale: "linear" }); };
   log.addEventListener("change", () => { matrix_state.log = log.checked; draw_it(); });
   place.append(element("label", { class: "choice" }, log, " log colours"), box);
@@ -131,15 +132,16 @@ function axis_names(head) {
 }
 
 function draw_matrix(place, head, room) {
-  with_log_colours(place, (box, colours) => {
-    for (const version of versions(head)) {
-      const blocks = unpack(version.blocks), layer = layer_of(version), row_at = (r) => stretch(r, blocks.length, layer.rows);
-      if (!blocks.length) continue;
+  const matrices = versions(head).map(({ blocks }) => unpack(blocks));
+  with_log_colours(place, matrices, (box, colours) => {
+    versions(head).forEach((version, i) => {
+      const blocks = matrices[i], layer = layer_of(version), row_at = (r) => stretch(r, blocks.length, layer.rows);
+      if (!blocks.length) return;
       const key_at = (c) => stretch(c, blocks[0].length, layer.keys);
       const rows = blocks.map((row, r) => row.map((v, c) => (is_seen(layer, row_at(r), key_at(c)) ? v : null)));
       draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, ...axis_names(version),
         row_names: rows.map((_, r) => String(row_at(r)[0])), column_names: rows[0].map((_, c) => String(key_at(c)[0])) }, Math.min(room, 460));
-    }
+    });
   });
 }
 

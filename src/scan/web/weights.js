@@ -9,10 +9,11 @@ function box_of(text, position) {
 }
 
 function draw_tile(place, head, room) {
-  with_log_colours(place, (box, colours) => {
-    for (const version of versions(head)) {
-      const { first_row, first_key } = version.tile, weights = unpack(version.tile);
-      if (!weights.length) continue;
+  const matrices = versions(head).map(({ tile }) => unpack(tile));
+  with_log_colours(place, matrices, (box, colours) => {
+    versions(head).forEach((version, i) => {
+      const { first_row, first_key } = version.tile, weights = matrices[i];
+      if (!weights.length) return;
       const rows = weights.map((row, r) => {
         const [begin, end] = visible_keys(layer_of(version), first_row + r, layer_of(version).keys);
         return row.map((v, c) => (first_key + c >= begin && first_key + c < end ? v : null));
@@ -21,7 +22,7 @@ function draw_tile(place, head, room) {
       draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, ...axis_names(version),
         row_names: rows.map((_, r) => String(first_row + r)), column_names: rows[0].map((_, c) => String(first_key + c)),
         describe: (r, c, v) => `${first_row + r}${token(text_of_rows(version), first_row + r)} gives ${first_key + c}${token(text_of_keys(version), first_key + c)} the weight ${show(v)}` }, Math.min(room, 460));
-    }
+    });
   });
 }
 
@@ -36,6 +37,7 @@ function draw_rows(place, head) {
       for (const [key, weight] of keys) {
         const bar = element("i");
         bar.style.width = `${100 * weight}%`;
+        bar.style.background = colour(results.indexOf(version.from));
         list.append(element("li", {}, element("span", { class: "weight" }, show(weight)), element("span", { class: "where" }, `${key} `, box_of(text_of_keys(version), key)), element("span", { class: "gauge" }, bar)));
       }
       drawer.append(list, element("p", { class: "note" }, `all other keys: ${show(rest)}${sink > 1e-3 ? `; the sink, which is no key: ${show(sink)}` : ""}`));

@@ -88,7 +88,7 @@ TEST_F(HeadInABrowser, ImagesHavePatches) {
   const auto got = found(result,
                          "cell('0.0').click(); all('aside svg')[0].focus(); return [problems,"
                          " all('aside h3')[0].textContent, all('.facts')[0].textContent,"
-                         " all('aside .readout .token').length]");
+                         " all('aside .token').length]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
   EXPECT_EQ(got[1], "Entropy along the patches");

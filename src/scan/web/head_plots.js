@@ -104,7 +104,7 @@ function draw_keys(place, head, room) {
       y_label: "mean weight", room, height: 120, axis: [0, stretch(m - 1, m, n)[1]] });
     if (!version.keys.length) { place.append(element("p", { class: "note" }, "No key is seen by a quarter of the rows.")); continue; }
     place.append(element("p", { class: "keys" }, "Heaviest: ", ...version.keys.map(([position, weight, token]) =>
-      element("span", { class: "key" }, token_box(token, is_special(text_of_keys(version), position)), ` at ${position}: ${show(weight)} `))));
+      element("span", { class: "key" }, text_of_keys(version) && token_box(token, is_special(text_of_keys(version), position)), ` at ${position}: ${show(weight)} `))));
   }
 }
 

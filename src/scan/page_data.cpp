@@ -83,7 +83,7 @@ Json terms_json(const std::vector<Term>& columns) {
 
 // What one result says; a comparison has it twice.
 Json one_result(const Result& result, const std::vector<Term>& columns, const std::vector<bool>& in_full) {
-  Json out = {{"length", result.length}, {"trained_length", result.trained_length}};
+  Json out = Json::object();
   for (const char* list : {"facts", "layers", "lengths"}) out[list] = Json::array();
   for (const Fact& fact : facts(result)) out["facts"].push_back({fact.label, fact.text});
   out["rules"] = rules_json(result);

@@ -66,12 +66,12 @@ std::string loss_sentence(const Comparison& comparison) {
   if (!a.loss || !b.loss) {
     out = "There is no loss of both to compare";
   } else {
-    out = fmt::format("The loss goes from {:.3f} to {:.3f} nats, the perplexity from {:.4g} to {:.4g}", a.loss->mean,
-                      b.loss->mean, std::exp(a.loss->mean), std::exp(b.loss->mean));
+    out = fmt::format("The loss {} nats, the perplexity {}", goes_from_to(a.loss->mean, b.loss->mean, 3),
+                      goes_from_to(std::exp(a.loss->mean), std::exp(b.loss->mean), 2));
     const std::vector<LengthPair> lengths = common_lengths(comparison);
     if (lengths.size() > 1)
-      out += fmt::format("; at {} tokens the loss goes from {:.3f} to {:.3f}", a.lengths[lengths.back().first].length,
-                         a.lengths[lengths.back().first].loss, b.lengths[lengths.back().second].loss);
+      out += fmt::format("; at {} tokens the loss {}", a.lengths[lengths.back().first].length,
+                         goes_from_to(a.lengths[lengths.back().first].loss, b.lengths[lengths.back().second].loss, 3));
   }
   return out + (read_the_same(a, b) ? "." : "; the two did not read the same windows of text.");
 }
@@ -91,10 +91,10 @@ std::string changed_entropy_sentence(const Comparison& comparison) {
   const double first = mean_entropy(comparison.first), second = mean_entropy(comparison.second);
   if (!std::isfinite(first) || !std::isfinite(second)) return "";
   std::string out =
-      fmt::format("The mean entropy goes from {:.2f} to {:.2f} nats{}", first, second, most_changed_layer(comparison));
+      fmt::format("The mean entropy {} nats{}", goes_from_to(first, second, 2), most_changed_layer(comparison));
   const double slope = mean_entropy_slope(comparison.first), other = mean_entropy_slope(comparison.second);
   if (std::isfinite(slope) && std::isfinite(other))
-    out += fmt::format("; its growth with the length goes from {:.2f} to {:.2f} nats per factor e", slope, other);
+    out += fmt::format("; its growth with the length {} nats per factor e", goes_from_to(slope, other, 2));
   return out + ".";
 }
 

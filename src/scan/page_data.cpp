@@ -24,11 +24,29 @@ std::vector<double> above_diagonal(const std::vector<std::vector<double>>& matri
   return out;
 }
 
-Json layer_row(const LayerResult& layer) {
+// Which of the texts of page_tokens() the rows or keys of a layer stand for; null where they are no tokens.
+struct Axis {
+  std::int64_t size = 0;
+  Json text = nullptr;
+};
+Axis axis_of(const Result& result, std::int64_t known, bool is_written) {
+  const auto tokens = std::ssize(is_written ? result.written_of_window : result.tokens_of_window);
+  Axis out{known};
+  if (known == 0) out.size = tokens > 0 ? tokens : result.length;  // a file of an earlier version
+  if (tokens > 0 && tokens == out.size) out.text = is_written ? "written" : "read";
+  return out;
+}
+
+Json layer_row(const Result& result, const LayerResult& layer) {
   const LayerDescription& about = layer.description;
-  constexpr const char* kNames[] = {"decoder", "encoder", "cross"};  // as Kind
+  const Axis rows = axis_of(result, layer.rows, result.rows_are_written(about.kind));
+  const Axis keys = axis_of(result, layer.keys, result.keys_are_written(about.kind));
   return {{"module", about.module},
-          {"kind", kNames[static_cast<std::size_t>(about.kind)]},
+          {"kind", name(about.kind)},
+          {"rows", rows.size},
+          {"row_text", rows.text},
+          {"keys", keys.size},
+          {"key_text", keys.text},
           {"heads", about.heads},
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
@@ -65,11 +83,11 @@ Json terms_json(const std::vector<Term>& columns) {
 
 // What one result says; a comparison has it twice.
 Json one_result(const Result& result, const std::vector<Term>& columns, const std::vector<bool>& in_full) {
-  Json out = {{"length", result.length}, {"trained_length", result.trained_length}};
+  Json out = Json::object();
   for (const char* list : {"facts", "layers", "lengths"}) out[list] = Json::array();
   for (const Fact& fact : facts(result)) out["facts"].push_back({fact.label, fact.text});
   out["rules"] = rules_json(result);
-  for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_row(layer));
+  for (const LayerResult& layer : result.layers) out["layers"].push_back(layer_row(result, layer));
   for (const LengthResult& length : result.lengths)
     out["lengths"].push_back({{"length", length.length}, {"loss", rounded(length.loss, 6)}});
   out["heads"] = page_heads(result, columns, in_full);

@@ -1,40 +1,13 @@
 // Chooses the heads that the page holds in full.
 #include <algorithm>
-#include <cmath>
 #include <iterator>
-#include <map>
-#include <numeric>
-#include <utility>
 
 #include "isentropic/error.hpp"
+#include "scan/notable_heads.hpp"
 #include "scan/page.hpp"
 
 namespace isentropic::scan {
 namespace {
-
-// By what factor a label's number meets its rule; 0 where that cannot be said.
-double excess(const Label& label) {
-  const auto given = std::ranges::find(rules(), label.name, &Rule::label);
-  if (given == rules().end() || !std::isfinite(label.value)) return 0;
-  return given->at_least ? label.value / given->threshold : given->threshold / std::max(label.value, 1e-9);
-}
-
-// The heads of a result, those that tell most first.
-std::vector<std::size_t> by_interest(const Result& result) {
-  std::map<std::string, std::size_t> counts;
-  for (const HeadResult& head : result.heads)
-    for (const Label& label : head.labels) ++counts[label.name];
-  // How common its rarest label is; that label's excess, negative so that the largest comes first.
-  const auto rank = [&](std::size_t index) {
-    std::pair<std::size_t, double> out{result.heads.size() + 1, 0};
-    for (const Label& label : result.heads[index].labels) out = std::min(out, {counts[label.name], -excess(label)});
-    return out;
-  };
-  std::vector<std::size_t> order(result.heads.size());
-  std::iota(order.begin(), order.end(), 0);
-  std::ranges::stable_sort(order, {}, rank);
-  return order;
-}
 
 std::vector<std::size_t> asked_for(const Result& result, const PageOptions& options) {
   if (options.heads.size() > options.most_in_full)
@@ -66,14 +39,14 @@ std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t h
 
 std::vector<bool> shown_in_full(const Result& result, const PageOptions& options) {
   std::vector<std::size_t> order = asked_for(result, options);
-  std::ranges::copy(by_interest(result), std::back_inserter(order));
+  std::ranges::copy(heads_by_interest(result), std::back_inserter(order));
   return chosen_of(order, result.heads.size(), options.most_in_full);
 }
 
 std::vector<bool> shown_in_full(const Comparison& comparison, const PageOptions& options) {
   std::vector<std::size_t> order = asked_for(comparison.first, options);
   std::ranges::copy(comparison.changed, std::back_inserter(order));
-  std::ranges::copy(by_interest(comparison.first), std::back_inserter(order));
+  std::ranges::copy(heads_by_interest(comparison.first), std::back_inserter(order));
   return chosen_of(order, comparison.heads.size(), options.most_in_full);
 }
 

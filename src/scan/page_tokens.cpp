@@ -1,9 +1,11 @@
-// The text of a page: the beginning of every stretch, where special tokens stand, and tokens that drawings name.
+// The texts of a page, read and written: the beginning of every stretch, where special tokens stand, and tokens that
+// drawings name.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "scan/page_data.hpp"
+#include "scan/stretches.hpp"
 
 namespace isentropic::scan {
 namespace {
@@ -35,9 +37,8 @@ NamedPositions named_positions(const Result& result, const std::vector<bool>& in
     if (!in_full[i]) continue;
     const HeadResult& head = result.heads[i];
     const Kind kind = result.layers[head.layer].description.kind;
-    const bool writes = !result.written_of_window.empty();
-    std::set<std::int64_t>& rows = writes && kind != Kind::encoder ? out.written : out.read;
-    std::set<std::int64_t>& keys = writes && kind == Kind::decoder ? out.written : out.read;
+    std::set<std::int64_t>& rows = result.rows_are_written(kind) ? out.written : out.read;
+    std::set<std::int64_t>& keys = result.keys_are_written(kind) ? out.written : out.read;
     for (std::size_t row = 0; row < head.tile.weights.size(); ++row)
       rows.insert(head.tile.first_row + static_cast<std::int64_t>(row));
     for (std::size_t key = 0; !head.tile.weights.empty() && key < head.tile.weights.front().size(); ++key)
@@ -50,17 +51,27 @@ NamedPositions named_positions(const Result& result, const std::vector<bool>& in
   return out;
 }
 
-Json named_tokens(const Result& result, const std::vector<bool>& in_full) {
-  const NamedPositions positions = named_positions(result, in_full);
-  const auto named = [](const std::set<std::int64_t>& wanted, const std::vector<std::string>& tokens) {
-    Json out = Json::object();
-    for (const std::int64_t position : wanted)
-      if (position < std::ssize(tokens))
-        out[std::to_string(position)] = cut_token(tokens[static_cast<std::size_t>(position)]);
-    return out;
-  };
-  return {{"read", named(positions.read, result.tokens_of_window)},
-          {"written", named(positions.written, result.written_of_window)}};
+Json stretches_of(const std::vector<std::string>& tokens) {
+  const std::size_t points = std::min(kCurvePoints, tokens.size());
+  Json out = Json::array();
+  for (std::size_t i = 0; i < points; ++i) {
+    const std::size_t begin = stretch_begin(i, tokens.size(), points),
+                      end = stretch_begin(i + 1, tokens.size(), points);
+    out.push_back(Json::array());
+    for (std::size_t t = begin; t < std::min(end, begin + kTokensOfStretch); ++t)
+      out.back().push_back(cut_token(tokens[t]));
+  }
+  return out;
+}
+
+Json text_json(const std::vector<std::string>& tokens, const std::set<std::int64_t>& named_positions) {
+  Json special = Json::array(), named = Json::object();
+  for (std::size_t t = 0; t < tokens.size() && special.size() < kSpecialTokens; ++t)
+    if (looks_special(tokens[t])) special.push_back(t);
+  for (const std::int64_t position : named_positions)
+    if (position < std::ssize(tokens))
+      named[std::to_string(position)] = cut_token(tokens[static_cast<std::size_t>(position)]);
+  return {{"count", tokens.size()}, {"stretches", stretches_of(tokens)}, {"special", special}, {"named", named}};
 }
 
 }  // namespace
@@ -76,21 +87,9 @@ std::string cut_token(const std::string& token) {
 }
 
 Json page_tokens(const Result& result, const std::vector<bool>& in_full) {
-  const std::vector<std::string>& tokens = result.tokens_of_window;
-  const std::size_t points = std::min(kCurvePoints, tokens.size());
-  Json stretches = Json::array(), special = Json::array();
-  for (std::size_t i = 0; i < points; ++i) {
-    const std::size_t begin = (i * tokens.size() + points - 1) / points;
-    const std::size_t end = ((i + 1) * tokens.size() + points - 1) / points;
-    stretches.push_back(Json::array());
-    for (std::size_t t = begin; t < std::min(end, begin + kTokensOfStretch); ++t)
-      stretches.back().push_back(cut_token(tokens[t]));
-  }
-  for (std::size_t t = 0; t < tokens.size() && special.size() < kSpecialTokens; ++t)
-    if (looks_special(tokens[t])) special.push_back(t);
-  Json out = {{"count", tokens.size()}, {"stretches", stretches}, {"special", special}};
-  out["named"] = named_tokens(result, in_full);
-  return out;
+  const NamedPositions positions = named_positions(result, in_full);
+  return {{"read", text_json(result.tokens_of_window, positions.read)},
+          {"written", text_json(result.written_of_window, positions.written)}};
 }
 
 }  // namespace isentropic::scan

@@ -78,8 +78,9 @@ inline constexpr std::size_t kCurvePoints = 128, kBlocks = 48, kHeavyKeys = 5;
 
 struct LayerResult {
   LayerDescription description;
-  double residual_ratio;  // ||X - mean of its rows|| / ||X|| of what enters the layer; NaN: not measured
-  double redundancy;      // of its heads, in [0, 1] (information/attention_heads.hpp)
+  double residual_ratio;            // ||X - mean of its rows|| / ||X|| of what enters the layer; NaN: not measured
+  double redundancy;                // of its heads, in [0, 1] (information/attention_heads.hpp)
+  std::int64_t rows = 0, keys = 0;  // in the first window; 0: not known
   std::vector<std::vector<double>> similarities = {};  // head by head, 1 - JS / log 2; empty: not measured
 };
 
@@ -110,9 +111,15 @@ struct Result {
   std::vector<std::string> other_layers;  // those that are not attention, or whose attention was not seen
   std::vector<Alternative> alternatives = {};
   TheoryCheck theory = {};
-  // Those that the keys of such a layer stand for.
+  // Those that the rows and the keys of such a layer stand for: cross-attention looks from the written text at the read
+  // one.
+  bool rows_are_written(Kind kind) const { return kind != Kind::encoder && !written_of_window.empty(); }
+  bool keys_are_written(Kind kind) const { return kind == Kind::decoder && !written_of_window.empty(); }
+  const std::vector<std::string>& tokens_of_rows(Kind kind) const {
+    return rows_are_written(kind) ? written_of_window : tokens_of_window;
+  }
   const std::vector<std::string>& tokens_of_keys(Kind kind) const {
-    return kind == Kind::decoder && !written_of_window.empty() ? written_of_window : tokens_of_window;
+    return keys_are_written(kind) ? written_of_window : tokens_of_window;
   }
   // Every row of the first window, if they were kept: statistic, layer, head, row.
   std::map<std::string, std::vector<std::vector<std::vector<double>>>> rows = {};

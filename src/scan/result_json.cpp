@@ -57,6 +57,8 @@ Json layer_json(const LayerResult& layer) {
           {"heads", about.heads},
           {"head_width", about.head_width},
           {"window", about.window ? Json(*about.window) : Json(nullptr)},
+          {"rows", layer.rows},
+          {"keys", layer.keys},
           {"residual_ratio", number(layer.residual_ratio)},
           {"redundancy", number(layer.redundancy)},
           {"similarities", rows_json(layer.similarities)}};
@@ -73,6 +75,7 @@ LayerResult layer_of(const Json& json) {
   if (!json.at("window").is_null()) out.description.window = whole(json.at("window"));
   out.residual_ratio = number_of(json.at("residual_ratio"));
   out.redundancy = number_of(json.at("redundancy"));
+  if (json.contains("rows")) out.rows = whole(json["rows"]), out.keys = whole(json.at("keys"));
   if (json.contains("similarities")) out.similarities = rows_of(json["similarities"]);
   return out;
 }

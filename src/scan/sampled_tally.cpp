@@ -102,7 +102,7 @@ void SampledTally::add(const SampledRow& row) {
   const double recent = row.weight_of(i - kRecentKeys + 1, i + 1);
   ++rows_;
   const std::int64_t visible = row.visible.end - row.visible.begin;
-  if (row.position - 1 >= row.visible.begin && visible > 1) previous_.add(weight(row.position - 1));
+  if (i - 1 >= row.visible.begin && i - 1 < row.visible.end && visible > 1) previous_.add(weight(i - 1));
   if (visible >= kFewestKeysForLocal) local_.add(recent);
   if (row.targets.empty()) return;
   double copied = 0;

@@ -190,7 +190,8 @@ void Scanner::describe_layer(std::size_t layer) {
     heads_to_compare.push_back(pooled(rows, pooling));
   }
   const bool can_compare = heads.size() > 1 && heads.front().rows > 1;
-  LayerResult out{layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured};
+  const Extent extent = texts_.front()->extents[layer];
+  LayerResult out{layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured, extent.rows, extent.keys};
   if (can_compare) {
     out.redundancy = information::head_redundancy(heads);
     out.similarities = similarity_matrix(heads_to_compare, executor_);

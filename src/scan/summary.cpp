@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scan/notable_heads.hpp"
 #include "scan/slope.hpp"
 
 namespace isentropic::scan {
@@ -46,41 +47,35 @@ std::string list_of(const std::vector<std::size_t>& rising) {
   return out;
 }
 
-struct LabelCount {
-  const Phrase* phrase;
-  std::size_t heads = 0, first_key = 0;  // those whose detail is the first key
-};
-
-std::vector<LabelCount> label_counts(const Result& result) {
-  std::vector<LabelCount> out;
-  for (const Phrase& phrase : kPhrases) {
-    LabelCount count{&phrase};
-    for (const HeadResult& head : result.heads)
-      for (const Label& label : head.labels)
-        if (label.name == phrase.label) ++count.heads, count.first_key += label.detail == "key 0" ? 1 : 0;
-    if (count.heads > 0) out.push_back(count);
-  }
-  std::ranges::stable_sort(out, std::ranges::greater(), &LabelCount::heads);
-  return out;
+const Phrase* phrase_for(const std::string& label) {
+  const auto found = std::ranges::find_if(kPhrases, [&](const Phrase& phrase) { return label == phrase.label; });
+  return found == std::end(kPhrases) ? nullptr : found;
 }
 
-std::string with_first_key(const LabelCount& count) {
-  if (count.first_key == count.heads) return ", the first token";
-  return 2 * count.first_key > count.heads ? ", most of them the first token" : "";
+// Of heads that rest on one key: how many of them on the first.
+std::string with_first_key(const Result& result, const LabelCount& count) {
+  std::size_t first_key = 0;
+  for (const HeadResult& head : result.heads)
+    first_key += std::ranges::any_of(
+        head.labels, [&](const Label& label) { return label.name == count.label && label.detail == "key 0"; });
+  if (first_key == count.heads) return ", the first token";
+  return 2 * first_key > count.heads ? ", most of them the first token" : "";
 }
 
 // The commonest four labels.
 std::string labels_sentence(const Result& result) {
   constexpr std::size_t kMost = 4;
-  const std::vector<LabelCount> counts = label_counts(result);
+  std::vector<LabelCount> counts = label_counts(result);
+  std::erase_if(counts, [](const LabelCount& count) { return phrase_for(count.label) == nullptr; });
   if (counts.empty()) return fmt::format("None of the {} heads meets a rule for a label.", result.heads.size());
   std::string out;
   for (std::size_t i = 0; i < std::min(kMost, counts.size()); ++i) {
     const LabelCount& count = counts[i];
+    const Phrase& phrase = *phrase_for(count.label);
     out +=
         i == 0 ? fmt::format("{} of {} heads ", count.heads, result.heads.size()) : fmt::format("; {} ", count.heads);
-    out += count.heads == 1 ? count.phrase->one : count.phrase->many;
-    out += with_first_key(count);
+    out += count.heads == 1 ? phrase.one : phrase.many;
+    out += with_first_key(result, count);
   }
   return out + ".";
 }
@@ -136,7 +131,7 @@ std::string lengths_sentence(const Result& result) {
   const double slope = mean_entropy_slope(result);
   std::string out = fmt::format("From {} to {} tokens ", first.length, last.length);
   if (std::isfinite(first.loss) && std::isfinite(last.loss))
-    out += fmt::format("the loss goes from {:.2f} to {:.2f} and ", first.loss, last.loss);
+    out += fmt::format("the loss {} and ", goes_from_to(first.loss, last.loss, 2));
   if (!std::isfinite(slope)) return out + "the entropy was not measured.";
   return out + fmt::format("the mean entropy {} by {:.2f} nats per factor e.", slope < 0 ? "falls" : "grows",
                            std::abs(slope));
@@ -194,6 +189,15 @@ double mean_entropy_slope(const Result& result) {
   return entropy_slope(result.lengths, entropies);
 }
 
+std::string goes_from_to(double first, double second, int digits) {
+  const std::string from = fmt::format("{:.{}f}", first, digits), to = fmt::format("{:.{}f}", second, digits);
+  return from == to ? "stays at " + from : "goes from " + from + " to " + to;
+}
+
+const char* read_unit(const Result& result) {
+  return result.picture && result.tokens_of_window.empty() ? "patches" : "tokens";
+}
+
 std::vector<Fact> facts(const Result& result) {
   std::vector<Fact> out;
   const auto add = [&](const char* label, const std::string& text) {
@@ -206,15 +210,15 @@ std::vector<Fact> facts(const Result& result) {
   add("layers × heads", fmt::format("{} × {}", result.layers.size(),
                                     result.layers.empty() ? 0 : result.layers.front().description.heads));
   if (result.trained_length > 0) add("trained at", fmt::format("{} tokens", result.trained_length));
-  add("read", fmt::format("{} tokens, {} window{} of {}", result.tokens, result.windows, result.windows == 1 ? "" : "s",
-                          result.length));
+  add("read", fmt::format("{} {}, {} window{} of {}", result.tokens, read_unit(result), result.windows,
+                          result.windows == 1 ? "" : "s", result.length));
   if (result.texts.size() == 1) add("text", result.texts.front());
   if (result.texts.size() > 1) add("texts", std::to_string(result.texts.size()));
   if (result.loss && std::isfinite(result.loss->mean)) {
     const double loss = result.loss->mean;
     add("loss", result.loss->deviation > 0 ? fmt::format("{:.3f} ± {:.3f} nats", loss, result.loss->deviation)
                                            : fmt::format("{:.3f} nats", loss));
-    add("perplexity", fmt::format("{:.4g}", std::exp(loss)));
+    add("perplexity", fmt::format("{:.2f}", std::exp(loss)));
   }
   return out;
 }

@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "scan/notable_heads.hpp"
 #include "scan/summary.hpp"
 
 namespace isentropic::scan {
 namespace {
 
 constexpr std::size_t kNotable = 5;
-
-std::ptrdiff_t heads_with(const Result& result, const std::string& label) {
-  return std::ranges::count_if(result.heads, [&](const HeadResult& head) { return has(head.labels, label); });
-}
 
 std::string head_line(const HeadResult& head) {
   std::string out = fmt::format("  {:>5}", fmt::format("{}.{}", head.layer, head.head));
@@ -26,37 +23,23 @@ std::string head_line(const HeadResult& head) {
   return out + "\n";
 }
 
-// Rare labels first: they tell more than those that many heads have.
-std::vector<const HeadResult*> notable(const Result& result) {
-  std::vector<const HeadResult*> out;
-  const auto rarity = [&](const HeadResult* head) {
-    std::ptrdiff_t rarest = std::ssize(result.heads);
-    for (const Label& label : head->labels) rarest = std::min(rarest, heads_with(result, label.name));
-    return rarest;
-  };
-  for (const HeadResult& head : result.heads)
-    if (!head.labels.empty()) out.push_back(&head);
-  std::ranges::stable_sort(out, {}, rarity);
-  out.resize(std::min(out.size(), kNotable));
-  return out;
-}
-
 }  // namespace
 
 std::string terminal_text(const Result& result) {
   std::string out = fmt::format("{}: {}, {} layers, {} heads, scale {}\n", result.model, result.family,
                                 result.layers.size(), result.heads.size(), result.scale);
-  out += fmt::format("read {} tokens in {} windows of {}", result.tokens, result.windows, result.length);
+  out += fmt::format("read {} {} in {} window{} of {}", result.tokens, read_unit(result), result.windows,
+                     result.windows == 1 ? "" : "s", result.length);
   if (result.loss)
     out += fmt::format(": loss {:.4f} nats, perplexity {:.2f}", result.loss->mean, std::exp(result.loss->mean));
   out += "\n";
   std::string counts;
-  for (const Rule& rule : rules()) {
-    const std::ptrdiff_t count = heads_with(result, rule.label);
-    if (count > 0) counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", count, rule.label);
-  }
+  for (const auto& [label, heads] : label_counts(result))
+    counts += fmt::format("{}{} {}", counts.empty() ? "" : ", ", heads, label);
   out += "heads: " + (counts.empty() ? "none with a label" : counts) + "\n";
-  for (const HeadResult* head : notable(result)) out += head_line(*head);
+  const std::vector<std::size_t> heads = heads_by_interest(result);
+  for (std::size_t i = 0; i < std::min(heads.size(), kNotable); ++i)
+    if (const HeadResult& head = result.heads[heads[i]]; !head.labels.empty()) out += head_line(head);
   for (std::size_t i = 0; result.lengths.size() > 1 && i < std::min<std::size_t>(result.lengths.size(), 10); ++i)
     out += fmt::format("length {:>7}: loss {:.4f}, mean H {:.3f}\n", result.lengths[i].length, result.lengths[i].loss,
                        mean_entropy_at(result, i));

@@ -49,6 +49,7 @@ void TextTally::grow() {
   for (std::size_t layer = heads.size(); layer < layers_.size(); ++layer)
     heads.emplace_back(size(layers_[layer].heads));
   residuals.resize(layers_.size());
+  extents.resize(layers_.size());
 }
 
 void TextTally::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
@@ -108,6 +109,7 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
 
 void TextTally::add(const LayerRows& rows, Executor& executor) {
   if (ids_.empty() && rows.layer == 0) tokens += rows.rows;  // patches of an image
+  if (windows == 1) extents[rows.layer] = {rows.rows, rows.keys};
   in_parallel(executor, heads[rows.layer].size(), [&](std::size_t head) {
     add_statistics(rows, head);
     if (!rows.key_mass.empty()) add_key_mass(rows, head);
@@ -174,9 +176,11 @@ Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {
     return found == tally.statistics.end() ? kNotMeasured : found->second.mean();
   };
   Evidence out;
-  out.previous = tally.sampled.previous();
   out.retrieval = tally.sampled.retrieval();
-  out.local = tally.local.mean();
+  if (layers_[layer].kind != Kind::cross) {  // positions of two texts are neither near nor far
+    out.previous = tally.sampled.previous();
+    out.local = tally.local.mean();
+  }
   out.normalised_entropy = mean("normalised_entropy");
   out.entropy_without_first = mean("entropy_without_first");
   out.largest_score = tally.largest_score;
@@ -194,9 +198,11 @@ Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {
 Evidence TextTally::null_evidence(std::size_t layer, std::size_t head) const {
   const HeadTally& tally = heads[layer][head];
   Evidence out;
-  out.previous = tally.shuffled.previous();
   out.retrieval = tally.shuffled.retrieval();
-  out.local = tally.shuffled.local();
+  if (layers_[layer].kind != Kind::cross) {
+    out.previous = tally.shuffled.previous();
+    out.local = tally.shuffled.local();
+  }
   out.sink = tally.shuffled_keys.largest(4);
   return out;
 }

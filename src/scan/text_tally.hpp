@@ -45,6 +45,10 @@ struct HeadTally {
   KeyWeights shuffled_keys;
 };
 
+struct Extent {
+  std::int64_t rows = 0, keys = 0;
+};
+
 class TextTally {
  public:
   explicit TextTally(const std::vector<LayerDescription>& layers);
@@ -65,6 +69,7 @@ class TextTally {
 
   std::vector<std::vector<HeadTally>> heads;  // layer, head
   std::vector<Running> residuals;             // by layer
+  std::vector<Extent> extents;                // of each layer, in the first window
   Running loss;
   std::int64_t windows = 0, tokens = 0;
 

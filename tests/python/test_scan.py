@@ -174,6 +174,8 @@ def test_encoder_decoders_have_three_kinds_of_attention(family):
         out = eager_copy(model)(input_ids=read, labels=written, output_attentions=True)
     found = isentropic.scan(model, inputs={"input_ids": read}, target=written, per_row=True)
     assert [layer["kind"] for layer in found.data["layers"]] == ["encoder"] * 2 + ["decoder", "cross"] * 2
+    sizes = [(layer["rows"], layer["keys"]) for layer in found.data["layers"]]
+    assert sizes == [(30, 30)] * 2 + [(20, 20), (20, 30)] * 2
     order = [*out.encoder_attentions]
     for own, across in zip(out.decoder_attentions, out.cross_attentions):
         order += [own, across]
@@ -191,6 +193,7 @@ def test_images():
     assert {layer["kind"] for layer in found.data["layers"]} == {"encoder"}
     assert found.data["text"]["length"] == 37 and found.data["text"]["windows"] == 2
     assert found.data["text"]["tokens"] == 2 * 37
+    assert "read 74 patches in 2 windows of 37" in found.summary
     check_rows(found, out.attentions)
     assert found.data["picture"]["rows"] == found.data["picture"]["columns"] == 6
     received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch gets from the rows

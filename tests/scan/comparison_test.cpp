@@ -85,9 +85,10 @@ TEST(Comparison, ThreeSentencesSayWhatChanged) {
   EXPECT_EQ(found[0],
             "3 of 6 heads changed their labels: 1 lost previous token, 1 lost retrieval, 1 gained sink, 1 gained "
             "large scores.");
-  EXPECT_EQ(found[1],
-            "The loss goes from 3.250 to 3.000 nats, the perplexity from 25.79 to 20.09; at 512 tokens the loss goes "
-            "from 4.000 to 3.500.");
+  EXPECT_EQ(
+      found[1],
+      "The loss goes from 3.250 to 3.000 nats, the perplexity goes from 25.79 to 20.09; at 512 tokens the loss goes "
+      "from 4.000 to 3.500.");
   EXPECT_TRUE(found[2].ends_with("its growth with the length goes from 0.33 to 0.42 nats per factor e.")) << found[2];
   Result other_text = planted_change();
   other_text.texts = {"letters.txt"};

@@ -53,50 +53,6 @@ TEST_F(PageInABrowser, AClickOpensAHeadAndItsTokensAreText) {
   EXPECT_EQ(got[7], "#head=0.2");
 }
 
-TEST_F(PageInABrowser, WeightsCanBeReadOneByOne) {
-  const auto got = found(
-      planted_result(),
-      "cell('0.1').click(); const section = (title) => all('aside section').find((x) => x.querySelector('h3')"
-      ".textContent.startsWith(title)); const tile = section('Weights one by one').querySelector('svg');"
-      "const press_in = (key) => tile.dispatchEvent(new KeyboardEvent('keydown', {key, bubbles: true}));"
-      "const read = () => section('Weights one by one').querySelector('.value').textContent; tile.focus();"
-      "const texts = [read()]; press_in('ArrowDown'); texts.push(read()); press_in('ArrowRight'); texts.push(read());"
-      "press_in('ArrowRight'); texts.push(read());"
-      "const rows = [...section('The heaviest keys').querySelectorAll('details')];"
-      "const keys = [...rows[0].querySelectorAll('.where')].map((x) => x.textContent);"
-      "return [problems, texts, rows.length, rows.map((x) => x.open).join(), keys.length, keys[0],"
-      " rows[1].querySelector('.note').textContent, all('aside .token.special').map((x) => x.textContent)]");
-  ASSERT_TRUE(got.is_array()) << got;
-  EXPECT_EQ(got[0].size(), 0u) << got[0];
-  // Row i gives 20 / (20 + 20 i / (i + 1)) to the key before it.
-  EXPECT_TRUE(got[1][0].get<std::string>().starts_with("208 “ word")) << got[1][0];
-  EXPECT_TRUE(got[1][1].get<std::string>().ends_with("the weight 0.501")) << got[1][1];
-  EXPECT_TRUE(got[1][2].get<std::string>().ends_with("the weight 0.00239")) << got[1][2];
-  EXPECT_EQ(got[1][3], "");  // a key after the row
-  EXPECT_EQ(got[2], 8);
-  EXPECT_EQ(got[3], "true,false,false,false,false,false,false,false");
-  EXPECT_EQ(got[4], 9);  // row 8 sees no more
-  EXPECT_EQ(got[5].get<std::string>().find("7 ·word"), 0u) << got[5];
-  EXPECT_EQ(got[6].get<std::string>().find("all other keys: 0."), 0u) << got[6];
-  EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
-}
-
-// A row of an encoder sees keys on both sides, nearer than the window.
-TEST_F(PageInABrowser, TilesEndWhereRowsSeeNothing) {
-  Result result = planted_result();
-  result.layers[1].description.kind = Kind::encoder, result.layers[1].description.window = 10;
-  const auto got = found(
-      result,
-      "cell('1.2').click(); const section = all('aside section').find((x) => x.textContent.startsWith('Weights one'));"
-      "const svg = section.querySelector('svg'), read = () => section.querySelector('.value').textContent; svg.focus();"
-      "const right = () => svg.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight'}));"
-      "for (let i = 0; i < 9; ++i) right(); const out = [read()]; right(); out.push(read()); return [problems, out]");
-  ASSERT_TRUE(got.is_array()) << got;
-  EXPECT_EQ(got[0].size(), 0u) << got[0];
-  EXPECT_NE(got[1][0].get<std::string>().find(" gives 217 “ word"), std::string::npos) << got[1][0];
-  EXPECT_EQ(got[1][1], "");
-}
-
 TEST_F(PageInABrowser, HeadsThatLookAlikeAreNamed) {
   const auto got = found(
       planted_result(),
@@ -225,7 +181,7 @@ TEST_F(PageInABrowser, AComparisonShowsDifferencesAndWhatChanged) {
   EXPECT_EQ(got[1].dump(), R"(["+0.250","–","0.000",true,"0.75","0.50","0.1,1.0,1.2","0.1"])");
   EXPECT_EQ(got[2], 3);
   EXPECT_EQ(got[3], "models/<b>books</b> → models/tuned");
-  EXPECT_EQ(got[4], "Heads with other labels");
+  EXPECT_EQ(got[4], "Heads whose labels changed");
   EXPECT_EQ(got[5][0], "models/<b>books</b>models/tuned");  // both losses in one picture
 }
 
@@ -235,6 +191,7 @@ TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
       "all('.cell[tabindex=\"0\"]')[0].focus(); press('ArrowRight'); const tip = all('.tooltip')[0].textContent;"
       "press('Enter'); const panel = () => all('aside')[0];"
       "const out = [all('aside h2')[0].textContent, ...all('.verdict strong').map((x) => x.textContent)];"
+      "out.push(all('.verdict span')[0].textContent);"
       "const curves = all('aside svg')[0].querySelectorAll('.curve:not(.bound)').length;"
       "const value = all('.statistics dd.value')[all('.statistics dt').findIndex((x) => x.textContent === 'peak')];"
       "const curve = all('aside svg')[0]; curve.focus(); curve.dispatchEvent(new KeyboardEvent('keydown', {key: "
@@ -243,7 +200,8 @@ TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
       "return [problems, out, tip, curves, value.textContent, readout, images.length, panel().hidden]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
-  EXPECT_EQ(got[1].dump(), R"(["Head 0.1","lost: previous token","gained: sink","Head 0.2"])");
+  EXPECT_EQ(got[1].dump(),
+            R"(["Head 0.1","lost: previous token","gained: sink","Before: it looks at the token before.","Head 0.2"])");
   const std::string tip = got[2];
   EXPECT_NE(tip.find("lost previous token; gained sink"), std::string::npos) << tip;
   EXPECT_EQ(got[3], 2);

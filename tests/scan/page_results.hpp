@@ -40,6 +40,32 @@ inline Result planted_result() {
   return out;
 }
 
+// An encoder-decoder that read 200 tokens, " read0" ..., and wrote 300, " wrote0" ...: head 0.0 of the encoder rests
+// on key 5, 1.0 of the decoder looks at the token before, 2.0 looks from row i across at key 2 i / 3, with weight
+// 3/4.
+inline Result encoder_decoder_result() {
+  constexpr std::int64_t kRead = 200, kWritten = 300;
+  Result about;
+  about.model = "models/translates", about.family = "t5", about.length = kRead;
+  for (std::int64_t i = 0; i < kRead; ++i) about.tokens_of_window.push_back(" read" + std::to_string(i));
+  for (std::int64_t i = 0; i < kWritten; ++i) about.written_of_window.push_back(" wrote" + std::to_string(i));
+  about.tokens_of_window[199] = "</s>", about.written_of_window[0] = "<pad>";
+  Scanner scanner(about, {{.module = "encoder", .kind = Kind::encoder, .heads = 1, .head_width = 16},
+                          {.module = "decoder", .kind = Kind::decoder, .heads = 1, .head_width = 16},
+                          {.module = "across", .kind = Kind::cross, .heads = 1, .head_width = 16}});
+  const auto read = some_ids(kRead), written = some_ids(kWritten, 2);
+  scanner.begin_text("sentences");
+  scanner.begin_window(read, written);
+  Weights encoder(kRead, std::vector<double>(kRead, 0.5 / (kRead - 1)));
+  for (auto& row : encoder) row[5] = 0.5;
+  Weights across(kWritten, std::vector<double>(kRead, 0.25 / (kRead - 1)));
+  for (std::size_t i = 0; i < kWritten; ++i) across[i][2 * i / 3] = 0.75;
+  tell(scanner, 0, {encoder}, read);
+  tell(scanner, 1, {previous_head(kWritten)}, written);
+  tell(scanner, 2, {across}, written);
+  return scanner.finish();
+}
+
 // The same model after a change. Head 0.1 is a sink on key 7 and its peak went up by 0.25; 1.0 no longer retrieves, its
 // score half of one lower; 1.2 has large scores; 1.1 grows with the length twice as fast. Head 0.0 has no peak to
 // compare, 0.2 no entropy. planted_result() has the peak of 0.1 as 0.5.

@@ -26,7 +26,7 @@ TEST(ScanPage, TokensAndNamesStayText) {
   EXPECT_EQ(html.find("<img"), std::string::npos);
   EXPECT_EQ(html.find("<b>books"), std::string::npos);
   const auto data = data_of(html);
-  EXPECT_EQ(data["tokens"]["stretches"][0][1], kMarkup);
+  EXPECT_EQ(data["tokens"]["read"]["stretches"][0][1], kMarkup);
   Result damaged = planted_result();
   damaged.tokens_of_window[3] = "\xff\xfe", damaged.model = "\xff";
   EXPECT_NO_THROW(page(damaged));
@@ -145,10 +145,45 @@ TEST(ScanPage, NumbersAreShortAndMayBeMissing) {
 TEST(ScanPage, LongTokensAreCutBetweenCharacters) {
   Result result = planted_result();
   for (int i = 0; i < 60; ++i) result.tokens_of_window[4] += "é";
-  const std::string shown = data_of(page(result))["tokens"]["stretches"][2][0];
+  const std::string shown = data_of(page(result))["tokens"]["read"]["stretches"][2][0];
   EXPECT_LT(shown.size(), 100u);
   EXPECT_EQ(shown.substr(shown.size() - 5), "é…");
-  EXPECT_EQ(data_of(page(result))["tokens"]["special"].dump(), "[0]");  // <s>, not the markup
+  EXPECT_EQ(data_of(page(result))["tokens"]["read"]["special"].dump(), "[0]");  // <s>, not the markup
+}
+
+// A decoder's rows and keys are what it writes; across, rows are written and keys read.
+TEST(ScanPage, EncoderDecodersHaveTwoTexts) {
+  const Result result = encoder_decoder_result();
+  const auto axes = [](const Result& of) {
+    std::string out;
+    const auto data = data_of(page(of));
+    for (const auto& layer : data["layers"])
+      for (const char* name : {"rows", "row_text", "keys", "key_text"}) out += layer[name].dump() + " ";
+    return out;
+  };
+  const std::string expected = R"(200 "read" 200 "read" 300 "written" 300 "written" 300 "written" 200 "read" )";
+  EXPECT_EQ(axes(result), expected);
+  const auto tokens = data_of(page(result))["tokens"];
+  EXPECT_EQ(tokens["read"]["count"], 200);
+  EXPECT_EQ(tokens["read"]["special"].dump(), "[199]");
+  EXPECT_EQ(tokens["written"]["count"], 300);
+  EXPECT_EQ(tokens["written"]["special"].dump(), "[0]");
+  EXPECT_EQ(tokens["written"]["stretches"][1].dump(), R"([" wrote3"," wrote4"])");  // of 300 / 128
+  EXPECT_EQ(tokens["written"]["stretches"][127].back(), " wrote299");
+  EXPECT_EQ(tokens["written"]["named"]["252"], " wrote252");  // the tile of rows
+  EXPECT_EQ(tokens["read"]["named"]["152"], " read152");      // and of keys
+  EXPECT_EQ(result.heads[1].heavy_keys[0].token, "<pad>");
+  // Near and far is nothing that positions of two texts could be.
+  EXPECT_TRUE(result.heads[1].statistics.contains("previous_weight"));
+  EXPECT_FALSE(result.heads[2].statistics.contains("previous_weight"));
+  EXPECT_EQ(axes(result_from_json(to_json(result), "x.json")), expected);
+  // Earlier versions did not write how many rows there are.
+  Result old = result;
+  for (LayerResult& layer : old.layers) layer.rows = layer.keys = 0;
+  EXPECT_EQ(axes(old), expected);
+  // Rows that are no tokens have no words.
+  old.layers[0].rows = 100, old.tokens_of_window.clear();
+  EXPECT_EQ(axes(old).find(R"(100 null 200 null 300 "written" )"), 0u) << axes(old);
 }
 
 TEST(ScanPage, EveryNumberHasItsSentence) {

@@ -75,45 +75,46 @@ inline std::vector<float> weights_of(const std::vector<Weights>& heads, const st
   return out;
 }
 
-// Tells a scanner of one layer with these heads over one window.
+// Tells a scanner of one layer with these heads over one window; `ids` are those of its rows.
 inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>& heads,
                  const std::vector<std::int32_t>& ids) {
-  const std::size_t n = ids.size();
+  const std::size_t n = ids.size(), keys = heads.front().front().size();
+  const bool looks_back = scanner.layer(layer).kind == Kind::decoder;
   std::map<std::string, std::vector<float>> statistics;
   std::vector<std::int64_t> visible;
-  std::vector<float> mass(heads.size() * n);
+  std::vector<float> mass(heads.size() * keys);
   for (std::size_t h = 0; h < heads.size(); ++h)
     for (std::size_t i = 0; i < n; ++i) {
       const auto& row = heads[h][i];
       double entropy = 0, rest_entropy = 0, recent = 0;
-      for (std::size_t j = 0; j <= i; ++j) {
+      const std::size_t seen = looks_back ? i + 1 : keys;
+      for (std::size_t j = 0; j < seen; ++j) {
         const double p = row[j], q = p / std::max(1e-300, 1 - row[0]);
         if (p > 0) entropy -= p * std::log(p);
         if (q > 0 && j > 0) rest_entropy -= q * std::log(q);
-        if (static_cast<std::int64_t>(i - j) < kRecentKeys) recent += p;
-        mass[h * n + j] += static_cast<float>(p);
+        if (j <= i && static_cast<std::int64_t>(i - j) < kRecentKeys) recent += p;
+        mass[h * keys + j] += static_cast<float>(p);
       }
-      const double keys = static_cast<double>(i) + 1;
       statistics["entropy"].push_back(static_cast<float>(entropy));
-      statistics["normalised_entropy"].push_back(static_cast<float>(i > 0 ? entropy / std::log(keys) : 0));
+      statistics["normalised_entropy"].push_back(static_cast<float>(seen > 1 ? entropy / std::log(seen) : 0));
       statistics["entropy_without_first"].push_back(static_cast<float>(rest_entropy));
       statistics["recent_mass"].push_back(static_cast<float>(recent));
       statistics["max_score"].push_back(3);
-      visible.push_back(static_cast<std::int64_t>(i) + 1);
+      visible.push_back(static_cast<std::int64_t>(seen));
     }
-  LayerRows rows{.layer = layer, .rows = static_cast<std::int64_t>(n), .keys = static_cast<std::int64_t>(n)};
+  const auto length = static_cast<std::int64_t>(n), width = static_cast<std::int64_t>(keys);
+  LayerRows rows{.layer = layer, .rows = length, .keys = width};
   for (const auto& [name, values] : statistics) rows.statistics[name] = values;
   rows.visible = visible, rows.key_mass = mass;
   scanner.add(rows);
-  const auto length = static_cast<std::int64_t>(n);
-  SampledRows sampled{.layer = layer, .rows = length, .keys = length, .positions = rows_to_sample(length, ids, 32)};
+  SampledRows sampled{.layer = layer, .rows = length, .keys = width, .positions = rows_to_sample(length, ids, 32)};
   const std::vector<float> sampled_weights = weights_of(heads, sampled.positions);
   sampled.weights = sampled_weights;
   scanner.add(sampled);
   // The tile in parts of 20 rows.
   const std::vector<std::int64_t> all = scanner.rows_of_tile(length);
   for (std::size_t i = 0; i < all.size(); i += 20) {
-    SampledRows tile{.layer = layer, .rows = length, .keys = length};
+    SampledRows tile{.layer = layer, .rows = length, .keys = width};
     for (std::size_t r = i; r < std::min(all.size(), i + 20); ++r) tile.positions.push_back(all[r]);
     const std::vector<float> tile_weights = weights_of(heads, tile.positions);
     tile.weights = tile_weights;

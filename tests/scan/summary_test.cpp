@@ -3,7 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include "scan/notable_heads.hpp"
+#include "scan/page.hpp"
 #include "scan/page_results.hpp"
+#include "scan/terminal.hpp"
 
 namespace isentropic::scan {
 namespace {
@@ -27,7 +30,7 @@ TEST(Summary, ThreeSentencesOnPlantedHeads) {
             "on one key, the first token; 1 looks at the last few tokens.");
   EXPECT_EQ(found[1], "Layer 0 sees everything, the other the last 128 tokens.");
   EXPECT_EQ(found[2],
-            "From 128 to 512 tokens the loss goes from 4.00 to 4.00 and the mean entropy grows by 0.33 nats per factor "
+            "From 128 to 512 tokens the loss stays at 4.00 and the mean entropy grows by 0.33 nats per factor "
             "e.");
 }
 
@@ -40,6 +43,26 @@ TEST(Summary, CommonLabelsComeFirst) {
             "3 of 5 heads rest on one key, most of them the first token; 1 looks at the token before.");
   result.heads[1].labels[0].detail = "key 7";
   EXPECT_EQ(sentences(result)[0], "3 of 5 heads rest on one key; 1 looks at the token before.");
+}
+
+// Rare labels first, among equals those that meet their rule by the most: in the terminal and in what a page shows.
+TEST(Summary, NotableHeadsAreTheSameEverywhere) {
+  Result result = with_layers({{}, {}, {}, {}, {}, {}, {}, {}});
+  for (const std::size_t i : {0u, 1u, 2u, 3u, 4u})
+    result.heads[i].labels = {{"sink", 0.4 + 0.1 * static_cast<double>(i), "key 0"}};
+  result.heads[5].labels = {{"sink", 0.31, "key 0"}, {"retrieval", 0.25, ""}};
+  result.heads[6].labels = {{"retrieval", 0.5, ""}};
+  EXPECT_EQ(heads_by_interest(result), (std::vector<std::size_t>{6, 5, 4, 3, 2, 1, 0, 7}));
+  const std::string text = terminal_text(result);
+  EXPECT_NE(text.find("heads: 6 sink, 2 retrieval\n    6.0  retrieval (0.5)\n    5.0  sink (0.31, key 0)  retrieval "
+                      "(0.25)\n    4.0  sink (0.8, key 0)\n    3.0  sink (0.7, key 0)\n    2.0  sink (0.6, key 0)\n"),
+            std::string::npos)
+      << text;
+  EXPECT_EQ(text.find("    1.0"), std::string::npos) << text;
+  EXPECT_EQ(sentences(result)[0].find("6 of 8 heads rest on one key, the first token; 2 look for"), 0u);
+  std::vector<bool> chosen = shown_in_full(result, {.most_in_full = 2});
+  EXPECT_TRUE(chosen[6] && chosen[5]);
+  EXPECT_EQ(std::ranges::count(chosen, true), 2);
 }
 
 TEST(Summary, LayersByWhatTheySee) {

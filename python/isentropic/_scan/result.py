@@ -105,7 +105,7 @@ class Comparison(Found):
 
     @property
     def changed(self) -> list[dict]:
-        """Heads with other labels, the largest change first: layer, head, gained, lost, differences."""
+        """Heads whose labels changed, the largest change first: layer, head, gained, lost, differences."""
         heads = {(head["layer"], head["head"]): head for head in self.data["heads"]}
         return [heads[layer, head] for layer, head in map(tuple, self.data["changed"])]
 

@@ -9,6 +9,7 @@
 #include <stdexcept>
 
 #include "cli/tools/arguments.hpp"
+#include "cli/tools/json_text.hpp"
 #include "cli/tools/terminal.hpp"
 #include "io/output_file.hpp"
 
@@ -24,11 +25,6 @@ bool same_place(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;
   return fs::weakly_canonical(fs::absolute(a), error) == fs::weakly_canonical(fs::absolute(b), error);
-}
-
-// Two spaces deep, with a line end. Names of files and columns may hold any bytes: what is not UTF-8 is replaced.
-std::string json_text(const nlohmann::ordered_json& json) {
-  return json.dump(2, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace

@@ -31,7 +31,7 @@ const ink_on = (shade) => (d3.lab(shade).l > 60 ? "#000" : "#fff");
 
 // Axes of a small drawing; returns its scales.
 function frame(place, label, room, height, x_domain, y_high, y_label, y_low = 0) {
-  const left = 54, bottom = 20, top = 8, right = 8;
+  const left = 58, bottom = 20, top = 8, right = 8;
   const svg = d3.select(place).append("svg").attr("viewBox", `0 0 ${room} ${height}`).attr("role", "img").attr("aria-label", label);
   const x = d3.scaleLinear().domain(x_domain).range([left, room - right]);
   const y = d3.scaleLinear().domain([y_low, y_high > y_low ? y_high : y_low + 1]).range([height - bottom, top]);
@@ -39,7 +39,7 @@ function frame(place, label, room, height, x_domain, y_high, y_label, y_low = 0)
   svg.append("g").selectAll("line").data(ticks).enter().append("line").attr("class", "grid")
     .attr("x1", left).attr("x2", room - right).attr("y1", y).attr("y2", y);
   svg.append("g").attr("transform", `translate(${left},0)`).call(d3.axisLeft(y).tickValues(ticks).tickSizeOuter(0).tickFormat(d3.format("~g")));
-  svg.append("text").attr("transform", `translate(10,${(height - bottom + top) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(y_label);
+  svg.append("text").attr("transform", `translate(9,${(height - bottom + top) / 2}) rotate(-90)`).attr("text-anchor", "middle").text(y_label);
   return { svg, x, y, left, base: height - bottom, right: room - right };
 }
 const position_axis = ({ svg, x, base }) => svg.append("g").attr("transform", `translate(0,${base})`)

@@ -14,7 +14,7 @@ function draw_facts_of_both(place) {
 function draw_changed_heads(place) {
   if (!against || !scan.changed.length) return;
   place.classList.add("heads");
-  place.append(element("h2", {}, "Heads with other labels"), element("p", {}, "The change of a head is the largest difference among its numbers that are shares, " +
+  place.append(element("h2", {}, "Heads whose labels changed"), element("p", {}, "The change of a head is the largest difference among its numbers that are shares, " +
     "from 0 to 1, and its retrieval score."));
   const entropy = term_named("entropy"), both = (head, term) => versions(head).map((version) => show(value_at(version, term)[0])).join(" → ");
   draw_table(d3.select(place), { columns: ["head", "change", "lost", "gained", ...(entropy ? ["entropy, nats"] : [])], address: head_address,

@@ -34,16 +34,29 @@ function difference(head, term) {
   const [a, b] = versions(head).map((version) => value_at(version, term)[0]);
   return a === null || b === null ? null : b - a;
 }
-const layer_of = (head) => head.from.layers[head.layer] || { module: "", kind: "", window: null };
+const layer_of = (head) => head.from.layers[head.layer] || { module: "", kind: "", window: null, rows: 0, keys: 0, row_text: null, key_text: null };
+// The words that the rows and keys of a head stand for: an encoder-decoder has two texts. Null where they are no tokens.
+const text_of_rows = (head) => head.from.tokens[layer_of(head).row_text] || null;
+const text_of_keys = (head) => head.from.tokens[layer_of(head).key_text] || null;
+const is_special = (text, position) => text !== null && text.special.includes(position);
+// What they are called: "the text that it writes", "the patches".
+function sequence_name({ from }, text) {
+  const { read, written } = from.tokens;
+  if (text === null) return from.picture ? "the patches" : "the positions";
+  if (!written.count) return "the text";
+  return text === read ? "the text that it reads" : "the text that it writes";
+}
+// What a label says, of a head that has it, had it, or has it now.
+const meaning_when = (meaning, change) => (change && meaning ? `${{ lost: "Before", gained: "Now" }[change]}: ${meaning[0].toLowerCase()}${meaning.slice(1)}` : meaning);
 const NO_LABEL = "none";
 const gained = (head) => head.other.labels.filter((label) => !has_label(head, label.name));
 const lost = (head) => head.labels.filter((label) => !has_label(head.other, label.name));
 const has_label = (head, label) => (label === NO_LABEL ? !head.labels.length : head.labels.some((given) => given.name === label));
 
 // The text of a token in a box of its own; what cannot be seen is written.
-function token_box(token, is_special = false) {
+function token_box(token, looks_special = false) {
   const seen = token.replaceAll("\n", "↵").replaceAll("\t", "⇥").replaceAll(" ", "·");
-  return element("span", is_special ? { class: "token special", title: "a special token" } : { class: "token" }, seen === "" ? "∅" : seen);
+  return element("span", looks_special ? { class: "token special", title: "a special token" } : { class: "token" }, seen === "" ? "∅" : seen);
 }
 
 // Rows of weights.

@@ -5,7 +5,7 @@ function verdict_of(label, change, values) {
   const rule = rules_by_label.get(label.name);
   const evidence = rule && `${rule.quantity}: ${values}; the rule: ${rule.at_least ? "≥" : "≤"} ${show(rule.threshold)}`;
   return element("div", { class: `verdict ${change}` }, element("strong", {}, change ? `${change}: ${in_words(label.name)}` : in_words(label.name)),
-    element("span", {}, rule ? rule.meaning : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · ")));
+    element("span", {}, rule ? meaning_when(rule.meaning, change) : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · ")));
 }
 
 // In a comparison what was lost and gained comes first.
@@ -45,8 +45,8 @@ function draw_statistics(place, head) {
 function parts_of_head(head) {
   const about = head.in_full ? "" : "In short: this page keeps 64 heads in full.";
   return [
-    ["Entropy along the text", draw_entropy_along, true, about],
-    ["Weight by distance", draw_profile, versions(head).some(({ profile }) => profile.length), "Each bar reaches up to the next one's distance."],
+    [`Entropy along ${sequence_name(head, text_of_rows(head))}`, draw_entropy_along, true, about],
+    ["Weight by distance", draw_profile, versions(head).some(({ profile }) => profile.length), layer_of(head).kind === "cross" ? "Between positions of the two texts. Each bar reaches up to the next one's distance." : "Each bar reaches up to the next one's distance."],
     ["Weight of the picture's patches", draw_patches, versions(head).some(({ patches }) => patches), "Mean over the rows; the more a patch gets, the more of it shows."],
     ["Weight of keys, over the rows that see them", draw_keys, head.in_full && versions(head).some(({ strip, keys }) => strip.length || keys.length)],
     ["Weights, averaged in blocks", draw_matrix, head.in_full && versions(head).some(({ blocks }) => blocks.columns), "Of sampled rows; a row of blocks without any is empty."],

@@ -1,19 +1,17 @@
-// The drawings of one head: entropy along the text, weight by distance, heavy keys, matrix, entropy by length.
+// The drawings of one head: entropy along its rows, weight by distance, heavy keys, matrix, entropy by length.
 "use strict";
 
-const tokens_in = (result) => result.tokens.count || result.length;
-// The positions that point i of m covers: [begin, end).
-function stretch(i, m, result) {
-  const n = tokens_in(result);
+// The positions that point i of m covers, of n: [begin, end).
+function stretch(i, m, n) {
   return [Math.ceil((i * n) / m), Math.max(Math.ceil((i * n) / m) + 1, Math.ceil(((i + 1) * n) / m))];
 }
-const stretch_name = (i, m, result) => { const [begin, end] = stretch(i, m, result); return end - begin > 1 ? `${begin}–${end - 1}` : String(begin); };
+const stretch_name = (i, m, n) => { const [begin, end] = stretch(i, m, n); return end - begin > 1 ? `${begin}–${end - 1}` : String(begin); };
 
 // Boxes of the first tokens from `begin` on that the page holds.
-function token_boxes(result, begin, end) {
-  const { count, stretches, special } = result.tokens;
-  const tokens = stretches.length ? stretches[Math.floor((begin * stretches.length) / count)] || [] : [];
-  return tokens.slice(0, end - begin).map((token, i) => token_box(token, special.includes(begin + i)));
+function token_boxes(text, begin, end) {
+  if (text === null) return [];
+  const { count, stretches } = text, tokens = stretches[Math.floor((begin * stretches.length) / count)] || [];
+  return tokens.slice(0, end - begin).map((token, i) => token_box(token, is_special(text, begin + i)));
 }
 
 // The keys that a row sees, [begin, end), as scan/measurement.hpp says.
@@ -22,10 +20,9 @@ function visible_keys({ kind, window }, position, keys) {
   if (kind === "cross") return [0, keys];
   return [Math.max(0, position - width + 1), Math.min(keys, kind === "decoder" ? position + 1 : position + width)];
 }
-// How many; null across, where it is not known here.
 function keys_seen(head, position) {
-  const [begin, end] = visible_keys(layer_of(head), position, tokens_in(head.from));
-  return layer_of(head).kind === "cross" ? null : end - begin;
+  const [begin, end] = visible_keys(layer_of(head), position, layer_of(head).keys);
+  return end - begin;
 }
 
 // The results of a comparison by their colours.
@@ -41,16 +38,16 @@ function draw_entropy_along(place, head, room) {
   const drawn = versions(head).filter(({ curve }) => curve.length);
   if (!drawn.length) { place.append(element("p", { class: "note" }, "Not measured.")); return; }
   // The curves of two results may belong to texts of two lengths; positions, and the text, are those of the longer one.
-  const longest = drawn[d3.scan(drawn, (a, b) => tokens_in(b.from) - tokens_in(a.from))], m = longest.curve.length, end = stretch(m - 1, m, longest.from)[1];
-  const middle = (version, i) => d3.mean(stretch(i, version.curve.length, version.from)) - 0.5;
-  const bounds = d3.range(m).map((i) => keys_seen(longest, middle(longest, i))).map((k) => (k === null ? null : Math.log(k)));
-  const box = frame(place, "entropy along the text", room, 180, [0, end], d3.max([...drawn.flatMap(({ curve }) => curve), ...bounds]), "nats");
+  const rows = (version) => layer_of(version).rows, longest = drawn[d3.scan(drawn, (a, b) => rows(b) - rows(a))], text = text_of_rows(longest);
+  const m = longest.curve.length, end = stretch(m - 1, m, rows(longest))[1], middle = (version, i) => d3.mean(stretch(i, version.curve.length, rows(version))) - 0.5;
+  const bounds = d3.range(m).map((i) => keys_seen(longest, middle(longest, i))).map((k) => (k < 1 ? null : Math.log(k)));
+  const box = frame(place, `entropy along ${sequence_name(longest, text)}`, room, 180, [0, end], d3.max([...drawn.flatMap(({ curve }) => curve), ...bounds]), "nats");
   position_axis(box);
   const line = (version) => d3.line().defined((v) => v !== null).x((_, i) => box.x(middle(version, i))).y((v) => box.y(v));
   box.svg.append("path").attr("class", "curve bound").attr("d", line(longest)(bounds));
   for (const version of drawn)
     box.svg.append("path").attr("class", "curve").style("stroke", colour(results.indexOf(version.from))).attr("d", line(version)(version.curve));
-  const special = longest.from.tokens.special;
+  const special = text === null ? [] : text.special;
   box.svg.append("g").selectAll("path").data(special).enter().append("path").attr("class", "special")
     .attr("d", "M0,0L-4,-8L4,-8Z").attr("transform", (p) => `translate(${box.x(p + 0.5)},${box.base})`);
   const rule = box.svg.append("line").attr("class", "cursor").attr("y1", 8).attr("y2", box.base).style("display", "none");
@@ -59,14 +56,14 @@ function draw_entropy_along(place, head, room) {
   if (against) legend_of_results(legend); else entry("measured", "entropy");
   if (bounds[0] !== null) entry("bound", "log k: all visible keys alike");
   if (special.length) entry("special", "special tokens");
-  const readout = element("p", { class: "readout", "aria-live": "polite" }, "Point at the curve, or focus it and use the arrow keys, to read the text there.");
+  const readout = element("p", { class: "readout", "aria-live": "polite" }, `Point at the curve, or focus it and use the arrow keys, to read ${text === null ? "it" : "the text there"}.`);
   place.append(legend, readout);
-  const value_there = (version, position) => version.curve[Math.floor((position * version.curve.length) / tokens_in(version.from))];
+  const value_there = (version, position) => version.curve[Math.floor((position * version.curve.length) / rows(version))];
   pick(box.svg, m, (px) => Math.floor((box.x.invert(px) / end) * m), (i) => {
-    const [first, last] = stretch(i, m, longest.from), boxes = token_boxes(longest.from, first, last);
+    const [first, last] = stretch(i, m, rows(longest)), boxes = token_boxes(text, first, last);
     const values = drawn.map((version) => (version === longest ? version.curve[i] : value_there(version, first)));
     rule.style("display", null).attr("x1", box.x(middle(longest, i))).attr("x2", box.x(middle(longest, i)));
-    readout.replaceChildren(element("strong", {}, `${stretch_name(i, m, longest.from)}: ${values.map(show).join(" → ")} nats, ${values.map((v) => show(Math.exp(v))).join(" → ")} keys `),
+    readout.replaceChildren(element("strong", {}, `${stretch_name(i, m, rows(longest))}: ${values.map(show).join(" → ")} nats, ${values.map((v) => show(Math.exp(v))).join(" → ")} keys `),
       ...boxes, boxes.length < last - first && boxes.length ? " …" : "");
   });
 }
@@ -101,13 +98,13 @@ function draw_profile(place, head, room) {
 
 function draw_keys(place, head, room) {
   for (const version of versions(head)) {
-    const m = version.strip.length, from = version.from;
+    const m = version.strip.length, from = version.from, n = layer_of(version).keys;
     if (against) place.append(element("h4", {}, result_name(from)));
-    if (m) draw_bars(place, { label: "weight of keys", series: [{ values: version.strip, index: results.indexOf(from) }], names: version.strip.map((_, i) => `heaviest key of ${stretch_name(i, m, from)}`),
-      y_label: "mean weight", room, height: 120, axis: [0, stretch(m - 1, m, from)[1]] });
+    if (m) draw_bars(place, { label: "weight of keys", series: [{ values: version.strip, index: results.indexOf(from) }], names: version.strip.map((_, i) => `heaviest key of ${stretch_name(i, m, n)}`),
+      y_label: "mean weight", room, height: 120, axis: [0, stretch(m - 1, m, n)[1]] });
     if (!version.keys.length) { place.append(element("p", { class: "note" }, "No key is seen by a quarter of the rows.")); continue; }
     place.append(element("p", { class: "keys" }, "Heaviest: ", ...version.keys.map(([position, weight, token]) =>
-      element("span", { class: "key" }, token_box(token, from.tokens.special.includes(position)), ` at ${position}: ${show(weight)} `))));
+      element("span", { class: "key" }, text_of_keys(version) && token_box(token, is_special(text_of_keys(version), position)), ` at ${position}: ${show(weight)} `))));
   }
 }
 
@@ -116,26 +113,35 @@ function is_seen(layer, [first_row, end_row], [first_key, end_key]) {
   return layer.kind !== "decoder" || (first_key < end_row && (layer.window === null || end_key > first_row - layer.window + 1));
 }
 
-// The choice holds for the next heads too.
-const matrix_state = { log: false };
-function with_log_colours(place, draw_all) {
+// Weights that are spread over many keys would all have the darkest colour. A reader's choice holds for the next heads too.
+const FAINT = 0.1, matrix_state = { log: null };
+const are_faint = (rows) => d3.median(rows, (row) => d3.max(row)) < FAINT;
+function with_log_colours(place, matrices, draw_all) {
   const box = element("div"), log = element("input", { type: "checkbox" });
-  log.checked = matrix_state.log;
+  log.checked = matrix_state.log === null ? matrices.some(are_faint) : matrix_state.log;
   const draw_it = () => { box.replaceChildren(); draw_all(box, log.checked ? { low: 1e-4, high: 1, scale: "log" } : { low: 0, high: 1, scale: "linear" }); };
   log.addEventListener("change", () => { matrix_state.log = log.checked; draw_it(); });
   place.append(element("label", { class: "choice" }, log, " log colours"), box);
   draw_it();
 }
 
+// With two texts they are told apart.
+function axis_names(head) {
+  const named = (axis, text) => (head.from.tokens.written.count && text ? `${axis}, in ${sequence_name(head, text)}` : axis);
+  return { x_label: named("key", text_of_keys(head)), y_label: named("query", text_of_rows(head)) };
+}
+
 function draw_matrix(place, head, room) {
-  with_log_colours(place, (box, colours) => {
-    for (const version of versions(head)) {
-      const blocks = unpack(version.blocks), at = (i, m) => stretch(i, m, version.from);
-      if (!blocks.length) continue;
-      const rows = blocks.map((row, r) => row.map((v, c) => (is_seen(layer_of(version), at(r, blocks.length), at(c, row.length)) ? v : null)));
-      draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, x_label: "key", y_label: "query",
-        row_names: rows.map((_, r) => String(at(r, rows.length)[0])), column_names: rows[0].map((_, c) => String(at(c, rows[0].length)[0])) }, Math.min(room, 460));
-    }
+  const matrices = versions(head).map(({ blocks }) => unpack(blocks));
+  with_log_colours(place, matrices, (box, colours) => {
+    versions(head).forEach((version, i) => {
+      const blocks = matrices[i], layer = layer_of(version), row_at = (r) => stretch(r, blocks.length, layer.rows);
+      if (!blocks.length) return;
+      const key_at = (c) => stretch(c, blocks[0].length, layer.keys);
+      const rows = blocks.map((row, r) => row.map((v, c) => (is_seen(layer, row_at(r), key_at(c)) ? v : null)));
+      draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, ...axis_names(version),
+        row_names: rows.map((_, r) => String(row_at(r)[0])), column_names: rows[0].map((_, c) => String(key_at(c)[0])) }, Math.min(room, 460));
+    });
   });
 }
 

@@ -31,13 +31,14 @@ function map_shade() {
 
 // What can be asked of heads: labels; in a comparison, labels that were lost and gained.
 function choices_of_heads() {
-  const by_label = (title, test) => scan.rules.map(({ label, meaning }) => ({ key: `${title}${label}`, title: title + in_words(label), meaning, test: (head) => test(head, label) }));
+  const by_label = (change, test) => scan.rules.map(({ label, meaning }) => ({ key: [change, label].filter(Boolean).join(" "),
+    title: [change, in_words(label)].filter(Boolean).join(" "), meaning: meaning_when(meaning, change), test: (head) => test(head, label) }));
   if (!against) return [...by_label("", has_label), { key: NO_LABEL, title: "no label", meaning: "No rule describes it.", test: (head) => has_label(head, NO_LABEL) }];
   const has = (labels, name) => labels.some((label) => label.name === name);
   const changed = (head) => lost(head).length + gained(head).length > 0;
-  return [{ key: "changed", title: "other labels", meaning: "It lost or gained a label.", test: changed },
-    ...by_label("lost ", (head, label) => has(lost(head), label)), ...by_label("gained ", (head, label) => has(gained(head), label)),
-    { key: "same", title: "the same labels", meaning: "The rules describe it as before.", test: (head) => !changed(head) }];
+  return [{ key: "changed", title: "labels changed", meaning: "It lost or gained a label.", test: changed },
+    ...by_label("lost", (head, label) => has(lost(head), label)), ...by_label("gained", (head, label) => has(gained(head), label)),
+    { key: "same", title: "labels unchanged", meaning: "The rules describe it as before.", test: (head) => !changed(head) }];
 }
 const head_choices = choices_of_heads();
 const is_dimmed = (head) => map_state.labels.size > 0 && !head_choices.some((choice) => map_state.labels.has(choice.key) && choice.test(head));
@@ -81,8 +82,8 @@ function draw_range(place) {
   const shades = element("span", { class: "shades" }), in_log = log && !is_difference;
   shades.style.background = `linear-gradient(90deg,${stops})`;
   const unit = term.unit ? ` ${term.unit}` : "";
-  place.replaceChildren(element("span", {}, show(low)), shades, element("span", {}, show(high) + unit),
-    element("span", {}, is_difference ? "second − first; the largest difference of these heads" : `${term.is_share && !log ? "fixed range" : "range of these heads"}${in_log ? ", logarithmic" : ""}`));
+  place.replaceChildren(element("span", {}, is_difference ? show_signed(low) : show(low)), shades, element("span", {}, (is_difference ? show_signed(high) : show(high)) + unit),
+    element("span", {}, is_difference ? "second − first; the ends are the largest difference" : `${term.is_share && !log ? "fixed range" : "range of these heads"}${in_log ? ", logarithmic" : ""}`));
   formulas.set(d3.select(place).append("span").attr("class", "meaning"), term.meaning, true);
 }
 

@@ -72,6 +72,7 @@ function draw_heads(place) {
 function draw_rules(place) {
   const count = (result, rule) => result.heads.filter((head) => has_label(head, rule.label)).length;
   const chance = ({ shuffled }) => (shuffled === null ? NOT_MEASURED : `${show(100 * shuffled)}%`);
+  place.classList.add("rules");
   place.append(element("h2", {}, "Rules"), element("p", {}, "A label says that one number of a head passes a threshold. " +
     "The thresholds are ours: round numbers, the same for every model. Shuffled keys tell how many heads would get a label by chance."));
   draw_table(d3.select(place), { columns: ["label", "number", "threshold", "heads", "shuffled keys", "meaning"],

@@ -1,31 +1,28 @@
 // Weights one by one: the tile at the end of the window, the heaviest keys of some rows, and which heads look alike.
 "use strict";
 
-// The token at a position of the rows or keys of a head, as far as the page holds it. What an encoder-decoder writes is a text
-// of its own.
-function named_token(head, position, is_key) {
-  const { kind } = layer_of(head), { read, written } = head.from.tokens.named, writes = Object.keys(written).length > 0;
-  return (writes && (kind === "decoder" || (kind === "cross" && !is_key)) ? written : read)[position];
-}
-function box_of(head, position, is_key) {
-  const token = named_token(head, position, is_key);
-  return token === undefined ? null : token_box(token, head.from.tokens.special.includes(position) && token === head.from.tokens.named.read[position]);
+// The token at a position of a text, as far as the page holds it.
+const named_token = (text, position) => (text === null ? undefined : text.named[position]);
+function box_of(text, position) {
+  const token = named_token(text, position);
+  return token === undefined ? null : token_box(token, is_special(text, position));
 }
 
 function draw_tile(place, head, room) {
-  with_log_colours(place, (box, colours) => {
-    for (const version of versions(head)) {
-      const { first_row, first_key } = version.tile, weights = unpack(version.tile);
-      if (!weights.length) continue;
+  const matrices = versions(head).map(({ tile }) => unpack(tile));
+  with_log_colours(place, matrices, (box, colours) => {
+    versions(head).forEach((version, i) => {
+      const { first_row, first_key } = version.tile, weights = matrices[i];
+      if (!weights.length) return;
       const rows = weights.map((row, r) => {
-        const [begin, end] = visible_keys(layer_of(version), first_row + r, Infinity);
+        const [begin, end] = visible_keys(layer_of(version), first_row + r, layer_of(version).keys);
         return row.map((v, c) => (first_key + c >= begin && first_key + c < end ? v : null));
       });
-      const token = (position, is_key) => { const found = named_token(version, position, is_key); return found === undefined ? "" : ` “${found}”`; };
-      draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, x_label: "key", y_label: "query",
+      const token = (text, position) => { const found = named_token(text, position); return found === undefined ? "" : ` “${found}”`; };
+      draw_heat_map(d3.select(box), { title: result_name(version.from), rows, ...colours, ...axis_names(version),
         row_names: rows.map((_, r) => String(first_row + r)), column_names: rows[0].map((_, c) => String(first_key + c)),
-        describe: (r, c, v) => `${first_row + r}${token(first_row + r, false)} gives ${first_key + c}${token(first_key + c, true)} the weight ${show(v)}` }, Math.min(room, 460));
-    }
+        describe: (r, c, v) => `${first_row + r}${token(text_of_rows(version), first_row + r)} gives ${first_key + c}${token(text_of_keys(version), first_key + c)} the weight ${show(v)}` }, Math.min(room, 460));
+    });
   });
 }
 
@@ -35,12 +32,13 @@ function draw_rows(place, head) {
     if (against && version.rows.length) place.append(element("h4", {}, result_name(version.from)));
     version.rows.forEach(([position, rest, keys], i) => {
       const sink = 1 - rest - d3.sum(keys, ([, weight]) => weight);
-      const drawer = element("details", { class: "exact-row" }, element("summary", {}, `row ${position} `, box_of(version, position, false)));
+      const drawer = element("details", { class: "exact-row" }, element("summary", {}, `row ${position} `, box_of(text_of_rows(version), position)));
       const list = element("ol");
       for (const [key, weight] of keys) {
         const bar = element("i");
         bar.style.width = `${100 * weight}%`;
-        list.append(element("li", {}, element("span", { class: "weight" }, show(weight)), element("span", { class: "where" }, `${key} `, box_of(version, key, true)), element("span", { class: "gauge" }, bar)));
+        bar.style.background = colour(results.indexOf(version.from));
+        list.append(element("li", {}, element("span", { class: "weight" }, show(weight)), element("span", { class: "where" }, `${key} `, box_of(text_of_keys(version), key)), element("span", { class: "gauge" }, bar)));
       }
       drawer.append(list, element("p", { class: "note" }, `all other keys: ${show(rest)}${sink > 1e-3 ? `; the sink, which is no key: ${show(sink)}` : ""}`));
       drawer.open = i === 0;

@@ -98,8 +98,10 @@ TEST(TheoryCheck, JsonReadsBackAndTerminalsCount) {
   TheoryHead& first = result.theory.heads[0];
   first.spread = 1, first.freezing_point = 3, first.skewness = -0.4, first.excess_kurtosis = 0.9;
   first.entropy = 2, first.predicted_entropy = 2.05, first.noise_rms = 0.5, first.predicted_rms = 0.54;
+  first.left_out_change = 0.01, first.left_out_bound = 0.02;
   TheoryHead& second = result.theory.heads[1];
   second = first;
+  second.left_out_bound = 0.009;
   second.spread = 4, second.excess_kurtosis = -1.1, second.entropy = 1, second.noise_rms = 0.6;
   EXPECT_TRUE(first.is_spread() && first.has_gaussian_scores());
   EXPECT_FALSE(second.is_spread() || second.has_gaussian_scores());
@@ -112,8 +114,9 @@ TEST(TheoryCheck, JsonReadsBackAndTerminalsCount) {
   const std::string text = terminal_text(read);
   EXPECT_NE(
       text.find("theory: scores of 1 of 6 heads are spread below the freezing point sqrt(2 log n), of 1 Gaussian; "
-                "1 have an entropy within 0.1 nats of Gaussian scores\nnoise gaussian:0.5: the fluctuation of 1 "
-                "heads is within 10% of its prediction\n"),
+                "1 have an entropy within 0.1 nats of Gaussian scores\ntop 32: what 2 heads leave out moves their "
+                "output by at most 1%; the bound says so of 1\nnoise gaussian:0.5: the fluctuation of 1 heads is "
+                "within 10% of its prediction\n"),
       std::string::npos)
       << text;
 }

@@ -24,6 +24,8 @@ layer(attention/cpu/whole_rows LIBRARY isentropic USES attention/problem attenti
 layer(attention/cpu LIBRARY isentropic USES attention/passes attention/cpu/streaming attention/cpu/whole_rows)
 layer(attention LIBRARY isentropic USES base softmax attention/problem attention/passes attention/cpu
       HEADERS hierarchical_attention)
+# Built where ISENTROPIC_CUDA asks for it.
+layer(attention/cuda LIBRARY isentropic_cuda USES softmax PACKAGES cuda)
 layer(losses LIBRARY isentropic USES base softmax attention/problem attention/passes HEADERS softmax_loss)
 
 # ---- isentropic_information: closed forms and estimators ----
@@ -72,6 +74,10 @@ layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem atten
       attention/cpu/kernels losses HEADERS pytorch/ PACKAGES torch)
 # What devices without kernels use.
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
+      pytorch PACKAGES torch)
+
+# Built where ISENTROPIC_CUDA asks for it.
+layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES attention/problem attention/passes attention attention/cuda
       pytorch PACKAGES torch)
 
 # Scans for Python.

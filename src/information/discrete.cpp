@@ -4,9 +4,9 @@
 #include <numeric>
 
 #include "base/checks.hpp"
+#include "information/distributions/validate.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/distributions/validate.hpp"
 #include "isentropic/information/distribution.hpp"
 #include "isentropic/information/mutual_information.hpp"
 

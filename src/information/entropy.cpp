@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "base/checks.hpp"
+#include "information/distributions/validate.hpp"
 #include "information/nsb.hpp"
 #include "information/symbols.hpp"
-#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 
 #include "base/checks.hpp"
+#include "information/distributions/validate.hpp"
 #include "information/gaussian.hpp"
 #include "information/symbols.hpp"
 #include "information/ties.hpp"
-#include "information/distributions/validate.hpp"
 #include "isentropic/information/mutual_information.hpp"
 
 namespace isentropic::information {

@@ -8,8 +8,8 @@
 
 #include "base/checks.hpp"
 #include "information/distributions/matrix.hpp"
-#include "information/scaling.hpp"
 #include "information/distributions/validate.hpp"
+#include "information/scaling.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"
 

@@ -3,11 +3,11 @@
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
 
+#include "information/distributions/validate.hpp"
 #include "information/neighbourhoods.hpp"
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/distributions/validate.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/information/entropy.hpp"
 #include "isentropic/information/mutual_information.hpp"

@@ -7,11 +7,11 @@
 
 #include "base/checks.hpp"
 #include "base/random.hpp"
+#include "information/distributions/validate.hpp"
 #include "information/gaussian.hpp"
 #include "information/neighbourhoods.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

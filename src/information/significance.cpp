@@ -11,11 +11,11 @@
 
 #include "base/checks.hpp"
 #include "base/random.hpp"
+#include "information/distributions/validate.hpp"
 #include "information/point_tree.hpp"
 #include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
-#include "information/distributions/validate.hpp"
 
 namespace isentropic::information {
 namespace {

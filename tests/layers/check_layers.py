@@ -9,7 +9,7 @@ import re
 import sys
 
 PACKAGES = {
-    "hwy": "highway", "Eigen": "eigen", "boost": "boost", "nlohmann": "json", "fmt": "fmt", "CLI": "cli11",
+    "hwy": "highway", "cuda_runtime_api.h": "cuda", "Eigen": "eigen", "boost": "boost", "nlohmann": "json", "fmt": "fmt", "CLI": "cli11",
     "unicode": "icu", "pcre2.h": "pcre2", "torch": "torch", "ATen": "torch", "c10": "torch",
 }  # fmt: skip
 

@@ -10,6 +10,7 @@
 #include "attention/passes/statistics_writer.hpp"
 #include "attention/problem/validate.hpp"
 #include "attention/row_scales.hpp"
+#include "pytorch/cuda_kernels.hpp"
 #include "pytorch/errors.hpp"
 #include "pytorch/fallback/chunk_gradients.hpp"
 #include "pytorch/fallback/chunked_scores.hpp"
@@ -218,6 +219,8 @@ Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at
                         const std::optional<at::Tensor>& value, at::TensorList terms) {
   return with_python_errors([&] {
     const at::NoGradGuard no_gradient;
+    if (const CudaKernels* kernels = cuda_kernels(); kernels && query.is_cuda())
+      if (std::optional<Forward> found = kernels->forward(text, query, key, value, terms)) return *std::move(found);
     const Chunked chunked(text, query, key, value, terms);
     const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))

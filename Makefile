@@ -1,7 +1,7 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
 
-.PHONY: build models run verify seeds test bench peers peers-scan architectures python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test gpu-test bench peers peers-scan architectures python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -55,6 +55,12 @@ test: test-packages
 	@$(MAKE) --no-print-directory python
 	@cmake --build --preset cpu -j $(JOBS)
 	@tools/run-tests cpu $(JOBS)
+
+# The kernels for NVIDIA GPUs, on one.
+gpu-test: packages
+	@cmake --preset cuda >/dev/null
+	@cmake --build --preset cuda -j $(JOBS) --target test_cuda
+	build/cuda/tests/test_cuda
 
 bench: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
@@ -129,6 +135,7 @@ help:
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
+	@echo 'make gpu-test build the CUDA kernels and test them (nvcc, an NVIDIA GPU)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
 	@echo 'make architectures  scan every language model of transformers, made small, and compare with its eager attention'

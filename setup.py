@@ -30,7 +30,7 @@ class CMakeBuild(build_ext):
 
     def build_extension(self, ext: Extension) -> None:
         try:
-            import torch  # noqa: F401
+            import torch
         except ImportError:
             sys.exit("error: no PyTorch here. Install torch first and pass --no-build-isolation to pip.")
         for tool in ("cmake", "ninja"):
@@ -51,6 +51,13 @@ class CMakeBuild(build_ext):
             "ISENTROPIC_INFORMATION": "OFF",
             "ISENTROPIC_OPENMP": "OFF",
         }
+        # Kernels for NVIDIA GPUs, where PyTorch can use one and the compiler for them is there.
+        if torch.version.cuda and shutil.which("nvcc"):
+            options["ISENTROPIC_CUDA"] = "ON"
+            options["CMAKE_CUDA_ARCHITECTURES"] = os.environ.get("ISENTROPIC_CUDA_ARCHITECTURES", "80;90")
+            print(f"building CUDA kernels for sm_{options['CMAKE_CUDA_ARCHITECTURES'].replace(';', ', sm_')}")
+        elif torch.version.cuda:
+            print("no nvcc: CUDA tensors will be computed by PyTorch's operators, which is slow")
         definitions = [f"-D{name}={value}" for name, value in options.items()]
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *definitions], check=True)
         subprocess.run(["cmake", "--build", str(build), "--target", "isentropic_torch"], check=True)

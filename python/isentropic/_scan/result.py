@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import json
 import os
@@ -20,17 +21,17 @@ _LARGEST_FRAME = 1_000_000
 
 
 class Found:
-    """What scans and comparisons have in common.
-
-    Attributes:
-        data: everything, as in the JSON (src/scan/result.hpp, comparison.hpp).
-    """
+    """What scans and comparisons have in common."""
 
     FORMAT = ""  # as the JSON says it
 
     def __init__(self, text: str):
         self._json = text
-        self.data: dict[str, Any] = json.loads(text)
+
+    @functools.cached_property
+    def data(self) -> dict[str, Any]:
+        """Everything, as in the JSON (src/scan/result.hpp, comparison.hpp)."""
+        return json.loads(self._json)
 
     @classmethod
     def load(cls, path: Union[str, os.PathLike]):

@@ -50,25 +50,24 @@ class ForwardBlock {
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kD / 8;
   static constexpr bool kEntropy = Shape::kMoments != MomentSet::partition, kAll = Shape::kMoments == MomentSet::all;
 
-  __device__ ForwardBlock(const ForwardProblem& problem, std::uint32_t shared)
-      : p(problem), queries(shared), keys(shared + Shape::kRows * kD * 2), values(keys + kKeys * kD * 2) {
+  __device__ ForwardBlock(const ForwardProblem& problem, std::uint32_t shared) : p(problem), queries(shared) {
     choose_rows();
-    key = static_cast<const E*>(p.key) + b * p.key_stride.batch + kv_head() * p.key_stride.head;
-    value = static_cast<const E*>(p.value) + b * p.value_stride.batch + kv_head() * p.value_stride.head;
-    first_row = span_of(p, b, i0), last_row = span_of(p, b, i0 + Shape::kRows - 1), prefix = prefix_of(p, b);
-    prefix_end = (prefix + kKeys - 1) / kKeys;
-    end_block = max(prefix_end, (last_row.end + kKeys - 1) / kKeys);
+    const KeySpan first = span_of(p, b, i0), last = span_of(p, b, i0 + Shape::kRows - 1);
+    prefix = prefix_of(p, b);
+    seen_by_all_begin = last.begin, seen_by_all_end = first.end;
+    band_block = first.begin / kKeys;
+    prefix_blocks = (prefix + kKeys - 1) / kKeys;
+    end_block = max(prefix_blocks, (last.end + kKeys - 1) / kKeys);
     begin_rows();
   }
 
   __device__ void run() {
-    const E* query = static_cast<const E*>(p.query) + b * p.query_stride.batch + h * p.query_stride.head;
     int block = skip_gap(0);
-    copy_rows<kD, Shape::kRows, Shape::kThreads>(queries, query, p.query_stride.row, i0, p.n_q);
+    copy<Shape::kRows>(queries, p.query, p.query_stride, h, i0, p.n_q);
     copy_keys(block);
     while (block < end_block) {
       arrive();
-      copy_rows<kD, kKeys, Shape::kThreads>(values, value, p.value_stride.row, first_key(block), p.n_k);
+      copy<kKeys>(queries + kValues, p.value, p.value_stride, kv_head(), first_key(block), p.n_k);
       commit_copies();
       score();
       arrive();
@@ -82,6 +81,7 @@ class ForwardBlock {
   }
 
  private:
+  static constexpr std::uint32_t kKeysAt = Shape::kRows * kD * 2, kValues = kKeysAt + kKeys * kD * 2;
   static constexpr float kHidden = -1e30f;  // finite: its weight is 0, and that times itself
   static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   static constexpr std::int64_t kCached = 16 << 20;  // bytes of keys and values that stay in the L2 cache of any GPU
@@ -93,21 +93,27 @@ class ForwardBlock {
     const std::int64_t at_once = group * max(std::int64_t{1}, kCached / (p.n_k * kD * 4 + 1));
     const std::int64_t first = blockIdx.x / (blocks * at_once) * at_once, turn = blockIdx.x - first * blocks;
     const std::int64_t team = min(at_once, p.batch * p.heads - first), head = first + turn % team;
-    i0 = (blocks - 1 - turn / team) * Shape::kRows;
+    i0 = static_cast<int>((blocks - 1 - turn / team) * Shape::kRows);
     h = static_cast<int>(head % p.heads), b = static_cast<int>(head / p.heads);
   }
 
   __device__ int kv_head() const { return h / static_cast<int>(p.heads / p.kv_heads); }
-  __device__ std::int64_t row_of(int t, int half) const {
+  __device__ int row_of(int t, int half) const {
     return i0 + threadIdx.x / 32 * 32 + t * 16 + half * 8 + lane() / 4;
   }
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ static std::int64_t first_key(int block) { return static_cast<std::int64_t>(block) * kKeys; }
-  // Blocks [0, prefix_end) and those of the band are visited.
-  __device__ int skip_gap(int block) const { return block >= prefix_end ? max(block, first_row.begin / kKeys) : block; }
+  // Blocks of the prefix and of the band are visited.
+  __device__ int skip_gap(int block) const { return block >= prefix_blocks ? max(block, band_block) : block; }
 
+  template <int kCount>
+  __device__ void copy(std::uint32_t to, const void* from, const Strides& stride, int head, std::int64_t first,
+                       std::int64_t n) {
+    copy_rows<kD, kCount, Shape::kThreads>(to, static_cast<const E*>(from) + b * stride.batch + head * stride.head,
+                                           stride.row, first, n);
+  }
   __device__ void copy_keys(int block) {
-    if (block < end_block) copy_rows<kD, kKeys, Shape::kThreads>(keys, key, p.key_stride.row, first_key(block), p.n_k);
+    if (block < end_block) copy<kKeys>(queries + kKeysAt, p.key, p.key_stride, kv_head(), first_key(block), p.n_k);
     commit_copies();
   }
 
@@ -122,7 +128,7 @@ class ForwardBlock {
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const std::int64_t i = min(row_of(t, half), p.n_q - 1);
+        const std::int64_t i = min(std::int64_t{row_of(t, half)}, p.n_q - 1);
         lambda[t][half] = kLog2E * (p.scales ? p.scales[(b * p.heads + h) * p.n_q + i] : p.scale);
         falling |= !(lambda[t][half] > 1e-20f);
         highest[t][half] = -INFINITY;
@@ -137,7 +143,7 @@ class ForwardBlock {
   __device__ void score() {
     constexpr int kSteps = kD / 16, kPairs = kScoreTiles / 2;
     const std::uint32_t query_row = queries + chunk_offset<kD>(threadIdx.x / 32 * 32 + lane() % 16, lane() / 16);
-    const std::uint32_t key_row = keys + chunk_offset<kD>(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
+    const std::uint32_t key_row = queries + kKeysAt + chunk_offset<kD>(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
     std::uint32_t left[2][kRowTiles][4];
     const auto load_left = [&](int step) {
 #pragma unroll
@@ -197,7 +203,7 @@ class ForwardBlock {
 
   // Scores become weights and join the sums.
   __device__ void fold(std::int64_t j0) {
-    const bool whole = j0 + kKeys <= first_row.end && (j0 >= last_row.begin || j0 + kKeys <= prefix);
+    const bool whole = j0 + kKeys <= seen_by_all_end && (j0 >= seen_by_all_begin || j0 + kKeys <= prefix);
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t) {
       float from[2], factor[2];
@@ -283,7 +289,7 @@ class ForwardBlock {
   // output += weights values
   __device__ void add_values() {
     constexpr int kPairs = kOutputTiles / 2;
-    const std::uint32_t value_row = values + chunk_offset<kD>(lane() % 16, lane() / 16);
+    const std::uint32_t value_row = queries + kValues + chunk_offset<kD>(lane() % 16, lane() / 16);
     std::uint32_t left[kRowTiles][4];
     with_fragments_ahead<kKeys / 16 * kPairs>(
         [&](std::uint32_t(&to)[4], int turn) {
@@ -344,12 +350,10 @@ class ForwardBlock {
   }
 
   const ForwardProblem& p;
-  const std::uint32_t queries, keys, values;  // in shared memory
-  const E *key, *value;
-  std::int64_t i0;
-  int b, h;
-  KeySpan first_row, last_row;  // what the first and the last of the queries see
-  int prefix, prefix_end, end_block;
+  const std::uint32_t queries;  // where they lie in shared memory, followed by keys and values
+  int b, h, i0;
+  int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees
+  int prefix, prefix_blocks, band_block, end_block;
   bool scales_first;
   float lambda[kRowTiles][2], highest[kRowTiles][2];  // in units of log 2
   LaneSums sums[kRowTiles][2];

@@ -32,7 +32,7 @@ struct ForwardShape {
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
   static constexpr int kRowTiles = 2, kRows = kWarps * kRowTiles * 16;  // of 16 rows each a warp holds
   // Keys of a block, and chains of sums that hide the latency of additions: as many as registers allow.
-  static constexpr int kKeys = kD == 64 && kMoments != MomentSet::all ? 128 : 64;
+  static constexpr int kKeys = kD == 64 && kMoments == MomentSet::partition ? 128 : 64;
   static constexpr int kChains = kD == 128 && kMoments == MomentSet::all ? 1 : 2;
   static constexpr int kBytes = (kRows + 2 * kKeys) * kD * 2;
 };
@@ -349,7 +349,7 @@ class ForwardBlock {
           pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
   }
 
-  const ForwardProblem& p;
+  const ForwardProblem p;  // a copy: its numbers are then read as constants
   const std::uint32_t queries;  // where they lie in shared memory, followed by keys and values
   int b, h, i0;
   int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees
@@ -361,7 +361,7 @@ class ForwardBlock {
 };
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 2) forward_kernel(const __grid_constant__ ForwardProblem problem) {
+__global__ void __launch_bounds__(Shape::kThreads, 2) forward_kernel(const ForwardProblem problem) {
   extern __shared__ __align__(1024) unsigned char shared[];
   ForwardBlock<Shape>(problem, shared_address(shared)).run();
 }

@@ -103,7 +103,7 @@ TIDY ?= src/(base|softmax|attention|losses)
 lint: configure build/venv/ready
 	@tools/require-packages clang-format clang-tidy libomp-dev
 	@tools/check-opening-lines
-	@git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format --dry-run -Werror
+	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format --dry-run -Werror
 	@build/venv/bin/ruff check --quiet .
 	@build/venv/bin/ruff format --quiet --check .
 	@echo 'clang-tidy over $(TIDY)'
@@ -125,7 +125,7 @@ check: lint odr pip-install oldest-torch
 
 format: build/venv/ready
 	@tools/require-packages clang-format
-	@git ls-files '*.cpp' '*.hpp' '*.cu' | xargs clang-format -i
+	@git ls-files '*.cpp' '*.hpp' '*.cu' '*.cuh' | xargs clang-format -i
 	@build/venv/bin/ruff format --quiet .
 
 help:

@@ -197,6 +197,12 @@ void causal(reference::Problem& oracle, ForwardProblem& problem) {
   problem.visible.right = 0;
 }
 
+void causal_at_the_end(reference::Problem& oracle, ForwardProblem& problem) {
+  causal(oracle, problem);
+  oracle.mask.align = reference::Align::end;
+  problem.visible.offset = problem.n_k - problem.n_q;
+}
+
 std::vector<Case> cases() {
   return {
       {"full"},
@@ -204,20 +210,8 @@ std::vector<Case> cases() {
       {"one row", {.n_q = 1, .n_k = 777}},
       {"one key", {.n_q = 130, .n_k = 1}},
       {"grouped heads", {.heads = 6, .kv_heads = 2, .n_q = 129, .n_k = 129}, causal},
-      {"aligned at the end",
-       {.n_q = 77, .n_k = 333},
-       [](reference::Problem& oracle, ForwardProblem& problem) {
-         causal(oracle, problem);
-         oracle.mask.align = reference::Align::end;
-         problem.visible.offset = problem.n_k - problem.n_q;
-       }},
-      {"rows without keys",
-       {.n_q = 300, .n_k = 100},
-       [](reference::Problem& oracle, ForwardProblem& problem) {
-         causal(oracle, problem);
-         oracle.mask.align = reference::Align::end;
-         problem.visible.offset = problem.n_k - problem.n_q;
-       }},
+      {"aligned at the end", {.n_q = 77, .n_k = 333}, causal_at_the_end},
+      {"rows without keys", {.n_q = 300, .n_k = 100}, causal_at_the_end},
       {"window",
        {.n_q = 500, .n_k = 500},
        [](reference::Problem& oracle, ForwardProblem& problem) {

@@ -98,9 +98,7 @@ class ForwardBlock {
   }
 
   __device__ int kv_head() const { return h / static_cast<int>(p.heads / p.kv_heads); }
-  __device__ int row_of(int t, int half) const {
-    return i0 + threadIdx.x / 32 * 32 + t * 16 + half * 8 + lane() / 4;
-  }
+  __device__ int row_of(int t, int half) const { return i0 + threadIdx.x / 32 * 32 + t * 16 + half * 8 + lane() / 4; }
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ static std::int64_t first_key(int block) { return static_cast<std::int64_t>(block) * kKeys; }
   // Blocks of the prefix and of the band are visited.
@@ -349,7 +347,7 @@ class ForwardBlock {
           pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
   }
 
-  const ForwardProblem p;  // a copy: its numbers are then read as constants
+  const ForwardProblem p;       // a copy: its numbers are then read as constants
   const std::uint32_t queries;  // where they lie in shared memory, followed by keys and values
   int b, h, i0;
   int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees

@@ -25,6 +25,8 @@ constexpr double kLeastWeight = 1e-38;            // float32 has no smaller ones
 // Attention of some rows: weights [heads, rows, n], zero where a key is not seen; values [heads, n, d].
 struct SampledAttention {
   at::Tensor weights, is_seen, values;
+  at::Tensor output = at::matmul(weights, values);  // [heads, rows, d]
+  at::Tensor size = output.norm(2, -1).mean(-1);    // [heads]: the mean |o|
 };
 
 std::vector<std::int64_t> rows_of(std::int64_t n, std::int64_t count) {
@@ -77,7 +79,7 @@ void add_scores(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
 // sum a_j^2 (v_j - o)(v_j - o)^T, a matrix of the values' width.
 void add_worst_gain(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
   const at::Tensor &a = sampled.weights, &v = sampled.values;
-  const at::Tensor output = at::matmul(a, v), size = output.norm(2, -1).mean(-1);
+  const at::Tensor& output = sampled.output;
   at::Tensor gain = at::zeros({a.size(0), a.size(1)}, at::kDouble);
   for (std::int64_t row = 0; row < a.size(1); ++row) {
     const at::Tensor moved =
@@ -85,19 +87,18 @@ void add_worst_gain(const SampledAttention& sampled, std::vector<TheoryHead>& ou
     gain.select(1, row).copy_(at::linalg_eigvalsh(at::matmul(moved.mT(), moved)).amax(-1).clamp_min(0).sqrt());
   }
   for (std::size_t head = 0; head < out.size(); ++head)
-    out[head].worst_gain = mean_at(gain, head) / mean_at(size, head);
+    out[head].worst_gain = mean_at(gain, head) / mean_at(sampled.size, head);
 }
 
 void add_top_keys(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
   const at::Tensor &a = sampled.weights, &v = sampled.values;
-  const at::Tensor output = at::matmul(a, v), size = output.norm(2, -1).mean(-1);
   const auto [top, places] = a.topk(std::min(scan::kTopKeys, a.size(-1)), -1);
   const at::Tensor kept = at::zeros_like(a).scatter(-1, places, top), mass = top.sum(-1, true);
-  const at::Tensor change = (at::matmul(kept / mass, v) - output).norm(2, -1),
+  const at::Tensor change = (at::matmul(kept / mass, v) - sampled.output).norm(2, -1),
                    left_out = (1 - mass.squeeze(-1)).clamp_min(0);
   const at::Tensor widest = (v - v.mean(1, true)).norm(2, -1).amax(-1);  // [heads]
   for (std::size_t head = 0; head < out.size(); ++head) {
-    const double unit = mean_at(size, head), m = mean_at(left_out, head);
+    const double unit = mean_at(sampled.size, head), m = mean_at(left_out, head);
     out[head].left_out = m;
     out[head].left_out_change = mean_at(change, head) / unit;
     out[head].left_out_bound = theory::top_k_output_bound(m, mean_at(widest, head)) / unit;
@@ -126,7 +127,7 @@ void add_noise(const SampledAttention& sampled, const TheoryOptions& asked, std:
   const double ratio = law.variance_ratio(), moment = law.exponential_moment();
   if (!std::isfinite(ratio)) return;
   const at::Tensor &a = sampled.weights, &v = sampled.values;
-  const at::Tensor output = at::matmul(a, v), squares = a.square();  // [heads, rows, d], [heads, rows, n]
+  const at::Tensor &output = sampled.output, squares = a.square();  // [heads, rows, d], [heads, rows, n]
   // sum a^2 (v - o) and sum a^2 |v - o|^2.
   const at::Tensor first = at::matmul(squares, v), total = squares.sum(-1, true);
   const at::Tensor direction = -(first - total * output) * ratio;
@@ -143,10 +144,10 @@ void add_noise(const SampledAttention& sampled, const TheoryOptions& asked, std:
     bias += moved - (at::matmul(linear, v) - linear.sum(-1, true) * output);
   }
   const auto draws = static_cast<double>(asked.draws);
-  const at::Tensor size = output.norm(2, -1).mean(-1, true), length = direction.norm(2, -1).clamp_min(1e-300);
+  const at::Tensor length = direction.norm(2, -1).clamp_min(1e-300);
   const at::Tensor along = (bias / draws * direction).sum(-1) / length;
   for (std::size_t head = 0; head < out.size(); ++head) {
-    const double unit = mean_at(size, head);
+    const double unit = mean_at(sampled.size, head);
     out[head].noise_rms = std::sqrt(mean_at(square / draws, head)) / unit;
     out[head].predicted_rms = std::sqrt(ratio * mean_at(second.clamp_min(0), head)) / unit;
     out[head].noise_bias = mean_at(along, head) / unit;

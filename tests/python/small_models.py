@@ -105,14 +105,18 @@ def _may_be_set(config, name):
 
 
 def small_model(name, seed=1):
-    """In evaluation, with weights that make attention differ from uniform."""
+    """Of a class of transformers, by its name."""
     made = getattr(transformers, name)
     config = small_config(made.config_class)
     with torch.device("meta"):
         count = sum(parameter.numel() for parameter in made(config).parameters())
     if count > _MOST_PARAMETERS:
         raise ValueError(f"{count / 1e6:.0f} million parameters, made small")
-    model = made(small_config(made.config_class)).float()
+    return lively(made(small_config(made.config_class)).float(), seed)
+
+
+def lively(model, seed=1):
+    """In evaluation, with weights that make attention differ from uniform."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -6,8 +6,6 @@
 // are multiplied, the next keys do.
 #pragma once
 
-#include <algorithm>
-
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/tiles.cuh"
 #include "attention/cuda/visible_keys.cuh"

@@ -48,10 +48,11 @@ class ForwardBlock {
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kD / 8;
   static constexpr bool kEntropy = Shape::kMoments != MomentSet::partition, kAll = Shape::kMoments == MomentSet::all;
 
-  __device__ ForwardBlock(const ForwardProblem& problem, std::uint32_t shared) : p(problem), queries(shared) {
+  __device__ ForwardBlock(const Problem& problem, const ForwardOutput& output_, std::uint32_t shared)
+      : p(problem), out(output_), queries(shared) {
     choose_rows();
-    const KeySpan first = span_of(p, b, i0), last = span_of(p, b, i0 + Shape::kRows - 1);
-    prefix = prefix_of(p, b);
+    const RowSpans first = spans_of(p, b, i0), last = spans_of(p, b, i0 + Shape::kRows - 1);
+    prefix = first.prefix_end;
     seen_by_all_begin = last.begin, seen_by_all_end = first.end;
     band_block = first.begin / kKeys;
     prefix_blocks = (prefix + kKeys - 1) / kKeys;
@@ -125,7 +126,7 @@ class ForwardBlock {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const std::int64_t i = min(std::int64_t{row_of(t, half)}, p.n_q - 1);
-        lambda[t][half] = kLog2E * (p.scales ? p.scales[(b * p.heads + h) * p.n_q + i] : p.scale);
+        lambda[t][half] = kLog2E * (p.scales ? static_cast<const float*>(p.scales)[(b * p.heads + h) * p.n_q + i] : static_cast<float>(p.scale));
         falling |= !(lambda[t][half] > 1e-20f);
         highest[t][half] = -INFINITY;
         sums[t][half] = {0, 0, 0, 0};
@@ -183,15 +184,15 @@ class ForwardBlock {
     for_each_score(t, half, j0, [&](float& s, int j) {
       s *= lambda[t][half];
       if constexpr (Shape::kExtras) {
-        const float cap = kLog2E * p.soft_cap;
+        const float cap = kLog2E * static_cast<float>(p.soft_cap);
         if (cap > 0) s = cap * tanhf(s / cap);
-        if (p.slopes) s -= kLog2E * p.slopes[h] * fabsf(static_cast<float>(row_of(t, half) + p.visible.offset - j));
+        if (p.slopes) s -= kLog2E * static_cast<const float*>(p.slopes)[h] * fabsf(static_cast<float>(row_of(t, half) + p.visible.offset - j));
       }
     });
   }
 
   __device__ void hide_keys(int t, int half, std::int64_t j0) {
-    const KeySpan seen = span_of(p, b, row_of(t, half));
+    const RowSpans seen = spans_of(p, b, row_of(t, half));
     for_each_score(t, half, j0, [&](float& s, int j) {
       if ((j < seen.begin || j >= seen.end) && j >= prefix) s = kHidden;
     });
@@ -325,27 +326,29 @@ class ForwardBlock {
   }
 
   __device__ void write_record(std::int64_t place, float m, const LaneSums& row) {
-    p.m[place] = m * kLn2;
-    p.z[place] = row.z;
-    if constexpr (kEntropy) p.u[place] = row.u * kLn2;
+    static_cast<float*>(out.rows.m)[place] = m * kLn2;
+    static_cast<float*>(out.rows.z)[place] = row.z;
+    if constexpr (kEntropy) static_cast<float*>(out.rows.u)[place] = row.u * kLn2;
     if constexpr (kAll) {
-      p.w[place] = row.w * (kLn2 * kLn2);
-      p.c[place] = row.c;
+      static_cast<float*>(out.rows.w)[place] = row.w * (kLn2 * kLn2);
+      static_cast<float*>(out.rows.c)[place] = row.c;
     }
   }
 
   __device__ void write_output(int t, int half, std::int64_t i, float z) {
     const float m = highest[t][half];
-    const float total = p.sink ? z + exp2_fast(p.sink[h] * kLog2E - m) : z;
+    const float total = p.sink ? z + exp2_fast(static_cast<const float*>(p.sink)[h] * kLog2E - m) : z;
     const float inverse = m == -INFINITY ? 0.0f : 1.0f / total;
-    E* row = static_cast<E*>(p.output) + b * p.output_stride.batch + h * p.output_stride.head + i * p.output_stride.row;
+    E* row = static_cast<E*>(out.output) + b * out.output_stride.batch + h * out.output_stride.head +
+             i * out.output_stride.row;
 #pragma unroll
     for (int tile = 0; tile < kOutputTiles; ++tile)
       *reinterpret_cast<std::uint32_t*>(row + tile * 8 + lane() % 4 * 2) =
           pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
   }
 
-  const ForwardProblem p;       // a copy: its numbers are then read as constants
+  const Problem p;  // copies: their numbers are then read as constants
+  const ForwardOutput out;
   const std::uint32_t queries;  // where they lie in shared memory, followed by keys and values
   int b, h, i0;
   int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees
@@ -357,19 +360,20 @@ class ForwardBlock {
 };
 
 template <class Shape>
-__global__ void __launch_bounds__(Shape::kThreads, 2) forward_kernel(const ForwardProblem problem) {
+__global__ void __launch_bounds__(Shape::kThreads, 2) forward_kernel(const Problem problem,
+                                                                           const ForwardOutput output) {
   extern __shared__ __align__(1024) unsigned char shared[];
-  ForwardBlock<Shape>(problem, shared_address(shared)).run();
+  ForwardBlock<Shape>(problem, output, shared_address(shared)).run();
 }
 
 template <ElementType type, int d, MomentSet moments, bool extras>
-cudaError_t launch_forward(const ForwardProblem& problem, cudaStream_t stream) {
+cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using Shape = ForwardShape<type, d, moments, extras>;
   const auto kernel = forward_kernel<Shape>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const std::int64_t blocks = (problem.n_q + Shape::kRows - 1) / Shape::kRows * problem.batch * problem.heads;
   if (error != cudaSuccess || blocks == 0) return error;
-  kernel<<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem);
+  kernel<<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem, output);
   return cudaGetLastError();
 }
 

@@ -7,6 +7,6 @@ namespace isentropic::cuda {
 
 // extras: a soft cap or slopes.
 template <ElementType type, int d, MomentSet moments, bool extras>
-cudaError_t launch_forward(const ForwardProblem& problem, cudaStream_t stream);
+cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream);
 
 }  // namespace isentropic::cuda

@@ -5,25 +5,47 @@
 
 namespace isentropic::cuda {
 
-// A block of rows of kD elements each, in chunks of 16 bytes. Chunk c of a row lies where chunk c ^ (row % 8) would: a
-// column of chunks then touches every bank once. As blocks are aligned, the address of chunk c ^ 2 k is that of chunk
-// c, exclusive or 32 k.
-template <int kD>
+// Of a row of kWidth elements of 16 bits: whole groups of 128.
+template <int kWidth>
+inline constexpr int kRowBytes = (kWidth + 63) / 64 * 128;
+
+// Rows of kWidth elements each, in chunks of 16 bytes. Chunk c of a row lies where chunk c ^ (row % 8) would: a column
+// of chunks then touches every bank once.
+template <int kWidth>
 __device__ inline std::uint32_t chunk_offset(int row, int chunk) {
-  return static_cast<std::uint32_t>(row * kD * 2 + ((chunk ^ (row & 7)) * 16));
+  return static_cast<std::uint32_t>(row * kRowBytes<kWidth> + ((chunk ^ (row & 7)) * 16));
 }
 
-// Rows [first, first + kRows) of n, asynchronously, by kThreads threads; rows beyond n are zeros.
-template <int kD, int kRows, int kThreads, class E>
-__device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t row_stride, std::int64_t first,
-                                 std::int64_t n) {
-  constexpr int kChunks = kD / 8, kRowsAtOnce = kThreads / kChunks;
-  const int chunk = threadIdx.x % kChunks, row0 = threadIdx.x / kChunks;
-  const E* source = from + (first + row0) * row_stride + chunk * 8;
+// From the address of chunk 0 or 1 of a row to that of the chunk `step` pairs of chunks on. Rows begin at multiples of
+// 128 bytes.
+__device__ inline std::uint32_t pairs_on(std::uint32_t address, int step) {
+  return (address ^ static_cast<std::uint32_t>(step % 4 * 32)) + static_cast<std::uint32_t>(step / 4 * 128);
+}
+
+// Rows [first, first + kRows) of n, asynchronously, by kThreads threads; rows beyond n and columns beyond `width` are
+// zeros.
+template <int kWidth, int kRows, int kThreads, class E>
+__device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t row_stride, std::int64_t first, std::int64_t n,
+                                 int width = kWidth) {
+  constexpr int kChunks = kWidth / 8;
+  static_assert(kRows * kChunks % kThreads == 0);
+  if constexpr (kThreads % kChunks == 0) {
+    constexpr int kRowsAtOnce = kThreads / kChunks;
+    const int chunk = threadIdx.x % kChunks, row0 = threadIdx.x / kChunks;
+    const E* source = from + (first + row0) * row_stride + chunk * 8;
+    const bool inside = chunk * 8 < width;
 #pragma unroll
-  for (int i = 0; i < kRows / kRowsAtOnce; ++i) {
-    const int row = row0 + i * kRowsAtOnce;
-    copy_async(to + chunk_offset<kD>(row, chunk), source + i * kRowsAtOnce * row_stride, first + row < n);
+    for (int i = 0; i < kRows / kRowsAtOnce; ++i, source += kRowsAtOnce * row_stride) {
+      const int row = row0 + i * kRowsAtOnce;
+      copy_async(to + chunk_offset<kWidth>(row, chunk), source, inside && first + row < n);
+    }
+  } else {
+#pragma unroll
+    for (int i = 0; i < kRows * kChunks / kThreads; ++i) {
+      const int place = threadIdx.x + i * kThreads, row = place / kChunks, chunk = place % kChunks;
+      copy_async(to + chunk_offset<kWidth>(row, chunk), from + (first + row) * row_stride + chunk * 8,
+                 chunk * 8 < width && first + row < n);
+    }
   }
 }
 

@@ -1,0 +1,159 @@
+// The running softmax of a warp's rows, in registers: scores of a block of keys become weights and join the sums.
+//
+// Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t. The
+// reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the new
+// maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any overflow;
+// the maximum itself is known at the end, and the record is written as seen from it.
+#pragma once
+
+#include "attention/cuda/products.cuh"
+#include "isentropic/softmax_record.hpp"
+
+namespace isentropic::cuda {
+
+inline constexpr float kHidden = -1e30f;  // finite: its weight is 0, and that times itself
+inline constexpr float kSlack = 8;
+inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+// The sums over the keys of a row that one lane has seen, of four that share the row.
+struct LaneSums {
+  float z, u, w, c;
+};
+
+// A number for each row of a lane: in registers or, where these are short, in shared memory.
+template <int kRowTiles, bool kInRegisters>
+struct LaneNumbers {
+  float numbers[kRowTiles][2];
+  static constexpr int kBytes = 0;
+  __device__ explicit LaneNumbers(unsigned char*) {}
+  __device__ __forceinline__ float& at(int t, int half) { return numbers[t][half]; }
+};
+template <int kRowTiles>
+struct LaneNumbers<kRowTiles, false> {
+  float (*numbers)[2];
+  static constexpr int kBytes = kRowTiles * 2 * sizeof(float);  // for each thread
+  __device__ explicit LaneNumbers(unsigned char* shared)
+      : numbers(reinterpret_cast<float (*)[2]>(shared + threadIdx.x * kBytes)) {}
+  __device__ __forceinline__ float& at(int t, int half) { return numbers[t][half]; }
+};
+
+// By tile of rows and half.
+template <MomentSet kMoments, int kRowTiles>
+struct RunningSoftmax {
+  static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
+
+  using Highest = LaneNumbers<kRowTiles, !kAll>;
+  Highest highest;            // of what this lane has seen
+  float limit[kRowTiles][2];  // reference + kSlack; -inf: the row has seen no key
+  LaneSums sums[kRowTiles][2];
+
+  // `shared` has Highest::kBytes for each thread.
+  __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared) : highest(shared) {
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        highest.at(t, half) = limit[t][half] = -INFINITY;
+        sums[t][half] = {0, 0, 0, 0};
+      }
+  }
+
+  __device__ __forceinline__ float reference(int t, int half) const {
+    return limit[t][half] == -INFINITY ? 0.0f : limit[t][half] - kSlack;
+  }
+
+  // Weights of the scores of a block. A score times its row's factor is in units of log 2; hidden ones are kHidden.
+  template <class E, int kTiles, int kOutputTiles>
+  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
+                                       PackedWeights<kRowTiles, kTiles>& weights,
+                                       Accumulators<kRowTiles, kOutputTiles>& output) {
+    bool higher = false;
+    float from[kRowTiles][2];
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        float found = kHidden;
+#pragma unroll
+        for (int tile = 0; tile < kTiles; ++tile)
+          found = fmaxf(found, fmaxf(scores[t][tile][2 * half], scores[t][tile][2 * half + 1]));
+        const float most = fmaxf(highest.at(t, half), found * factor[t][half]);
+        highest.at(t, half) = most;
+        higher |= most > limit[t][half];
+      }
+    if (__any_sync(0xffffffffu, higher)) raise(factor, output);
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) from[t][half] = reference(t, half);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          const float x = weigh(fmaf(scores[t][tile][2 * half], factor[t][half], -from[t][half]), sums[t][half]);
+          const float y = weigh(fmaf(scores[t][tile][2 * half + 1], factor[t][half], -from[t][half]), sums[t][half]);
+          weights[t][tile][half] = pack<E>(x, y);
+        }
+  }
+
+  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen.
+  __device__ __forceinline__ SoftmaxRecord<float> record(int t, int half) {
+    const LaneSums& lane = sums[t][half];
+    SoftmaxRecord<float> out;
+    const float z = row_sum(lane.z), u = kEntropy ? row_sum(lane.u) : 0, w = kAll ? row_sum(lane.w) : 0,
+                c = kAll ? row_sum(lane.c) : 0, m = row_max(highest.at(t, half));
+    if (z == 0) return out;
+    const float delta = reference(t, half) - m;
+    const SoftmaxMoments<float> sums_at_m = rebase(SoftmaxMoments<float>{z, u, w, c}, delta, exp2_fast(delta));
+    out.m = m * kLn2;
+    out.sums = {sums_at_m.z, sums_at_m.u * kLn2, sums_at_m.w * (kLn2 * kLn2), sums_at_m.c};
+    return out;
+  }
+
+ private:
+  // Moves every row to its maximum.
+  template <int kOutputTiles>
+  __device__ __forceinline__ void raise(const float (&factor)[kRowTiles][2],
+                                        Accumulators<kRowTiles, kOutputTiles>& output) {
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        const float m = row_max(highest.at(t, half));
+        if (!(m > kHidden * factor[t][half])) continue;
+        const float delta = limit[t][half] == -INFINITY ? 0.0f : limit[t][half] - (m + kSlack);
+        const float shrink = exp2_fast(delta);
+        LaneSums& row = sums[t][half];
+        if constexpr (kAll) {
+          row.w = shrink * (row.w + delta * (2 * row.u + delta * row.z));
+          row.c *= shrink * shrink;
+        }
+        if constexpr (kEntropy) row.u = shrink * (row.u + delta * row.z);
+        row.z *= shrink;
+        limit[t][half] = m + kSlack;
+#pragma unroll
+        for (int tile = 0; tile < kOutputTiles; ++tile) {
+          output[t][tile][2 * half] *= shrink;
+          output[t][tile][2 * half + 1] *= shrink;
+        }
+      }
+  }
+
+  __device__ static __forceinline__ float weigh(float t, LaneSums& row) {
+    const float weight = exp2_fast(t);
+    row.z += weight;
+    if constexpr (kAll) {
+      const float moment = t * weight;
+      row.u += moment;
+      row.w = fmaf(t, moment, row.w);
+      row.c = fmaf(weight, weight, row.c);
+    } else if constexpr (kEntropy) {
+      row.u = fmaf(t, weight, row.u);
+    }
+    return weight;
+  }
+};
+
+}  // namespace isentropic::cuda

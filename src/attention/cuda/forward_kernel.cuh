@@ -5,7 +5,7 @@
 // shared memory; while values are multiplied, the next keys do.
 #pragma once
 
-#include "attention/cuda/block_order.cuh"
+#include "attention/cuda/block_order.hpp"
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
 #include "attention/cuda/visible_keys.cuh"
@@ -29,12 +29,16 @@ struct ForwardShape {
   static constexpr bool kExtras = kExtras_;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
   static constexpr int kRowTiles = kWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
-  static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64;
+  static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
+  // Small heads leave room for the next block of keys and values while this one is used.
+  static constexpr bool kTwoStages = kWidth <= 64;
+  static constexpr bool kHighestInRegisters = kMoments != MomentSet::all;
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kWidth / 8;
-  using Softmax = RunningSoftmax<kMoments, kRowTiles>;
+  using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
-  static constexpr std::uint32_t kScalesAt = kValuesAt + kKeys * kRowBytes<kWidth>;  // lambda of the rows
+  static constexpr std::uint32_t kStageBytes = 2 * kKeys * kRowBytes<kWidth>;
+  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;  // lambda of the rows
   static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);       // ForwardBlock
   static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;  // Softmax::highest
   static constexpr int kBytes = kHighestAt + kThreads * Softmax::Highest::kBytes;
@@ -49,11 +53,10 @@ struct ForwardBlock {
   int end;                // of the keys that any row sees
   std::uint32_t queries;  // where they lie in shared memory
 
-  __device__ ForwardBlock(const Problem& p, std::uint32_t shared) : queries(shared) {
-    const BlockPlace place = place_of_block(p, Shape::kRows, Shape::kWidth);
-    b = place.b, h = place.h, i0 = place.i0;
+  __device__ ForwardBlock(const Problem& p, const BlockPlace& place, std::uint32_t shared)
+      : b(place.b), h(place.h), i0(place.i0), queries(shared) {
     const RowSpans first = spans_of(p, b, i0), last = spans_of(p, b, i0 + Shape::kRows - 1);
-    prefix = first.prefix_end;
+    prefix = first.prefix_end > first.prefix_begin ? first.prefix_end : 0;
     seen_by_all_begin = last.begin, seen_by_all_end = first.end;
     band_block = first.begin / Shape::kKeys;
     prefix_blocks = (prefix + Shape::kKeys - 1) / Shape::kKeys;
@@ -94,7 +97,7 @@ __device__ __forceinline__ void hide_keys(const Problem& p, const ForwardBlock<S
     for (int half = 0; half < 2; ++half) {
       const RowSpans seen = spans_of(p, at.b, at.row_of(t, half));
       for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
-        if ((j < seen.begin || j >= seen.end) && j >= seen.prefix_end) s = kHidden;
+        if (!holds(seen, j)) s = kHidden;
       });
     }
 }
@@ -155,23 +158,30 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 2)
-    forward_kernel(const __grid_constant__ Problem p, const __grid_constant__ ForwardOutput out) {
+    forward_kernel(const __grid_constant__ Problem p, const __grid_constant__ ForwardOutput out,
+                   const __grid_constant__ BlockOrder order) {
   using E = typename Shape::E;
   extern __shared__ __align__(1024) unsigned char shared[];
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
-  if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, shared_address(shared));
+  {
+    const BlockPlace place = order.place(blockIdx.x);
+    const E* from = static_cast<const E*>(p.query) + place.b * p.query_stride.batch + place.h * p.query_stride.head;
+    copy_rows<Shape::kWidth, Shape::kRows, Shape::kThreads>(shared_address(shared), from, p.query_stride.row, place.i0,
+                                                            p.n_q);
+    if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, place, shared_address(shared));
+  }
   __syncthreads();
-  const auto block_of = [&]<int kCount>(std::integral_constant<int, kCount>, std::uint32_t to, const void* from,
-                                        const Strides& stride, int head, std::int64_t first, std::int64_t n) {
-    copy_rows<Shape::kWidth, kCount, Shape::kThreads>(
-        to, static_cast<const E*>(from) + at.b * stride.batch + head * stride.head, stride.row, first, n);
+  const auto copy_block = [&](std::uint32_t to, const void* all, const Strides& stride, int block) {
+    const E* from = static_cast<const E*>(all) + at.b * stride.batch + at.kv_head(p) * stride.head;
+    if (block < at.end_block)
+      copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end);
   };
-  constexpr std::integral_constant<int, Shape::kRows> kAllRows;
-  constexpr std::integral_constant<int, Shape::kKeys> kAllKeys;
-  const auto copy_keys = [&](int block) {
-    if (block < at.end_block) block_of(kAllKeys, at.queries + Shape::kKeysAt, p.key, p.key_stride, at.kv_head(p), block * Shape::kKeys, at.end);
-    commit_copies();
+  const auto copy_keys = [&](int block, std::uint32_t stage) {
+    copy_block(at.queries + Shape::kKeysAt + stage, p.key, p.key_stride, block);
+  };
+  const auto copy_values = [&](int block, std::uint32_t stage) {
+    copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
   };
   const auto arrive = [] {
     wait_for_copies<0>();
@@ -179,8 +189,10 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   };
 
   int block = at.skip_gap(0);
-  block_of(kAllRows, at.queries, p.query, p.query_stride, at.h, at.i0, p.n_q);
-  copy_keys(block);
+  std::uint32_t stage = 0;
+  copy_keys(block, stage);
+  if constexpr (Shape::kTwoStages) copy_values(block, stage);
+  commit_copies();
 
   bool falling = false;
   if (threadIdx.x < Shape::kRows) {
@@ -203,13 +215,19 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
 
   while (block < at.end_block) {
     const int j0 = block * Shape::kKeys;
+    const std::uint32_t here = stage;
+    block = at.skip_gap(block + 1);
     arrive();
-    block_of(kAllKeys, at.queries + Shape::kValuesAt, p.value, p.value_stride, at.kv_head(p), j0, at.end);
+    if constexpr (Shape::kTwoStages) {
+      stage ^= Shape::kStageBytes;
+      copy_keys(block, stage);
+    }
+    copy_values(Shape::kTwoStages ? block : j0 / Shape::kKeys, stage);
     commit_copies();
     Scores<Shape> scores;
-    multiply_rows<E, Shape::kWidth>(at.queries, threadIdx.x / 32 * (16 * Shape::kRowTiles), at.queries + Shape::kKeysAt,
-                                    scores);
-    arrive();
+    multiply_rows<E, Shape::kWidth>(at.queries, threadIdx.x / 32 * (16 * Shape::kRowTiles),
+                                    at.queries + Shape::kKeysAt + here, scores);
+    if constexpr (!Shape::kTwoStages) arrive();
     float factor[Shape::kRowTiles][2];
     if (finishes_first) finish_scores<Shape>(p, at, j0, lambda, scores);
 #pragma unroll
@@ -219,9 +237,11 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     if (!at.is_whole(j0)) hide_keys<Shape>(p, at, j0, scores);
     PackedWeights<Shape::kRowTiles, Shape::kScoreTiles> weights;
     softmax.template fold<E>(scores, factor, weights, output);
-    block = at.skip_gap(block + 1);
-    copy_keys(block);
-    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt, output);
+    if constexpr (!Shape::kTwoStages) {
+      copy_keys(block, stage);
+      commit_copies();
+    }
+    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }
@@ -231,9 +251,9 @@ cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, 
   using Shape = ForwardShape<type, d, moments, extras>;
   const auto kernel = forward_kernel<Shape>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
-  const std::int64_t blocks = (problem.n_q + Shape::kRows - 1) / Shape::kRows * problem.batch * problem.heads;
-  if (error != cudaSuccess || blocks == 0) return error;
-  kernel<<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem, output);
+  const BlockOrder order(problem, Shape::kRows);
+  if (error != cudaSuccess || order.grid() == 0) return error;
+  kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, output, order);
   return cudaGetLastError();
 }
 

@@ -38,11 +38,11 @@ struct LaneNumbers<kRowTiles, false> {
 };
 
 // By tile of rows and half.
-template <MomentSet kMoments, int kRowTiles>
+template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters>
 struct RunningSoftmax {
   static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
 
-  using Highest = LaneNumbers<kRowTiles, !kAll>;
+  using Highest = LaneNumbers<kRowTiles, kHighestInRegisters>;
   Highest highest;            // of what this lane has seen
   float limit[kRowTiles][2];  // reference + kSlack; -inf: the row has seen no key
   LaneSums sums[kRowTiles][2];

@@ -99,6 +99,11 @@ cudaError_t target_entropy_update(const Problem& problem, const RowArrays& rows,
 cudaError_t target_entropy_end(const Problem& problem, const TargetEntropy& solve, void* lambda, std::int64_t* status,
                                std::int64_t* iterations, cudaStream_t stream);
 
+// Under implicit gradients the scales move with the scores so that H stays: to a1 of every solved row comes
+// -lambda dlambda / V, with dlambda of a first backward pass.
+cudaError_t add_implicit_term(const Problem& problem, const RowArrays& rows, const void* lambda,
+                              const void* lambda_gradient, const std::int64_t* status, void* a1, cudaStream_t stream);
+
 // ---- Statistics ----
 
 // By Statistic, [batch, heads, n_q]; null: not asked for.

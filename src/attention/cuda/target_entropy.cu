@@ -78,6 +78,17 @@ __global__ void end_kernel(std::int64_t count, const EntropySolver* solvers, R* 
   if (iterations) iterations[row] = solver.iterations();
 }
 
+template <class R>
+__global__ void implicit_term_kernel(const Problem p, const RowArrays rows, const R* lambda, const R* lambda_gradient,
+                                     const std::int64_t* status, R* a1) {
+  const std::int64_t row = std::int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.x;
+  if (row >= p.batch * p.heads * p.n_q) return;
+  const double variance = score_variance(record_at<R>(p, rows, row_index(p, row)));
+  if (status[row] != static_cast<std::int64_t>(TargetEntropyStatus::solved) || !(variance > 0)) return;
+  const double moved = static_cast<double>(lambda_gradient[row]) * static_cast<double>(lambda[row]);
+  a1[row] = static_cast<R>(static_cast<double>(a1[row]) - moved / variance);
+}
+
 // f(R()) with the type of sums.
 template <class F>
 cudaError_t with_real(const Problem& problem, F f) {
@@ -127,6 +138,18 @@ cudaError_t target_entropy_end(const Problem& problem, const TargetEntropy& solv
     using R = decltype(real);
     end_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem.rows(), solvers_of(solve), static_cast<R*>(lambda),
                                                        status, iterations);
+  });
+}
+
+cudaError_t add_implicit_term(const Problem& problem, const RowArrays& rows, const void* lambda,
+                              const void* lambda_gradient, const std::int64_t* status, void* a1, cudaStream_t stream) {
+  const unsigned blocks = blocks_of(problem);
+  if (blocks == 0) return cudaSuccess;
+  return with_real(problem, [&](auto real) {
+    using R = decltype(real);
+    implicit_term_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem, rows, static_cast<const R*>(lambda),
+                                                                 static_cast<const R*>(lambda_gradient), status,
+                                                                 static_cast<R*>(a1));
   });
 }
 

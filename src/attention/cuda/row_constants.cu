@@ -86,10 +86,10 @@ __global__ void __launch_bounds__(kThreads)
   if (threadIdx.x >= kRowsOfBlock || row >= count) return;
   const RowIndex at = row_index(p, row);
   const auto gradient_of = [&](Statistic statistic) {
-    return real_at<R>(upstream.statistics[static_cast<int>(statistic)], row);
+    return number_at<R>(upstream.statistics[static_cast<int>(statistic)], row);
   };
   const double product = upstream.output_gradient ? static_cast<double>(products[threadIdx.x]) : 0.0;
-  const RowSink row_sink = {p.sink != nullptr, real_at<R>(p.sink, at.h)};
+  const RowSink row_sink = {p.sink != nullptr, number_at<R>(p.sink, at.h)};
   write_row<R>(constants, sink, row, gradient_constants(record_at<R>(p, rows, at), row_sink, product, gradient_of));
 }
 

@@ -12,7 +12,7 @@ template <class R>
 __device__ LawTerms terms_of(const Problem& p, const ScaleFormula& law, const RowIndex& at) {
   LawTerms out;
   for (int index = 0; index < LawTerms::kMostParameters; ++index)
-    out.parameter[index] = real_at<R>(law.parameters[index], at.h);
+    out.parameter[index] = number_at<R>(law.parameters[index], at.h);
   out.d = static_cast<double>(p.d);
   out.log_n = log_of(static_cast<double>(count_at(law.visible, p, at)));
   const std::int32_t* positions = law.positions_in_document;

@@ -12,7 +12,7 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   if (row >= p.batch * p.heads * p.n_q) return;
   const RowIndex at = row_index(p, row);
   const SoftmaxRecord<double> keys = record_at<R>(p, in, at);
-  const double sink = real_at<R>(p.sink, at.h);
+  const double sink = number_at<R>(p.sink, at.h);
   const SoftmaxRecord<double> all = p.sink ? merge(keys, sink_logit(sink)) : keys;
   const auto set = [&](Statistic statistic, double value) {
     if (void* column = out.real[static_cast<int>(statistic)]) static_cast<R*>(column)[row] = static_cast<R>(value);

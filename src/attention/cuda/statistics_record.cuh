@@ -22,13 +22,13 @@ __device__ inline RowIndex row_index(const Problem& p, std::int64_t row) {
 
 // 0 where there is no array.
 template <class R>
-__device__ double real_at(const void* array, std::int64_t index) {
+__device__ double number_at(const void* array, std::int64_t index) {
   return array ? static_cast<double>(static_cast<const R*>(array)[index]) : 0.0;
 }
 
 template <class R>
-__device__ double real_at(const LawParameter& parameter, std::int64_t h) {
-  return parameter.values ? real_at<R>(parameter.values, parameter.by_head ? h : 0) : parameter.number;
+__device__ double number_at(const LawParameter& parameter, std::int64_t h) {
+  return parameter.values ? number_at<R>(parameter.values, parameter.by_head ? h : 0) : parameter.number;
 }
 
 // Keys that the row sees: counted before, or by its spans.
@@ -39,9 +39,9 @@ __device__ inline std::int64_t count_at(const std::int64_t* counts, const Proble
 template <class R>
 __device__ SoftmaxRecord<double> record_at(const Problem& p, const RowArrays& rows, const RowIndex& at) {
   SoftmaxRecord<double> keys;
-  keys.m = real_at<R>(rows.m, at.row);
-  keys.sums = {real_at<R>(rows.z, at.row), real_at<R>(rows.u, at.row), real_at<R>(rows.w, at.row),
-               real_at<R>(rows.c, at.row)};
+  keys.m = number_at<R>(rows.m, at.row);
+  keys.sums = {number_at<R>(rows.z, at.row), number_at<R>(rows.u, at.row), number_at<R>(rows.w, at.row),
+               number_at<R>(rows.c, at.row)};
   keys.k = count_at(rows.k, p, at);
   return keys;
 }

@@ -40,7 +40,7 @@ __global__ void begin_kernel(const Problem p, const TargetEntropy solve, int* co
     const RowIndex at = row_index(p, row);
     const std::int64_t counted = count_at(solve.visible, p, at), visible = counted > 0 ? counted : 0;
     const double start = 1 / std::sqrt(static_cast<double>(p.d));
-    const EntropySolver solver(real_at<R>(solve.target, at.h), visible, start, tolerance<R>(visible));
+    const EntropySolver solver(number_at<R>(solve.target, at.h), visible, start, tolerance<R>(visible));
     solvers[row] = solver;
     lambda[row] = static_cast<R>(solver.lambda());
     active = solver.active();

@@ -6,7 +6,7 @@
 #include "attention/passes/row_constants.hpp"
 #include "cuda/row_records.hpp"
 
-namespace isentropic::cuda {
+namespace isentropic::cuda::row_constants_test {
 namespace {
 
 constexpr Statistic kDifferentiable[] = {
@@ -230,4 +230,4 @@ TEST(CudaRowConstants, ArraysThatAreNotWantedAreLeftAlone) {
 }
 
 }  // namespace
-}  // namespace isentropic::cuda
+}  // namespace isentropic::cuda::row_constants_test

@@ -5,7 +5,7 @@
 #include "cuda/row_records.hpp"
 #include "isentropic/scale.hpp"
 
-namespace isentropic::cuda {
+namespace isentropic::cuda::rows_test {
 namespace {
 
 constexpr ElementType kTypes[] = {ElementType::bfloat16, ElementType::float32, ElementType::float64};
@@ -246,4 +246,4 @@ TEST(CudaRows, SumsByHeadAreInAFixedOrder) {
 }
 
 }  // namespace
-}  // namespace isentropic::cuda
+}  // namespace isentropic::cuda::rows_test

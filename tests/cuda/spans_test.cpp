@@ -4,7 +4,7 @@
 #include "attention/problem/visibility.hpp"
 #include "cuda/device_case.hpp"
 
-namespace isentropic::cuda {
+namespace isentropic::cuda::spans_test {
 namespace {
 
 using List = std::vector<std::int64_t>;
@@ -201,4 +201,4 @@ TEST(CudaSpans, StayInsideWhateverTheListsSay) {
 }
 
 }  // namespace
-}  // namespace isentropic::cuda
+}  // namespace isentropic::cuda::spans_test

@@ -5,7 +5,7 @@
 #include "cuda/device_case.hpp"
 #include "isentropic/entropy_solver.hpp"
 
-namespace isentropic::cuda {
+namespace isentropic::cuda::target_entropy_test {
 namespace {
 
 // Rows of raw scores; the last row of each head sees no key and the one before it scores that are all the same.
@@ -173,4 +173,4 @@ TEST(CudaTargetEntropy, ImplicitTermGoesToSolvedRows) {
 }
 
 }  // namespace
-}  // namespace isentropic::cuda
+}  // namespace isentropic::cuda::target_entropy_test

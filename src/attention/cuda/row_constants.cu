@@ -2,6 +2,8 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <cstring>
+
 #include "attention/cuda/head_sums.cuh"
 #include "attention/cuda/row_constants.cuh"
 #include "attention/cuda/statistics_record.cuh"
@@ -30,9 +32,11 @@ __device__ R part_of_product(const E* g, const E* x, std::int64_t n, int lane) {
 #pragma unroll 2
     for (std::int64_t c = lane; c < n / kElements; c += kLanes) {
       const uint4 of_g = wide_g[c], of_x = wide_x[c];
+      E elements_g[kElements], elements_x[kElements];
+      memcpy(elements_g, &of_g, sizeof(of_g));
+      memcpy(elements_x, &of_x, sizeof(of_x));
 #pragma unroll
-      for (int e = 0; e < kElements; ++e)
-        sum += contained_product<R>(reinterpret_cast<const E*>(&of_g)[e], reinterpret_cast<const E*>(&of_x)[e]);
+      for (int e = 0; e < kElements; ++e) sum += contained_product<R>(elements_g[e], elements_x[e]);
     }
   } else {
     for (std::int64_t c = lane; c < n; c += kLanes) sum += contained_product<R>(g[c], x[c]);

@@ -31,8 +31,8 @@ struct SpanMask {
   std::int64_t documents = 0;
   bool documents_by_batch = false;
   std::int64_t segment = 0;
-  std::int64_t query_offset = 0, key_offset = 0, total_queries = 0,
-               total_keys = 0;  // of a shard; totals 0: all is here
+  // Of a shard; totals of 0: all is here.
+  std::int64_t query_offset = 0, key_offset = 0, total_queries = 0, total_keys = 0;
 };
 
 // Of every row, [batch, n_q] each, null where not wanted: spans in the keys that are here, position on the whole key

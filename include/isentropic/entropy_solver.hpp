@@ -11,12 +11,15 @@
 // Reach: log(ties of the maximum) < target < log k. Outside it the row saturates and says so:
 // above, lambda = 0 (H = log k is the most there is); below, lambda is the largest one tried.
 // By hand: r = {0, 1}, target = H(1/4, 3/4) = 0.562335...: lambda = log 3.
+//
+// Plain C++ and CUDA (host and device) include this header.
 #pragma once
 
-#include <algorithm>
 #include <cmath>
 #include <cstdint>
 #include <limits>
+
+#include "isentropic/softmax_record.hpp"
 
 namespace isentropic {
 
@@ -33,25 +36,25 @@ class EntropySolver {
   static constexpr int kMaxIterations = 40;
 
   // k visible keys. start > 0 is the first lambda tried; tolerance is absolute, in nats.
-  EntropySolver(double target, std::int64_t k, double start, double tolerance)
+  ISENTROPIC_HOST_DEVICE EntropySolver(double target, std::int64_t k, double start, double tolerance)
       : target_(target), tolerance_(tolerance), lambda_(start) {
     if (k == 0 || target >= std::log(static_cast<double>(k))) finish(TargetEntropyStatus::above_reach, 0.0);
   }
 
-  bool active() const { return active_; }
-  double lambda() const { return lambda_; }
-  int iterations() const { return iterations_; }
-  TargetEntropyStatus status() const { return status_; }
+  ISENTROPIC_HOST_DEVICE bool active() const { return active_; }
+  ISENTROPIC_HOST_DEVICE double lambda() const { return lambda_; }
+  ISENTROPIC_HOST_DEVICE int iterations() const { return iterations_; }
+  ISENTROPIC_HOST_DEVICE TargetEntropyStatus status() const { return status_; }
 
   // H, V and max - E of the row at lambda(); the last matters only where V underflows.
-  void update(double entropy, double variance, double mean_gap = 0) {
+  ISENTROPIC_HOST_DEVICE void update(double entropy, double variance, double mean_gap = 0) {
     ++iterations_;
     const double excess = entropy - target_;
     if (!(std::isfinite(entropy) && std::isfinite(variance)))
       return finish(TargetEntropyStatus::not_converged, lambda_);
     if (std::abs(excess) <= tolerance_) return finish(TargetEntropyStatus::solved, lambda_);
-    const bool frozen = variance <= std::numeric_limits<double>::min();
-    if (excess > 0 && frozen && mean_gap > 0 && lambda_ / mean_gap < std::numeric_limits<float>::max()) {
+    const bool frozen = variance <= kLeastVariance;
+    if (excess > 0 && frozen && mean_gap > 0 && lambda_ / mean_gap < kMostLambda) {
       low_ = lambda_;
       lambda_ /= mean_gap;
       return;
@@ -59,27 +62,31 @@ class EntropySolver {
     if (excess > 0 && frozen) return finish(TargetEntropyStatus::below_reach, lambda_);
     if (iterations_ >= kMaxIterations) return finish(TargetEntropyStatus::not_converged, lambda_);
     (excess > 0 ? low_ : high_) = lambda_;
-    lambda_ = inside(frozen ? 0.0 : lambda_ * std::sqrt(std::max(0.0, 1 + 2 * excess / variance)));
+    lambda_ = inside(frozen ? 0.0 : lambda_ * std::sqrt(std::fmax(0.0, 1 + 2 * excess / variance)));
   }
 
  private:
   // Newton's proposal when the bracket holds it; else the middle of the bracket in log lambda, or a stride
   // beyond the end that is still open.
-  double inside(double proposal) const {
+  ISENTROPIC_HOST_DEVICE double inside(double proposal) const {
     const bool open_above = !std::isfinite(high_);
-    if (proposal > low_ && proposal < high_) return open_above ? std::min(proposal, 64 * low_) : proposal;
+    if (proposal > low_ && proposal < high_) return open_above ? std::fmin(proposal, 64 * low_) : proposal;
     if (open_above) return 4 * low_;
     return low_ > 0 ? std::sqrt(low_ * high_) : high_ / 8;
   }
 
-  void finish(TargetEntropyStatus status, double lambda) {
+  ISENTROPIC_HOST_DEVICE void finish(TargetEntropyStatus status, double lambda) {
     status_ = status;
     lambda_ = lambda;
     active_ = false;
   }
 
+  static constexpr double kLeastVariance = std::numeric_limits<double>::min();
+  static constexpr double kMostLambda = std::numeric_limits<float>::max();
+  static constexpr double kOpen = std::numeric_limits<double>::infinity();
+
   double target_, tolerance_, lambda_;
-  double low_ = 0, high_ = std::numeric_limits<double>::infinity();
+  double low_ = 0, high_ = kOpen;
   int iterations_ = 0;
   bool active_ = true;
   TargetEntropyStatus status_ = TargetEntropyStatus::not_converged;

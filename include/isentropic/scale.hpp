@@ -120,7 +120,7 @@ struct ScaleTerms {
   double operator[](std::size_t index) const { return parameters[index][row.head]; }
 };
 
-// A law: one entry of the table in scale.cpp is all there is to it.
+// A law: one entry of the table in scale.cpp and its formula in scale_formulas.hpp are all there is to it.
 struct ScaleLaw {
   std::string name;
   std::string formula;

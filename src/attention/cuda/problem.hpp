@@ -82,6 +82,7 @@ struct Problem {
   double dropout = 0;                   // probability
   const std::uint64_t* seed = nullptr;  // on the device
   MomentSet moments = MomentSet::partition;
+  const int* active = nullptr;  // null, or a pass does nothing where it points to 0
 
   std::int64_t rows() const { return batch * heads * n_q; }
 };

@@ -1,5 +1,8 @@
-// What is done for each row, once: spans of a mask, scales of a law, statistics of records, constants of the gradient.
+// What is done for each row, once: spans of a mask, scales of a law or of a wanted entropy, statistics of records,
+// constants of the gradient.
 #pragma once
+
+#include <cstddef>
 
 #include "attention/cuda/backward.hpp"
 #include "attention/cuda/problem.hpp"
@@ -9,19 +12,32 @@ namespace isentropic::cuda {
 
 // ---- Spans ----
 
+// Whole numbers on the device, of four or eight bytes each.
+struct IntegerList {
+  const void* data = nullptr;
+  bool is_short = false;
+  IntegerList() = default;
+  IntegerList(std::nullptr_t) {}                                         // NOLINT
+  IntegerList(const std::int64_t* list) : data(list) {}                  // NOLINT: a pointer says all there is
+  IntegerList(const std::int32_t* list) : data(list), is_short(true) {}  // NOLINT
+};
+
 // The parts of a mask that are spans (isentropic/mask.hpp); lists lie on the device.
 struct SpanMask {
   bool causal = false, aligned_to_end = false;
   std::int64_t left = VisibleKeys::kAll, right = VisibleKeys::kAll, prefix = 0;
-  const std::int64_t* key_lengths = nullptr;                            // [batch]
-  const std::int64_t *query_offsets = nullptr, *key_offsets = nullptr;  // [documents + 1] or [batch, documents + 1]
+  IntegerList key_lengths;                 // [batch]
+  IntegerList query_offsets, key_offsets;  // [documents + 1] or [batch, documents + 1]
   std::int64_t documents = 0;
   bool documents_by_batch = false;
   std::int64_t segment = 0;
-  std::int64_t query_offset = 0, key_offset = 0, total_queries = 0, total_keys = 0;  // of a shard
+  // Of a shard; totals of 0: all is here.
+  std::int64_t query_offset = 0, key_offset = 0, total_queries = 0, total_keys = 0;
 };
 
-// Of every row, [batch, n_q] each: spans, position on the whole key axis, and the same from its document's first key.
+// Of every row, [batch, n_q] each, null where not wanted: spans in the keys that are here, position on the whole key
+// axis, and the same from its document's first key. An empty prefix is [0, 0); an empty band lies between those of the
+// rows before and after it. Prefixes vary among the rows only with documents or segments.
 cudaError_t find_spans(const Problem& sizes, const SpanMask& mask, RowSpans* spans, std::int32_t* positions,
                        std::int32_t* positions_in_document, cudaStream_t stream);
 
@@ -35,7 +51,7 @@ struct LawParameter {
   double number = 0;
 };
 struct ScaleFormula {
-  int law = 0;  // its place in Scale::laws()
+  int law = 0;  // its place in Scale::laws(), a LawNumber (attention/problem/scale_formulas.hpp)
   LawParameter parameters[2];
   int learnable = 0;
   const std::int64_t* visible = nullptr;                // n of each row, [batch, heads, n_q]; null: from the spans
@@ -47,6 +63,46 @@ cudaError_t row_scales(const Problem& problem, const ScaleFormula& law, void* la
 // Sums over the rows of a head of dlambda_i d lambda_i / d parameter: real [learnable, heads], in a fixed order.
 cudaError_t scale_parameter_gradients(const Problem& problem, const ScaleFormula& law, const void* lambda_gradient,
                                       void* gradients, cudaStream_t stream);
+
+// ---- Target entropy ----
+//
+// Every row's scale is solved for (isentropic/entropy_solver.hpp) in passes over all rows, none of which waits for the
+// host:
+//
+//   target_entropy_begin(problem, solve, lambda, stream);
+//   problem.scales = lambda, problem.active = target_entropy_active(solve);
+//   for (int pass = 0; pass < EntropySolver::kMaxIterations; ++pass) {
+//     a forward pass of `problem`: statistics only, MomentSet::all, into `rows`;
+//     target_entropy_update(problem, rows, solve, lambda, stream);
+//   }
+//   target_entropy_end(problem, solve, lambda, status, iterations, stream);
+//
+// Once no row needs another evaluation, the flag that `active` points to is 0 and passes that honour it do nothing.
+
+struct TargetEntropy {
+  LawParameter target;                    // in nats
+  const std::int64_t* visible = nullptr;  // n of each row, [batch, heads, n_q]; null: from the spans
+  void* workspace = nullptr;              // of target_entropy_workspace(problem) bytes, at a multiple of 256
+};
+
+std::size_t target_entropy_workspace(const Problem& problem);
+
+// How many rows are still being solved for, on the device.
+const int* target_entropy_active(const TargetEntropy& solve);
+
+// lambda: real [batch, heads, n_q], the scales to evaluate next.
+cudaError_t target_entropy_begin(const Problem& problem, const TargetEntropy& solve, void* lambda, cudaStream_t stream);
+cudaError_t target_entropy_update(const Problem& problem, const RowArrays& rows, const TargetEntropy& solve,
+                                  void* lambda, cudaStream_t stream);
+
+// The scales found, status (a TargetEntropyStatus) and passes spent, [batch, heads, n_q] each; null: not wanted.
+cudaError_t target_entropy_end(const Problem& problem, const TargetEntropy& solve, void* lambda, std::int64_t* status,
+                               std::int64_t* iterations, cudaStream_t stream);
+
+// Under implicit gradients the scales move with the scores so that H stays: to a1 of every solved row comes
+// -lambda dlambda / V, with dlambda of a first backward pass.
+cudaError_t add_implicit_term(const Problem& problem, const RowArrays& rows, const void* lambda,
+                              const void* lambda_gradient, const std::int64_t* status, void* a1, cudaStream_t stream);
 
 // ---- Statistics ----
 

@@ -1,6 +1,5 @@
 // Statistics of finished records, a thread for each row, by the formulas that the CPU uses.
-#include "attention/cuda/rows.hpp"
-#include "attention/cuda/visible_keys.cuh"
+#include "attention/cuda/statistics_record.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -8,20 +7,13 @@ namespace {
 constexpr int kRowsOfBlock = 128;
 
 template <class R>
-__device__ double at(const void* array, std::int64_t row) {
-  return array ? static_cast<double>(static_cast<const R*>(array)[row]) : 0.0;
-}
-
-template <class R>
 __global__ void statistics_kernel(const Problem p, const RowArrays in, const StatisticsOutput out) {
   const std::int64_t row = std::int64_t{blockIdx.x} * kRowsOfBlock + threadIdx.x;
   if (row >= p.batch * p.heads * p.n_q) return;
-  const std::int64_t i = row % p.n_q, h = row / p.n_q % p.heads, b = row / p.n_q / p.heads;
-  SoftmaxRecord<double> keys;
-  keys.m = at<R>(in.m, row);
-  keys.sums = {at<R>(in.z, row), at<R>(in.u, row), at<R>(in.w, row), at<R>(in.c, row)};
-  keys.k = in.k ? in.k[row] : count_of(spans_of(p, b, i));
-  const SoftmaxRecord<double> all = p.sink ? merge(keys, sink_logit(at<R>(p.sink, h))) : keys;
+  const RowIndex at = row_index(p, row);
+  const SoftmaxRecord<double> keys = record_at<R>(p, in, at);
+  const double sink = number_at<R>(p.sink, at.h);
+  const SoftmaxRecord<double> all = p.sink ? merge(keys, sink_logit(sink)) : keys;
   const auto set = [&](Statistic statistic, double value) {
     if (void* column = out.real[static_cast<int>(statistic)]) static_cast<R*>(column)[row] = static_cast<R>(value);
   };
@@ -36,7 +28,7 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   set(Statistic::sparsity, sparsity(keys));
   set(Statistic::participation, participation(keys));
   set(Statistic::effective_keys, keys.empty() ? 0.0 : exp(entropy(keys)));
-  if (p.sink) set(Statistic::sink_mass, exp(at<R>(p.sink, h) - log_partition(all)));
+  if (p.sink) set(Statistic::sink_mass, exp(sink - log_partition(all)));
   if (out.visible) out.visible[row] = keys.k;
   if (out.argmax) out.argmax[row] = in.a ? in.a[row] : -1;
 }

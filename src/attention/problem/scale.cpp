@@ -5,12 +5,19 @@
 #include <cmath>
 
 #include "attention/problem/options.hpp"
+#include "attention/problem/scale_formulas.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic {
 namespace {
 
-double log_of(double n) { return n > 1 ? std::log(n) : 0.0; }
+// The formula of a law (scale_formulas.hpp), as its entry holds it.
+template <LawNumber law>
+double formula(const ScaleTerms& terms) {
+  LawTerms x = {{}, terms.d, terms.log_n, terms.row.position};
+  for (std::size_t i = 0; i < terms.parameters.size(); ++i) x.parameter[i] = terms[i];
+  return scale_by_law(law, x);
+}
 
 Parameter learnable(const char* name, std::optional<Option> usual = {}) {
   return {.name = name, .type = Parameter::Type::per_head, .usual = std::move(usual), .learnable = true};
@@ -28,10 +35,9 @@ Parameter number(const char* name, std::optional<Option> usual) {
   return {.name = name, .type = Parameter::Type::number, .usual = std::move(usual)};
 }
 
-// A law that is linear in its learnable parameters, which come first, has gradients without further ado; looks_at_n
-// says whether log_n is used.
+// In the order of LawNumber. Learnable parameters come first; looks_at_n says whether log_n is used.
 std::vector<ScaleLaw> make_laws() {
-  using X = const ScaleTerms&;
+  using enum LawNumber;
   const Parameter factor = {
       .name = "factor", .type = Parameter::Type::number, .least = 1, .expected = "a finite number >= 1"};
   const Parameter target = {
@@ -39,52 +45,21 @@ std::vector<ScaleLaw> make_laws() {
   const Parameter gradient = {
       .name = "gradient", .type = Parameter::Type::choice, .usual = "detached", .choices = {"detached", "implicit"}};
   return {
-      {"inverse_sqrt_d", "1 / sqrt d", {}, false, [](X x) { return 1 / std::sqrt(x.d); }},
-      {"log_n", "kappa log n / d", {learnable("kappa", 1.0)}, true, [](X x) { return x[0] * x.log_n / x.d; }},
-      {"log_n_sqrt_d",
-       "kappa log n / sqrt d",
-       {learnable("kappa", 1.0)},
-       true,
-       [](X x) { return x[0] * x.log_n / std::sqrt(x.d); }},
-      {"sqrt_log_n",
-       "kappa sqrt(log n / d)",
-       {learnable("kappa", 1.0)},
-       true,
-       [](X x) { return x[0] * std::sqrt(x.log_n / x.d); }},
-      {"frozen",
-       "kappa log n_max / d",
-       {learnable("kappa"), length("n_max", 1)},
-       false,
-       [](X x) { return x[0] * log_of(x[1]) / x.d; }},
-      {"hybrid",
-       "alpha / sqrt d + beta log n / d",
-       {learnable("alpha"), learnable("beta")},
-       true,
-       [](X x) { return x[0] / std::sqrt(x.d) + x[1] * x.log_n / x.d; }},
-      {"trained_length",
-       "max(1, log n / log n_train) / sqrt d",
-       {length("n_train", 2)},
-       true,
-       [](X x) { return std::max(1.0, x.log_n / log_of(x[0])) / std::sqrt(x.d); }},
-      {"ssmax", "s log n", {learnable("s")}, true, [](X x) { return x[0] * x.log_n; }},
-      {"yarn",
-       "(0.1 mscale log(factor) + 1)^2 / sqrt d",
-       {factor, number("mscale", 1.0)},
-       false,
-       [](X x) {
-         const double root = 0.1 * x[1] * std::log(x[0]) + 1;
-         return root * root / std::sqrt(x.d);
-       }},
+      {"inverse_sqrt_d", "1 / sqrt d", {}, false, formula<inverse_sqrt_d>},
+      {"log_n", "kappa log n / d", {learnable("kappa", 1.0)}, true, formula<log_n>},
+      {"log_n_sqrt_d", "kappa log n / sqrt d", {learnable("kappa", 1.0)}, true, formula<log_n_sqrt_d>},
+      {"sqrt_log_n", "kappa sqrt(log n / d)", {learnable("kappa", 1.0)}, true, formula<sqrt_log_n>},
+      {"frozen", "kappa log n_max / d", {learnable("kappa"), length("n_max", 1)}, false, formula<frozen>},
+      {"hybrid", "alpha / sqrt d + beta log n / d", {learnable("alpha"), learnable("beta")}, true, formula<hybrid>},
+      {"trained_length", "max(1, log n / log n_train) / sqrt d", {length("n_train", 2)}, true, formula<trained_length>},
+      {"ssmax", "s log n", {learnable("s")}, true, formula<ssmax>},
+      {"yarn", "(0.1 mscale log(factor) + 1)^2 / sqrt d", {factor, number("mscale", 1.0)}, false, formula<yarn>},
       {"llama4",
        "(1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, p the position",
        {length("step", 1, std::int64_t{8192}), number("coefficient", 0.1)},
        false,
-       [](X x) {
-         // A query may lie before the first key (aligned to the end, more queries than keys): no step yet.
-         const std::int64_t steps = std::max<std::int64_t>(0, x.row.position + 1) / static_cast<std::int64_t>(x[0]);
-         return (1 + x[1] * std::log1p(static_cast<double>(steps))) / std::sqrt(x.d);
-       }},
-      {"constant", "value", {learnable("value")}, false, [](X x) { return x[0]; }},
+       formula<llama4>},
+      {"constant", "value", {learnable("value")}, false, formula<constant>},
       {"per_row",
        "a tensor [batch or 1, heads or 1, n_q]",
        {{.name = "rows", .type = Parameter::Type::tensor}},

@@ -17,7 +17,9 @@ constexpr int kColumnsOfLane = 4, kColumns = 32 * kColumnsOfLane;  // at a time
 template <class R>
 __device__ SoftmaxRecord<R> from_later_lane(const SoftmaxRecord<R>& x, int offset) {
   const auto shifted = [&](auto value) { return __shfl_down_sync(0xffffffffu, value, offset); };
-  return {shifted(x.m), {shifted(x.sums.z), shifted(x.sums.u), shifted(x.sums.w), shifted(x.sums.c)}, shifted(x.k),
+  return {shifted(x.m),
+          {shifted(x.sums.z), shifted(x.sums.u), shifted(x.sums.w), shifted(x.sums.c)},
+          shifted(x.k),
           shifted(x.a)};
 }
 

@@ -5,7 +5,8 @@
 
 namespace isentropic::cuda {
 
-// Sums that are NaN make the maximum NaN: where all scores are NaN there is none, and -inf would say that no key counts.
+// Sums that are NaN make the maximum NaN: where all scores are NaN there is none, and -inf would say that no key
+// counts.
 template <class R>
 __device__ inline SoftmaxRecord<R> with_nan_in_maximum(SoftmaxRecord<R> record) {
   if (record.sums.z != record.sums.z) record.m = record.sums.z;

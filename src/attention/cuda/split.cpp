@@ -8,7 +8,7 @@
 namespace isentropic::cuda {
 namespace {
 
-constexpr std::int64_t kMostSplitRows = 64;    // of a kv head: four tiles, the later ones out of the cache
+constexpr std::int64_t kMostSplitRows = 64;     // of a kv head: four tiles, the later ones out of the cache
 constexpr std::int64_t kFewestSplitKeys = 256;  // of a part: less is not worth the merge
 constexpr std::int64_t kMostParts = 256;
 constexpr std::int64_t kMostWaves = 4;  // of blocks over the device
@@ -95,8 +95,8 @@ std::size_t split_workspace(const Problem& problem) {
 cudaError_t split_partials(const Problem& problem, const PartialRows& parts, cudaStream_t stream) {
   if (problem.rows() == 0) return cudaSuccess;
   if (!takes_split(problem) || parts.parts < 1) return cudaErrorInvalidValue;
-  return with_split_kernel(
-      problem, [&]<ElementType type, int d>() { return launch_split<type, d>(problem, parts, stream); });
+  return with_split_kernel(problem,
+                           [&]<ElementType type, int d>() { return launch_split<type, d>(problem, parts, stream); });
 }
 
 cudaError_t split_forward(const Problem& problem, const ForwardOutput& output, void* workspace, cudaStream_t stream) {

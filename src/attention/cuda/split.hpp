@@ -10,8 +10,8 @@
 
 namespace isentropic::cuda {
 
-// Of `parts` parts: arrays [parts, batch, heads, n_q], real; output [parts, batch, heads, n_q, d_v], real, at a multiple
-// of 16 bytes.
+// Of `parts` parts: arrays [parts, batch, heads, n_q], real; output [parts, batch, heads, n_q, d_v], real, at a
+// multiple of 16 bytes.
 struct PartialRows {
   std::int64_t parts = 0;
   RowArrays rows;

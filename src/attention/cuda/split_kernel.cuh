@@ -7,29 +7,11 @@
 // units of log 2 until then.
 #pragma once
 
-#include <algorithm>
-#include <array>
-#include <atomic>
-#include <type_traits>
-
 #include "attention/cuda/merge.cuh"
-#include "attention/cuda/split_launch.hpp"
-#include "attention/cuda/split_tiles.cuh"
+#include "attention/cuda/split_place.cuh"
 #include "attention/cuda/split_values.cuh"
 
 namespace isentropic::cuda {
-
-template <ElementType type, int kD_>
-struct SplitShape {
-  using E = std::conditional_t<type == ElementType::bfloat16, __nv_bfloat16, __half>;
-  static constexpr int kD = kD_;
-  static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kKeys = 2048 / kD;  // of a warp's tile: 4 KB of keys, 4 KB of values
-  static constexpr int kStages = 3;        // tiles of a warp in shared memory; two blocks then share a multiprocessor
-  static constexpr int kTileBytes = kKeys * kD * 2, kStageBytes = 2 * kTileBytes, kWarpBytes = kStages * kStageBytes;
-  static constexpr int kBytes = kWarps * kWarpBytes;
-  static constexpr int kMergeRow = kD + 8;  // floats: rows of output then begin at different banks
-};
 
 template <class Shape>
 class SplitBlock {
@@ -43,7 +25,7 @@ class SplitBlock {
         partial(partial_),
         memory(shared),
         place(blockIdx.x, problem, static_cast<unsigned>(partial_.parts)),
-        rows{Row(problem, place, lane() / 4), Row(problem, place, lane() / 4 + 8)},
+        rows{SplitRow(problem, place, lane() / 4), SplitRow(problem, place, lane() / 4 + 8)},
         visited(ranges_of_rows(rows[0].keys.prefix, rows[0].there, rows[1].keys.prefix, rows[1].there),
                 ranges_of_rows(rows[0].keys.band, rows[0].there, rows[1].keys.band, rows[1].there)),
         reads_values(problem.value && partial_.output) {
@@ -81,34 +63,6 @@ class SplitBlock {
   static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   static constexpr int kNowhere = static_cast<int>(VisibleKeys::kAll);
 
-  // What the block works on. Tiles of rows come next to each other: they then find keys in the cache.
-  struct Place {
-    __device__ Place(unsigned index, const Problem& p, unsigned parts) {
-      const unsigned kv_heads = static_cast<unsigned>(p.kv_heads);
-      group = static_cast<unsigned>(p.heads) / kv_heads, rows = group * static_cast<unsigned>(p.n_q);
-      const unsigned tiles = (rows + kSplitRows - 1) / kSplitRows;
-      first_row = index % tiles * kSplitRows, index /= tiles;
-      part = index % parts, index /= parts;
-      kv_head = index % kv_heads, b = index / kv_heads;
-    }
-    unsigned b, kv_head, part, group, first_row, rows;  // small: division of 64 bits would delay the first copies
-  };
-
-  // A row of the tile; those beyond the problem's last are worked on and not written.
-  struct Row {
-    __device__ Row(const Problem& p, const Place& place, int row) {
-      const unsigned r = place.first_row + row, n_q = static_cast<unsigned>(p.n_q);
-      there = r < place.rows;
-      h = place.kv_head * place.group + (there ? r / n_q : 0);
-      i = there ? r % n_q : 0;
-      number = (place.b * p.heads + h) * p.n_q + i;
-      keys = keys_of_row(p, place.b, i);
-    }
-    bool there;
-    std::int64_t h, i, number;
-    RowKeys keys;
-  };
-
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ static int warp() { return threadIdx.x / 32; }
   __device__ static int next(int stage) { return stage + 1 == Shape::kStages ? 0 : stage + 1; }
@@ -144,7 +98,7 @@ class SplitBlock {
   __device__ void load_queries() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const Row& row = rows[half];
+      const SplitRow& row = rows[half];
       const E* from = static_cast<const E*>(p.query) + place.b * p.query_stride.batch + row.h * p.query_stride.head +
                       row.i * p.query_stride.row + lane() % 4 * 2;
 #pragma unroll
@@ -220,7 +174,8 @@ class SplitBlock {
       for_each_score(half, j0, [&](float& s, int) { s = cap * tanhf(s / cap); });
     }
     if (p.slopes)
-      for_each_score(half, j0, [&](float& s, int j) { s -= slope[half] * fabsf(static_cast<float>(position[half] - j)); });
+      for_each_score(half, j0,
+                     [&](float& s, int j) { s -= slope[half] * fabsf(static_cast<float>(position[half] - j)); });
     if (!visited.is_seen_by_all(j0))
       for_each_score(half, j0, [&](float& s, int j) { s = holds(rows[half].keys, j) ? s : kHidden; });
     for_each_score(half, j0, [&](float& s, int) { s = s < kHidden ? kHidden : s; });
@@ -240,7 +195,8 @@ class SplitBlock {
     const float delta = highest[half] == -INFINITY ? 0.0f : highest[half] - raised, shrink = exp2_fast(delta);
     sums[half] = rebase(sums[half], delta, shrink);
 #pragma unroll
-    for (int tile = 0; tile < kOutputTiles; ++tile) output[tile][2 * half] *= shrink, output[tile][2 * half + 1] *= shrink;
+    for (int tile = 0; tile < kOutputTiles; ++tile)
+      output[tile][2 * half] *= shrink, output[tile][2 * half + 1] *= shrink;
     highest[half] = raised;
   }
 
@@ -318,7 +274,7 @@ class SplitBlock {
   __device__ void merge_warps() {
     constexpr int kThreadsOfRow = Shape::kThreads / kSplitRows;
     const int in_tile = threadIdx.x / kThreadsOfRow, turn = threadIdx.x % kThreadsOfRow;
-    const Row row(p, place, in_tile);
+    const SplitRow row(p, place, in_tile);
     if (!row.there) return;
     SoftmaxRecord<float> merged;
 #pragma unroll
@@ -346,8 +302,8 @@ class SplitBlock {
   const Problem& p;
   const PartialRows& partial;
   unsigned char* const memory;
-  const Place place;
-  const Row rows[2];
+  const SplitPlace place;
+  const SplitRow rows[2];
   const VisitedTiles<kKeys> visited;
   const bool reads_values;
   int first_turn, last_turn;
@@ -364,41 +320,6 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     split_kernel(const __grid_constant__ Problem problem, const __grid_constant__ PartialRows parts) {
   extern __shared__ __align__(1024) unsigned char split_memory[];
   SplitBlock<Shape>(problem, parts, split_memory).run();
-}
-
-template <class Shape>
-cudaError_t prepare_split_kernel() {
-  return cudaFuncSetAttribute(split_kernel<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
-}
-
-// Asked once for each device.
-template <ElementType type, int d>
-std::int64_t resident_split_blocks() {
-  using Shape = SplitShape<type, d>;
-  static std::array<std::atomic<int>, 64> known = {};
-  int device = 0;
-  if (cudaGetDevice(&device) != cudaSuccess) return 0;
-  std::atomic<int>* const cached = device < static_cast<int>(known.size()) ? &known[device] : nullptr;
-  if (cached && *cached > 0) return *cached;
-  int processors = 0, blocks = 0;
-  if (prepare_split_kernel<Shape>() != cudaSuccess ||
-      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
-      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, split_kernel<Shape>, Shape::kThreads, Shape::kBytes) !=
-          cudaSuccess)
-    return 0;
-  if (cached) *cached = processors * blocks;
-  return processors * blocks;
-}
-
-template <ElementType type, int d>
-cudaError_t launch_split(const Problem& problem, const PartialRows& parts, cudaStream_t stream) {
-  using Shape = SplitShape<type, d>;
-  const cudaError_t error = prepare_split_kernel<Shape>();
-  const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem) * parts.parts;
-  if (error != cudaSuccess || blocks == 0) return error;
-  if (blocks > std::numeric_limits<std::int32_t>::max()) return cudaErrorInvalidConfiguration;
-  split_kernel<Shape><<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem, parts);
-  return cudaGetLastError();
 }
 
 }  // namespace isentropic::cuda

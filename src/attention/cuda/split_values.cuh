@@ -2,6 +2,8 @@
 // added to the rows that see them, and taken out of the product.
 #pragma once
 
+#include <type_traits>
+
 #include "attention/cuda/split_tiles.cuh"
 #include "attention/cuda/tiles.cuh"
 
@@ -48,8 +50,8 @@ __device__ inline void add_infinities(const unsigned char* tile, const RowKeys& 
     const bool seen[2] = {holds(upper, j0 + key), holds(lower, j0 + key)};
 #pragma unroll
     for (int t = 0; t < kOutputTiles; ++t) {
-      const auto word = *reinterpret_cast<const std::uint32_t*>(tile + chunk_offset<kOutputTiles * 8>(key, t) +
-                                                                threadIdx.x % 4 * 4);
+      const auto word =
+          *reinterpret_cast<const std::uint32_t*>(tile + chunk_offset<kOutputTiles * 8>(key, t) + threadIdx.x % 4 * 4);
       const std::uint32_t odd = infinite_halves<E>(word);
 #pragma unroll
       for (int e = 0; e < 2; ++e) {

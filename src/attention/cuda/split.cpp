@@ -74,6 +74,7 @@ bool has_split_forward(const Problem& problem) {
 
 // The fewest parts with which the last wave of blocks is nearly full.
 std::int64_t split_parts(const Problem& problem) {
+  if (problem.rows() == 0) return 1;
   const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem);
   const std::int64_t resident = resident_blocks(problem);
   const std::int64_t most = std::clamp<std::int64_t>(problem.n_k / kFewestSplitKeys, 1, kMostParts);

@@ -1,0 +1,114 @@
+// Chooses the number of parts and the kernel, and lays out the parts.
+#include "attention/cuda/split.hpp"
+
+#include <algorithm>
+
+#include "attention/cuda/split_launch.hpp"
+
+namespace isentropic::cuda {
+namespace {
+
+constexpr std::int64_t kMostSplitRows = 64;     // of a kv head: four tiles, the later ones out of the cache
+constexpr std::int64_t kFewestSplitKeys = 256;  // of a part: less is not worth the merge
+constexpr std::int64_t kMostParts = 256;
+constexpr std::int64_t kMostWaves = 4;  // of blocks over the device
+constexpr std::int64_t kMostSplitLength = std::int64_t{1} << 30;
+
+// f.template operator()<type, d>()
+template <class F>
+auto with_split_kernel(const Problem& problem, F f) {
+  if (problem.type == ElementType::bfloat16)
+    return problem.d == 64 ? f.template operator()<ElementType::bfloat16, 64>()
+                           : f.template operator()<ElementType::bfloat16, 128>();
+  return problem.d == 64 ? f.template operator()<ElementType::float16, 64>()
+                         : f.template operator()<ElementType::float16, 128>();
+}
+
+// All rows of [batch, heads, n] begin at multiples of 16 bytes. The stride of an axis of one is never used.
+bool splits_in_chunks(const void* data, const Strides& stride, std::int64_t batch, std::int64_t heads, std::int64_t n) {
+  const auto fits = [](std::int64_t count, std::int64_t step) { return count <= 1 || step % 8 == 0; };
+  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && fits(batch, stride.batch) && fits(heads, stride.head) &&
+         fits(n, stride.row);
+}
+
+bool takes_split(const Problem& p) {
+  const bool type_fits = p.type == ElementType::bfloat16 || p.type == ElementType::float16;
+  const bool width_fits = (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d);
+  const bool plain = !p.tests.any() && !p.bias.data && !p.relative && p.dropout == 0;
+  return type_fits && width_fits && plain && p.n_k <= kMostSplitLength &&
+         splits_in_chunks(p.query, p.query_stride, p.batch, p.heads, p.n_q) &&
+         splits_in_chunks(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k) &&
+         (!p.value || splits_in_chunks(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k));
+}
+
+std::int64_t resident_blocks(const Problem& problem) {
+  return with_split_kernel(problem, []<ElementType type, int d>() { return resident_split_blocks<type, d>(); });
+}
+
+// Parts one after another in each array. Returns the bytes; writes addresses where there is a workspace.
+std::size_t lay_out_parts(const Problem& problem, std::int64_t parts, void* workspace, PartialRows* out) {
+  const auto rows = static_cast<std::size_t>(parts * problem.rows());
+  std::size_t bytes = 0;
+  const auto take = [&](std::size_t size) -> void* {
+    const std::size_t at = bytes;
+    bytes += (rows * size + 255) / 256 * 256;
+    return workspace ? static_cast<char*>(workspace) + at : nullptr;
+  };
+  out->parts = parts;
+  out->output = take(static_cast<std::size_t>(problem.value ? problem.d_v : 0) * sizeof(float));
+  out->rows.m = take(sizeof(float)), out->rows.z = take(sizeof(float)), out->rows.u = take(sizeof(float));
+  out->rows.w = take(sizeof(float)), out->rows.c = take(sizeof(float));
+  out->rows.k = static_cast<std::int64_t*>(take(sizeof(std::int64_t)));
+  out->rows.a = static_cast<std::int64_t*>(take(sizeof(std::int64_t)));
+  return bytes;
+}
+
+}  // namespace
+
+// Where each head's queries fill a good part of the usual kernel's block, and heads the device, that one is the faster.
+bool has_split_forward(const Problem& problem) {
+  if (problem.rows() == 0 || !takes_split(problem)) return false;
+  if (problem.heads / problem.kv_heads * problem.n_q > kMostSplitRows || problem.n_k < kFewestSplitKeys) return false;
+  return problem.n_q <= kSplitRows || problem.batch * problem.heads < resident_blocks(problem);
+}
+
+// The fewest parts with which the last wave of blocks is nearly full.
+std::int64_t split_parts(const Problem& problem) {
+  if (problem.rows() == 0) return 1;
+  const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem);
+  const std::int64_t resident = resident_blocks(problem);
+  const std::int64_t most = std::clamp<std::int64_t>(problem.n_k / kFewestSplitKeys, 1, kMostParts);
+  std::int64_t best = 1;
+  double fullest = 0;
+  for (std::int64_t parts = 1; parts <= most && blocks * parts <= kMostWaves * resident; ++parts) {
+    const std::int64_t waves = (blocks * parts + resident - 1) / resident;
+    const double full = static_cast<double>(blocks * parts) / static_cast<double>(waves * resident);
+    if (full > 1.05 * fullest) best = parts, fullest = full;
+  }
+  return best;
+}
+
+std::size_t split_workspace(const Problem& problem) {
+  PartialRows parts;
+  return lay_out_parts(problem, split_parts(problem), nullptr, &parts);
+}
+
+cudaError_t split_partials(const Problem& problem, const PartialRows& parts, cudaStream_t stream) {
+  if (problem.rows() == 0) return cudaSuccess;
+  if (!takes_split(problem) || parts.parts < 1) return cudaErrorInvalidValue;
+  return with_split_kernel(problem,
+                           [&]<ElementType type, int d>() { return launch_split<type, d>(problem, parts, stream); });
+}
+
+cudaError_t split_forward(const Problem& problem, const ForwardOutput& output, void* workspace, cudaStream_t stream) {
+  if (problem.rows() == 0) return cudaSuccess;
+  PartialRows parts;
+  lay_out_parts(problem, split_parts(problem), workspace, &parts);
+  if (!problem.value || !output.output) parts.output = nullptr;
+  if (!output.rows.k) parts.rows.k = nullptr;
+  if (!output.rows.a) parts.rows.a = nullptr;
+  const cudaError_t error = split_partials(problem, parts, stream);
+  return error == cudaSuccess ? merge_parts(problem, parts, output, stream) : error;
+}
+
+}  // namespace isentropic::cuda

@@ -1,0 +1,47 @@
+// How many blocks of a kernel for few queries a device holds, and its launch.
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <limits>
+
+#include "attention/cuda/split_kernel.cuh"
+
+namespace isentropic::cuda {
+
+template <class Shape>
+cudaError_t prepare_split_kernel() {
+  return cudaFuncSetAttribute(split_kernel<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
+}
+
+// Asked once for each device.
+template <ElementType type, int d>
+std::int64_t resident_split_blocks() {
+  using Shape = SplitShape<type, d>;
+  static std::array<std::atomic<int>, 64> known = {};
+  int device = 0;
+  if (cudaGetDevice(&device) != cudaSuccess) return 0;
+  std::atomic<int>* const cached = device < static_cast<int>(known.size()) ? &known[device] : nullptr;
+  if (cached && *cached > 0) return *cached;
+  int processors = 0, blocks = 0;
+  if (prepare_split_kernel<Shape>() != cudaSuccess ||
+      cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
+      cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, split_kernel<Shape>, Shape::kThreads, Shape::kBytes) !=
+          cudaSuccess)
+    return 0;
+  if (cached) *cached = processors * blocks;
+  return processors * blocks;
+}
+
+template <ElementType type, int d>
+cudaError_t launch_split(const Problem& problem, const PartialRows& parts, cudaStream_t stream) {
+  using Shape = SplitShape<type, d>;
+  const cudaError_t error = prepare_split_kernel<Shape>();
+  const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem) * parts.parts;
+  if (error != cudaSuccess || blocks == 0) return error;
+  if (blocks > std::numeric_limits<std::int32_t>::max()) return cudaErrorInvalidConfiguration;
+  split_kernel<Shape><<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem, parts);
+  return cudaGetLastError();
+}
+
+}  // namespace isentropic::cuda

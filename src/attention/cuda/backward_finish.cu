@@ -112,9 +112,8 @@ cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorksp
   const Problem& p = problem.problem;
   cudaError_t error = cudaSuccess;
   if (workspace.products)
-    error = p.type == ElementType::bfloat16
-                ? query_gradients<__nv_bfloat16>(problem, workspace.products, tile, stream)
-                : query_gradients<__half>(problem, workspace.products, tile, stream);
+    error = p.type == ElementType::bfloat16 ? query_gradients<__nv_bfloat16>(problem, workspace.products, tile, stream)
+                                            : query_gradients<__half>(problem, workspace.products, tile, stream);
   if (error != cudaSuccess || !workspace.slopes || p.heads == 0) return error;
   const int keys = backward_tile_size(p.d, tile).keys;
   const std::int64_t parts = p.batch * ((p.n_k + keys - 1) / keys);

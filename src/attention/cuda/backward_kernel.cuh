@@ -112,7 +112,8 @@ class BackwardBlock {
   __device__ void copy(std::uint32_t to, const void* from, const Strides& stride, int head, std::int64_t first,
                        std::int64_t n) {
     const void* present = from ? from : p.query;  // zeros where there is nothing to read
-    copy_rows<kD, kRows, kBackwardThreads>(to, static_cast<const E*>(present) + order.b * stride.batch + head * stride.head,
+    copy_rows<kD, kRows, kBackwardThreads>(to,
+                                           static_cast<const E*>(present) + order.b * stride.batch + head * stride.head,
                                            stride.row, first, from ? n : 0);
   }
 
@@ -126,8 +127,8 @@ class BackwardBlock {
   }
   __device__ void copy_output_gradients(const QueryBlock& block, int buffer, bool any) {
     if (any)
-      copy<kQueries>(output_gradients(buffer), in.output_gradient, in.output_gradient_stride, block.h,
-                     block.i0(), p.n_q);
+      copy<kQueries>(output_gradients(buffer), in.output_gradient, in.output_gradient_stride, block.h, block.i0(),
+                     p.n_q);
   }
 
   __device__ float* numbers_of(RowArray array) const { return numbers + static_cast<int>(array) * kQueries; }
@@ -142,7 +143,8 @@ class BackwardBlock {
     const auto copy_array = [&](float* to, int turn, const void* from) {
       if (turn % kGroups != group) return;
       const bool valid = from && i < p.n_q;
-      copy_number(shared_address(to + row), static_cast<const float*>(valid ? from : p.query) + (valid ? place : 0), valid);
+      copy_number(shared_address(to + row), static_cast<const float*>(valid ? from : p.query) + (valid ? place : 0),
+                  valid);
     };
     const RowConstantArrays& rows = in.rows;
     copy_array(numbers_of(RowArray::max_score), 0, rows.max_score);
@@ -234,8 +236,8 @@ class BackwardBlock {
   template <class Change>
   __device__ static void multiply_transposed(float (&sums)[kKeyTiles][kOwnWidth / 8][4], std::uint32_t left,
                                              std::uint32_t right, Change change) {
-    const std::uint32_t key = (left + chunk_offset<kKeys>(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2)) ^
-                              (warp() % 4 * kOwnKeys * 2);
+    const std::uint32_t key =
+        (left + chunk_offset<kKeys>(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2)) ^ (warp() % 4 * kOwnKeys * 2);
     const std::uint32_t column = (right + chunk_offset<kD>(lane() % 16, lane() / 16)) ^ (warp() / 4 * kOwnWidth * 2);
     multiply_tiles<E, kQueries / 16>(
         sums,
@@ -272,8 +274,7 @@ class BackwardBlock {
     float sums[2][Products::kColumnTiles][4];
     const std::uint32_t row =
         shared + Shape::kGradientsAt + chunk_offset<kKeys>(Products::first_row() + lane() % 16, lane() / 16);
-    const std::uint32_t column =
-        (shared + chunk_offset<kD>(lane() % 16, lane() / 16)) ^ (Products::first_column() * 2);
+    const std::uint32_t column = (shared + chunk_offset<kD>(lane() % 16, lane() / 16)) ^ (Products::first_column() * 2);
     clear(sums);
     multiply_tiles<E, kKeys / 16>(
         sums,
@@ -335,7 +336,8 @@ class BackwardBlock {
 
 template <class Shape>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
-    backward_kernel(const __grid_constant__ BackwardProblem problem, const __grid_constant__ BackwardWorkspace workspace) {
+    backward_kernel(const __grid_constant__ BackwardProblem problem,
+                    const __grid_constant__ BackwardWorkspace workspace) {
   extern __shared__ __align__(1024) unsigned char shared[];
   BackwardBlock<Shape>(problem, workspace, shared).run();
 }

@@ -74,7 +74,8 @@ class BackwardOrder {
 
   __device__ int group() const { return static_cast<int>(p.heads / p.kv_heads); }
 
-  // Blocks that wait for others must begin after them, and nothing says that blocks begin in the order of their numbers.
+  // Blocks that wait for others must begin after them, and nothing says that blocks begin in the order of their
+  // numbers.
   __device__ static unsigned started_before(unsigned* count, int* share) {
     if (threadIdx.x == 0) *share = static_cast<int>(atomicAdd(count, 1u));
     __syncthreads();

@@ -24,7 +24,7 @@ struct RowTerms {
   static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
   float lambda, m, l, gate, base, a1;
-  float e, a2, a3;              // kAll
+  float e, a2, a3;             // kAll
   float cap, slope, position;  // kExtras
 
   // read(array): the row's number.

@@ -58,7 +58,8 @@ class ProductTile {
   float* own;
 };
 
-// sums += left right, kSteps steps of 16; load_left(to, step, t) and load_right(to, step, pair of tiles) load fragments.
+// sums += left right, kSteps steps of 16; load_left(to, step, t) and load_right(to, step, pair of tiles) load
+// fragments.
 template <class E, int kSteps, int kRowTiles, int kColumnTiles, class Left, class Right>
 __device__ inline void multiply_tiles(float (&sums)[kRowTiles][kColumnTiles][4], Left load_left, Right load_right) {
   constexpr int kPairs = kColumnTiles / 2;

@@ -142,21 +142,21 @@ void expect_gradients(const Found& found, const reference::Problem& oracle, cons
   EXPECT_LT(relative_error(found.slopes, slope_gradients(oracle, expected)), 1e-3);
 }
 
-// A case as the oracle and as the device see it, with gradients that the oracle finds in the background.
+// A case as the oracle and as the device see it.
 struct Trial {
   Trial(const Case& c, ElementType type, const UpstreamSet& set)
       : oracle(oracle_of(c, type)), device{memory, on_device(oracle, type, memory)} {
     c.change(oracle, device);
     upstream = upstream_of(oracle, set, type);
-    expected = std::async(std::launch::async, [this] { return reference::dense_gradients(oracle, upstream); });
     problem = backward_problem(device, host_rows(oracle, upstream), upstream);
   }
+
+  reference::DenseGradients expected() const { return reference::dense_gradients(oracle, upstream); }
 
   DeviceMemory memory;
   reference::Problem oracle;
   DeviceProblem device;
   reference::Upstream upstream;
-  std::future<reference::DenseGradients> expected;
   BackwardProblem problem;
 };
 
@@ -165,16 +165,19 @@ class CudaBackward : public testing::TestWithParam<Case> {};
 TEST_P(CudaBackward, AgreesWithTheOracle) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   std::vector<std::unique_ptr<Trial>> trials;
+  std::vector<std::future<reference::DenseGradients>> oracles;
   for (const ElementType type : kTypes)
     for (const Index d : {64, 128})
       for (const bool higher : {false, true}) {
         Case c = GetParam();
         c.sizes.d = d;
         trials.push_back(std::make_unique<Trial>(c, type, UpstreamSet{.higher = higher}));
+        oracles.push_back(std::async(std::launch::async, &Trial::expected, trials.back().get()));
       }
-  for (const auto& trial : trials) {
+  for (std::size_t t = 0; t < trials.size(); ++t) {
+    const auto& trial = trials[t];
     const Problem& p = trial->problem.problem;
-    const reference::DenseGradients expected = trial->expected.get();
+    const reference::DenseGradients expected = oracles[t].get();
     ASSERT_TRUE(has_backward(trial->problem));
     for (const BackwardTile tile : {BackwardTile::large, BackwardTile::small})
       for (const bool deterministic : {false, true}) {
@@ -203,7 +206,7 @@ TEST(CudaBackward, StatisticsAlone) {
     Trial trial(causal_case({.n_q = 150, .n_k = 150}), type, {.output = false, .higher = true});
     const Found found = run(trial.problem, BackwardTile::large, trial.memory);
     for (const double x : found.value) ASSERT_EQ(x, 0);
-    expect_gradients(found, trial.oracle, trial.expected.get(), type);
+    expect_gradients(found, trial.oracle, trial.expected(), type);
   }
 }
 
@@ -286,7 +289,7 @@ TEST(CudaBackward, PaddingDoesNotLeak) {
   EXPECT_EQ(found.query, clean.query);
   EXPECT_EQ(found.key, clean.key);
   EXPECT_EQ(found.value, clean.value);
-  expect_gradients(found, trial.oracle, trial.expected.get(), ElementType::bfloat16);
+  expect_gradients(found, trial.oracle, trial.expected(), ElementType::bfloat16);
 }
 
 }  // namespace

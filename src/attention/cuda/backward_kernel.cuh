@@ -7,28 +7,12 @@
 #pragma once
 
 #include "attention/cuda/backward_order.cuh"
+#include "attention/cuda/backward_row_numbers.cuh"
 #include "attention/cuda/backward_rows.cuh"
+#include "attention/cuda/backward_shape.cuh"
 #include "attention/cuda/backward_tiles.cuh"
 
 namespace isentropic::cuda {
-
-template <ElementType type, int kD_, BackwardTerms kTerms_, BackwardTile kTile>
-struct BackwardShape {
-  using E = std::conditional_t<type == ElementType::bfloat16, __nv_bfloat16, __half>;
-  static constexpr BackwardTerms kTerms = kTerms_;
-  static constexpr BackwardTileSize kSize = backward_tile_size(kD_, kTile);
-  static constexpr int kD = kD_, kQueries = kSize.queries, kKeys = kSize.keys;
-  static constexpr int kKeyBytes = kKeys * kD * 2, kQueryBytes = kQueries * kD * 2, kScoreBytes = kQueries * kKeys * 2;
-  static constexpr int kConstantBytes = 40 * kQueries;
-  // Blocks of output gradients in shared memory: what it has room for.
-  static constexpr int kOutputBuffers =
-      (kSize.shared_bytes - 2 * kKeyBytes - 2 * kQueryBytes - 2 * kScoreBytes - kConstantBytes) / kQueryBytes;
-  // Where things lie.
-  static constexpr int kValuesAt = kKeyBytes, kQueriesAt = 2 * kKeyBytes, kOutputsAt = kQueriesAt + 2 * kQueryBytes;
-  static constexpr int kWeightsAt = kOutputsAt + kOutputBuffers * kQueryBytes;
-  static constexpr int kGradientsAt = kWeightsAt + kScoreBytes, kConstantsAt = kGradientsAt + kScoreBytes;
-  static constexpr int kSumsAt = kConstantsAt + kConstantBytes;
-};
 
 template <class Shape>
 class BackwardBlock {
@@ -47,6 +31,7 @@ class BackwardBlock {
         p(problem.problem),
         workspace(workspace_),
         numbers(reinterpret_cast<float*>(shared_ + Shape::kConstantsAt)),
+        sums(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
         order(problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
 
@@ -58,7 +43,7 @@ class BackwardBlock {
     if (turns > 0) copy_keys();
     copy_queries(here, 0, turns > 0);
     copy_output_gradients(here, 0, turns > 0);
-    copy_numbers(here, 0, turns > 0);
+    if (turns > 0) numbers.copy(in, order.b, here.h, here.i0(), 0);
     for (int turn = 0; turn < turns; ++turn) {
       const QueryBlock following = order.after(here);
       const bool more = turn + 1 < turns;
@@ -68,7 +53,7 @@ class BackwardBlock {
       if constexpr (Shape::kOutputBuffers == 2) copy_output_gradients(following, next_buffer, more);
       differentiate(here, buffer);
       __syncthreads();
-      copy_numbers(following, next_buffer, more);
+      if (more) numbers.copy(in, order.b, following.h, following.i0(), next_buffer);
       if (in.gradients.value) add_to_values(buffer);
       if constexpr (Shape::kOutputBuffers == 1) {
         __syncthreads();
@@ -131,35 +116,6 @@ class BackwardBlock {
                      p.n_q);
   }
 
-  __device__ float* numbers_of(RowArray array) const { return numbers + static_cast<int>(array) * kQueries; }
-  __device__ float* scales(int buffer) const { return numbers_of(RowArray::scale) + buffer * kQueries; }
-
-  // Groups of threads take turns in copying arrays.
-  __device__ void copy_numbers(const QueryBlock& block, int buffer, bool any) {
-    if (!any) return;
-    constexpr int kGroups = kBackwardThreads / kQueries;
-    const int row = threadIdx.x % kQueries, group = threadIdx.x / kQueries;
-    const std::int64_t i = block.i0() + row, place = (order.b * p.heads + block.h) * p.n_q + i;
-    const auto copy_array = [&](float* to, int turn, const void* from) {
-      if (turn % kGroups != group) return;
-      const bool valid = from && i < p.n_q;
-      copy_number(shared_address(to + row), static_cast<const float*>(valid ? from : p.query) + (valid ? place : 0),
-                  valid);
-    };
-    const RowConstantArrays& rows = in.rows;
-    copy_array(numbers_of(RowArray::max_score), 0, rows.max_score);
-    copy_array(numbers_of(RowArray::log_partition), 1, rows.log_partition);
-    copy_array(numbers_of(RowArray::mean_score), 2, rows.mean_score);
-    copy_array(numbers_of(RowArray::gate), 3, rows.gate);
-    copy_array(numbers_of(RowArray::base), 0, rows.base);
-    copy_array(numbers_of(RowArray::a1), 1, rows.a1);
-    if (p.scales) copy_array(scales(buffer), 2, p.scales);
-    if constexpr (Shape::kTerms != BackwardTerms::entropy) {
-      copy_array(numbers_of(RowArray::a2), 3, rows.a2);
-      copy_array(numbers_of(RowArray::a3), 0, rows.a3);
-    }
-  }
-
   // ---- Weights and score gradients ----
 
   // sums = rows columns^T, of blocks of queries and of keys.
@@ -199,13 +155,11 @@ class BackwardBlock {
   }
 
   __device__ Terms terms_of(const QueryBlock& block, int buffer, int row) const {
-    const auto read = [&](RowArray array) {
-      return array == RowArray::scale ? scales(buffer)[row] : numbers_of(array)[row];
-    };
     std::int64_t position = 0;
     if constexpr (Shape::kTerms == BackwardTerms::extras)
       position = position_of(p, order.b, min(block.i0() + row, p.n_q - 1));
-    return Terms(in, read, block.h, position);
+    return Terms(
+        in, [&](RowArray array) { return numbers.at(array, row, buffer); }, block.h, position);
   }
 
   // Weights and score gradients of a row's keys that this lane holds, rounded, into shared memory.
@@ -257,7 +211,7 @@ class BackwardBlock {
 
   // Scales of rows join dx here, in units of 1 / sqrt d that keep its size.
   __device__ void add_to_keys(int buffer) {
-    const float* scale = scales(buffer) + lane() % 4 * 2;
+    const float* scale = numbers.scales(buffer) + lane() % 4 * 2;
     multiply_transposed(key_gradient, shared + Shape::kGradientsAt, queries(buffer),
                         [&](std::uint32_t(&to)[4], int step) {
                           if (!p.scales) return;
@@ -293,7 +247,6 @@ class BackwardBlock {
 
   // What this block of keys adds to the gradient of a head's slope.
   __device__ void write_slope(int h) {
-    float* sums = numbers + Shape::kConstantBytes / 4;
     float sum = slope_sum;
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
@@ -327,7 +280,8 @@ class BackwardBlock {
   const BackwardProblem& in;
   const Problem& p;
   const BackwardWorkspace& workspace;
-  float* const numbers;  // of the rows, by RowArray
+  const RowNumbers<kQueries, Shape::kTerms> numbers;
+  float* const sums;  // of warps
   const std::uint32_t shared;
   Order order;
   float slope_sum = 0;

@@ -1,15 +1,11 @@
 // From products to gradients of scores, a row at a time: what the backward pass knows of a row, in units of log 2.
 #pragma once
 
-#include "attention/cuda/launch_backward.hpp"
+#include "attention/cuda/backward_row_numbers.cuh"
 #include "attention/cuda/sm80.cuh"
 #include "attention/cuda/visible_keys.cuh"
 
 namespace isentropic::cuda {
-
-// Arrays of a block of queries in shared memory, by their place there. Scales are needed longer than the others and lie
-// twice, for this block and the next.
-enum class RowArray : int { max_score, log_partition, mean_score, gate, base, a1, a2, a3, scale, next_scale };
 
 // The gradient of one score, and the weight that values see.
 struct ScoreGradient {

@@ -1,0 +1,146 @@
+// Which keys a block of the backward pass owns, which blocks of queries it visits, and in what order blocks add to G.
+#pragma once
+
+#include "attention/cuda/launch_backward.hpp"
+#include "attention/cuda/visible_keys.cuh"
+
+namespace isentropic::cuda {
+
+template <int kQueries>
+struct QueryBlockOf {
+  int h, tile;
+  __device__ std::int64_t i0() const { return std::int64_t{tile} * kQueries; }
+};
+
+template <int kQueries, int kKeys>
+class BackwardOrder {
+ public:
+  using QueryBlock = QueryBlockOf<kQueries>;
+  int b, kv_head;
+  int key_blocks;
+  std::int64_t j0, seen_keys;  // first key; of the batch entry, those before the last that some row may see
+
+  // turns: null where the order of additions is free. share: an integer of shared memory.
+  __device__ BackwardOrder(const BackwardProblem& in, unsigned* turns, int* share)
+      : key_blocks(static_cast<int>((in.problem.n_k + kKeys - 1) / kKeys)),
+        p(in.problem),
+        tiles(static_cast<int>((in.problem.n_q + kQueries - 1) / kQueries)),
+        added(turns ? turns + 1 : nullptr) {
+    choose_keys(turns ? started_before(turns, share) : blockIdx.x);
+    find_tiles();
+  }
+
+  __device__ int turns() const { return max(0, end_tile - first_tile) * group(); }
+  __device__ QueryBlock first() const { return {kv_head * group(), first_tile}; }
+  __device__ QueryBlock after(const QueryBlock& block) const {
+    return block.tile + 1 < end_tile ? QueryBlock{block.h, block.tile + 1} : QueryBlock{block.h + 1, first_tile};
+  }
+  __device__ int key_block() const { return static_cast<int>(j0 / kKeys); }
+  __device__ std::int64_t product_tile(const QueryBlock& block) const {
+    return (b * p.heads + block.h) * tiles + block.tile;
+  }
+
+  // Every row of the block sees every key of this one.
+  __device__ bool sees_all(const QueryBlock& block) const {
+    const std::int64_t i0 = block.i0();
+    if (i0 + kQueries > p.n_q || j0 + kKeys > p.n_k) return false;
+    const RowSpans first = spans_of(p, b, i0), last = spans_of(p, b, i0 + kQueries - 1);
+    const bool in_prefix = !p.visible.prefix_varies && j0 >= first.prefix_begin && j0 + kKeys <= first.prefix_end;
+    return in_prefix || (j0 >= last.begin && j0 + kKeys <= first.end);
+  }
+
+  // The keys that come last add first: in causal attention each block of keys then begins where it need not wait, one
+  // block of queries behind the one before it.
+  __device__ void wait_to_add(const QueryBlock& block) const {
+    if (threadIdx.x == 0) {
+      const unsigned turn = static_cast<unsigned>(visitors_before(block));
+      const unsigned* count = added + product_tile(block);
+      unsigned found;
+      do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(found) : "l"(count) : "memory");
+      while (found != turn);
+    }
+    __syncthreads();
+  }
+  __device__ void let_next_add(const QueryBlock& block) const {
+    __threadfence();
+    __syncthreads();
+    if (threadIdx.x == 0)
+      asm volatile("red.release.gpu.global.add.u32 [%0], 1;\n" ::"l"(added + product_tile(block)) : "memory");
+  }
+
+ private:
+  // Bytes of queries, output gradients and G that stay in the L2 cache of a large GPU.
+  static constexpr std::int64_t kCached = 32 << 20;
+
+  __device__ int group() const { return static_cast<int>(p.heads / p.kv_heads); }
+
+  // Blocks that wait for others must begin after them, and nothing says that blocks begin in the order of their
+  // numbers.
+  __device__ static unsigned started_before(unsigned* count, int* share) {
+    if (threadIdx.x == 0) *share = static_cast<int>(atomicAdd(count, 1u));
+    __syncthreads();
+    return static_cast<unsigned>(*share);
+  }
+
+  // A few heads at a time, as many as keep what all their blocks read in the cache; of these the first keys first:
+  // causal rows see these the most, and long work should not come last. In a fixed order the last ones must come first.
+  __device__ void choose_keys(std::int64_t number) {
+    const std::int64_t blocks = key_blocks, all = p.batch * p.kv_heads;
+    const std::int64_t at_once = max(std::int64_t{1}, kCached / (p.n_q * p.d * 8 * group() + 1));
+    const std::int64_t first = number / (blocks * at_once) * at_once, turn = number - first * blocks;
+    const std::int64_t team = min(at_once, all - first), head = first + turn % team, place = turn / team;
+    j0 = (added ? blocks - 1 - place : place) * kKeys;
+    kv_head = static_cast<int>(head % p.kv_heads), b = static_cast<int>(head / p.kv_heads);
+  }
+
+  // Bands never fall with i: the blocks of queries whose rows may see these keys are neighbours. A prefix is seen by
+  // all rows, and where it varies nothing is left out.
+  __device__ void find_tiles() {
+    first_tile = end_tile = 0, seen_keys = 0, prefix_blocks = 0;
+    if (p.n_q == 0) return;
+    const RowSpans top = spans_of(p, b, 0);
+    const std::int64_t prefix = top.prefix_end > top.prefix_begin ? min(std::int64_t{top.prefix_end}, p.n_k) : 0;
+    const std::int64_t end = spans_of(p, b, p.n_q - 1).end;
+    prefix_blocks = p.visible.prefix_varies ? key_blocks : static_cast<int>((prefix + kKeys - 1) / kKeys);
+    seen_keys = p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k);
+    end_tile = tiles;
+    if (key_block() < prefix_blocks) return;
+    first_tile = first_that([&](int tile) { return end_block(tile) > key_block(); });
+    end_tile = first_that([&](int tile) { return begin_block(tile) > key_block(); });
+  }
+
+  // Of the band of a block of queries.
+  __device__ int begin_block(int tile) const { return spans_of(p, b, std::int64_t{tile} * kQueries).begin / kKeys; }
+  __device__ int end_block(int tile) const {
+    const std::int64_t end = spans_of(p, b, (std::int64_t{tile} + 1) * kQueries - 1).end;
+    return static_cast<int>((min(end, p.n_k) + kKeys - 1) / kKeys);
+  }
+
+  // The first block of queries of which `late`, which never turns false again, is true.
+  template <class Late>
+  __device__ int first_that(Late late) const {
+    int low = 0, high = tiles;
+    while (low < high) {
+      const int middle = low + (high - low) / 2;
+      if (late(middle))
+        high = middle;
+      else
+        low = middle + 1;
+    }
+    return low;
+  }
+
+  // Blocks of later keys that visit the block of queries.
+  __device__ int visitors_before(const QueryBlock& block) const {
+    const int own = key_block(), end = end_block(block.tile);
+    if (own >= prefix_blocks) return end - 1 - own;
+    return prefix_blocks - 1 - own + max(0, end - max(prefix_blocks, begin_block(block.tile)));
+  }
+
+  const Problem& p;
+  const int tiles;
+  unsigned* const added;
+  int first_tile, end_tile, prefix_blocks;
+};
+
+}  // namespace isentropic::cuda

@@ -1,0 +1,77 @@
+// From products to gradients of scores, a row at a time: what the backward pass knows of a row, in units of log 2.
+#pragma once
+
+#include "attention/cuda/backward_row_numbers.cuh"
+#include "attention/cuda/sm80.cuh"
+#include "attention/cuda/visible_keys.cuh"
+
+namespace isentropic::cuda {
+
+// The gradient of one score, and the weight that values see.
+struct ScoreGradient {
+  float weight, gradient, slope;
+};
+
+// With t = log2(e) (s - m):  P = 2^(t - l),  dS = P (gate dP + base + a1 t + a2 (t - e)^2 + a3 P),  where base has
+// taken in what a1 t lacks of a1 (s - E).
+template <BackwardTerms kTerms>
+struct RowTerms {
+  static constexpr bool kAll = kTerms != BackwardTerms::entropy, kExtras = kTerms == BackwardTerms::extras;
+  static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
+
+  float lambda, m, l, gate, base, a1;
+  float e, a2, a3;             // kAll
+  float cap, slope, position;  // kExtras
+
+  // read(array): the row's number.
+  template <class Read>
+  __device__ RowTerms(const BackwardProblem& in, Read read, int h, std::int64_t position_of_row) {
+    const Problem& p = in.problem;
+    const float highest = read(RowArray::max_score), mean = read(RowArray::mean_score), a = read(RowArray::a1);
+    const bool empty = highest == -INFINITY;
+    lambda = kLog2E * (p.scales ? read(RowArray::scale) : static_cast<float>(p.scale));
+    m = empty ? 0.0f : kLog2E * highest;
+    l = empty ? INFINITY : kLog2E * read(RowArray::log_partition);
+    gate = in.rows.gate ? read(RowArray::gate) : 1.0f;
+    base = fmaf(-a, mean, read(RowArray::base));
+    a1 = kLn2 * a;
+    if constexpr (kAll) {
+      e = kLog2E * mean;
+      a2 = kLn2 * kLn2 * read(RowArray::a2);
+      a3 = read(RowArray::a3);
+    }
+    if constexpr (kExtras) {
+      cap = kLog2E * static_cast<float>(p.soft_cap);
+      slope = p.slopes ? kLog2E * static_cast<const float*>(p.slopes)[h] : 0.0f;
+      position = static_cast<float>(position_of_row);
+    }
+  }
+
+  // r = q.k of key j, dP = gO.v. A weight of exactly 0 has gradient 0, whatever the others are.
+  __device__ ScoreGradient gradient(float r, float dP, bool seen, int j) const {
+    float t, cap_slope = 1, distance = 0;
+    if constexpr (kExtras) {
+      float s = r * lambda;
+      if (cap > 0) {
+        const float bent = tanhf(s / cap);
+        s = cap * bent;
+        cap_slope = fmaf(-bent, bent, 1.0f);
+      }
+      distance = fabsf(position - static_cast<float>(j));
+      t = fmaf(-slope, distance, s) - m;
+    } else {
+      t = fmaf(r, lambda, -m);
+    }
+    const float weight = seen ? exp2_fast(t - l) : 0.0f;
+    float rest = fmaf(a1, t, base);
+    if constexpr (kAll) {
+      const float from_mean = t - e;
+      rest = fmaf(a2 * from_mean, from_mean, rest);
+      rest = fmaf(a3, weight, rest);
+    }
+    const float dS = weight == 0 ? 0.0f : weight * fmaf(gate, dP, rest);
+    return {gate * weight, cap_slope * dS, -distance * dS};
+  }
+};
+
+}  // namespace isentropic::cuda

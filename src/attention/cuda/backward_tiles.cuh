@@ -1,0 +1,113 @@
+// What the kernels of the backward pass share: products of tiles, and G in the order of fragments.
+#pragma once
+
+#include <type_traits>
+
+#include "attention/cuda/launch_backward.hpp"
+#include "attention/cuda/tiles.cuh"
+
+namespace isentropic::cuda {
+
+// Which part of each product a warp holds. Scores and G: 32 queries, and a share of the keys or of the width.
+// Gradients of keys and values: a quarter of the keys, half of the width. Tiles are 16 x 8.
+template <int kQueries, int kWidth>
+struct QueryTiles {
+  static constexpr int kRowWarps = kQueries / 32, kColumnWarps = kBackwardThreads / 32 / kRowWarps;
+  static constexpr int kColumnTiles = kWidth / kColumnWarps / 8;
+  __device__ static int warp() { return threadIdx.x / 32; }
+  __device__ static int lane() { return threadIdx.x % 32; }
+  __device__ static int first_row() { return warp() / kColumnWarps * 32; }
+  __device__ static int first_column() { return warp() % kColumnWarps * (kWidth / kColumnWarps); }
+  __device__ static int row(int t, int half) { return first_row() + t * 16 + half * 8 + lane() / 4; }
+  __device__ static int column(int tile) { return first_column() + tile * 8 + lane() % 4 * 2; }
+};
+
+// A tile of G. Additions of a warp fall on neighbouring numbers: each lane's four of a fragment where one instruction
+// adds four, else the lanes' first ones, their second ones and so on.
+template <int kQueries, int kD>
+class ProductTile {
+ public:
+  using Tiles = QueryTiles<kQueries, kD>;
+  static constexpr int kNumbers = kQueries * kD;
+
+  __device__ explicit ProductTile(float* tile)
+      : own(tile + Tiles::warp() * (2 * Tiles::kColumnTiles * 128) + Tiles::lane() * kStep) {}
+
+  __device__ void add(int t, int tile, const float (&x)[4]) const {
+    float* to = own + (t * Tiles::kColumnTiles + tile) * 128;
+#if __CUDA_ARCH__ >= 900
+    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"l"(to), "f"(x[0]), "f"(x[1]),
+                 "f"(x[2]), "f"(x[3])
+                 : "memory");
+#else
+#pragma unroll
+    for (int e = 0; e < 4; ++e) atomicAdd(to + e * kStride, x[e]);
+#endif
+  }
+
+  __device__ float read(int t, int tile, int e) const {
+    return own[(t * Tiles::kColumnTiles + tile) * 128 + e * kStride];
+  }
+
+ private:
+#if __CUDA_ARCH__ >= 900
+  static constexpr int kStep = 4, kStride = 1;
+#else
+  static constexpr int kStep = 1, kStride = 32;
+#endif
+  float* own;
+};
+
+// sums += left right, kSteps steps of 16; load_left(to, step, t) and load_right(to, step, pair of tiles) load
+// fragments.
+template <class E, int kSteps, int kRowTiles, int kColumnTiles, class Left, class Right>
+__device__ inline void multiply_tiles(float (&sums)[kRowTiles][kColumnTiles][4], Left load_left, Right load_right) {
+  constexpr int kPairs = kColumnTiles / 2;
+  std::uint32_t left[2][kRowTiles][4];
+  const auto load_left_of = [&](int step) {
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t) load_left(left[step % 2][t], step, t);
+  };
+  load_left_of(0);
+  with_fragments_ahead<kSteps * kPairs>(
+      [&](std::uint32_t(&to)[4], int turn) { load_right(to, turn / kPairs, turn % kPairs); },
+      [&](const std::uint32_t(&right)[4], int turn) {
+        const int step = turn / kPairs, pair = turn % kPairs;
+        if (pair == 0 && step + 1 < kSteps) load_left_of(step + 1);
+#pragma unroll
+        for (int t = 0; t < kRowTiles; ++t) {
+          multiply_add<E>(sums[t][2 * pair], left[step % 2][t], right[0], right[1]);
+          multiply_add<E>(sums[t][2 * pair + 1], left[step % 2][t], right[2], right[3]);
+        }
+      });
+}
+
+template <int kRowTiles, int kColumnTiles>
+__device__ inline void clear(float (&sums)[kRowTiles][kColumnTiles][4]) {
+#pragma unroll
+  for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+    for (int tile = 0; tile < kColumnTiles; ++tile)
+#pragma unroll
+      for (int e = 0; e < 4; ++e) sums[t][tile][e] = 0;
+}
+
+// One real number into shared memory, asynchronously; 0 instead unless `valid`.
+__device__ inline void copy_number(std::uint32_t to, const float* from, bool valid) {
+  const int bytes = valid ? 4 : 0;
+  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
+}
+
+__device__ inline void store_shared(std::uint32_t to, std::uint32_t x) {
+  asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
+}
+
+// Two pairs of numbers, multiplied.
+template <class E>
+__device__ inline std::uint32_t multiply_pair(std::uint32_t x, std::uint32_t y) {
+  using Pair = std::conditional_t<std::is_same_v<E, __half>, __half2, __nv_bfloat162>;
+  const Pair product = __hmul2(reinterpret_cast<const Pair&>(x), reinterpret_cast<const Pair&>(y));
+  return reinterpret_cast<const std::uint32_t&>(product);
+}
+
+}  // namespace isentropic::cuda

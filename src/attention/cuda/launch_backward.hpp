@@ -1,0 +1,49 @@
+// The kernels of the backward pass, each compiled from a file of its own (backward_instance.cu.in), and what their
+// launcher chooses: terms, tiles, the parts of the workspace.
+#pragma once
+
+#include "attention/cuda/backward.hpp"
+
+namespace isentropic::cuda {
+
+// Which terms a kernel has: a1; a1, a2 and a3; these with soft cap and slopes.
+enum class BackwardTerms : std::uint8_t { entropy, all, extras };
+
+// Of queries and keys that a block works on at a time: `small` fits into 99 KB of shared memory, which every GPU since
+// sm_80 has.
+enum class BackwardTile : std::uint8_t { large, small };
+
+struct BackwardTileSize {
+  int queries, keys, shared_bytes;
+};
+
+constexpr int kBackwardThreads = 256;
+
+// Keys, values, two blocks of queries, one or two of output gradients, weights and score gradients, 16 bits each; ten
+// real numbers for each query and a few for the block.
+constexpr BackwardTileSize backward_tile_size(std::int64_t d, BackwardTile tile) {
+  const bool large = tile == BackwardTile::large;
+  const int queries = d == 64 && large ? 128 : 64, keys = d == 64 || large ? 128 : 64;
+  const int blocks_of_queries = d == 64 || large ? 4 : 3, width = static_cast<int>(d);
+  return {queries, keys, (2 * keys + blocks_of_queries * queries) * width * 2 + 4 * queries * keys + 40 * queries + 64};
+}
+
+// Where parts of the workspace lie; null: not needed.
+struct BackwardWorkspace {
+  float* products = nullptr;  // G, [batch, heads, blocks of queries] tiles, in the order of fragments
+  float* slopes = nullptr;    // [heads, batch, blocks of keys]
+  unsigned* turns = nullptr;  // blocks of keys that have begun; then those that have added to G, as G's tiles
+};
+
+template <ElementType type, int d, BackwardTerms terms, BackwardTile tile>
+cudaError_t launch_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream);
+
+// From G to the gradients of query and lambda; from the parts of blocks to the gradient of the slopes.
+cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, BackwardTile tile,
+                            cudaStream_t stream);
+
+// backward() with a tile of the caller's choice.
+std::size_t backward_workspace(const BackwardProblem& problem, BackwardTile tile);
+cudaError_t backward(const BackwardProblem& problem, BackwardTile tile, cudaStream_t stream);
+
+}  // namespace isentropic::cuda

@@ -39,9 +39,10 @@ __device__ void form_gradients(const BackwardProblem& backward, const Head& head
       const std::int64_t lag = row.position - j;
       if (gradient.scaled != R(0)) sums.lambda += gradient.scaled * product;
       sums.slope -= gradient.score * static_cast<R>(lag < 0 ? -lag : lag);
-      if (p.reach > 0 && lag <= -p.reach) sums.lowest += gradient.score;
-      if (p.reach > 0 && lag >= p.reach) sums.highest += gradient.score;
-      if (p.reach == 0) sums.lowest += gradient.score;
+      if (lag <= -p.reach)
+        sums.lowest += gradient.score;
+      else if (lag >= p.reach)
+        sums.highest += gradient.score;
       if (bias) bias[place * p.n_k + j] = gradient.score;
     }
   }
@@ -77,7 +78,7 @@ __device__ void add_ends(const Problem& p, const TermSums<R>& sums, GradientShar
   R low = R(0), high = R(0);
   for (int r = 0; r < kTile; ++r) low += shared.staged[r], high += shared.weights[r];
   table[0] = low;
-  if (p.reach > 0) table[2 * p.reach] = high;
+  table[2 * p.reach] = p.reach > 0 ? high : low + high;
 }
 
 template <class R, int kSlices>

@@ -32,11 +32,14 @@ __global__ void find_silent(const __grid_constant__ BackwardProblem backward, bo
   if (inside && threadIdx.x % kWarp == 0) silent[place] = !any;
 }
 
+constexpr std::size_t kSumBytes = kThreads * sizeof(double);
+
 // sums[h, e] = sum over b and t of parts[b, h, t, e], in a fixed order: a block for each (h, e).
 template <class R>
 __global__ void sum_parts(const void* parts, std::int64_t batch, std::int64_t heads, std::int64_t count,
                           std::int64_t entries, void* sums) {
-  __shared__ double threads[kThreads];
+  extern __shared__ __align__(16) unsigned char shared_bytes[];
+  double* threads = reinterpret_cast<double*>(shared_bytes);
   const std::int64_t h = blockIdx.x / entries, e = blockIdx.x % entries;
   double sum = 0;
   for (std::int64_t b = 0; b < batch; ++b)
@@ -84,9 +87,9 @@ cudaError_t run_backward(const BackwardProblem& problem, cudaStream_t stream) {
   const std::int64_t one = 1, entries = 2 * p.reach + 1, tiles = tiles_of(p.n_q);
   const void *slopes = workspace.slopes, *relative = workspace.relative;
   if (error == cudaSuccess && gradients.slopes)
-    error = launch(sum_parts<R>, p.heads, 0, stream, slopes, p.batch, p.heads, p.n_q, one, gradients.slopes);
+    error = launch(sum_parts<R>, p.heads, kSumBytes, stream, slopes, p.batch, p.heads, p.n_q, one, gradients.slopes);
   if (error == cudaSuccess && gradients.relative)
-    error = launch(sum_parts<R>, p.heads * entries, 0, stream, relative, p.batch, p.heads, tiles, entries,
+    error = launch(sum_parts<R>, p.heads * entries, kSumBytes, stream, relative, p.batch, p.heads, tiles, entries,
                    gradients.relative);
   return error;
 }

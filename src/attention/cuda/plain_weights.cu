@@ -117,8 +117,8 @@ __global__ void count_kernel(const __grid_constant__ Problem p, std::int64_t* co
   std::int64_t count = 0;
   for (std::int64_t j = row.spans.prefix_begin + lane; j < row.spans.prefix_end; j += kWarp)
     count += sees(p, head, row, j);
-  for (std::int64_t j = max(row.spans.begin, row.spans.prefix_end) + lane; j < row.spans.end; j += kWarp)
-    count += sees(p, head, row, j);
+  for (std::int64_t j = row.spans.begin + lane; j < row.spans.end; j += kWarp)
+    count += (j < row.spans.prefix_begin || j >= row.spans.prefix_end) && sees(p, head, row, j);
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) count += __shfl_xor_sync(0xffffffffu, count, lanes);
   if (lane == 0) counts[place] = count;
 }

@@ -40,7 +40,8 @@ enum class RandomStream : std::uint32_t { dropout = 0, gumbel = 0x80000000 };
 // The numbers of one row (batch, head, i), read at increasing j.
 class CounterRandom {
  public:
-  ISENTROPIC_HOST_DEVICE CounterRandom(RandomStream stream, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t i)
+  ISENTROPIC_HOST_DEVICE CounterRandom(RandomStream stream, std::uint64_t seed, std::int64_t batch, std::int64_t head,
+                                       std::int64_t i)
       : seed_(seed),
         counter_{0, static_cast<std::uint32_t>(i),
                  static_cast<std::uint32_t>(head) | static_cast<std::uint32_t>(stream),

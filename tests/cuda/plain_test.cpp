@@ -182,9 +182,7 @@ TEST_F(CudaPlainForward, TakesSixteenBits) {
 }
 
 TEST_F(CudaPlainForward, LowestIndexOfEqualScores) {
-  const Case equal = {"equal",
-                      {.n_q = 70, .n_k = 150, .d = 8},
-                      [](reference::Problem&, DeviceProblem& device) {
+  const Case equal = {"equal", {.n_q = 70, .n_k = 150, .d = 8}, [](reference::Problem&, DeviceProblem& device) {
                         device.problem.scale = 0;
                         device.problem.tests.excludes_self = true;
                       }};
@@ -201,26 +199,27 @@ TEST_F(CudaPlainForward, LowestIndexOfEqualScores) {
 // Query 5 of head 1 is NaN; keys and values from 60 on, which causal rows do not see, and so is value 0, whose weight
 // is 0 in every row but the first.
 TEST_F(CudaPlainForward, KeepsNanInItsRow) {
-  const Case broken = {"broken", {.n_q = 60, .n_k = 100, .d = 8}, [](reference::Problem& oracle, DeviceProblem& device) {
-                         oracle.mask.causal = true, device.problem.visible.right = 0;
-                         for (Index h = 0; h < 2; ++h) {
-                           for (Index j = 60; j < 100; ++j)
-                             for (Index t = 0; t < 8; ++t) {
-                               oracle.key[static_cast<std::size_t>((h * 100 + j) * 8 + t)] = NAN;
-                               oracle.value[static_cast<std::size_t>((h * 100 + j) * 8 + t)] = t % 2 ? NAN : INFINITY;
-                             }
-                           oracle.value[static_cast<std::size_t>(h * 100 * 8 + 3)] = NAN;
-                         }
-                         oracle.query[(60 + 5) * 8 + 2] = NAN;
-                         oracle.bias.kind = reference::BiasKind::dense;
-                         oracle.bias.dense.assign(2 * 60 * 100, 0.0);
-                         for (std::size_t row = 0; row < 120; ++row) oracle.bias.dense[row * 100] = -1e6;
-                         const ElementType type = device.problem.type;
-                         device.problem.query = device.memory.numbers(type, oracle.query);
-                         device.problem.key = device.memory.numbers(type, oracle.key);
-                         device.problem.value = device.memory.numbers(type, oracle.value);
-                         device.problem.bias = {device.memory.numbers(type, oracle.bias.dense), type, {12000, 6000, 100, 1}};
-                       }};
+  const Case broken = {
+      "broken", {.n_q = 60, .n_k = 100, .d = 8}, [](reference::Problem& oracle, DeviceProblem& device) {
+        oracle.mask.causal = true, device.problem.visible.right = 0;
+        for (Index h = 0; h < 2; ++h) {
+          for (Index j = 60; j < 100; ++j)
+            for (Index t = 0; t < 8; ++t) {
+              oracle.key[static_cast<std::size_t>((h * 100 + j) * 8 + t)] = NAN;
+              oracle.value[static_cast<std::size_t>((h * 100 + j) * 8 + t)] = t % 2 ? NAN : INFINITY;
+            }
+          oracle.value[static_cast<std::size_t>(h * 100 * 8 + 3)] = NAN;
+        }
+        oracle.query[(60 + 5) * 8 + 2] = NAN;
+        oracle.bias.kind = reference::BiasKind::dense;
+        oracle.bias.dense.assign(2 * 60 * 100, 0.0);
+        for (std::size_t row = 0; row < 120; ++row) oracle.bias.dense[row * 100] = -1e6;
+        const ElementType type = device.problem.type;
+        device.problem.query = device.memory.numbers(type, oracle.query);
+        device.problem.key = device.memory.numbers(type, oracle.key);
+        device.problem.value = device.memory.numbers(type, oracle.value);
+        device.problem.bias = {device.memory.numbers(type, oracle.bias.dense), type, {12000, 6000, 100, 1}};
+      }};
   for (const ElementType type : {ElementType::float32, ElementType::float64}) {
     PlainProblem c(broken, type);
     const Found found = run(c.problem, c.memory);

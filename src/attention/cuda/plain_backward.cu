@@ -18,8 +18,8 @@ __global__ void find_silent(const __grid_constant__ BackwardProblem backward, bo
   bool any = false;
   if (inside) {
     const auto is_set = [&](const void* array) { return array && real_at<R>(array, place) != R(0); };
-    any = is_set(backward.rows.base) || is_set(backward.rows.a1) || is_set(backward.rows.a2) ||
-          is_set(backward.rows.a3);
+    any =
+        is_set(backward.rows.base) || is_set(backward.rows.a1) || is_set(backward.rows.a2) || is_set(backward.rows.a3);
     const Head head = {place / p.n_q / p.heads, place / p.n_q % p.heads};
     const Matrix output = output_gradient_of(backward, head);
     with_element<R>(p.type, [&](auto element) {
@@ -64,8 +64,8 @@ struct Layout {
     slopes = padded(rows);
     relative = slopes + padded(problem.gradients.slopes ? rows * real : 0);
     const std::int64_t tables = p.batch * p.heads * tiles_of(p.n_q);
-    bytes = relative +
-            padded(problem.gradients.relative ? static_cast<std::size_t>(tables * (2 * p.reach + 1)) * real : 0);
+    bytes =
+        relative + padded(problem.gradients.relative ? static_cast<std::size_t>(tables * (2 * p.reach + 1)) * real : 0);
   }
 };
 
@@ -80,8 +80,7 @@ cudaError_t run_backward(const BackwardProblem& problem, cudaStream_t stream) {
   cudaError_t error = launch(find_silent<R>, (p.rows() + kWarps - 1) / kWarps, 0, stream, problem, workspace.silent);
   if (error == cudaSuccess && gradients.bias && p.rows() * p.n_k > 0)  // entries that nobody sees
     error = cudaMemsetAsync(gradients.bias, 0, static_cast<std::size_t>(p.rows() * p.n_k) * sizeof(R), stream);
-  const bool by_query =
-      gradients.query || gradients.lambda || gradients.slopes || gradients.bias || gradients.relative;
+  const bool by_query = gradients.query || gradients.lambda || gradients.slopes || gradients.bias || gradients.relative;
   if (error == cudaSuccess && by_query) error = sweep_queries<R>(problem, workspace, stream);
   if (error == cudaSuccess) error = sweep_keys<R>(problem, workspace, stream);
   const std::int64_t one = 1, entries = 2 * p.reach + 1, tiles = tiles_of(p.n_q);
@@ -99,8 +98,7 @@ cudaError_t run_backward(const BackwardProblem& problem, cudaStream_t stream) {
 std::size_t plain_backward_workspace(const BackwardProblem& problem) { return Layout(problem).bytes; }
 
 cudaError_t plain_backward(const BackwardProblem& problem, cudaStream_t stream) {
-  return with_real(problem.problem.type,
-                   [&](auto real) { return run_backward<decltype(real)>(problem, stream); });
+  return with_real(problem.problem.type, [&](auto real) { return run_backward<decltype(real)>(problem, stream); });
 }
 
 }  // namespace isentropic::cuda

@@ -89,9 +89,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
     }
   }
   const Gradients& to = backward.gradients;
-  const Matrix result = target == Target::key
-                            ? matrix_of(to.key, p.type, to.key_stride, b, kv_head, p.n_k, p.d)
-                            : matrix_of(to.value, p.type, to.value_stride, b, kv_head, p.n_k, p.d_v);
+  const Matrix result = target == Target::key ? matrix_of(to.key, p.type, to.key_stride, b, kv_head, p.n_k, p.d)
+                                              : matrix_of(to.value, p.type, to.value_stride, b, kv_head, p.n_k, p.d_v);
 #pragma unroll
   for (int s = 0; s < kSlices; ++s) store_tile(result, keys, column + s * kTile, sum[s]);
 }
@@ -122,8 +121,7 @@ template <class R>
 cudaError_t sweep_keys(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream) {
   cudaError_t error = cudaSuccess;
   if (problem.gradients.key) error = sweep_for<R>(problem, workspace, Target::key, stream);
-  if (error == cudaSuccess && problem.gradients.value)
-    error = sweep_for<R>(problem, workspace, Target::value, stream);
+  if (error == cudaSuccess && problem.gradients.value) error = sweep_for<R>(problem, workspace, Target::value, stream);
   return error;
 }
 

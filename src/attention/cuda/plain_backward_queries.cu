@@ -94,7 +94,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
   const std::int64_t first = (tiles - 1 - tile) * kTile, column = chunk * kSlices * kTile;
   const bool terms = chunk == 0;
   const std::int64_t entries = 2 * p.reach + 1;
-  R* table = terms && gradients.relative ? static_cast<R*>(workspace.relative) + (of * tiles + tile) * entries : nullptr;
+  R* table =
+      terms && gradients.relative ? static_cast<R*>(workspace.relative) + (of * tiles + tile) * entries : nullptr;
   if (table)
     for (std::int64_t entry = threadIdx.x; entry < entries; entry += kThreads) table[entry] = R(0);
 

@@ -72,8 +72,8 @@ __device__ void write_record(const RowArrays& out, std::int64_t place, const Run
 
 // Products of a tile become weights, as they multiply the values.
 template <class R>
-__device__ void fold_tile(const Problem& p, const Head& head, ForwardShared<R>& shared, std::int64_t keys, unsigned seen,
-                          RunningRow<R>& row) {
+__device__ void fold_tile(const Problem& p, const Head& head, ForwardShared<R>& shared, std::int64_t keys,
+                          unsigned seen, RunningRow<R>& row) {
   const ScoreRow<R>& scored = shared.rows[outer_of_thread()];
   R* tile = shared.weights + outer_of_thread();
   R highest = -kInfinity<R>;

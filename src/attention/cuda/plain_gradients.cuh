@@ -64,8 +64,8 @@ __device__ inline ScoreGradient<R> score_gradient(const Problem& p, const Head& 
   const R weight = finished.score == -kInfinity<R> ? R(0) : exp(x - constants.log_partition);
   if (weight == R(0)) return {R(0), R(0), R(0)};
   const R t = x - constants.mean, through = kept ? keep_factor * dp : R(0);
-  const R inner = constants.gate * through + constants.base + constants.a1 * t + constants.a2 * t * t +
-                  constants.a3 * weight;
+  const R inner =
+      constants.gate * through + constants.base + constants.a1 * t + constants.a2 * t * t + constants.a3 * weight;
   const R score = weight * inner;
   return {kept ? keep_factor * weight * constants.gate : R(0), score,
           score == R(0) ? R(0) : score * finished.cap_slope};

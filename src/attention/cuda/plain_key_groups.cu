@@ -122,8 +122,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     }
   }
   first_keys.merge_sharers(), recent_keys.merge_sharers(), other_keys.merge_sharers();
-  if (is_first_sharer() && row.i < p.n_q)
-    write_groups(out, of * p.n_q + row.i, first_keys, recent_keys, other_keys);
+  if (is_first_sharer() && row.i < p.n_q) write_groups(out, of * p.n_q + row.i, first_keys, recent_keys, other_keys);
 }
 
 }  // namespace

@@ -95,7 +95,8 @@ __device__ inline bool stage(const Matrix& m, std::int64_t first, std::int64_t c
 #pragma unroll 4
     for (int r = static_cast<int>(threadIdx.x) / kTile; r < kTile; r += kThreads / kTile) {
       const std::int64_t row = row_of(m, first + r);
-      const R x = row >= 0 && column + c < m.columns ? static_cast<R>(to_real(data[row * m.stride + column + c])) : R(0);
+      const R x =
+          row >= 0 && column + c < m.columns ? static_cast<R>(to_real(data[row * m.stride + column + c])) : R(0);
       finite = finite && isfinite(x);
       staged[r * kPitch + c] = x;
     }
@@ -234,14 +235,12 @@ __device__ inline void widen(KeyRange& range, const RowSpans& row) {
 
 // The first tile of keys from j on that meets the range.
 __device__ inline std::int64_t next_tile(const KeyRange& range, std::int64_t j) {
-  const auto in = [&](int begin, int end) {
-    return j < end ? max(j, std::int64_t{begin / kTile * kTile}) : kNoTile;
-  };
+  const auto in = [&](int begin, int end) { return j < end ? max(j, std::int64_t{begin / kTile * kTile}) : kNoTile; };
   return min(in(range.prefix_begin, range.prefix_end), in(range.begin, range.end));
 }
 
-// Rows first, first + 1, ... of a head, and the range of their keys. The block may read both afterwards. Called once: it
-// does not wait for who still reads the range.
+// Rows first, first + 1, ... of a head, and the range of their keys. The block may read both afterwards. Called once:
+// it does not wait for who still reads the range.
 template <class R>
 __device__ inline void load_rows(const Problem& p, const Head& head, std::int64_t first, ScoreRow<R>* rows,
                                  KeyRange& range) {
@@ -269,14 +268,14 @@ template <class R>
 __device__ inline unsigned seeing_key(const Problem& p, const Head& head, const ScoreRow<R>* rows, std::int64_t keys) {
   unsigned seen = 0;
 #pragma unroll 4
-  for (int n = 0; n < kShare; ++n)
-    seen |= sees(p, head, rows[inner_of(n)], keys + outer_of_thread()) ? 1u << n : 0u;
+  for (int n = 0; n < kShare; ++n) seen |= sees(p, head, rows[inner_of(n)], keys + outer_of_thread()) ? 1u << n : 0u;
   return seen;
 }
 
 // ---- Weights of finished rows ----
 
-// e^{m - M} / (z e^{m - M} + e^{sink - M}), M the larger of m and sink: what e^{s - m} is multiplied by. 0 without keys.
+// e^{m - M} / (z e^{m - M} + e^{sink - M}), M the larger of m and sink: what e^{s - m} is multiplied by. 0 without
+// keys.
 template <class R>
 __device__ inline R weight_factor(const Problem& p, const Head& head, R m, R z) {
   if (z == R(0)) return R(0);

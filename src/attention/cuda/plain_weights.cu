@@ -48,8 +48,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
   R mass = R(0);
   for (std::int64_t first = 0; first < p.n_q; first += kTile) {
     __syncthreads();
-    if (threadIdx.x < kTile)
-      load_row(p, finished, head, first + threadIdx.x, static_cast<int>(threadIdx.x), shared);
+    if (threadIdx.x < kTile) load_row(p, finished, head, first + threadIdx.x, static_cast<int>(threadIdx.x), shared);
     __syncthreads();
     const unsigned seen = seeing_key(p, head, shared.rows, keys);
     if (!__syncthreads_or(seen != 0)) continue;
@@ -61,8 +60,8 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
 #pragma unroll 1
     for (int n = 0; n < kShare; ++n)
       if (seen >> n & 1u)
-        tile_mass += weight_of(p, head, shared, inner_of(n), j,
-                               shared.products[inner_of(n) * kPitch + outer_of_thread()]);
+        tile_mass +=
+            weight_of(p, head, shared, inner_of(n), j, shared.products[inner_of(n) * kPitch + outer_of_thread()]);
     mass += tile_mass;
   }
   mass = sum_of_sharers(mass);

@@ -1,18 +1,27 @@
 // Counter-based randomness: a number depends on (seed, batch, head, i, j) alone, never on threads, blocks or shards.
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): ten rounds of
-// multiply and xor over a 128-bit counter. Four neighbouring keys share one counter.
+// multiply and xor over a 128-bit counter. Four neighbouring keys share one counter. Plain C++ and CUDA (host and
+// device) include this header.
 #pragma once
 
-#include <array>
 #include <cmath>
+#include <cstddef>
 #include <cstdint>
+
+#include "isentropic/softmax_record.hpp"
 
 namespace isentropic {
 
-using PhiloxCounter = std::array<std::uint32_t, 4>;
+struct PhiloxCounter {
+  std::uint32_t words[4];
 
-inline PhiloxCounter philox(PhiloxCounter counter, std::uint64_t seed) {
+  ISENTROPIC_HOST_DEVICE std::uint32_t& operator[](std::size_t word) { return words[word]; }
+  ISENTROPIC_HOST_DEVICE std::uint32_t operator[](std::size_t word) const { return words[word]; }
+  bool operator==(const PhiloxCounter&) const = default;
+};
+
+ISENTROPIC_HOST_DEVICE inline PhiloxCounter philox(PhiloxCounter counter, std::uint64_t seed) {
   auto key0 = static_cast<std::uint32_t>(seed), key1 = static_cast<std::uint32_t>(seed >> 32);
   for (int round = 0; round < 10; ++round) {
     const std::uint64_t product0 = std::uint64_t{0xD2511F53} * counter[0];
@@ -31,14 +40,15 @@ enum class RandomStream : std::uint32_t { dropout = 0, gumbel = 0x80000000 };
 // The numbers of one row (batch, head, i), read at increasing j.
 class CounterRandom {
  public:
-  CounterRandom(RandomStream stream, std::uint64_t seed, std::int64_t batch, std::int64_t head, std::int64_t i)
+  ISENTROPIC_HOST_DEVICE CounterRandom(RandomStream stream, std::uint64_t seed, std::int64_t batch, std::int64_t head,
+                                       std::int64_t i)
       : seed_(seed),
         counter_{0, static_cast<std::uint32_t>(i),
                  static_cast<std::uint32_t>(head) | static_cast<std::uint32_t>(stream),
                  static_cast<std::uint32_t>(batch)} {}
 
   // Uniform in (0, 1), a multiple of 2^-32 plus 2^-33.
-  double uniform(std::int64_t j) {
+  ISENTROPIC_HOST_DEVICE double uniform(std::int64_t j) {
     if (j / 4 != group_) {
       group_ = j / 4;
       counter_[0] = static_cast<std::uint32_t>(group_);

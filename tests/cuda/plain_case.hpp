@@ -1,0 +1,28 @@
+// Problems of the plain kernels: what only they take, and how far float32 and float64 may be from the oracle.
+#pragma once
+
+#include "cuda/device_case.hpp"
+
+namespace isentropic::cuda {
+
+// Dense, strided and block-sparse masks, excluded keys, dense bias, relative table, dropout, odd sizes and strides.
+std::vector<Case> plain_cases();
+
+// A case for the oracle and on the device.
+struct PlainProblem {
+  explicit PlainProblem(const Case& c, ElementType type) : oracle(oracle_of(c, type)) {
+    DeviceProblem device{memory, on_device(oracle, type, memory)};
+    device.problem.moments = MomentSet::all;
+    c.change(oracle, device);
+    problem = device.problem;
+  }
+  reference::Problem oracle;
+  DeviceMemory memory;
+  Problem problem;
+};
+
+// 500 roundings of a score, which every weight is wrong by: sums of d products and of n_k weights err like the square
+// root of their lengths, well below.
+double tolerance(const reference::Problem& oracle, ElementType type);
+
+}  // namespace isentropic::cuda

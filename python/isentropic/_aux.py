@@ -4,10 +4,7 @@ from __future__ import annotations
 
 from typing import Optional
 
-import torch
 from torch import Tensor
-
-from . import _vocabulary
 
 
 class Aux:
@@ -22,18 +19,25 @@ class Aux:
     (uniform), 2 below reach, 3 not converged.
     """
 
-    def __init__(self, statistics: dict[str, Tensor], rows: Optional[Tensor] = None, selected: Optional[Tensor] = None):
+    def __init__(
+        self,
+        statistics: dict[str, Tensor],
+        rows: Optional[Tensor] = None,
+        row_counts: Optional[Tensor] = None,
+        selected: Optional[Tensor] = None,
+    ):
         self._statistics = statistics
         self._selected = selected  # the keys that maps such as top-k chose
-        self._rows = rows  # [..., heads, n_q, numbers], each where _vocabulary.ROW_STATE says
+        # [fields, ..., heads, n_q]: the scale comes first; of the counts, the status comes last.
+        self._rows, self._row_counts = rows, row_counts
 
     @property
     def row_scale(self) -> Optional[Tensor]:
-        return None if self._rows is None else self._rows[..., _vocabulary.ROW_STATE["scale"]]
+        return None if self._rows is None else self._rows[0]
 
     @property
     def status(self) -> Optional[Tensor]:
-        return None if self._rows is None else self._rows[..., _vocabulary.ROW_STATE["status"]].to(torch.int64)
+        return None if self._row_counts is None else self._row_counts[-1]
 
     def __getattr__(self, name: str) -> Tensor:
         statistics = self.__dict__.get("_statistics", {})

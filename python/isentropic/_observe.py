@@ -124,4 +124,4 @@ def _names(text: str) -> tuple[str, ...]:
 def _part(aux: Aux, names: Iterable[str], detached: bool = False) -> Aux:
     there = aux.as_dict()
     part = {name: there[name].detach() if detached else there[name] for name in names}
-    return Aux(part, aux._rows)
+    return Aux(part, aux._rows, aux._row_counts)

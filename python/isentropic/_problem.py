@@ -101,7 +101,7 @@ class Problem:
 
     def run_text(self, text: str):
         """As :meth:`run`, with a text that may ask for other statistics."""
-        output, *stacks, rows, selected = torch.ops.isentropic.attention.default(
+        output, *stacks, rows, row_counts, selected = torch.ops.isentropic.attention.default(
             text, self.query, self.key, self.value, self._terms
         )
         found = {}
@@ -110,9 +110,9 @@ class Problem:
                 found |= zip(names, stack.unbind(0))
         if not self._has_four_axes:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
-            rows = rows.reshape(*self.row_shape, rows.shape[-1])
+            rows, row_counts = (x.reshape(x.shape[0], *self.row_shape) for x in (rows, row_counts))
             output = output if self.value is None else output.reshape(*self.row_shape, output.shape[-1])
-        return (None if self.value is None else output), Aux(found, rows, selected)
+        return (None if self.value is None else output), Aux(found, rows, row_counts, selected)
 
     def run_hierarchical(self, block, exact, block_scale):
         output, *entropies = torch.ops.isentropic.hierarchical_attention(
@@ -138,11 +138,16 @@ class Problem:
             statistics = () if self._has_statistics else ("log_partition" if self._is_softmax else "visible",)
             text = self.text(statistics=statistics) if statistics else self.text()
             if aux is None:
-                *_, rows, selected = torch.ops.isentropic.attention(text, self.query, self.key, None, self._terms)
+                *_, rows, row_counts, selected = torch.ops.isentropic.attention(
+                    text, self.query, self.key, None, self._terms
+                )
             else:
-                rows = aux._rows.reshape(*self.query.shape[:-1], aux._rows.shape[-1])
+                shape = self.query.shape[:-1]
+                rows, row_counts = (x.reshape(x.shape[0], *shape) for x in (aux._rows, aux._row_counts))
                 selected = aux._selected
-            found = torch.ops.isentropic.attention_key_mass(text, self.query, self.key, self._terms, rows, selected)
+            found = torch.ops.isentropic.attention_key_mass(
+                text, self.query, self.key, self._terms, rows, row_counts, selected
+            )
         return found.reshape(*self.row_shape[:-1], found.shape[-1])
 
     # ---- translation ----

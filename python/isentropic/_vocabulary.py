@@ -30,9 +30,6 @@ USUAL: dict[str, tuple[str, ...]] = {
 STATISTICS: tuple[str, ...] = tuple(_ALL["statistics"])
 GROUP_STATISTICS: tuple[str, ...] = tuple(_ALL["group_statistics"])
 
-#: Where the numbers of a row's state stand.
-ROW_STATE: dict[str, int] = {name: index for index, name in enumerate(torch.ops.isentropic.row_state())}
-
 
 def add_constructors(cls: type, kind: str, annotations: dict[str, object], make) -> None:
     """A static method of ``cls`` for every law or map: ``make(name, values)`` with the values by name."""

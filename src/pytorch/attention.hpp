@@ -14,16 +14,16 @@
 
 namespace isentropic::pytorch {
 
-// output      [batch, heads, n_q, d_v]
+// output      [batch, heads, n_q, d_v], its axes in memory as those of the query
 // statistics  [count, batch, heads, n_q]: those with a gradient, in the order of statistics.hpp
 // measures    [count, batch, heads, n_q]: those without
 // counts      [count, batch, heads, n_q] int64
-// rows        what the backward pass needs (row_state.hpp)
+// rows        what the backward pass needs, one array per field (row_state.hpp), and row_counts, the integers among it
 // selected    of a top_k map, else empty
-using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 // Gradients of query, key, value, bias, sink, and of the scale parameters [count, heads] (of per_row: of the rows
-// [batch, heads, n_q]); empty where there is nothing.
+// [batch, heads, n_q]); empty where there is nothing. The first three lie in memory as what they are gradients of.
 using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 using ForwardOperator = Forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
@@ -33,8 +33,8 @@ using ForwardOperator = Forward(c10::string_view problem, const at::Tensor& quer
 // spend a sweep on it.
 using BackwardOperator = Backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                                   const std::optional<at::Tensor>& value, at::TensorList terms,
-                                  const at::Tensor& output, const at::Tensor& rows, const at::Tensor& selected,
-                                  const std::optional<at::Tensor>& output_gradient,
+                                  const at::Tensor& output, const at::Tensor& rows, const at::Tensor& row_counts,
+                                  const at::Tensor& selected, const std::optional<at::Tensor>& output_gradient,
                                   const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
 
 // The operators, whatever the device.

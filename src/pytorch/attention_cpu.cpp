@@ -18,29 +18,31 @@ Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Te
     const AttentionProblem& problem = on.problem;
     AttentionResult result = value ? isentropic::attention(problem) : isentropic::attention_statistics(problem);
     auto [statistics, measures, counts] = stack_statistics(problem, result.statistics);
-    at::Tensor rows = pack_rows(problem, result);
+    auto [rows, row_counts] = pack_rows(problem, result);
     at::Tensor selected = result.selected.present() ? to_torch(std::move(result.selected)) : at::empty({0}, at::kLong);
-    at::Tensor output = value ? to_torch(std::move(result.output)) : at::empty({0}, query.options());
+    at::Tensor output =
+        value ? in_order_of(query, to_torch(std::move(result.output))) : at::empty({0}, query.options());
     return Forward(std::move(output), std::move(statistics), std::move(measures), std::move(counts), std::move(rows),
-                   std::move(selected));
+                   std::move(row_counts), std::move(selected));
   });
 }
 
 Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                       const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
-                      const at::Tensor& rows, const at::Tensor& selected,
+                      const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected,
                       const std::optional<at::Tensor>& output_gradient,
                       const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   return with_python_errors([&] {
     const CpuCall on(text, query, key, value, terms);
     const AttentionProblem& problem = on.problem;
-    const AttentionResult result = unpack_rows(problem, rows, output, selected);
+    const AttentionResult result = unpack_rows(problem, rows, row_counts, output, selected);
     const Upstream upstream(problem, result, output_gradient, statistics_gradient);
     AttentionGradients found = isentropic::attention_backward(
         problem, result, upstream.views(), bias_gradient ? BiasGradient::compute : BiasGradient::skip);
     const auto or_zeros = [&](Tensor& gradient, const std::optional<at::Tensor>& of) {
       if (!of) return at::empty({0}, query.options());
-      return gradient.present() ? to_torch(std::move(gradient)) : at::zeros_like(*of);
+      if (gradient.present()) return in_order_of(*of, to_torch(std::move(gradient)));
+      return empty_in_order_of(*of, of->sym_sizes(), query.options()).zero_();
     };
     at::Tensor sink = to_torch(std::move(found.sink));
     if (problem.sink) sink = sink + upstream.sink_share().to(sink.scalar_type());
@@ -65,11 +67,11 @@ at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at:
 
 // Column sums [batch, heads, n_k]; no gradient.
 at::Tensor key_mass_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
-                        const at::Tensor& rows, const at::Tensor& selected) {
+                        const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected) {
   return with_python_errors([&] {
     const CpuCall on(text, query, key, std::nullopt, terms);
     return to_torch(isentropic::attention_key_mass(
-        on.problem, unpack_rows(on.problem, rows, at::empty({0}, query.options()), selected)));
+        on.problem, unpack_rows(on.problem, rows, row_counts, at::empty({0}, query.options()), selected)));
   });
 }
 

@@ -3,6 +3,7 @@
 #include <torch/library.h>
 
 #include <algorithm>
+#include <array>
 
 #include "attention/problem/problem_spec.hpp"
 #include "pytorch/attention.hpp"
@@ -21,38 +22,63 @@ at::Tensor for_parameter(const at::Tensor& gradient, const at::Tensor& parameter
   return by_head.reshape_symint(parameter.sym_sizes()).to(parameter.options());
 }
 
+// Checkpointing compares the shapes of what is saved with those of the pass it repeats, which may be one without
+// statistics; so the fields that not every pass has (row_state.hpp) are saved apart, and where they are missing, views
+// of the others stand in for them, recognised by their strides of 0.
+using RowParts = std::array<at::Tensor, 3>;
+
+RowParts parts_of(const at::Tensor& rows) {
+  const std::int64_t fields = rows.sym_size(0).guard_int(__FILE__, __LINE__);  // never a symbol
+  const auto part = [&](std::int64_t begin, std::int64_t end) {
+    if (end <= fields) return rows.narrow(0, begin, end - begin);
+    return at::as_strided_symint(rows, {end - begin, rows.sym_size(1), rows.sym_size(2), rows.sym_size(3)},
+                                 std::vector<c10::SymInt>(4, 0));
+  };
+  return {rows.narrow(0, 0, std::min<std::int64_t>(fields, 3)), part(3, 4), part(4, 6)};
+}
+
+at::Tensor rows_of(const RowParts& parts) {
+  const auto is_there = [](const at::Tensor& part) { return part.sym_stride(3) != 0; };
+  if (is_there(parts[2])) return at::cat({parts[0], parts[1], parts[2]});
+  return is_there(parts[1]) ? at::cat({parts[0], parts[1]}) : parts[0];
+}
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static variable_list forward(AutogradContext* context, const std::string& problem, const at::Tensor& query,
                                const at::Tensor& key, const std::optional<at::Tensor>& value, at::TensorList terms) {
     const at::AutoDispatchBelowADInplaceOrView below;
-    auto [output, statistics, measures, counts, rows, selected] = attention_forward(problem, query, key, value, terms);
-    variable_list saved = {query, key, value.value_or(at::Tensor()), output, rows, selected};
+    auto [output, statistics, measures, counts, rows, row_counts, selected] =
+        attention_forward(problem, query, key, value, terms);
+    const auto [first, u, w_and_c] = parts_of(rows);
+    variable_list saved = {query, key, value.value_or(at::Tensor()), output, first, u, w_and_c, row_counts, selected};
     saved.insert(saved.end(), terms.begin(), terms.end());
     context->save_for_backward(saved);
     context->saved_data["problem"] = problem;
-    context->mark_non_differentiable({measures, counts, rows, selected});
+    context->mark_non_differentiable({measures, counts, rows, row_counts, selected});
     context->set_materialize_grads(false);
-    return {output, statistics, measures, counts, rows, selected};
+    return {output, statistics, measures, counts, rows, row_counts, selected};
   }
 
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
-    const at::Tensor &query = saved[0], &key = saved[1], &output = saved[3], &rows = saved[4], &selected = saved[5];
+    const at::Tensor &query = saved[0], &key = saved[1], &output = saved[3], &row_counts = saved[7],
+                     &selected = saved[8];
     const std::optional<at::Tensor> value = saved[2].defined() ? std::optional(saved[2]) : std::nullopt;
-    const variable_list terms(saved.begin() + 6, saved.end());
+    const variable_list terms(saved.begin() + 9, saved.end());
     const std::string problem = context->saved_data["problem"].toStringRef();
     constexpr std::size_t kFirstTerm = 4;  // arguments of forward: problem, query, key, value, terms...
     variable_list out(kFirstTerm + terms.size());
     const auto given = [](const at::Tensor& tensor) { return tensor.defined() ? std::optional(tensor) : std::nullopt; };
     if (!gradients[0].defined() && !gradients[1].defined()) return out;
     const std::shared_ptr<const ProblemSpec> spec = cached_spec(problem);
+    const at::Tensor rows = rows_of({saved[4], saved[5], saved[6]});
     const auto wanted = [&](std::optional<std::size_t> place) {
       const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted there
       return place && context->needs_input_grad(tensors_before + *place);
     };
     const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale] =
-        attention_backward(problem, query, key, value, terms, output, rows, selected, given(gradients[0]),
+        attention_backward(problem, query, key, value, terms, output, rows, row_counts, selected, given(gradients[0]),
                            given(gradients[1]), wanted(spec->place("bias")));
     out[1] = query_gradient;
     out[2] = key_gradient;
@@ -86,12 +112,12 @@ Forward forward_autograd(c10::string_view problem, const at::Tensor& query, cons
     return attention_forward(problem, query, key, value, terms);
   }
   const variable_list out = Attention::apply(std::string(problem), query, key, value, terms);
-  return {out[0], out[1], out[2], out[3], out[4], out[5]};
+  return {out[0], out[1], out[2], out[3], out[4], out[5], out[6]};
 }
 
 Backward backward_autograd(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                            const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
-                           const at::Tensor& rows, const at::Tensor& selected,
+                           const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected,
                            const std::optional<at::Tensor>& output_gradient,
                            const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   std::vector<at::Tensor> inputs = terms.vec();
@@ -100,7 +126,7 @@ Backward backward_autograd(c10::string_view problem, const at::Tensor& query, co
     inputs.push_back(tensor);
   refuse_second_derivative(inputs);
   const at::AutoDispatchBelowADInplaceOrView below;
-  return attention_backward(problem, query, key, value, terms, output, rows, selected, output_gradient,
+  return attention_backward(problem, query, key, value, terms, output, rows, row_counts, selected, output_gradient,
                             statistics_gradient, bias_gradient);
 }
 

@@ -104,7 +104,7 @@ AttentionOutput attention(const at::Tensor& query, const at::Tensor& key, const 
     name_rows(layout.differentiable, std::get<1>(found));
     name_rows(layout.measured, std::get<2>(found));
     name_rows(layout.counted, std::get<3>(found));
-    out.rows = std::get<4>(found), out.selected = std::get<5>(found);
+    out.rows = std::get<4>(found), out.row_counts = std::get<5>(found), out.selected = std::get<6>(found);
     return out;
   });
 }
@@ -125,12 +125,12 @@ at::Tensor key_mass(const at::Tensor& query, const at::Tensor& key, const Attent
                     const AttentionOutput& forward) {
   return with_python_errors([&] {
     using KeyMass = at::Tensor(c10::string_view, const at::Tensor&, const at::Tensor&, at::TensorList,
-                               const at::Tensor&, const at::Tensor&);
+                               const at::Tensor&, const at::Tensor&, const at::Tensor&);
     static const auto operation =
         c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention_key_mass", "").typed<KeyMass>();
     const at::NoGradGuard no_gradient;
     const Call call(options);
-    return operation.call(call.text, query, key, call.tensors, forward.rows, forward.selected);
+    return operation.call(call.text, query, key, call.tensors, forward.rows, forward.row_counts, forward.selected);
   });
 }
 

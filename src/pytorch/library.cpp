@@ -14,19 +14,20 @@ namespace isentropic::pytorch {
 TORCH_LIBRARY(isentropic, library) {
   library.def(
       "attention(str problem, Tensor query, Tensor key, Tensor? value, Tensor[] terms)"
-      " -> (Tensor output, Tensor statistics, Tensor measures, Tensor counts, Tensor rows, Tensor selected)");
+      " -> (Tensor output, Tensor statistics, Tensor measures, Tensor counts, Tensor rows,"
+      " Tensor row_counts, Tensor selected)");
   library.def(
       "attention_backward(str problem, Tensor query, Tensor key, Tensor? value, Tensor[] terms, Tensor output,"
-      " Tensor rows, Tensor selected, Tensor? output_gradient, Tensor? statistics_gradient, bool bias_gradient)"
+      " Tensor rows, Tensor row_counts, Tensor selected, Tensor? output_gradient, Tensor? statistics_gradient,"
+      " bool bias_gradient)"
       " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sink, Tensor scale)");
   library.def("attention_weights(str problem, Tensor query, Tensor key, Tensor[] terms, int[] rows) -> Tensor");
   library.def(
-      "attention_key_mass(str problem, Tensor query, Tensor key, Tensor[] terms, Tensor rows, Tensor selected)"
-      " -> Tensor");
+      "attention_key_mass(str problem, Tensor query, Tensor key, Tensor[] terms, Tensor rows, Tensor row_counts,"
+      " Tensor selected) -> Tensor");
   library.def("attention_layout(str problem) -> (str[], str[], str[])");
   library.def("instruction_sets() -> (str active, str[] usable)");
   library.def("vocabulary() -> str");
-  library.def("row_state() -> str[]");
 }
 
 namespace {
@@ -67,29 +68,33 @@ Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::T
     const StatisticsLayout found(problem);
     const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
     const at::TensorOptions options = query.options();
-    const auto stacked = [&](std::size_t count, at::ScalarType type) {
+    const at::ScalarType real = statistics_type(query);
+    const auto stacked = [&](auto count, at::ScalarType type) {
       return at::empty_symint({static_cast<std::int64_t>(count), batch, heads, n_q}, options.dtype(type));
     };
     at::Tensor output =
-        value ? at::empty_symint({batch, heads, n_q, value->sym_size(3)}, options) : at::empty({0}, options);
+        value ? empty_in_order_of(query, std::vector<c10::SymInt>{batch, heads, n_q, value->sym_size(3)}, options)
+              : at::empty({0}, options);
     at::Tensor selected = at::empty({0}, options.dtype(at::kLong));
     if (problem.map.kind() == ScoreMap::Kind::top_k)
       selected =
           at::empty_symint({batch, heads, n_q, key.sym_size(2).min(problem.map.keys())}, options.dtype(at::kLong));
-    return Forward(std::move(output), stacked(found.differentiable.size(), statistics_type(query)),
-                   stacked(found.measured.size(), statistics_type(query)), stacked(found.counted.size(), at::kLong),
-                   at::empty_symint({batch, heads, n_q, kRowState}, options.dtype(at::kDouble)), std::move(selected));
+    return Forward(std::move(output), stacked(found.differentiable.size(), real), stacked(found.measured.size(), real),
+                   stacked(found.counted.size(), at::kLong), stacked(row_fields(problem), real),
+                   stacked(kCounts, at::kLong), std::move(selected));
   });
 }
 
 Backward backward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                        const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor&,
-                       const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
+                       const at::Tensor&, const at::Tensor&, const at::Tensor&, const std::optional<at::Tensor>&,
                        const std::optional<at::Tensor>&, bool bias_gradient) {
   return with_python_errors([&] {
     const std::shared_ptr<const ProblemSpec> spec = cached_spec(text);
     const at::TensorOptions real = query.options().dtype(statistics_type(query));
-    const auto like = [&](const at::Tensor& tensor) { return at::empty_symint(tensor.sym_sizes(), query.options()); };
+    const auto like = [&](const at::Tensor& tensor) {
+      return empty_in_order_of(tensor, tensor.sym_sizes(), query.options());
+    };
     const std::optional<std::size_t> bias = spec->place("bias"), sink = spec->place("sink");
     const c10::SymInt batch = query.sym_size(0), heads = query.sym_size(1), n_q = query.sym_size(2);
     const int parameters = spec->scale.learnable();
@@ -116,7 +121,7 @@ at::Tensor weights_meta(c10::string_view, const at::Tensor& query, const at::Ten
 }
 
 at::Tensor key_mass_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
-                         const at::Tensor&, const at::Tensor&) {
+                         const at::Tensor&, const at::Tensor&, const at::Tensor&) {
   return at::empty_symint({query.sym_size(0), query.sym_size(1), key.sym_size(2)},
                           query.options().dtype(statistics_type(query)));
 }
@@ -132,21 +137,20 @@ Forward attention_forward(c10::string_view problem, const at::Tensor& query, con
 
 Backward attention_backward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                             const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
-                            const at::Tensor& rows, const at::Tensor& selected,
+                            const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected,
                             const std::optional<at::Tensor>& output_gradient,
                             const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   static const auto operation = c10::Dispatcher::singleton()
                                     .findSchemaOrThrow("isentropic::attention_backward", "")
                                     .typed<decltype(attention_backward)>();
-  return operation.call(problem, query, key, value, terms, output, rows, selected, output_gradient, statistics_gradient,
-                        bias_gradient);
+  return operation.call(problem, query, key, value, terms, output, rows, row_counts, selected, output_gradient,
+                        statistics_gradient, bias_gradient);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) {
   library.impl("attention_layout", layout);
   library.impl("instruction_sets", instruction_sets_here);
   library.impl("vocabulary", vocabulary_json);
-  library.impl("row_state", row_state_names);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, Meta, library) {

@@ -3,8 +3,8 @@
 
 #include <ATen/ATen.h>
 
-#include <string>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "isentropic/attention.hpp"
@@ -17,22 +17,30 @@ inline constexpr std::int64_t kRecord = 7;
 at::Tensor pack_records(const std::vector<SoftmaxRecord<double>>& records);
 std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 
-// [batch, heads, n_q, kRowState]: the record; lambda, n (-1: not counted), the status of a target entropy, and which
-// sums the record holds: fewer than the problem says where checkpointing repeated the forward pass with fewer
-// statistics.
-inline constexpr std::int64_t kRowState = kRecord + 4;
+// The state of rows, one array per field:
+//
+//   rows        [fields, batch, heads, n_q], of the type of statistics: lambda; with a softmax m and z; then u where
+//               the sums are those of MomentSet::entropy, and w, c where they are all
+//   row_counts  [4, batch, heads, n_q] int64: k, a, n of the whole problem (-1: not counted), and the status of a
+//   target
+//               entropy (else 0)
+//
+// The number of fields says which sums there are: fewer than the problem wants where checkpointing repeated the forward
+// pass with fewer statistics.
+inline constexpr std::int64_t kScaleField = 0, kMaximumField = 1, kSumFields = 2;  // z, u, w, c
+inline constexpr std::int64_t kCounts = 4;
 
-// Their names, for who reads them: "m", ..., "scale", "visible", "status", "moments".
-std::vector<std::string> row_state_names();
+// Of the problem's rows: 1, 3, 4 or 6.
+std::int64_t row_fields(const AttentionProblem& problem);
 
-at::Tensor pack_rows(const AttentionProblem& problem, const AttentionResult& result);
+std::pair<at::Tensor, at::Tensor> pack_rows(const AttentionProblem& problem, const AttentionResult& result);
 
 // `statistics`, `measures` and `counts` of the operator (attention.hpp); what they are made of is moved out.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> stack_statistics(const AttentionProblem& problem,
                                                                 RowStatistics& statistics);
 
 // The result of the forward pass as far as the backward pass looks at it.
-AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& output,
-                            const at::Tensor& selected);
+AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& row_counts,
+                            const at::Tensor& output, const at::Tensor& selected);
 
 }  // namespace isentropic::pytorch

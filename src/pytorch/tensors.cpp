@@ -1,6 +1,7 @@
 // PyTorch's types and shapes as the library's.
 #include "pytorch/tensors.hpp"
 
+#include <algorithm>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -36,6 +37,49 @@ View view_of(const at::Tensor& tensor, const char* argument) {
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
   if (tensor.numel() == 0) return at::empty(tensor.sizes(), tensor.options());  // its strides may be anything
   return tensor.dim() == 0 || tensor.size(-1) == 1 || tensor.stride(-1) == 1 ? tensor : tensor.contiguous();
+}
+
+namespace {
+
+// The axes of a tensor but the last, from the outermost to the innermost. Axes of one place stay where they are: their
+// strides mean nothing.
+std::vector<std::size_t> outer_axes(const at::Tensor& tensor) {
+  const c10::SymIntArrayRef sizes = tensor.sym_sizes(), strides = tensor.sym_strides();
+  std::vector<std::size_t> axes, long_axes;
+  for (std::size_t axis = 0; axis + 1 < sizes.size(); ++axis) {
+    axes.push_back(axis);
+    if (sizes[axis] != 1) long_axes.push_back(axis);
+  }
+  if (std::ranges::any_of(long_axes, [&](std::size_t axis) { return strides[axis] == 0; })) return axes;
+  std::ranges::stable_sort(long_axes, [&](std::size_t x, std::size_t y) { return strides[x] > strides[y]; });
+  auto next = long_axes.begin();
+  for (std::size_t& axis : axes)
+    if (sizes[axis] != 1) axis = *next++;
+  return axes;
+}
+
+std::vector<c10::SymInt> strides_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes) {
+  std::vector<c10::SymInt> strides(sizes.size(), 1);
+  // As PyTorch has it, empty axes count as axes of one place. (Said without max(): that would stay in the strides.)
+  c10::SymInt stride = sizes.back() == 0 ? c10::SymInt(1) : sizes.back();
+  const std::vector<std::size_t> axes = outer_axes(like);
+  for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
+    strides[*axis] = stride;
+    if (sizes[*axis] != 0) stride = stride * sizes[*axis];
+  }
+  return strides;
+}
+
+}  // namespace
+
+at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options) {
+  return at::empty_strided_symint(sizes, strides_in_order_of(like, sizes), options);
+}
+
+at::Tensor in_order_of(const at::Tensor& like, const at::Tensor& tensor) {
+  const std::vector<c10::SymInt> strides = strides_in_order_of(like, tensor.sym_sizes());
+  if (tensor.sym_strides() == c10::SymIntArrayRef(strides)) return tensor;
+  return at::empty_strided_symint(tensor.sym_sizes(), strides, tensor.options()).copy_(tensor);
 }
 
 at::ScalarType scalar_type(DType type) {

@@ -52,6 +52,12 @@ inline at::ScalarType statistics_type(const at::Tensor& query) {
 // The lowest finite value of a floating type.
 double lowest(at::ScalarType type);
 
+// A new tensor of the given sizes whose axes lie in memory as those of `like` do (the last one innermost): the output
+// of a transposed view is one, too. Axes that repeat (a stride of 0) have no order: then it is contiguous.
+at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options);
+// The same numbers in that order; a copy only where they lie otherwise.
+at::Tensor in_order_of(const at::Tensor& like, const at::Tensor& tensor);
+
 // Takes the memory over. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);
 

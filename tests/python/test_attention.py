@@ -164,7 +164,7 @@ def test_statistics_alone_equal_those_with_the_output():
 def test_scales_count_visible_keys():
     q, k, v = tensors(1, 2, 6, 4)
     _, aux = isentropic.attention(q, k, v, is_causal=True, scale=Scale.log_n(2.0), return_aux=True)
-    expected = 2 * torch.arange(1, 7).double().log() / 4
+    expected = (2 * torch.arange(1, 7).double().log() / 4).float()
     torch.testing.assert_close(aux.row_scale, expected.expand(1, 2, 6))
 
 
@@ -299,6 +299,54 @@ def test_opcheck(options):
     problem = Problem(q, k, v, statistics="all", **options)
     torch.library.opcheck(torch.ops.isentropic.attention, (problem.text(), q, k, v, problem._terms))
     torch.library.opcheck(torch.ops.isentropic.attention_weights, (problem.text(), q.detach(), k.detach(), problem._terms, [0]))  # fmt: skip
+
+
+ORDERS = {"contiguous": (0, 1, 2, 3), "transposed": (0, 2, 1, 3), "turned": (2, 1, 0, 3), "last outside": (3, 0, 1, 2)}
+
+
+def lying_in(order, x):
+    """The same numbers with the axes of memory in another order."""
+    back = sorted(range(4), key=lambda axis: order[axis])
+    return x.detach().permute(order).contiguous().permute(back).requires_grad_(x.requires_grad)
+
+
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+def test_results_lie_in_memory_as_the_inputs(order):
+    q, k, v = tensors(2, 4, 5, 8, kv_heads=2, n_k=7, d_v=6, grad=True)
+    inputs = [lying_in(order, x) for x in (q, k, v)]
+    output, plain = (isentropic.attention(*x, is_causal=True, enable_gqa=True) for x in (inputs, (q, k, v)))
+    outer = [axis for axis in order if axis != 3]
+    assert output.permute(*outer, 3).is_contiguous() and output.equal(plain)
+    upstream = torch.randn_like(output)
+    gradients, expected = (torch.autograd.grad(x, y, upstream) for x, y in ((output, inputs), (plain, (q, k, v))))
+    for gradient, same in zip(gradients, expected):
+        assert gradient.permute(*outer, 3).is_contiguous() and gradient.equal(same)
+
+
+@pytest.mark.parametrize("options, fields", [({}, 3), ({"statistics": "entropy"}, 4), ({"statistics": "all"}, 6), ({"map": "relu_squared"}, 1), ({"map": ScoreMap.top_k(2)}, 3), ({"scale": Scale.target_entropy(0.7, gradient="implicit")}, 6)])  # fmt: skip
+@pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
+@pytest.mark.parametrize("n_q", [0, 1, 5])
+def test_compilers_are_told_shapes_and_strides(options, fields, order, n_q):
+    from torch._subclasses.fake_tensor import FakeTensorMode
+
+    from isentropic._problem import Problem
+
+    q, k, v = (lying_in(order, x) for x in tensors(2, 4, n_q, 8, n_k=7, d_v=6))
+    problem = Problem(q, k, v, **options)
+
+    def run(q, k, v):
+        found = torch.ops.isentropic.attention(problem.text(), q, k, v, problem._terms)
+        output, _, _, _, *saved = found
+        upstream = torch.ones(output.shape)
+        return *found, *torch.ops.isentropic.attention_backward(
+            problem.text(), q, k, v, problem._terms, output, *saved, upstream, None, False
+        )
+
+    seen = lambda found: [(x.shape, x.stride(), x.dtype) for x in found]
+    with FakeTensorMode() as fake:
+        told = seen(run(*(fake.from_tensor(x) for x in (q, k, v))))
+    assert told == seen(run(q, k, v))
+    assert told[4][0] == (fields, 2, 4, n_q) and told[5][0] == (4, 2, 4, n_q) and told[5][2] == torch.int64
 
 
 def test_opcheck_of_losses_and_levels():

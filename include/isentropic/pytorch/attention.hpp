@@ -44,7 +44,7 @@ struct AttentionOptions {
 struct AttentionOutput {
   at::Tensor output;                             // [batch, heads, n_q, d_v]
   std::map<std::string, at::Tensor> statistics;  // each [batch, heads, n_q]
-  at::Tensor rows, selected;                     // what key_mass reads
+  at::Tensor rows, row_counts, selected;         // what key_mass reads
 };
 
 // query [batch, heads, n_q, d], key [batch, kv_heads, n_k, d], value [batch, kv_heads, n_k, d_v].

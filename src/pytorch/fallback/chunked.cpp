@@ -239,26 +239,27 @@ Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at
     result.records = unpack_records(at::cat(records, 2).cpu().reshape({-1, kRecord}));
     result.scales = chunked.scales;
     auto [statistics, measures, counts] = statistics_of(problem, result);
-    return moved_to(Forward(value ? at::cat(outputs, 2) : at::empty({0}, query.options()), statistics, measures, counts,
-                            pack_rows(problem, result), at::empty({0}, at::kLong)),
+    const auto [rows, row_counts] = pack_rows(problem, result);
+    return moved_to(Forward(value ? in_order_of(query, at::cat(outputs, 2)) : at::empty({0}, query.options()),
+                            statistics, measures, counts, rows, row_counts, at::empty({0}, at::kLong)),
                     query.device());
   });
 }
 
 Backward chunked_backward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                           const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
-                          const at::Tensor& rows, const at::Tensor& selected,
+                          const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected,
                           const std::optional<at::Tensor>& output_gradient,
                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   return with_python_errors([&] {
     Chunked chunked(text, query, key, value, terms);
     const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))
-      return moved_to(
-          attention_backward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms), output.cpu(), rows.cpu(),
-                             selected.cpu(), on_cpu(output_gradient), on_cpu(statistics_gradient), bias_gradient),
-          query.device());
-    const AttentionResult forward = unpack_rows(problem, rows.cpu(), at::empty({0}), selected);
+      return moved_to(attention_backward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms), output.cpu(),
+                                         rows.cpu(), row_counts.cpu(), selected.cpu(), on_cpu(output_gradient),
+                                         on_cpu(statistics_gradient), bias_gradient),
+                      query.device());
+    const AttentionResult forward = unpack_rows(problem, rows.cpu(), row_counts.cpu(), at::empty({0}), selected);
     const Upstream upstream(problem, forward, std::nullopt, on_cpu(statistics_gradient));
     Leaves& leaves = chunked.leaves;
     std::vector<at::Tensor*> wanted = {&leaves.query, &leaves.key, &leaves.lambda};
@@ -268,16 +269,17 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
     ChunkGradients gradients(wanted);
     add_chunks(chunked, output_gradient.value_or(at::Tensor()), upstream.views(), gradients);
 
-    const auto of_input = [&](const at::Tensor& gradient) {
-      return gradient.defined() ? gradient.to(query.scalar_type()) : at::empty({0}, query.options());
+    const auto of_input = [&](const at::Tensor& gradient, const at::Tensor& input) {
+      return in_order_of(input, gradient.to(query.scalar_type()));
     };
     const auto of_term = [&](const at::Tensor& gradient) {
       return gradient.defined() ? gradient : at::empty({0}, query.options().dtype(at::kFloat));
     };
     at::Tensor sink = gradients.of(leaves.sink);
     if (sink.defined()) sink = sink + upstream.sink_share().to(query.device(), chunked.real);
-    return Backward(of_input(gradients.of(leaves.query)), of_input(gradients.of(leaves.key)),
-                    of_input(gradients.of(leaves.value)), of_term(gradients.of(leaves.bias)), of_term(sink),
+    return Backward(of_input(gradients.of(leaves.query), query), of_input(gradients.of(leaves.key), key),
+                    value ? of_input(gradients.of(leaves.value), *value) : at::empty({0}, query.options()),
+                    of_term(gradients.of(leaves.bias)), of_term(sink),
                     scale_gradient(chunked, gradients.of(leaves.lambda)));
   });
 }

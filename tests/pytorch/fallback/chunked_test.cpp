@@ -92,15 +92,15 @@ void compare(const Case& x, at::ScalarType type, double tolerance, bool with_val
   const auto counts_of = [&](const Forward& found) { return spoil ? std::get<3>(found)[0] : std::get<3>(found); };
   expect_close(counts_of(chunks), counts_of(kernels), "counts", 0);
 
-  const auto& [output, statistics, measures, counts, rows, selected] = kernels;
+  const auto& [output, statistics, measures, counts, rows, row_counts, selected] = kernels;
   const auto g_output =
       with_value ? std::optional(torch::randn(output.sizes(), torch::kDouble).to(type)) : std::nullopt;
   const at::Tensor g_statistics = torch::randn_like(statistics);
   const Backward by_kernels =
-      attention_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
+      attention_backward(x.problem, q, k, v, terms, output, rows, row_counts, selected, g_output, g_statistics, true);
   const BelowAutograd below;
   const Backward by_chunks =
-      chunked_backward(x.problem, q, k, v, terms, output, rows, selected, g_output, g_statistics, true);
+      chunked_backward(x.problem, q, k, v, terms, output, rows, row_counts, selected, g_output, g_statistics, true);
   expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 10 * tolerance);
   expect_close(std::get<1>(by_chunks), std::get<1>(by_kernels), "key", 10 * tolerance);
   expect_close(std::get<2>(by_chunks), std::get<2>(by_kernels), "value", 10 * tolerance);
@@ -158,13 +158,13 @@ TEST(Chunked, SeveralChunks) {
   const Forward kernels = attention_forward(problem, q, k, v, {}), chunks = chunked_forward(problem, q, k, v, {});
   expect_close(std::get<0>(chunks), std::get<0>(kernels), "output", 1e-5);
   expect_close(std::get<1>(chunks), std::get<1>(kernels), "entropy", 1e-5);
-  const auto& [output, statistics, measures, counts, rows, selected] = kernels;
+  const auto& [output, statistics, measures, counts, rows, row_counts, selected] = kernels;
   const at::Tensor gradient = torch::randn_like(output);
   const Backward by_kernels =
-      attention_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
+      attention_backward(problem, q, k, v, {}, output, rows, row_counts, selected, gradient, std::nullopt, false);
   const BelowAutograd below;
   const Backward by_chunks =
-      chunked_backward(problem, q, k, v, {}, output, rows, selected, gradient, std::nullopt, false);
+      chunked_backward(problem, q, k, v, {}, output, rows, row_counts, selected, gradient, std::nullopt, false);
   expect_close(std::get<0>(by_chunks), std::get<0>(by_kernels), "query", 1e-4);
   expect_close(std::get<1>(by_chunks), std::get<1>(by_kernels), "key", 1e-4);
 }

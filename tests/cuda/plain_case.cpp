@@ -202,7 +202,7 @@ std::vector<Case> plain_cases() {
   };
 }
 
-double tolerance(const reference::Problem& oracle, ElementType type) {
+double score_size(const reference::Problem& oracle) {
   double size = 0;
   for (Index b = 0; b < oracle.batch; ++b)
     for (Index h = 0; h < oracle.heads; ++h)
@@ -211,8 +211,16 @@ double tolerance(const reference::Problem& oracle, ElementType type) {
         for (std::size_t j = 0; j < row.score.size(); ++j)
           size = std::max({size, std::abs(row.scaled[j]), row.seen[j] ? std::abs(row.score[j]) : 0.0});
       }
-  const double epsilon = type == ElementType::float64 ? 0x1p-52 : 0x1p-23;
-  return 500 * epsilon * (1 + size);
+  return size;
+}
+
+double tolerance(const reference::Problem& oracle, ElementType type) {
+  return 20 * (type == ElementType::float64 ? 0x1p-52 : 0x1p-23) * (1 + score_size(oracle));
+}
+
+double oracle_error(const reference::Problem& oracle) {
+  const double size = 1 + score_size(oracle);
+  return 20 * 0x1p-52 * size * size;
 }
 
 }  // namespace isentropic::cuda

@@ -9,15 +9,15 @@ namespace {
 
 using reference::BiasKind;
 
-std::mt19937 generator() { return std::mt19937(11); }
+std::mt19937 term_generator() { return std::mt19937(11); }
 
-void causal(reference::Problem& oracle, DeviceProblem& device) {
+void causal_rows(reference::Problem& oracle, DeviceProblem& device) {
   oracle.mask.causal = true;
   device.problem.visible.right = 0;
 }
 
-void strided(reference::Problem& oracle, DeviceProblem& device) {
-  causal(oracle, device);
+void strided_keys(reference::Problem& oracle, DeviceProblem& device) {
+  causal_rows(oracle, device);
   oracle.mask.stride = 7, oracle.mask.local = 5;
   device.problem.tests.stride = 7, device.problem.tests.local = 5;
 }
@@ -46,14 +46,14 @@ void excluded_keys(reference::Problem& oracle, DeviceProblem& device) {
 }
 
 // [batch, heads, n_q, n_k], of which only the row of the first batch entry and head is given when it repeats.
-DenseTerm dense(DeviceProblem& device, ElementType type, const Numbers& values, bool repeats) {
+DenseTerm dense_term(DeviceProblem& device, ElementType type, const Numbers& values, bool repeats) {
   const Problem& p = device.problem;
   DenseTerm out = {device.memory.numbers(type, values), type, {p.heads * p.n_q * p.n_k, p.n_q * p.n_k, p.n_k, 1}};
   if (repeats) out.stride[0] = out.stride[1] = 0;
   return out;
 }
 
-Numbers repeated(const Numbers& values, Index times) {
+Numbers repeated_for_heads(const Numbers& values, Index times) {
   Numbers out;
   for (Index copy = 0; copy < times; ++copy) out.insert(out.end(), values.begin(), values.end());
   return out;
@@ -61,16 +61,16 @@ Numbers repeated(const Numbers& values, Index times) {
 
 // Row 3 sees nothing.
 void dense_boolean(reference::Problem& oracle, DeviceProblem& device) {
-  auto random = generator();
+  auto random = term_generator();
   for (Index cell = 0; cell < oracle.batch * oracle.heads * oracle.n_q * oracle.n_k; ++cell)
     oracle.mask.dense_boolean.push_back(cell / oracle.n_k % oracle.n_q != 3 && random() % 3 > 0);
   const Numbers values(oracle.mask.dense_boolean.begin(), oracle.mask.dense_boolean.end());
-  device.problem.tests.mask = dense(device, ElementType::boolean, values, false);
+  device.problem.tests.mask = dense_term(device, ElementType::boolean, values, false);
 }
 
 // Numbers, -inf and the lowest value of the type; row 3 sees nothing.
-Numbers additive(const reference::Problem& oracle, ElementType type, double lowest) {
-  auto random = generator();
+Numbers additive_terms(const reference::Problem& oracle, ElementType type, double lowest) {
+  auto random = term_generator();
   Numbers values = normal(oracle.n_q * oracle.n_k, 2, type, random);
   for (std::size_t cell = 0; cell < values.size(); ++cell) {
     if (random() % 5 == 0) values[cell] = -INFINITY;
@@ -81,23 +81,23 @@ Numbers additive(const reference::Problem& oracle, ElementType type, double lowe
 
 template <ElementType type>
 void dense_additive(reference::Problem& oracle, DeviceProblem& device) {
-  causal(oracle, device);
+  causal_rows(oracle, device);
   oracle.lowest = type == ElementType::bfloat16 ? -0x1.FEp127 : std::numeric_limits<float>::lowest();
-  const Numbers values = additive(oracle, type, oracle.lowest);
-  oracle.mask.dense_additive = repeated(values, oracle.batch * oracle.heads);
-  device.problem.tests.mask = dense(device, type, values, true);
+  const Numbers values = additive_terms(oracle, type, oracle.lowest);
+  oracle.mask.dense_additive = repeated_for_heads(values, oracle.batch * oracle.heads);
+  device.problem.tests.mask = dense_term(device, type, values, true);
 }
 
 void dense_bias(reference::Problem& oracle, DeviceProblem& device) {
-  causal(oracle, device);
+  causal_rows(oracle, device);
   oracle.lowest = -65504;
-  const Numbers values = additive(oracle, ElementType::float16, oracle.lowest);
-  oracle.bias.kind = BiasKind::dense, oracle.bias.dense = repeated(values, oracle.batch * oracle.heads);
-  device.problem.bias = dense(device, ElementType::float16, values, true);
+  const Numbers values = additive_terms(oracle, ElementType::float16, oracle.lowest);
+  oracle.bias.kind = BiasKind::dense, oracle.bias.dense = repeated_for_heads(values, oracle.batch * oracle.heads);
+  device.problem.bias = dense_term(device, ElementType::float16, values, true);
 }
 
 void relative_table(reference::Problem& oracle, DeviceProblem& device) {
-  auto random = generator();
+  auto random = term_generator();
   oracle.bias.kind = BiasKind::relative, oracle.bias.reach = 20;
   oracle.bias.table = normal(oracle.heads * 41, 1, ElementType::float32, random);
   device.problem.reach = 20, device.problem.relative = device.reals(oracle.bias.table);
@@ -132,8 +132,8 @@ void relative_in_documents(reference::Problem& oracle, DeviceProblem& device) {
   relative_table(oracle, device);
 }
 
-void dropout(reference::Problem& oracle, DeviceProblem& device) {
-  causal(oracle, device);
+void dropout_of_weights(reference::Problem& oracle, DeviceProblem& device) {
+  causal_rows(oracle, device);
   const std::uint64_t seed = 0x123456789abcdef;
   oracle.dropout = 0.3;
   for (Index b = 0; b < oracle.batch; ++b)
@@ -153,7 +153,7 @@ void soft_cap_bias_and_sink(reference::Problem& oracle, DeviceProblem& device) {
 }
 
 // Rows of n numbers from an odd address on, with a gap behind each that holds NaN.
-const void* spaced(DeviceProblem& device, const Numbers& values, Index rows, Index n) {
+const void* spaced_rows(DeviceProblem& device, const Numbers& values, Index rows, Index n) {
   Numbers out = {NAN};
   for (Index r = 0; r < rows; ++r) {
     out.insert(out.end(), values.begin() + r * n, values.begin() + (r + 1) * n);
@@ -164,11 +164,11 @@ const void* spaced(DeviceProblem& device, const Numbers& values, Index rows, Ind
 }
 
 void misaligned(reference::Problem& oracle, DeviceProblem& device) {
-  causal(oracle, device);
+  causal_rows(oracle, device);
   Problem& p = device.problem;
-  p.query = spaced(device, oracle.query, p.batch * p.heads * p.n_q, p.d);
-  p.key = spaced(device, oracle.key, p.batch * p.kv_heads * p.n_k, p.d);
-  p.value = spaced(device, oracle.value, p.batch * p.kv_heads * p.n_k, p.d_v);
+  p.query = spaced_rows(device, oracle.query, p.batch * p.heads * p.n_q, p.d);
+  p.key = spaced_rows(device, oracle.key, p.batch * p.kv_heads * p.n_k, p.d);
+  p.value = spaced_rows(device, oracle.value, p.batch * p.kv_heads * p.n_k, p.d_v);
   p.query_stride = {p.heads * p.n_q * (p.d + 3), p.n_q * (p.d + 3), p.d + 3};
   p.key_stride = {p.kv_heads * p.n_k * (p.d + 3), p.n_k * (p.d + 3), p.d + 3};
   p.value_stride = {p.kv_heads * p.n_k * (p.d_v + 3), p.n_k * (p.d_v + 3), p.d_v + 3};
@@ -179,7 +179,7 @@ void misaligned(reference::Problem& oracle, DeviceProblem& device) {
 std::vector<Case> plain_cases() {
   const Sizes small = {.n_q = 90, .n_k = 140, .d = 20};
   return {
-      {"strided", {.n_q = 200, .n_k = 200, .d = 16}, strided},
+      {"strided", {.n_q = 200, .n_k = 200, .d = 16}, strided_keys},
       {"block sparse", {.batch = 2, .n_q = 170, .n_k = 230, .d = 16}, block_sparse},
       {"excluded keys", small, excluded_keys},
       {"dense boolean mask", {.batch = 2, .n_q = 90, .n_k = 140, .d = 16}, dense_boolean},
@@ -190,19 +190,19 @@ std::vector<Case> plain_cases() {
       {"relative table of one", small, table_of_one},
       {"documents with prefix", {.n_q = 150, .n_k = 150, .d = 16}, documents_with_prefix},
       {"relative table in documents", {.n_q = 150, .n_k = 150, .d = 16}, relative_in_documents},
-      {"dropout", {.heads = 4, .n_q = 90, .n_k = 90, .d = 16}, dropout},
+      {"dropout", {.heads = 4, .n_q = 90, .n_k = 90, .d = 16}, dropout_of_weights},
       {"cap bias and sink", small, soft_cap_bias_and_sink},
-      {"tiny width", {.n_q = 70, .n_k = 70, .d = 5, .d_v = 3}, causal},
-      {"odd widths", {.heads = 4, .n_q = 70, .n_k = 100, .d = 96, .d_v = 72}, causal},
-      {"width 200", {.n_q = 40, .n_k = 70, .d = 200}, causal},
+      {"tiny width", {.n_q = 70, .n_k = 70, .d = 5, .d_v = 3}, causal_rows},
+      {"odd widths", {.heads = 4, .n_q = 70, .n_k = 100, .d = 96, .d_v = 72}, causal_rows},
+      {"width 200", {.n_q = 40, .n_k = 70, .d = 200}, causal_rows},
       {"width 300 and 520", {.heads = 1, .kv_heads = 1, .n_q = 20, .n_k = 70, .d = 300, .d_v = 520}},
       {"misaligned", {.heads = 4, .n_q = 70, .n_k = 100, .d = 33, .d_v = 17}, misaligned},
-      {"tiny scores", small, causal, 1e-3},
-      {"huge scores", small, causal, 1e4},
+      {"tiny scores", small, causal_rows, 1e-3},
+      {"huge scores", small, causal_rows, 1e4},
   };
 }
 
-double tolerance(const reference::Problem& oracle, ElementType type) {
+double score_size(const reference::Problem& oracle) {
   double size = 0;
   for (Index b = 0; b < oracle.batch; ++b)
     for (Index h = 0; h < oracle.heads; ++h)
@@ -211,8 +211,16 @@ double tolerance(const reference::Problem& oracle, ElementType type) {
         for (std::size_t j = 0; j < row.score.size(); ++j)
           size = std::max({size, std::abs(row.scaled[j]), row.seen[j] ? std::abs(row.score[j]) : 0.0});
       }
-  const double epsilon = type == ElementType::float64 ? 0x1p-52 : 0x1p-23;
-  return 500 * epsilon * (1 + size);
+  return size;
+}
+
+double tolerance(const reference::Problem& oracle, ElementType type) {
+  return 20 * (type == ElementType::float64 ? 0x1p-52 : 0x1p-23) * (1 + score_size(oracle));
+}
+
+double oracle_error(const reference::Problem& oracle) {
+  const double size = 1 + score_size(oracle);
+  return 20 * 0x1p-52 * size * size;
 }
 
 }  // namespace isentropic::cuda

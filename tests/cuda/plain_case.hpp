@@ -21,8 +21,14 @@ struct PlainProblem {
   Problem problem;
 };
 
-// 500 roundings of a score, which every weight is wrong by: sums of d products and of n_k weights err like the square
-// root of their lengths, well below.
+// The largest |score|, with and without cap and bias.
+double score_size(const reference::Problem& oracle);
+
+// Twenty roundings of a score, which every weight is wrong by: sums of d products and of n_k weights err like the
+// square root of their lengths, well below.
 double tolerance(const reference::Problem& oracle, ElementType type);
+
+// Of the oracle itself, in double: it multiplies weights, wrong by a rounding of the score, by scores, and subtracts.
+double oracle_error(const reference::Problem& oracle);
 
 }  // namespace isentropic::cuda

@@ -8,10 +8,20 @@
 
 namespace isentropic::pytorch {
 
+// The operators of the same names for problems that the kernels take; nothing for others.
 struct CudaKernels {
-  // isentropic::attention of problems that they take; nothing for others.
   std::optional<Forward> (*forward)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                                     const std::optional<at::Tensor>& value, at::TensorList terms);
+  std::optional<Backward> (*backward)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                      const std::optional<at::Tensor>& value, at::TensorList terms,
+                                      const at::Tensor& output, const at::Tensor& rows, const at::Tensor& row_counts,
+                                      const at::Tensor& selected, const std::optional<at::Tensor>& output_gradient,
+                                      const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient);
+  std::optional<at::Tensor> (*key_mass)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                        at::TensorList terms, const at::Tensor& rows, const at::Tensor& row_counts,
+                                        const at::Tensor& selected);
+  std::optional<at::Tensor> (*weights)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                       at::TensorList terms, at::IntArrayRef rows);
 };
 
 // Null: none were built.

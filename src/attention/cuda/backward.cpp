@@ -2,16 +2,10 @@
 #include "attention/cuda/backward.hpp"
 
 #include "attention/cuda/launch_backward.hpp"
+#include "attention/cuda/tensor_cores.hpp"
 
 namespace isentropic::cuda {
 namespace {
-
-// Copies move 16 bytes, results are written by fours.
-bool is_aligned(const void* data, const Strides& stride, std::uintptr_t bytes) {
-  const auto elements = static_cast<std::int64_t>(bytes / 2);
-  return reinterpret_cast<std::uintptr_t>(data) % bytes == 0 &&
-         (!data || (stride.batch % elements == 0 && stride.head % elements == 0 && stride.row % elements == 0));
-}
 
 std::int64_t blocks_of(std::int64_t n, int size) { return (n + size - 1) / size; }
 
@@ -76,13 +70,15 @@ BackwardTile tile_of_device(const Problem& problem) {
 bool has_backward(const BackwardProblem& problem) {
   const Problem& p = problem.problem;
   const Gradients& to = problem.gradients;
-  const bool type = p.type == ElementType::bfloat16 || p.type == ElementType::float16;
-  const bool terms = !p.tests.any() && !p.bias.data && !p.relative && p.dropout == 0 && !to.bias && !to.relative;
-  return type && terms && (p.d == 64 || p.d == 128) && p.d_v == p.d && is_aligned(p.query, p.query_stride, 16) &&
-         is_aligned(p.key, p.key_stride, 16) && is_aligned(p.value, p.value_stride, 16) &&
-         is_aligned(problem.output_gradient, problem.output_gradient_stride, 16) &&
-         is_aligned(to.query, to.query_stride, 4) && is_aligned(to.key, to.key_stride, 4) &&
-         is_aligned(to.value, to.value_stride, 4);
+  const auto writes_pairs = [&](const void* data, const Strides& stride, std::int64_t heads, std::int64_t n) {
+    return !data || rows_begin_at(data, stride, p.batch, heads, n, 4);
+  };
+  return fits_tensor_cores(p) && p.d_v == p.d && !to.bias && !to.relative &&
+         (!problem.output_gradient ||
+          rows_begin_at(problem.output_gradient, problem.output_gradient_stride, p.batch, p.heads, p.n_q, 16)) &&
+         writes_pairs(to.query, to.query_stride, p.heads, p.n_q) &&
+         writes_pairs(to.key, to.key_stride, p.kv_heads, p.n_k) &&
+         writes_pairs(to.value, to.value_stride, p.kv_heads, p.n_k);
 }
 
 std::size_t backward_workspace(const BackwardProblem& problem, BackwardTile tile) {

@@ -2,27 +2,30 @@
 #include "attention/cuda/forward.hpp"
 
 #include "attention/cuda/launch.hpp"
+#include "attention/cuda/tensor_cores.hpp"
 
 namespace isentropic::cuda {
 namespace {
 
-template <ElementType type, int d, MomentSet moments>
+// A kernel for the partition alone would save next to nothing of what soft caps and slopes cost.
+template <ElementType type, int d>
 cudaError_t with_extras(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  if (problem.soft_cap > 0 || problem.slopes) return launch_forward<type, d, moments, true>(problem, output, stream);
-  return launch_forward<type, d, moments, false>(problem, output, stream);
+  if (problem.moments == MomentSet::all) return launch_forward<type, d, MomentSet::all, true>(problem, output, stream);
+  return launch_forward<type, d, MomentSet::entropy, true>(problem, output, stream);
 }
 
 template <ElementType type, int d>
 cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
+  if (problem.soft_cap > 0 || problem.slopes) return with_extras<type, d>(problem, output, stream);
   switch (problem.moments) {
     case MomentSet::partition:
-      return with_extras<type, d, MomentSet::partition>(problem, output, stream);
+      return launch_forward<type, d, MomentSet::partition, false>(problem, output, stream);
     case MomentSet::entropy:
-      return with_extras<type, d, MomentSet::entropy>(problem, output, stream);
+      return launch_forward<type, d, MomentSet::entropy, false>(problem, output, stream);
     case MomentSet::all:
       break;
   }
-  return with_extras<type, d, MomentSet::all>(problem, output, stream);
+  return launch_forward<type, d, MomentSet::all, false>(problem, output, stream);
 }
 
 template <ElementType type>
@@ -32,7 +35,7 @@ cudaError_t with_width(const Problem& problem, const ForwardOutput& output, cuda
 
 }  // namespace
 
-bool has_forward(const Problem& problem) { return problem.d == 64 || problem.d == 128; }
+bool has_forward(const Problem& problem) { return fits_tensor_cores(problem); }
 
 cudaError_t forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   if (!has_forward(problem)) return cudaErrorInvalidValue;

@@ -139,12 +139,15 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
       if (i >= p.n_q) continue;
       if (threadIdx.x % 4 == 0) {
         const std::int64_t row = (at.b * p.heads + at.h) * p.n_q + i;
-        const auto write = [&](void* to, float x) { static_cast<float*>(to)[row] = x; };
+        const auto write = [&](void* to, float x) {
+          if (to) static_cast<float*>(to)[row] = x;
+        };
         write(out.rows.m, record.m);
         write(out.rows.z, record.sums.z);
         if constexpr (Shape::kMoments != MomentSet::partition) write(out.rows.u, record.sums.u);
         if constexpr (Shape::kMoments == MomentSet::all) write(out.rows.w, record.sums.w), write(out.rows.c, record.sums.c);
       }
+      if (!out.output) continue;
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
       const float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
       E* to = static_cast<E*>(out.output) + at.b * out.output_stride.batch + at.h * out.output_stride.head +
@@ -161,6 +164,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     forward_kernel(const __grid_constant__ Problem p, const __grid_constant__ ForwardOutput out,
                    const __grid_constant__ BlockOrder order) {
   using E = typename Shape::E;
+  if (p.active && *p.active == 0) return;
   extern __shared__ __align__(1024) unsigned char shared[];
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
@@ -181,7 +185,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     copy_block(at.queries + Shape::kKeysAt + stage, p.key, p.key_stride, block);
   };
   const auto copy_values = [&](int block, std::uint32_t stage) {
-    copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
+    if (out.output) copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
   };
   const auto arrive = [] {
     wait_for_copies<0>();
@@ -241,7 +245,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
       copy_keys(block, stage);
       commit_copies();
     }
-    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
+    if (out.output) add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }

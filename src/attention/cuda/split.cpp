@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "attention/cuda/split_launch.hpp"
+#include "attention/cuda/tensor_cores.hpp"
 
 namespace isentropic::cuda {
 namespace {
@@ -24,22 +25,7 @@ auto with_split_kernel(const Problem& problem, F f) {
                          : f.template operator()<ElementType::float16, 128>();
 }
 
-// All rows of [batch, heads, n] begin at multiples of 16 bytes. The stride of an axis of one is never used.
-bool splits_in_chunks(const void* data, const Strides& stride, std::int64_t batch, std::int64_t heads, std::int64_t n) {
-  const auto fits = [](std::int64_t count, std::int64_t step) { return count <= 1 || step % 8 == 0; };
-  return reinterpret_cast<std::uintptr_t>(data) % 16 == 0 && fits(batch, stride.batch) && fits(heads, stride.head) &&
-         fits(n, stride.row);
-}
-
-bool takes_split(const Problem& p) {
-  const bool type_fits = p.type == ElementType::bfloat16 || p.type == ElementType::float16;
-  const bool width_fits = (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d);
-  const bool plain = !p.tests.any() && !p.bias.data && !p.relative && p.dropout == 0;
-  return type_fits && width_fits && plain && p.n_k <= kMostSplitLength &&
-         splits_in_chunks(p.query, p.query_stride, p.batch, p.heads, p.n_q) &&
-         splits_in_chunks(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k) &&
-         (!p.value || splits_in_chunks(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k));
-}
+bool takes_split(const Problem& p) { return fits_tensor_cores(p) && p.n_k <= kMostSplitLength; }
 
 std::int64_t resident_blocks(const Problem& problem) {
   return with_split_kernel(problem, []<ElementType type, int d>() { return resident_split_blocks<type, d>(); });

@@ -30,7 +30,12 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   set(Statistic::effective_keys, keys.empty() ? 0.0 : exp(entropy(keys)));
   if (p.sink) set(Statistic::sink_mass, exp(sink - log_partition(all)));
   if (out.visible) out.visible[row] = keys.k;
-  if (out.argmax) out.argmax[row] = in.a ? in.a[row] : -1;
+  const std::int64_t highest = in.a ? in.a[row] : -1;
+  if (out.argmax) out.argmax[row] = highest;
+  if (out.k) out.k[row] = keys.k;
+  if (out.a) out.a[row] = highest;
+  if (out.n) out.n[row] = out.counts_n ? keys.k : -1;
+  if (out.lambda) static_cast<R*>(out.lambda)[row] = static_cast<R>(p.scale);
 }
 
 }  // namespace

@@ -1,40 +1,18 @@
-// The attention operator on the kernels for NVIDIA GPUs: describes the problem to them, gives them memory and the
-// current stream.
-//
-// They take bfloat16 and float16, heads of 64 or 128 numbers, softmax under causal, window, prefix, key-length and
-// document masks, every scale but a target entropy, soft cap, sink and ALiBi, and compute every statistic but argmax
-// and those of key groups.
+// The attention operators on the kernels for NVIDIA GPUs: memory for what they write, and which of them run.
+#include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
-#include <dlfcn.h>
 
-#include <cmath>
-
-#include "attention/cuda/forward.hpp"
-#include "attention/passes/statistics_writer.hpp"
-#include "attention/problem/dims.hpp"
+#include "attention/cuda/plain.hpp"
 #include "attention/problem/validate.hpp"
-#include "attention/problem/visibility.hpp"
-#include "attention/row_scales.hpp"
 #include "pytorch/bound_problem.hpp"
+#include "pytorch/cuda/device_problem.hpp"
+#include "pytorch/cuda/stream.hpp"
 #include "pytorch/cuda_kernels.hpp"
 #include "pytorch/row_state.hpp"
 
 namespace isentropic::pytorch {
 namespace {
-
-// Through PyTorch's C interface, found when the program runs: what is built against a wheel for CPUs serves on GPUs.
-cudaStream_t current_stream(std::int64_t device) {
-  using Function = std::int32_t(std::int32_t, void**);
-  static const auto function = [] {
-    void* library = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
-    return library ? reinterpret_cast<Function*>(dlsym(library, "aoti_torch_get_current_cuda_stream")) : nullptr;
-  }();
-  void* stream = nullptr;
-  TORCH_CHECK(function && function(static_cast<std::int32_t>(device), &stream) == 0,
-              "isentropic: PyTorch's CUDA library does not tell the current stream");
-  return static_cast<cudaStream_t>(stream);
-}
 
 bool is_recent_enough(std::int64_t device) {
   int major = 0;
@@ -42,171 +20,339 @@ bool is_recent_enough(std::int64_t device) {
   return error == cudaSuccess && major >= 8;
 }
 
-bool has_kernel(const AttentionProblem& problem, const at::Tensor& query, const at::Tensor& key,
-                const std::optional<at::Tensor>& value) {
-  const Mask& mask = problem.mask;
-  const bool has_documents = !mask.document_offsets.empty() || mask.segment_length > 0;
-  const bool plain_mask = !(has_documents && mask.prefix_keys > 0) && !mask.excludes_keys() && !mask.strided_part &&
-                          !mask.block_sparse_part && !mask.dense_part.present();
-  const bool plain_bias = problem.bias.kind() == Bias::Kind::none || problem.bias.kind() == Bias::Kind::alibi;
-  const Shard& shard = problem.shard;
-  const bool whole = shard.query_offset == 0 && shard.key_offset == 0 && shard.total_queries < 0 &&
-                     shard.total_keys < 0 && !shard.visible.present();
-  const at::ScalarType type = query.scalar_type();
-  return value && (type == at::kBFloat16 || type == at::kHalf) && key.scalar_type() == type &&
-         value->scalar_type() == type && (query.size(3) == 64 || query.size(3) == 128) &&
-         value->size(3) == query.size(3) && query.numel() > 0 && key.numel() > 0 &&
-         problem.map.kind() == ScoreMap::Kind::softmax && !problem.dropout && !problem.scale.is_target_entropy() &&
-         !problem.statistics.wants_groups() && !problem.statistics.has(Statistic::argmax) && plain_mask && plain_bias &&
-         whole && is_recent_enough(query.get_device());
-}
-
-// Rows at multiples of 16 bytes.
-at::Tensor aligned(const at::Tensor& x) {
-  const auto is_multiple = [&](int axis) { return x.size(axis) == 1 || x.stride(axis) % 8 == 0; };
-  const bool fits = x.stride(3) == 1 && is_multiple(0) && is_multiple(1) && is_multiple(2) &&
-                    reinterpret_cast<std::uintptr_t>(x.const_data_ptr()) % 16 == 0;
-  return fits ? x : x.contiguous();
+// Softmax alone has kernels; the other maps are computed on the CPU.
+bool has_kernels(c10::string_view text, const at::Tensor& query) {
+  return cached_spec(text)->map.kind() == ScoreMap::Kind::softmax && query.dim() == 4 &&
+         is_recent_enough(query.get_device());
 }
 
 cuda::Strides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
-// What the kernels read beside the inputs, kept while they are started.
-class CudaProblem {
- public:
-  CudaProblem(const BoundProblem& bound, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value)
-      : bound_(bound), dims_(bound.problem), query_(aligned(query)), key_(aligned(key)), value_(aligned(value)) {
-    const at::TensorOptions floats = query.options().dtype(at::kFloat);
-    output = at::empty({dims_.batch, dims_.heads, dims_.n_q, dims_.d_v}, query.options());
-    records_ = at::empty({5, dims_.batch, dims_.heads, dims_.n_q}, floats);
-    problem.type = query.scalar_type() == at::kHalf ? cuda::ElementType::float16 : cuda::ElementType::bfloat16;
-    problem.batch = dims_.batch, problem.heads = dims_.heads, problem.kv_heads = dims_.kv_heads;
-    problem.n_q = dims_.n_q, problem.n_k = dims_.n_k, problem.d = dims_.d;
-    problem.query = query_.const_data_ptr(), problem.query_stride = strides_of(query_);
-    problem.key = key_.const_data_ptr(), problem.key_stride = strides_of(key_);
-    problem.value = value_.const_data_ptr(), problem.value_stride = strides_of(value_);
-    problem.output = output.mutable_data_ptr(), problem.output_stride = strides_of(output);
-    problem.soft_cap = static_cast<float>(bound.problem.soft_cap.value_or(0));
-    problem.moments = moments_for(available_statistics(bound.problem));
-    float** const fields[] = {&problem.m, &problem.z, &problem.u, &problem.w, &problem.c};
-    for (int field = 0; field < 5; ++field) *fields[field] = records_[field].mutable_data_ptr<float>();
-    set_visible();
-    set_scales();
-    problem.sink = by_head("sink");
-    if (bound.problem.bias.kind() == Bias::Kind::alibi) problem.slopes = by_head("bias");
+// The fields of row_state.hpp as the kernels name them.
+cuda::RowArrays arrays_of(const at::Tensor& rows, const at::Tensor& row_counts) {
+  cuda::RowArrays out;
+  void** const fields[] = {&out.m, &out.z, &out.u, &out.w, &out.c};
+  for (std::int64_t field = 0; field + kMaximumField < rows.size(0); ++field)
+    *fields[field] = rows.select(0, field + kMaximumField).mutable_data_ptr();
+  out.k = row_counts.select(0, 0).mutable_data_ptr<std::int64_t>();
+  out.a = row_counts.select(0, 1).mutable_data_ptr<std::int64_t>();
+  return out;
+}
+
+struct StackedStatistics {
+  at::Tensor differentiable, measured, counted;
+  cuda::StatisticsOutput places;
+  cuda::KeyGroupArrays groups;
+
+  StackedStatistics(DeviceProblem& on, const StatisticsLayout& layout) {
+    const auto stack = [&](const std::vector<Statistic>& which, at::ScalarType type) {
+      const cuda::Problem& p = on.device;
+      at::Tensor out = on.empty({std::ssize(which), p.batch, p.heads, p.n_q}, type);
+      for (std::size_t s = 0; s < which.size(); ++s) {
+        auto* const column =
+            static_cast<char*>(out.mutable_data_ptr()) + static_cast<std::int64_t>(s) * p.rows() * out.element_size();
+        if (type != at::kLong)
+          places.real[static_cast<int>(which[s])] = column;
+        else
+          (which[s] == Statistic::visible ? places.visible : places.argmax) = reinterpret_cast<std::int64_t*>(column);
+      }
+      return out;
+    };
+    differentiable = stack(layout.differentiable, on.real);
+    measured = stack(layout.measured, on.real);
+    counted = stack(layout.counted, at::kLong);
+    const auto of = [&](Statistic statistic) { return places.real[static_cast<int>(statistic)]; };
+    groups = {on.problem.statistics.first_keys(),       on.problem.statistics.recent_keys(), on.positions_in_document,
+              of(Statistic::first_mass),                of(Statistic::recent_mass),
+              of(Statistic::entropy_without_first),     of(Statistic::mean_distance)};
   }
-
-  cuda::ForwardProblem problem;
-  at::Tensor output;
-
- private:
-  template <class T>
-  const T* keep(const at::Tensor& tensor) {
-    kept_.push_back(tensor.contiguous());
-    return kept_.back().const_data_ptr<T>();
-  }
-
-  const float* by_head(const char* name) {
-    const at::Tensor* found = bound_.find(name);
-    if (!found) return nullptr;
-    return keep<float>(found->detach().to(query_.device(), at::kFloat).reshape({-1}).expand({dims_.heads}));
-  }
-
-  // Rows of one document see a band; where there are more, or key lengths, each row says what it sees.
-  void set_visible() {
-    const Mask& mask = bound_.problem.mask;
-    const Visibility visibility(bound_.problem);
-    cuda::VisibleKeys& visible = problem.visible;
-    if (mask.is_causal) visible.right = 0;
-    if (mask.window_part) {
-      visible.left = mask.window_part->left;
-      visible.right = std::min(visible.right, mask.window_part->right);
-    }
-    visible.offset = visibility.place(0, 0).position;
-    if (mask.prefix_keys > 0) {
-      std::vector<std::int32_t> prefixes;
-      for (std::int64_t b = 0; b < dims_.batch; ++b)
-        prefixes.push_back(static_cast<std::int32_t>(std::min(mask.prefix_keys, visibility.place(b, 0).document.end)));
-      visible.prefix = keep<std::int32_t>(at::tensor(prefixes, at::kInt).to(query_.device()));
-    }
-    if (mask.lengths.empty() && mask.document_offsets.empty() && mask.segment_length == 0) return;
-    std::vector<std::int32_t> spans;
-    for (const bool is_end : {false, true})
-      for (std::int64_t b = 0; b < dims_.batch; ++b)
-        for (std::int64_t i = 0; i < dims_.n_q; ++i) {
-          const QueryPlace place = visibility.place(b, i);
-          const std::int64_t limit = is_end ? std::min(place.document.end, place.position + visible.right + 1)
-                                            : std::max(place.document.begin, place.position - visible.left + 1);
-          spans.push_back(static_cast<std::int32_t>(limit));
-        }
-    const auto* lists = keep<std::int32_t>(at::tensor(spans, at::kInt).to(query_.device()));
-    visible.begin = lists, visible.end = lists + dims_.batch * dims_.n_q;
-  }
-
-  void set_scales() {
-    const Scale& scale = bound_.problem.scale;
-    if (scale.name() == "inverse_sqrt_d") {
-      problem.scale = static_cast<float>(1 / std::sqrt(static_cast<double>(dims_.d)));
-      return;
-    }
-    if (scale.is_per_row()) {
-      const at::Tensor rows = bound_.find("scale")->detach().to(query_.device(), at::kFloat);
-      problem.scales = keep<float>(rows.expand({dims_.batch, dims_.heads, dims_.n_q}));
-      return;
-    }
-    const RowScales scales = row_scales(bound_.problem);  // laws are evaluated on the host
-    const std::vector<float> rows(scales.lambda.begin(), scales.lambda.end());
-    problem.scales = keep<float>(at::tensor(rows, at::kFloat).to(query_.device()));
-  }
-
-  const BoundProblem& bound_;
-  const Dims dims_;
-  const at::Tensor query_, key_, value_;
-  at::Tensor records_;
-  std::vector<at::Tensor> kept_;
 };
-
-void require(cudaError_t error) { TORCH_CHECK(error == cudaSuccess, "isentropic: ", cudaGetErrorString(error)); }
 
 std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                                const std::optional<at::Tensor>& value, at::TensorList terms) {
+  if (!has_kernels(text, query)) return {};
   const at::NoGradGuard no_gradient;
-  const BoundProblem bound(text, query, key, value, terms);
-  const AttentionProblem& problem = bound.problem;
-  validate(problem, value ? ValueUse::required : ValueUse::ignored);
-  if (!has_kernel(problem, query, key, value)) return {};
   const c10::DeviceGuard guard(query.device());
-  const cudaStream_t stream = current_stream(query.get_device());
-  CudaProblem on_device(bound, query, key, *value);
-  require(cuda::forward(on_device.problem, stream));
+  DeviceProblem on(text, query, key, value, terms);
+  const cuda::Problem& p = on.device;
+  at::Tensor rows = on.empty({row_fields(on.problem), p.batch, p.heads, p.n_q}, on.real);
+  at::Tensor row_counts = on.empty({kCounts, p.batch, p.heads, p.n_q}, at::kLong);
+  const at::Tensor lambda = rows.select(0, kScaleField), status = row_counts.select(0, 3);
+  if (!on.spec->scale.is_target_entropy()) status.zero_();
+  on.find_scales(lambda, status.mutable_data_ptr<std::int64_t>());
 
-  const StatisticsLayout layout(problem);
-  const std::int64_t batch = query.size(0), heads = query.size(1), n_q = query.size(2), count = batch * heads * n_q;
-  cuda::StatisticsOutput asked;
-  const auto stack = [&](const std::vector<Statistic>& which, at::ScalarType type) {
-    at::Tensor out = at::empty({std::ssize(which), batch, heads, n_q}, query.options().dtype(type));
-    for (std::size_t s = 0; s < which.size(); ++s) {
-      const auto first = static_cast<std::int64_t>(s) * count;
-      if (type == at::kLong)
-        asked.visible = out.mutable_data_ptr<std::int64_t>() + first;
-      else
-        asked.real[static_cast<int>(which[s])] = out.mutable_data_ptr<float>() + first;
-    }
-    return out;
-  };
-  at::Tensor statistics = stack(layout.differentiable, at::kFloat), measures = stack(layout.measured, at::kFloat),
-             counts = stack(layout.counted, at::kLong);
-  at::Tensor rows = at::empty({batch, heads, n_q, kRowState}, query.options().dtype(at::kDouble));
-  asked.rows = rows.mutable_data_ptr<double>();
-  asked.counts = problem.scale.looks_at_n();
-  require(cuda::statistics(on_device.problem, asked, stream));
-  return Forward(std::move(on_device.output), std::move(statistics), std::move(measures), std::move(counts),
-                 std::move(rows), at::empty({0}, query.options().dtype(at::kLong)));
+  const StatisticsLayout layout(on.problem);
+  StackedStatistics statistics(on, layout);
+  cuda::RowArrays arrays = arrays_of(rows, row_counts);
+  cuda::ForwardOutput out;
+  out.rows = arrays;
+  // Spans say how many keys a row sees, and the place of the maximum takes a kernel that looks for it.
+  const bool counts_keys = p.tests.any() || p.bias.data;
+  if (!counts_keys) out.rows.k = nullptr;
+  if (!on.problem.statistics.has(Statistic::argmax)) out.rows.a = nullptr;
+  at::Tensor output = value ? empty_in_order_of(query, {p.batch, p.heads, p.n_q, p.d_v}, query.options())
+                            : at::empty({0}, query.options());
+  if (value) out.output = output.mutable_data_ptr(), out.output_stride = strides_of(output);
+  require_launched(run_forward(on, out));
+
+  arrays.k = out.rows.k, arrays.a = out.rows.a;
+  if (!arrays.k) statistics.places.k = row_counts.select(0, 0).mutable_data_ptr<std::int64_t>();
+  if (!arrays.a) statistics.places.a = row_counts.select(0, 1).mutable_data_ptr<std::int64_t>();
+  statistics.places.n = row_counts.select(0, 2).mutable_data_ptr<std::int64_t>();
+  statistics.places.counts_n = on.spec->scale.looks_at_n();
+  if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
+  require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));
+  if (on.problem.statistics.wants_groups()) require_launched(cuda::plain_key_groups(p, statistics.groups, on.stream));
+  return Forward(std::move(output), std::move(statistics.differentiable), std::move(statistics.measured),
+                 std::move(statistics.counted), std::move(rows), std::move(row_counts),
+                 at::empty({0}, query.options().dtype(at::kLong)));
 }
 
-constexpr CudaKernels kKernels = {forward};
+// ---- Backward ----
+
+// Which constants the upstream gradients of statistics call for.
+struct WantedConstants {
+  bool first = false, second = false;  // a1; a2 and a3
+
+  explicit WantedConstants(const std::vector<Statistic>& names) {
+    for (const Statistic name : names) switch (name) {
+        case Statistic::entropy:
+        case Statistic::mean_score:
+        case Statistic::normalised_entropy:
+        case Statistic::effective_keys:
+          first = true;
+          break;
+        case Statistic::score_variance:
+          first = second = true;
+          break;
+        case Statistic::collision:
+        case Statistic::participation:
+        case Statistic::sparsity:
+          second = true;
+          break;
+        default:
+          break;
+      }
+  }
+};
+
+class BackwardCall {
+ public:
+  BackwardCall(DeviceProblem& on, const at::Tensor& output, const at::Tensor& rows, const at::Tensor& row_counts,
+               const std::optional<at::Tensor>& output_gradient, const std::optional<at::Tensor>& statistics_gradient)
+      : on_(on), arrays_(arrays_of(rows, row_counts)), row_counts_(row_counts) {
+    const StatisticsLayout layout(on.problem);
+    const bool of_statistics = statistics_gradient && statistics_gradient->defined() && !layout.differentiable.empty();
+    if (of_statistics && rows.size(0) < row_fields(on.problem))
+      throw Error("the forward pass that checkpointing repeated", "without the statistics whose gradient is wanted",
+                  "a backward pass inside of the same isentropic.collect(..., detach=False)");
+    const WantedConstants wanted(of_statistics ? layout.differentiable : std::vector<Statistic>());
+    set_upstream(output, output_gradient);
+    if (of_statistics) {
+      const at::Tensor gradients = on.keep(statistics_gradient->to(on.real).contiguous());
+      for (std::size_t s = 0; s < layout.differentiable.size(); ++s)
+        upstream_.statistics[static_cast<int>(layout.differentiable[s])] =
+            gradients.select(0, static_cast<std::int64_t>(s)).const_data_ptr();
+    }
+    const bool implicit = is_implicit();
+    const auto numbers = [&](bool is_wanted) { return is_wanted ? row_numbers().mutable_data_ptr() : nullptr; };
+    call_.rows.log_partition = numbers(true), call_.rows.mean_score = numbers(true);
+    call_.rows.gate = numbers(true), call_.rows.base = numbers(true);
+    call_.rows.a1 = numbers(wanted.first || implicit);
+    call_.rows.a2 = numbers(wanted.second), call_.rows.a3 = numbers(wanted.second);
+    if (on.device.sink) sink_shares_ = row_numbers();
+    require_launched(cuda::row_constants(on.device, arrays_, upstream_, call_.rows,
+                                         sink_shares_.defined() ? sink_shares_.mutable_data_ptr() : nullptr,
+                                         on.stream));
+    call_.rows.max_score = arrays_.m;
+    call_.deterministic = at::globalContext().deterministicAlgorithms();
+  }
+
+  Backward run(const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
+               bool bias_gradient) {
+    if (is_implicit()) add_implicit_term();
+    const cuda::Problem& p = on_.device;
+    const auto like = [&](const at::Tensor& x, void*& data, cuda::Strides& stride) {
+      at::Tensor out = empty_in_order_of(x, x.sym_sizes(), x.options());
+      data = out.mutable_data_ptr(), stride = strides_of(out);
+      return out;
+    };
+    cuda::Gradients& to = call_.gradients;
+    at::Tensor query_gradient = like(query, to.query, to.query_stride), key_gradient = like(key, to.key, to.key_stride);
+    at::Tensor value_gradient = value ? like(*value, to.value, to.value_stride) : at::empty({0}, query.options());
+    const bool scales = on_.spec->scale.learnable() > 0 || on_.spec->scale.is_per_row();
+    at::Tensor lambda, bias = on_.empty({0}, at::kFloat), sink = on_.empty({0}, at::kFloat);
+    if (scales) lambda = row_numbers(), to.lambda = lambda.mutable_data_ptr();
+    if (bias_gradient) bias = bias_memory(to);
+    run_kernels();
+    if (bias_gradient && on_.spec->bias != Bias::Kind::alibi)
+      bias = at::sum_to(bias, on_.problem_term("bias").sizes());
+    if (p.sink) {
+      sink = on_.empty({p.heads}, on_.real);
+      require_launched(cuda::sum_by_head(p, sink_shares_.const_data_ptr(), sink.mutable_data_ptr(), on_.stream));
+    }
+    return Backward(std::move(query_gradient), std::move(key_gradient), std::move(value_gradient), std::move(bias),
+                    std::move(sink), scales ? on_.scale_gradient(lambda) : on_.empty({0}, at::kFloat));
+  }
+
+ private:
+  bool is_implicit() const {
+    return on_.spec->scale.is_target_entropy() && on_.spec->scale.gradient() == TargetEntropyGradient::implicit;
+  }
+
+  at::Tensor row_numbers() {
+    return on_.keep(on_.empty({on_.device.batch, on_.device.heads, on_.device.n_q}, on_.real));
+  }
+
+  void set_upstream(const at::Tensor& output, const std::optional<at::Tensor>& gradient) {
+    if (!gradient || !gradient->defined()) return;
+    const at::Tensor given = on_.keep(with_contiguous_rows(gradient->to(output.scalar_type())));
+    const at::Tensor found = on_.keep(with_contiguous_rows(output));
+    upstream_.output = found.const_data_ptr(), upstream_.output_stride = strides_of(found);
+    upstream_.output_gradient = given.const_data_ptr(), upstream_.output_gradient_stride = strides_of(given);
+    output_gradient_ = given;
+  }
+
+  at::Tensor bias_memory(cuda::Gradients& to) {
+    const cuda::Problem& p = on_.device;
+    const Bias::Kind kind = on_.spec->bias;
+    const at::Tensor out = kind == Bias::Kind::alibi   ? on_.empty({p.heads}, on_.real)
+                           : kind == Bias::Kind::dense ? on_.empty({p.batch, p.heads, p.n_q, p.n_k}, on_.real)
+                                                       : on_.empty({p.heads, 2 * p.reach + 1}, on_.real);
+    (kind == Bias::Kind::alibi ? to.slopes : kind == Bias::Kind::dense ? to.bias : to.relative) = out.mutable_data_ptr();
+    return out;
+  }
+
+  // The solved scales move with the scores: a pass finds dlambda alone, and what follows from it joins the constants.
+  void add_implicit_term() {
+    const at::Tensor lambda = row_numbers();
+    call_.gradients.lambda = lambda.mutable_data_ptr();
+    run_kernels();
+    call_.gradients.lambda = nullptr;
+    require_launched(cuda::add_implicit_term(on_.device, arrays_, on_.device.scales, lambda.const_data_ptr(),
+                                             row_counts_.select(0, 3).const_data_ptr<std::int64_t>(), call_.rows.a1,
+                                             on_.stream));
+  }
+
+  // On tensor cores where they take it; heads of another width are padded there and back.
+  void run_kernels() {
+    cuda::BackwardProblem call = call_;
+    if (output_gradient_.defined())
+      call.output_gradient = output_gradient_.const_data_ptr(), call.output_gradient_stride = strides_of(output_gradient_);
+    if (const std::optional<cuda::Problem> fast = on_.for_tensor_cores();
+        fast && !call.gradients.bias && !call.gradients.relative && on_.device.value) {
+      call.problem = *fast;
+      Widened widened(on_, call, output_gradient_);
+      if (cuda::has_backward(call)) {
+        call.workspace = on_.workspace(cuda::backward_workspace(call));
+        require_launched(cuda::backward(call, on_.stream));
+        return widened.copy_back();
+      }
+    }
+    call = call_;
+    if (output_gradient_.defined())
+      call.output_gradient = output_gradient_.const_data_ptr(), call.output_gradient_stride = strides_of(output_gradient_);
+    call.problem = on_.device;
+    call.workspace = on_.workspace(cuda::plain_backward_workspace(call));
+    require_launched(cuda::plain_backward(call, on_.stream));
+  }
+
+  // Gradients as wide as the padded problem, and the output's gradient likewise.
+  class Widened {
+   public:
+    Widened(DeviceProblem& on, cuda::BackwardProblem& call, const at::Tensor& output_gradient) {
+      const cuda::Problem &p = on.device, &wide = call.problem;
+      if (output_gradient.defined() &&
+          (p.d_v != wide.d_v ||
+           !cuda::rows_begin_at(call.output_gradient, call.output_gradient_stride, p.batch, p.heads, p.n_q, 16))) {
+        const at::Tensor padded = on.keep(at::constant_pad_nd(output_gradient, {0, wide.d_v - p.d_v}).contiguous());
+        call.output_gradient = padded.const_data_ptr(), call.output_gradient_stride = strides_of(padded);
+      }
+      const auto widen = [&](void*& data, cuda::Strides& stride, std::int64_t heads, std::int64_t n, std::int64_t width) {
+        if (!data || (width == wide.d && cuda::rows_begin_at(data, stride, p.batch, heads, n, 4))) return;
+        const at::Tensor narrow = at::from_blob(data, {p.batch, heads, n, width},
+                                                {stride.batch, stride.head, stride.row, 1}, [](void*) {},
+                                                on.query.options());
+        const at::Tensor temporary = on.keep(on.empty({p.batch, heads, n, wide.d}, on.query.scalar_type()));
+        data = temporary.mutable_data_ptr(), stride = strides_of(temporary);
+        pairs_.emplace_back(narrow, temporary);
+      };
+      widen(call.gradients.query, call.gradients.query_stride, p.heads, p.n_q, p.d);
+      widen(call.gradients.key, call.gradients.key_stride, p.kv_heads, p.n_k, p.d);
+      widen(call.gradients.value, call.gradients.value_stride, p.kv_heads, p.n_k, p.d_v);
+    }
+    void copy_back() {
+      for (auto& [narrow, wide] : pairs_) narrow.copy_(wide.narrow(3, 0, narrow.size(3)));
+    }
+
+   private:
+    std::vector<std::pair<at::Tensor, at::Tensor>> pairs_;
+  };
+
+  DeviceProblem& on_;
+  cuda::RowArrays arrays_;
+  at::Tensor row_counts_, sink_shares_, output_gradient_;
+  cuda::RowUpstream upstream_;
+  cuda::BackwardProblem call_;
+};
+
+std::optional<Backward> backward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                                 const std::optional<at::Tensor>& value, at::TensorList terms, const at::Tensor& output,
+                                 const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor&,
+                                 const std::optional<at::Tensor>& output_gradient,
+                                 const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
+  if (!has_kernels(text, query)) return {};
+  const at::NoGradGuard no_gradient;
+  const c10::DeviceGuard guard(query.device());
+  DeviceProblem on(text, query, key, value, terms);
+  const at::Tensor row_numbers = rows.contiguous(), counts = row_counts.contiguous();
+  on.take_scales(row_numbers.select(0, kScaleField));
+  return BackwardCall(on, output, row_numbers, counts, output_gradient, statistics_gradient)
+      .run(query, key, value, bias_gradient);
+}
+
+// ---- Second looks ----
+
+std::optional<at::Tensor> key_mass(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                                   at::TensorList terms, const at::Tensor& rows, const at::Tensor& row_counts,
+                                   const at::Tensor&) {
+  if (!has_kernels(text, query)) return {};
+  const at::NoGradGuard no_gradient;
+  const c10::DeviceGuard guard(query.device());
+  DeviceProblem on(text, query, key, std::nullopt, terms);
+  const at::Tensor row_numbers = rows.contiguous(), counts = row_counts.contiguous();
+  on.take_scales(row_numbers.select(0, kScaleField));
+  at::Tensor out = on.empty({on.device.batch, on.device.heads, on.device.n_k}, on.real);
+  require_launched(cuda::plain_key_mass(on.device, arrays_of(row_numbers, counts), out.mutable_data_ptr(), on.stream));
+  return out;
+}
+
+std::optional<at::Tensor> weights(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                                  at::TensorList terms, at::IntArrayRef which) {
+  if (!has_kernels(text, query)) return {};
+  const at::NoGradGuard no_gradient;
+  const c10::DeviceGuard guard(query.device());
+  DeviceProblem on(text, query, key, std::nullopt, terms);
+  const cuda::Problem& p = on.device;
+  for (const std::int64_t row : which)
+    if (row < 0 || row >= p.n_q)
+      throw Error("row", std::to_string(row), "from 0 to n_q - 1 = " + std::to_string(p.n_q - 1));
+  const at::Tensor numbers = on.empty({3, p.batch, p.heads, p.n_q}, on.real);
+  const at::Tensor status = on.empty({p.batch, p.heads, p.n_q}, at::kLong);
+  on.find_scales(numbers[0], status.mutable_data_ptr<std::int64_t>());
+  cuda::ForwardOutput records;
+  records.rows.m = numbers[1].mutable_data_ptr(), records.rows.z = numbers[2].mutable_data_ptr();
+  on.device.moments = MomentSet::partition;
+  require_launched(run_forward(on, records));
+  const at::Tensor list = on.keep(at::tensor(which, at::kLong).to(query.device(), /*non_blocking=*/true));
+  at::Tensor out = on.empty({p.batch, p.heads, std::ssize(which), p.n_k}, on.real);
+  require_launched(cuda::plain_weights(p, records.rows, list.const_data_ptr<std::int64_t>(), std::ssize(which),
+                                       out.mutable_data_ptr(), on.stream));
+  return out;
+}
+
+constexpr CudaKernels kKernels = {forward, backward, key_mass, weights};
 [[maybe_unused]] const bool announced = (cuda_kernels() = &kKernels, true);
 
 }  // namespace
-
 }  // namespace isentropic::pytorch

@@ -1,0 +1,32 @@
+// What the kernels on tensor cores ask of a problem.
+#pragma once
+
+#include "attention/cuda/problem.hpp"
+
+namespace isentropic::cuda {
+
+// All rows of [batch, heads, n], of 16-bit elements, begin at multiples of `bytes`. The stride of an axis of one is
+// never used.
+inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t batch, std::int64_t heads,
+                          std::int64_t n, std::uintptr_t bytes) {
+  const auto step = static_cast<std::int64_t>(bytes / 2);
+  const auto fits = [&](std::int64_t count, std::int64_t length) { return count <= 1 || length % step == 0; };
+  return reinterpret_cast<std::uintptr_t>(data) % bytes == 0 && fits(batch, stride.batch) && fits(heads, stride.head) &&
+         fits(n, stride.row);
+}
+
+// Types, and terms that are not read for each score.
+inline bool suits_tensor_cores(const Problem& p) {
+  return (p.type == ElementType::bfloat16 || p.type == ElementType::float16) && !p.tests.any() && !p.bias.data &&
+         !p.relative && p.dropout == 0 && !(p.visible.spans && p.visible.prefix_varies);
+}
+
+// These, heads of 64 or 128 numbers, and inputs that can be copied 16 bytes at a time.
+inline bool fits_tensor_cores(const Problem& p) {
+  return suits_tensor_cores(p) && (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d) &&
+         rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
+         rows_begin_at(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k, 16) &&
+         (!p.value || rows_begin_at(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k, 16));
+}
+
+}  // namespace isentropic::cuda

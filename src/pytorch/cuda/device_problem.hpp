@@ -1,0 +1,74 @@
+// A problem whose tensors lie on a GPU, as the kernels take it (attention/cuda/problem.hpp). No number of a tensor is
+// read by the host: what masks, laws and terms say there is worked out there.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <cuda_runtime_api.h>
+
+#include <memory>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "attention/cuda/rows.hpp"
+#include "attention/problem/problem_spec.hpp"
+
+namespace isentropic::pytorch {
+
+class DeviceProblem {
+ public:
+  DeviceProblem(std::string_view text, const at::Tensor& query, const at::Tensor& key,
+                const std::optional<at::Tensor>& value, at::TensorList terms);
+  DeviceProblem(const DeviceProblem&) = delete;
+
+  // Finds the scale of every row, or takes what a forward pass found; `lambda` [batch, heads, n_q] is written and kept.
+  // Status and passes of target entropies, int64 of the same shape, are written where there are any.
+  void find_scales(const at::Tensor& lambda, std::int64_t* status);
+  void take_scales(const at::Tensor& lambda);
+  // One for all rows: `lambda` of find_scales is then left to who writes the rows.
+  bool has_one_scale() const { return !device.scales; }
+
+  // The problem with heads of 64 or 128 numbers at multiples of 16 bytes, padded with zeros where they are others; none
+  // where no kernel on tensor cores takes it.
+  std::optional<cuda::Problem> for_tensor_cores();
+
+  // From dlambda of every row to the parameters of the law; the rows themselves where the scale is per_row.
+  at::Tensor scale_gradient(const at::Tensor& lambda_gradient);
+
+  // Memory of the device, kept as long as this.
+  void* workspace(std::size_t bytes);
+  at::Tensor empty(at::IntArrayRef sizes, at::ScalarType type);
+  at::Tensor keep(at::Tensor tensor);
+  // One of the tensors beside query, key and value.
+  const at::Tensor& problem_term(std::string_view name) const { return *find(name); }
+
+  std::shared_ptr<const ProblemSpec> spec;
+  AttentionProblem problem;  // shapes and options; of tensors beside query, key and value only how many numbers
+  cuda::Problem device;
+  at::ScalarType real;
+  at::Tensor query, key, value;
+  const std::int32_t* positions_in_document = nullptr;
+  cudaStream_t stream;
+
+ private:
+  const at::Tensor* find(std::string_view name) const;
+  void bind_mask();
+  void bind_terms();
+  void find_spans();
+  void check_terms() const;
+  cuda::ScaleFormula formula();
+  void solve_target_entropy(const at::Tensor& lambda, std::int64_t* status);
+  const std::int64_t* visible_counts();
+  const void* by_head(const at::Tensor& numbers);
+  cuda::LawParameter law_parameter(std::size_t index);
+  cuda::DenseTerm dense(const at::Tensor& tensor);
+  cuda::IntegerList integers(const at::Tensor& tensor);
+
+  std::vector<at::Tensor> terms_, kept_;
+  const std::int64_t* counts_ = nullptr;
+};
+
+// A forward pass by the kernel that suits the problem.
+cudaError_t run_forward(DeviceProblem& problem, const cuda::ForwardOutput& output);
+
+}  // namespace isentropic::pytorch

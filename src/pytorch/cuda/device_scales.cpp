@@ -1,0 +1,142 @@
+// The scales of a problem's rows on a GPU, the gradients of their laws, and the kernel that suits a forward pass.
+#include "attention/cuda/forward.hpp"
+#include "attention/cuda/plain.hpp"
+#include "attention/cuda/split.hpp"
+#include "attention/problem/scale_formulas.hpp"
+#include "isentropic/entropy_solver.hpp"
+#include "pytorch/cuda/device_problem.hpp"
+#include "pytorch/cuda/stream.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+int number_of(const ScaleLaw& law) { return static_cast<int>(&law - Scale::laws().data()); }
+
+bool is_one_number(const ProblemSpec& spec) {
+  const Scale& scale = spec.scale;
+  const auto is_one = [](const PerHead& values) { return values.values().size() == 1; };
+  return spec.scale_places().empty() && !scale.is_per_row() && !scale.looks_at_n() &&
+         scale.law().name != Scale::laws()[static_cast<int>(LawNumber::llama4)].name &&
+         std::ranges::all_of(scale.parameters(), is_one);
+}
+
+}  // namespace
+
+// Where tests hide keys one by one, these are counted; elsewhere the spans say it.
+const std::int64_t* DeviceProblem::visible_counts() {
+  const bool hides = device.tests.any() || device.bias.data;
+  if (!hides || counts_) return counts_;
+  const at::Tensor counts = keep(empty({device.batch, device.heads, device.n_q}, at::kLong));
+  require_launched(cuda::count_visible(device, counts.mutable_data_ptr<std::int64_t>(), stream));
+  return counts_ = counts.const_data_ptr<std::int64_t>();
+}
+
+cuda::LawParameter DeviceProblem::law_parameter(std::size_t index) {
+  const auto tensor = std::ranges::find(spec->scale_tensors, index);
+  if (tensor != spec->scale_tensors.end()) {
+    const std::size_t place = spec->scale_places()[static_cast<std::size_t>(tensor - spec->scale_tensors.begin())];
+    return {by_head(terms_[place]), true, 0};
+  }
+  const std::vector<double>& values = spec->scale.parameters()[index].values();
+  if (values.size() == 1) return {nullptr, false, values[0]};
+  return {by_head(at::tensor(values, at::kDouble)), true, 0};
+}
+
+cuda::ScaleFormula DeviceProblem::formula() {
+  cuda::ScaleFormula law;
+  law.law = number_of(spec->scale.law());
+  law.learnable = spec->scale.learnable();
+  for (std::size_t i = 0; i < spec->scale.parameters().size(); ++i) law.parameters[i] = law_parameter(i);
+  law.positions_in_document = positions_in_document;
+  if (spec->scale.looks_at_n()) law.visible = visible_counts();
+  return law;
+}
+
+void DeviceProblem::find_scales(const at::Tensor& lambda, std::int64_t* status) {
+  const Scale& scale = spec->scale;
+  if (is_one_number(*spec)) {
+    device.scale = scale.lambda({0, device.d, 0, 0});
+    return;
+  }
+  if (scale.is_target_entropy()) {
+    solve_target_entropy(lambda, status);
+  } else if (scale.is_per_row()) {
+    const at::Tensor& rows = terms_[spec->scale_places().at(0)];
+    lambda.copy_(rows.detach().to(query.device(), real).expand({device.batch, device.heads, device.n_q}));
+  } else {
+    require_launched(cuda::row_scales(device, formula(), lambda.mutable_data_ptr(), stream));
+  }
+  take_scales(lambda);
+}
+
+void DeviceProblem::take_scales(const at::Tensor& lambda) {
+  if (is_one_number(*spec))
+    device.scale = spec->scale.lambda({0, device.d, 0, 0});
+  else
+    device.scales = keep(lambda).const_data_ptr();
+}
+
+// A bounded number of passes; those after the last row is solved find nothing to do.
+void DeviceProblem::solve_target_entropy(const at::Tensor& lambda, std::int64_t* status) {
+  cuda::TargetEntropy solve;
+  solve.target = law_parameter(0);
+  solve.visible = visible_counts();
+  solve.workspace = workspace(cuda::target_entropy_workspace(device));
+  void* const numbers = lambda.mutable_data_ptr();
+  require_launched(cuda::target_entropy_begin(device, solve, numbers, stream));
+  const at::Tensor sums = keep(empty({5, device.batch, device.heads, device.n_q}, real));
+  cuda::ForwardOutput records;
+  void** const fields[] = {&records.rows.m, &records.rows.z, &records.rows.u, &records.rows.w, &records.rows.c};
+  for (int field = 0; field < 5; ++field) *fields[field] = sums[field].mutable_data_ptr();
+
+  const cuda::Problem whole = device;
+  device.scales = numbers, device.active = cuda::target_entropy_active(solve);
+  device.moments = MomentSet::all, device.sink = nullptr, device.dropout = 0;
+  for (int pass = 0; pass < EntropySolver::kMaxIterations; ++pass) {
+    require_launched(run_forward(*this, records));
+    require_launched(cuda::target_entropy_update(device, records.rows, solve, numbers, stream));
+  }
+  device = whole;
+  require_launched(cuda::target_entropy_end(device, solve, numbers, status, nullptr, stream));
+}
+
+at::Tensor DeviceProblem::scale_gradient(const at::Tensor& lambda_gradient) {
+  if (spec->scale.is_per_row()) return lambda_gradient;
+  const int learnable = spec->scale.learnable();
+  if (learnable == 0) return empty({0}, at::kFloat);
+  at::Tensor out = empty({learnable, device.heads}, real);
+  require_launched(cuda::scale_parameter_gradients(device, formula(), lambda_gradient.const_data_ptr(),
+                                                   out.mutable_data_ptr(), stream));
+  return out;
+}
+
+cudaError_t run_forward(DeviceProblem& on, const cuda::ForwardOutput& output) {
+  if (output.rows.a && !output.output) return cuda::plain_forward(on.device, output, on.stream);
+  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
+  if (!fast) return cuda::plain_forward(on.device, output, on.stream);
+  cuda::ForwardOutput padded = output;
+  at::Tensor wide;
+  const bool is_wider = output.output && fast->d_v != on.device.d_v;
+  if (is_wider) {
+    wide = on.empty({fast->batch, fast->heads, fast->n_q, fast->d_v}, on.query.scalar_type());
+    padded.output = wide.mutable_data_ptr();
+    padded.output_stride = {wide.stride(0), wide.stride(1), wide.stride(2)};
+  }
+  cudaError_t error = cudaSuccess;
+  if (!fast->active && cuda::has_split_forward(*fast))
+    error = cuda::split_forward(*fast, padded, on.workspace(cuda::split_workspace(*fast)), on.stream);
+  else if (cuda::has_forward(*fast) && !output.rows.a)
+    error = cuda::forward(*fast, padded, on.stream);
+  else
+    return cuda::plain_forward(on.device, output, on.stream);
+  if (error == cudaSuccess && is_wider) {
+    const cuda::Strides& stride = output.output_stride;
+    at::Tensor narrow = at::from_blob(
+        output.output, {fast->batch, fast->heads, fast->n_q, on.device.d_v}, {stride.batch, stride.head, stride.row, 1},
+        [](void*) {}, on.query.options());
+    narrow.copy_(wide.narrow(3, 0, on.device.d_v));
+  }
+  return error;
+}
+
+}  // namespace isentropic::pytorch

@@ -15,13 +15,16 @@ from ._rows import (
     Loss,
     check_candidates,
     check_pair,
+    check_reduction,
     check_rows,
     check_same_shape,
+    constant,
     inverse,
     may_look_inside,
     reduce,
     scores,
     softmax_rows,
+    softmax_total,
     softplus,
     statistics_type,
 )
@@ -103,8 +106,8 @@ def info_nce(
         raise TypeError(f"positives has type {positives.dtype}; expected integers, the positive's row among the keys")
     _check_positives(positives, len(key), exclude_self)
     positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
-    losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)
-    return _with_bound(losses, entropy, key.shape[0] - int(exclude_self), reduction)
+    reduced, losses, entropy = _reduced_rows(query, key, scale, positives, reduction, exclude_self)
+    return Loss(reduced, entropy, *_bound(losses, key.shape[0] - int(exclude_self)))
 
 
 def _normalised(x: Tensor) -> Tensor:
@@ -139,17 +142,33 @@ def _check_positives(positives: Tensor, keys: int, exclude_self: bool) -> None:
     )
 
 
-def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str) -> Loss:
-    ceiling = torch.tensor(math.log(max(candidates, 1)), dtype=losses.dtype, device=losses.device)
-    return Loss(reduce(losses, None, reduction), entropy, ceiling - reduce(losses.detach(), None, "mean"), ceiling)
+def _bound(losses: Tensor, candidates: int) -> tuple[Tensor, Tensor]:
+    """The bound and its ceiling."""
+    ceiling = constant(math.log(max(candidates, 1)), losses)
+    return ceiling - reduce(losses.detach(), None, "mean"), ceiling
+
+
+def _reduced_rows(
+    query: Tensor, key: Tensor, scale: Tensor, positives: Tensor, reduction: str, exclude_self: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss as asked for, and loss and entropy of every row."""
+    check_reduction(reduction)
+    if reduction == "none":
+        losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)
+        return losses, losses, entropy
+    weight = 1.0 / max(len(query), 1) if reduction == "mean" else 1.0
+    weights = torch.full((len(query),), weight, dtype=statistics_type(query), device=query.device)
+    found = softmax_total(query, key, scale, positives, weights, exclude_self=exclude_self)
+    return found.total, found.loss, found.entropy
 
 
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
     check_same_shape(query, key)
     pairs = torch.arange(len(query), device=query.device)
-    rows, _, row_entropy = softmax_rows(query, key, scale, pairs)
-    columns, _, column_entropy = softmax_rows(key, query, scale, pairs)
-    return _with_bound((rows + columns) / 2, (row_entropy + column_entropy) / 2, len(key), reduction)
+    rows, row_losses, row_entropy = _reduced_rows(query, key, scale, pairs, reduction)
+    columns, column_losses, column_entropy = _reduced_rows(key, query, scale, pairs, reduction)
+    bound = _bound((row_losses + column_losses) / 2, len(key))
+    return Loss((rows + columns) / 2, (row_entropy + column_entropy) / 2, *bound)
 
 
 def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
@@ -173,4 +192,4 @@ def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor
     log_positive, log_negative = -losses, -softplus(positive - others)
     of_negatives = torch.where(log_negative.isneginf(), 0.0, log_negative.exp() * (log_negative - entropy))
     entropy = -(log_positive.exp() * log_positive + of_negatives)
-    return _with_bound(losses, entropy, negatives.shape[-2] + 1, reduction)
+    return Loss(reduce(losses, None, reduction), entropy, *_bound(losses, negatives.shape[-2] + 1))

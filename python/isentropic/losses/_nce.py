@@ -16,6 +16,7 @@ from ._rows import (
     check_pair,
     check_rows,
     check_same_shape,
+    constant,
     inverse,
     reduce,
     scores,
@@ -79,7 +80,7 @@ def nce(
     # Seen from the likelier side, where nothing cancels.
     certain = data_odds.abs()
     entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
-    ceiling = torch.tensor(math.log1p(1 / k) + math.log(k) / (1 + k), dtype=losses.dtype, device=losses.device)
+    ceiling = constant(math.log1p(1 / k) + math.log(k) / (1 + k), losses)
     bound = ceiling - reduce(losses.detach(), None, "mean") / (1 + k)
     return Loss(reduce(losses, None, reduction), entropy, bound, ceiling)
 

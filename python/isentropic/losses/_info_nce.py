@@ -112,9 +112,37 @@ def info_nce(
 
 def _normalised(x: Tensor) -> Tensor:
     """Rows over their norms; a row of zeros stays, with a gradient of 0."""
-    wide = x.to(statistics_type(x))
-    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    return torch.where(norm > 0, wide / torch.where(norm > 0, norm, 1.0), 0.0).to(x.dtype)
+    return _Normalised.apply(x)
+
+
+_WIDENED = 1 << 24  # numbers at a time
+
+
+def _directions(x: Tensor, norm: Tensor) -> Tensor:
+    return torch.where(norm > 0, x.to(norm.dtype) / torch.where(norm > 0, norm, 1.0), 0.0)
+
+
+class _Normalised(torch.autograd.Function):
+    """Keeps the rows as they came, not in the wider type that the norms need."""
+
+    @staticmethod
+    def forward(ctx, x):
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=statistics_type(x))
+        ctx.save_for_backward(x, norm)
+        return _directions(x, norm).to(x.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        x, norm = ctx.saved_tensors
+        out = torch.empty_like(x)
+        step = max(1, _WIDENED // max(1, x[:1].numel()))
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            y, g = _directions(x[part], norm[part]), gradient[part].to(norm.dtype)
+            across = (g - y * (y * g).sum(-1, keepdim=True)) / torch.where(norm[part] > 0, norm[part], 1.0)
+            out[part] = torch.where(norm[part] > 0, across, 0.0).to(x.dtype)
+        return out
 
 
 def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:

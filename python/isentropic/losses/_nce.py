@@ -97,11 +97,12 @@ class _SoftplusSum(torch.autograd.Function):
     logarithms. The gradient needs sigmoid of the same scores, which is formed again.
     """
 
-    SCORES = 1 << 22  # held at a time
+    SCORES = 1 << 22  # held at a time; a GPU is busy with more
 
     @staticmethod
     def _blocks(query: Tensor, noise: Tensor):
-        size = max(1, _SoftplusSum.SCORES // max(1, noise.shape[-2]))
+        held = _SoftplusSum.SCORES * (8 if query.device.type == "cuda" else 1)
+        size = max(1, held // max(1, noise.shape[-2]))
         return [slice(start, min(start + size, len(query))) for start in range(0, len(query), size)]
 
     @staticmethod

@@ -241,12 +241,13 @@ TEST_P(CudaLosses, ABlockOfKeysHasItsPartOfTheGradient) {
   EXPECT_LT(relative_error(found, wanted), 2e-5 * (1 + x.c.size / 10));
 }
 
-INSTANTIATE_TEST_SUITE_P(Cases, CudaLosses, testing::ValuesIn(loss_cases()), [](const auto& info) {
-  std::string name = info.param.name;
+std::string loss_case_name(const testing::TestParamInfo<LossCase>& given) {
+  std::string name = given.param.name;
   for (char& c : name)
     if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
   return name;
-});
+}
+INSTANTIATE_TEST_SUITE_P(Cases, CudaLosses, testing::ValuesIn(loss_cases()), loss_case_name);
 
 // One row sees NaN; the others, and a row without weight, know nothing of it.
 TEST(CudaLossRows, NaNStaysInItsRow) {

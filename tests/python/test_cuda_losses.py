@@ -137,6 +137,9 @@ def test_targets_out_of_range_are_none():
     target = torch.tensor([2, -5, 9, 1 << 40], device="cuda")
     loss = torch.ops.isentropic.softmax_loss(x, w, target, scale, None, None, False)[0].cpu()
     assert loss[0] > 0 and (loss[1:] == 0).all()
+    found = isentropic.linear_cross_entropy(x.requires_grad_(), w, target)
+    (gradient,) = torch.autograd.grad(found.loss, x)
+    assert found.loss.item() > 0 and (gradient[1:] == 0).all() and gradient[0].abs().max() > 0
 
 
 @pytest.mark.parametrize("how", ["ignore_index", "example_weight"])

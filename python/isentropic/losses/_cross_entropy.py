@@ -124,7 +124,8 @@ def linear_cross_entropy(
         if label_smoothing > 0:
             reduced = reduced - label_smoothing * torch.where(alive, each * mean_logits, 0.0).sum()
     if source_entropy is None:
-        ceiling = _source_entropy(torch.where(alive, targets, 0), alive.to(weights.dtype), len(weight))
+        known = alive & (targets >= 0) & (targets < len(weight))  # a GPU's targets are not looked at before
+        ceiling = _source_entropy(torch.where(known, targets, 0), known.to(weights.dtype), len(weight))
     else:
         ceiling = constant(source_entropy, rows)
     bound = ceiling - reduce(cross_entropy.detach(), alive.to(weights.dtype), "mean")

@@ -18,7 +18,7 @@ struct ThreadRecord {
     for (int c = 0; c < count; ++c) {
       const float t = s[c] - origin, e = exponential(t);
       z += e;
-      u += e > 0 ? t * e : 0.0f;
+      u += fmaxf(t, -1e4f) * e;  // where t = -inf, e is 0
     }
   }
   // To a maximum that is not below m.
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kMostThreads, 2) records_kernel(const LossChun
   const int target = key_of_chunk(chunk, chunk.target[chunk.first_row + row]), self = self_of_row(chunk, row);
   const ScoreRule<extras> rule(chunk);
   ThreadRecord record;
-  int count = 0;
+  int count = 0;  // of keys that are seen, the target not among them
   for_each_group(chunk.products + row * chunk.stride, keys, [&](int begin, int step, const float4(&loaded)[kVectors]) {
     float s[kVectors * kLanes], top = -INFINITY;
 #pragma unroll
@@ -86,7 +86,7 @@ __global__ void __launch_bounds__(kMostThreads, 2) records_kernel(const LossChun
         const int key = begin + v * step + c;
         const bool seen = key < keys && key != target && !rule.hides(key, self);
         const float score = seen ? rule.of(product[c], key).s : -INFINITY;
-        count += seen;
+        if constexpr (extras) count += seen;
         top = fmaxf(top, score);
         s[v * kLanes + c] = score;
       }
@@ -101,7 +101,7 @@ __global__ void __launch_bounds__(kMostThreads, 2) records_kernel(const LossChun
   SoftmaxRecord<double> all;
   if (totals[0] != 0) all.m = totals[0] == totals[0] ? top : NAN;
   all.sums = {totals[0], totals[1], 0, 0};
-  all.k = static_cast<std::int64_t>(totals[2]);
+  all.k = extras ? static_cast<std::int64_t>(totals[2]) : keys - (target >= 0);
   finish_row(chunk, rows, row, target, self, rule, all);
 }
 

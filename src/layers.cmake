@@ -27,6 +27,8 @@ layer(attention LIBRARY isentropic USES base softmax attention/problem attention
 # Built where ISENTROPIC_CUDA asks for it.
 layer(attention/cuda LIBRARY isentropic_cuda USES softmax PACKAGES cuda)
 layer(losses LIBRARY isentropic USES base softmax attention/problem attention/passes HEADERS softmax_loss)
+# Built where ISENTROPIC_CUDA asks for it.
+layer(losses/cuda LIBRARY isentropic_cuda USES attention/cuda PACKAGES cuda)
 
 # ---- isentropic_information: closed forms and estimators ----
 # What scans use too.
@@ -78,7 +80,7 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
 
 # Built where ISENTROPIC_CUDA asks for it.
 layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES attention/problem attention/passes attention attention/cuda
-      pytorch PACKAGES torch)
+      losses losses/cuda pytorch PACKAGES cuda torch)
 
 # Scans for Python.
 layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES json torch)

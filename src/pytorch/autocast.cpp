@@ -34,9 +34,22 @@ LossForward loss_autocast(const at::Tensor& query, const at::Tensor& key, const 
 }
 
 template <c10::DeviceType device>
+LossTotal total_autocast(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                         const at::Tensor& scale, const std::optional<at::Tensor>& bias, const at::Tensor& weights,
+                         std::optional<double> soft_cap, bool exclude_self, double loss_factor, double partition_factor,
+                         double square_factor, bool form_gradients) {
+  const Region<device> region;
+  // Gradients in float16 would vanish before an upstream gradient lifts them.
+  form_gradients = form_gradients && region.type != at::kHalf;
+  return softmax_loss_total(region.cast(query), region.cast(key), target, scale, bias, weights, soft_cap, exclude_self,
+                            loss_factor, partition_factor, square_factor, form_gradients);
+}
+
+template <c10::DeviceType device>
 void add(torch::Library& library) {
   library.impl("attention", attention_autocast<device>);
   library.impl("softmax_loss", loss_autocast<device>);
+  library.impl("softmax_loss_total", total_autocast<device>);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, AutocastCPU, library) { add<c10::kCPU>(library); }

@@ -1,4 +1,6 @@
 // Cross-entropy over the rows of a matrix, from C++: checks and ignored rows around the operator softmax_loss.
+#include <ATen/core/grad_mode.h>
+
 #include <cmath>
 
 #include "isentropic/pytorch/losses.hpp"
@@ -6,6 +8,16 @@
 #include "pytorch/losses.hpp"
 
 namespace isentropic::pytorch {
+namespace {
+
+// Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.
+bool forms_gradients(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
+  const bool wanted = input.requires_grad() || weight.requires_grad() || (bias.defined() && bias.requires_grad());
+  const bool wide = input.scalar_type() == at::kBFloat16 || input.scalar_type() == at::kFloat;
+  return input.is_cuda() && wide && wanted && at::GradMode::is_enabled();
+}
+
+}  // namespace
 
 LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
                                               const at::Tensor& target, const LinearCrossEntropyOptions& options) {
@@ -20,9 +32,18 @@ LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at:
   // A class out of range fails in the operator; -1 there means no class at all.
   const at::Tensor wanted = at::where(ignored, -1, at::where(target < 0, -2, target));
   const at::Tensor scale = at::scalar_tensor(options.scale, input.options().dtype(at::kDouble));
-  const auto [losses, log_partition, entropy, records] = softmax_loss_forward(
-      input.reshape({target.numel(), width}), weight, wanted.flatten(), scale,
-      options.bias.defined() ? std::optional(options.bias) : std::nullopt, options.soft_cap, false);
+  const at::Tensor flat = input.reshape({target.numel(), width});
+  const auto bias = options.bias.defined() ? std::optional(options.bias) : std::nullopt;
+  if (options.mean) {
+    const at::Tensor counted =
+        ignored.logical_not().flatten().to(input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
+    const auto found =
+        softmax_loss_total(flat, weight, wanted.flatten(), scale, bias, counted / counted.sum().clamp_min(1),
+                           options.soft_cap, false, 1.0, 0.0, 0.0, forms_gradients(input, weight, options.bias));
+    return {std::get<0>(found), std::get<3>(found).view(rows)};
+  }
+  const auto [losses, log_partition, entropy, records] =
+      softmax_loss_forward(flat, weight, wanted.flatten(), scale, bias, options.soft_cap, false);
   return {at::where(ignored, 0.0, losses.view(rows)), entropy.view(rows)};
 }
 
@@ -44,9 +65,12 @@ LinearCrossEntropyOutput LinearCrossEntropyImpl::forward(const at::Tensor& input
   TORCH_CHECK_VALUE(tied_weight.defined() == options.tied, "tied_weight is ",
                     options.tied ? "absent; expected it, for the module has no weight"
                                  : "given; expected none, for the module has its own weight");
-  return linear_cross_entropy(
-      input, options.tied ? tied_weight : weight, target,
-      {.bias = bias, .scale = options.scale, .soft_cap = options.soft_cap, .ignore_index = options.ignore_index});
+  return linear_cross_entropy(input, options.tied ? tied_weight : weight, target,
+                              {.bias = bias,
+                               .scale = options.scale,
+                               .soft_cap = options.soft_cap,
+                               .ignore_index = options.ignore_index,
+                               .mean = options.mean});
 }
 
 }  // namespace isentropic::pytorch

@@ -1,6 +1,11 @@
-// The operators isentropic::softmax_loss and its backward (isentropic/softmax_loss.hpp).
+// The operators isentropic::softmax_loss, its backward, and softmax_loss_total (isentropic/softmax_loss.hpp).
 //
-// query [N, d], key [M, d], target int64 [N] (-1: none), scale [], bias [M].
+// query [N, d], key [M, d], target int64 [N] (-1: none), scale [], bias [M]. The total is what most training wants,
+//
+//   sum_i weight_i (loss_factor loss_i + partition_factor L_i + square_factor L_i^2),
+//
+// rows of weight 0 left out. Its upstream gradient is one number, so that the gradients can be formed while the scores
+// are at hand (form_gradients) and the backward pass has only to multiply.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,6 +20,10 @@ namespace isentropic::pytorch {
 using LossForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;   // loss, L, H [N]; records
 using LossBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  // query, key, scale [], bias
 
+// The total []; loss, L, H [N]; records; gradients as LossBackward has them, for a total with gradient 1, or empty.
+using LossTotal = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor,
+                             at::Tensor, at::Tensor>;
+
 using LossForwardOperator = LossForward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
                                         const at::Tensor& scale, const std::optional<at::Tensor>& bias,
                                         std::optional<double> soft_cap, bool exclude_self);
@@ -26,12 +35,49 @@ using LossBackwardOperator = LossBackward(const at::Tensor& query, const at::Ten
                                           const std::optional<at::Tensor>& log_partition_gradient,
                                           const std::optional<at::Tensor>& entropy_gradient);
 
+// weights: [N] in the type of statistics; they get no gradient.
+using LossTotalOperator = LossTotal(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                    const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                                    const at::Tensor& weights, std::optional<double> soft_cap, bool exclude_self,
+                                    double loss_factor, double partition_factor, double square_factor,
+                                    bool form_gradients);
+
 // The operators, whatever the device.
 ISENTROPIC_API LossForwardOperator softmax_loss_forward;
 ISENTROPIC_API LossBackwardOperator softmax_loss_backward;
+ISENTROPIC_API LossTotalOperator softmax_loss_total;
 
 // The same out of PyTorch's operators, some rows at a time.
 ISENTROPIC_API LossForwardOperator chunked_loss_forward;
 ISENTROPIC_API LossBackwardOperator chunked_loss_backward;
+
+// The total out of the other two operators.
+ISENTROPIC_API LossTotalOperator loss_total_by_rows;
+
+// What the rows of a total receive: gradients of loss and L where the total's is 1.
+struct TotalUpstream {
+  at::Tensor loss, log_partition;  // [N]
+};
+TotalUpstream upstream_of_total(const at::Tensor& weights, const at::Tensor& log_partition, double loss_factor,
+                                double partition_factor, double square_factor);
+
+// The total itself, from the rows.
+at::Tensor total_of_rows(const at::Tensor& weights, const at::Tensor& loss, const at::Tensor& log_partition,
+                         double loss_factor, double partition_factor, double square_factor);
+
+// Kernels for NVIDIA GPUs, where they were built (ISENTROPIC_CUDA): they announce themselves when the library is
+// loaded. What they do not take is for the chunks above.
+struct CudaLosses {
+  bool (*take)(const at::Tensor& query, const at::Tensor& key);
+  LossForwardOperator* forward;
+  LossBackwardOperator* backward;
+  LossTotalOperator* total;
+};
+
+// Null: none were built.
+inline const CudaLosses*& cuda_losses() {
+  static const CudaLosses* kernels = nullptr;
+  return kernels;
+}
 
 }  // namespace isentropic::pytorch

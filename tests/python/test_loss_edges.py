@@ -75,6 +75,17 @@ def test_normalises_by_default():
     assert isentropic.info_nce(q, k, normalise=False).loss > 2 * plain.loss
 
 
+@pytest.mark.parametrize("held", [10, 1 << 24])
+def test_the_gradient_of_normalised_rows(held, monkeypatch):
+    monkeypatch.setattr("isentropic.losses._info_nce._WIDENED", held)
+    q, k = (torch.randn(6, 5, dtype=torch.float64, requires_grad=True) for _ in range(2))
+    loss = lambda q, k: isentropic.info_nce(q, k, temperature=0.5).loss
+    assert torch.autograd.gradcheck(loss, (q, k))
+    compiled = torch.compile(loss, fullgraph=True, backend="aot_eager")
+    for found, wanted in zip(*(torch.autograd.grad(f(q, k), (q, k)) for f in (compiled, loss))):
+        torch.testing.assert_close(found, wanted)
+
+
 def nce_of(odds, ratio, dtype=torch.float32):
     """One query whose data and noise have given log-odds before the ratio's logarithm is taken off."""
     one = torch.ones(1, 1, dtype=dtype)

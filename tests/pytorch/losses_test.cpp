@@ -32,6 +32,19 @@ TEST(LinearCrossEntropy, IsTheCrossEntropyOfLogitsThatAreNeverHeld) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(at::allclose(gradients[i], wanted[i], 1e-10, 1e-12)) << i;
 }
 
+TEST(LinearCrossEntropy, TheMeanIsOverTheRowsThatCount) {
+  torch::manual_seed(4);
+  const Classes x;
+  const auto rows = linear_cross_entropy(x.input, x.weight, x.target, {.bias = x.bias, .scale = 0.7});
+  const auto found = linear_cross_entropy(x.input, x.weight, x.target, {.bias = x.bias, .scale = 0.7, .mean = true});
+  const at::Tensor expected = rows.losses.sum() / 6;
+  EXPECT_TRUE(at::allclose(found.losses, expected, 1e-12, 1e-12)) << found.losses << expected;
+  EXPECT_TRUE(at::equal(found.entropy, rows.entropy));
+  const auto gradients = torch::autograd::grad({found.losses}, {x.input, x.weight, x.bias});
+  const auto wanted = torch::autograd::grad({expected}, {x.input, x.weight, x.bias});
+  for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(at::allclose(gradients[i], wanted[i], 1e-10, 1e-12)) << i;
+}
+
 TEST(LinearCrossEntropy, RefusesWhatDoesNotFit) {
   const Classes x;
   EXPECT_THROW(linear_cross_entropy(x.input, torch::randn({11, 4}, at::kDouble), x.target), c10::ValueError);

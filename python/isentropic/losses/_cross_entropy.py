@@ -10,7 +10,19 @@ from torch import Tensor
 from .._checks import require, require_tensor
 from .._problem import Problem
 from ..maps import ScoreMap
-from ._rows import Loss, as_tensor, check_rows, check_same_kind, may_look_inside, reduce, softmax_rows, statistics_type
+from ._rows import (
+    Loss,
+    check_reduction,
+    check_rows,
+    check_same_kind,
+    constant,
+    may_look_inside,
+    reduce,
+    softmax_rows,
+    softmax_total,
+    statistics_type,
+    weights_of_total,
+)
 
 
 def linear_cross_entropy(
@@ -86,25 +98,37 @@ def linear_cross_entropy(
     weights = counted.to(statistics_type(rows))
     if example_weight is not None:
         weights = weights * example_weight.reshape(-1)
-    cross_entropy, log_partition, entropy = softmax_rows(
-        rows, weight, as_tensor(1.0, rows), wanted, bias=bias, soft_cap=soft_cap
-    )
     # A row that does not count may hold anything: nothing of it may meet a product, forward or backward.
     alive = weights != 0
-    losses = cross_entropy = torch.where(alive, cross_entropy, 0.0)
-    log_partition = torch.where(alive, log_partition, 0.0)
+    check_reduction(reduction)
+    options = dict(bias=bias, soft_cap=soft_cap)
+    one = constant(1.0, rows)
     if label_smoothing > 0:
-        kept = torch.where(alive.unsqueeze(1), rows, 0.0)
-        uniform = log_partition - _mean_logits(kept, weight, bias, soft_cap)
-        losses = (1 - label_smoothing) * losses + label_smoothing * uniform
-    if z_loss > 0:
-        losses = losses + z_loss * log_partition.square()
-    reduced = reduce(losses, weights, reduction)
-    if source_entropy is None:
-        ceiling = _source_entropy(torch.where(alive, targets, 0), alive.to(losses.dtype), len(weight))
+        mean_logits = _mean_logits(torch.where(alive.unsqueeze(1), rows, 0.0), weight, bias, soft_cap)
+    if reduction == "none" or weights.requires_grad:
+        cross_entropy, log_partition, entropy = softmax_rows(rows, weight, one, wanted, **options)
+        losses = cross_entropy = torch.where(alive, cross_entropy, 0.0)
+        log_partition = torch.where(alive, log_partition, 0.0)
+        if label_smoothing > 0:
+            losses = (1 - label_smoothing) * losses + label_smoothing * (log_partition - mean_logits)
+        if z_loss > 0:
+            losses = losses + z_loss * log_partition.square()
+        reduced = reduce(losses, weights, reduction)
     else:
-        ceiling = torch.tensor(source_entropy, dtype=losses.dtype, device=losses.device)
-    bound = ceiling - reduce(cross_entropy.detach(), alive.to(losses.dtype), "mean")
+        each = weights_of_total(weights, reduction)
+        reduced, cross_entropy, _, entropy = softmax_total(
+            rows, weight, one, wanted, each, **options,
+            loss_factor=1 - label_smoothing, partition_factor=label_smoothing, square_factor=z_loss,
+        )  # fmt: skip
+        cross_entropy = torch.where(alive, cross_entropy, 0.0)
+        if label_smoothing > 0:
+            reduced = reduced - label_smoothing * torch.where(alive, each * mean_logits, 0.0).sum()
+    if source_entropy is None:
+        known = alive & (targets >= 0) & (targets < len(weight))  # a GPU's targets are not looked at before
+        ceiling = _source_entropy(torch.where(known, targets, 0), known.to(weights.dtype), len(weight))
+    else:
+        ceiling = constant(source_entropy, rows)
+    bound = ceiling - reduce(cross_entropy.detach(), alive.to(weights.dtype), "mean")
     shape = target.shape
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
 

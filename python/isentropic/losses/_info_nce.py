@@ -15,13 +15,16 @@ from ._rows import (
     Loss,
     check_candidates,
     check_pair,
+    check_reduction,
     check_rows,
     check_same_shape,
+    constant,
     inverse,
     may_look_inside,
     reduce,
     scores,
     softmax_rows,
+    softmax_total,
     softplus,
     statistics_type,
 )
@@ -103,15 +106,43 @@ def info_nce(
         raise TypeError(f"positives has type {positives.dtype}; expected integers, the positive's row among the keys")
     _check_positives(positives, len(key), exclude_self)
     positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
-    losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)
-    return _with_bound(losses, entropy, key.shape[0] - int(exclude_self), reduction)
+    reduced, losses, entropy = _reduced_rows(query, key, scale, positives, reduction, exclude_self)
+    return Loss(reduced, entropy, *_bound(losses, key.shape[0] - int(exclude_self)))
 
 
 def _normalised(x: Tensor) -> Tensor:
     """Rows over their norms; a row of zeros stays, with a gradient of 0."""
-    wide = x.to(statistics_type(x))
-    norm = torch.linalg.vector_norm(wide, dim=-1, keepdim=True)
-    return torch.where(norm > 0, wide / torch.where(norm > 0, norm, 1.0), 0.0).to(x.dtype)
+    return _Normalised.apply(x)
+
+
+_WIDENED = 1 << 24  # numbers at a time
+
+
+def _directions(x: Tensor, norm: Tensor) -> Tensor:
+    return torch.where(norm > 0, x.to(norm.dtype) / torch.where(norm > 0, norm, 1.0), 0.0)
+
+
+class _Normalised(torch.autograd.Function):
+    """Keeps the rows as they came, not in the wider type that the norms need."""
+
+    @staticmethod
+    def forward(ctx, x):
+        norm = torch.linalg.vector_norm(x, dim=-1, keepdim=True, dtype=statistics_type(x))
+        ctx.save_for_backward(x, norm)
+        return _directions(x, norm).to(x.dtype)
+
+    @staticmethod
+    @torch.autograd.function.once_differentiable
+    def backward(ctx, gradient):
+        x, norm = ctx.saved_tensors
+        out = torch.empty_like(x)
+        step = max(1, _WIDENED // max(1, x[:1].numel()))
+        for start in range(0, len(x), step):
+            part = slice(start, start + step)
+            y, g = _directions(x[part], norm[part]), gradient[part].to(norm.dtype)
+            across = (g - y * (y * g).sum(-1, keepdim=True)) / torch.where(norm[part] > 0, norm[part], 1.0)
+            out[part] = torch.where(norm[part] > 0, across, 0.0).to(x.dtype)
+        return out
 
 
 def _class_means(key: Tensor, query_labels: Tensor, key_labels: Tensor, own_left_out: bool) -> tuple[Tensor, Tensor]:
@@ -139,17 +170,33 @@ def _check_positives(positives: Tensor, keys: int, exclude_self: bool) -> None:
     )
 
 
-def _with_bound(losses: Tensor, entropy: Tensor, candidates: int, reduction: str) -> Loss:
-    ceiling = torch.tensor(math.log(max(candidates, 1)), dtype=losses.dtype, device=losses.device)
-    return Loss(reduce(losses, None, reduction), entropy, ceiling - reduce(losses.detach(), None, "mean"), ceiling)
+def _bound(losses: Tensor, candidates: int) -> tuple[Tensor, Tensor]:
+    """The bound and its ceiling."""
+    ceiling = constant(math.log(max(candidates, 1)), losses)
+    return ceiling - reduce(losses.detach(), None, "mean"), ceiling
+
+
+def _reduced_rows(
+    query: Tensor, key: Tensor, scale: Tensor, positives: Tensor, reduction: str, exclude_self: bool = False
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The loss as asked for, and loss and entropy of every row."""
+    check_reduction(reduction)
+    if reduction == "none":
+        losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)
+        return losses, losses, entropy
+    weight = 1.0 / max(len(query), 1) if reduction == "mean" else 1.0
+    weights = torch.full((len(query),), weight, dtype=statistics_type(query), device=query.device)
+    found = softmax_total(query, key, scale, positives, weights, exclude_self=exclude_self)
+    return found.total, found.loss, found.entropy
 
 
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
     check_same_shape(query, key)
     pairs = torch.arange(len(query), device=query.device)
-    rows, _, row_entropy = softmax_rows(query, key, scale, pairs)
-    columns, _, column_entropy = softmax_rows(key, query, scale, pairs)
-    return _with_bound((rows + columns) / 2, (row_entropy + column_entropy) / 2, len(key), reduction)
+    rows, row_losses, row_entropy = _reduced_rows(query, key, scale, pairs, reduction)
+    columns, column_losses, column_entropy = _reduced_rows(key, query, scale, pairs, reduction)
+    bound = _bound((row_losses + column_losses) / 2, len(key))
+    return Loss((rows + columns) / 2, (row_entropy + column_entropy) / 2, *bound)
 
 
 def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
@@ -173,4 +220,4 @@ def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor
     log_positive, log_negative = -losses, -softplus(positive - others)
     of_negatives = torch.where(log_negative.isneginf(), 0.0, log_negative.exp() * (log_negative - entropy))
     entropy = -(log_positive.exp() * log_positive + of_negatives)
-    return _with_bound(losses, entropy, negatives.shape[-2] + 1, reduction)
+    return Loss(reduce(losses, None, reduction), entropy, *_bound(losses, negatives.shape[-2] + 1))

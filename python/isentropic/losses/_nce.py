@@ -16,6 +16,7 @@ from ._rows import (
     check_pair,
     check_rows,
     check_same_shape,
+    constant,
     inverse,
     reduce,
     scores,
@@ -79,7 +80,7 @@ def nce(
     # Seen from the likelier side, where nothing cancels.
     certain = data_odds.abs()
     entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
-    ceiling = torch.tensor(math.log1p(1 / k) + math.log(k) / (1 + k), dtype=losses.dtype, device=losses.device)
+    ceiling = constant(math.log1p(1 / k) + math.log(k) / (1 + k), losses)
     bound = ceiling - reduce(losses.detach(), None, "mean") / (1 + k)
     return Loss(reduce(losses, None, reduction), entropy, bound, ceiling)
 
@@ -96,11 +97,12 @@ class _SoftplusSum(torch.autograd.Function):
     logarithms. The gradient needs sigmoid of the same scores, which is formed again.
     """
 
-    SCORES = 1 << 22  # held at a time
+    SCORES = 1 << 22  # held at a time; a GPU is busy with more
 
     @staticmethod
     def _blocks(query: Tensor, noise: Tensor):
-        size = max(1, _SoftplusSum.SCORES // max(1, noise.shape[-2]))
+        held = _SoftplusSum.SCORES * (8 if query.device.type == "cuda" else 1)
+        size = max(1, held // max(1, noise.shape[-2]))
         return [slice(start, min(start + size, len(query))) for start in range(0, len(query), size)]
 
     @staticmethod

@@ -49,6 +49,47 @@ def softmax_rows(
     return torch.ops.isentropic.softmax_loss(query, key, target, scale, bias, soft_cap, exclude_self)[:3]
 
 
+class Total(NamedTuple):
+    """A weighted sum over rows, and the rows."""
+
+    total: Tensor
+    loss: Tensor
+    log_partition: Tensor
+    entropy: Tensor
+
+
+def softmax_total(
+    query: Tensor,
+    key: Tensor,
+    scale: Tensor,
+    target: Tensor,
+    weights: Tensor,
+    *,
+    bias: Optional[Tensor] = None,
+    soft_cap: Optional[float] = None,
+    exclude_self: bool = False,
+    loss_factor: float = 1.0,
+    partition_factor: float = 0.0,
+    square_factor: float = 0.0,
+) -> Total:
+    """``sum_i weight_i (loss_factor loss_i + partition_factor L_i + square_factor L_i^2)`` of the rows of
+    :func:`softmax_rows`; rows of weight 0 count for nothing and weights get no gradient. On a GPU the gradients are
+    formed in the same pass."""
+    inputs = (query, key, scale) if bias is None else (query, key, scale, bias)
+    # Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.
+    form_gradients = (
+        query.device.type == "cuda"
+        and query.dtype in (torch.bfloat16, torch.float32)
+        and torch.is_grad_enabled()
+        and any(x.requires_grad for x in inputs)
+    )
+    found = torch.ops.isentropic.softmax_loss_total(
+        query, key, target, scale, bias, weights.to(statistics_type(query)), soft_cap, exclude_self, loss_factor,
+        partition_factor, square_factor, form_gradients,
+    )  # fmt: skip
+    return Total(*found[:4])
+
+
 def softplus(x: Tensor) -> Tensor:
     """log(1 + e^x), to the last digits on both sides: torch's own is x from 20 on."""
     return torch.logaddexp(x, torch.zeros_like(x))
@@ -64,14 +105,17 @@ def as_tensor(number: Union[float, Tensor], like: Tensor) -> Tensor:
     """A number in the type of statistics: 1 / 0.07 in 16 bits would be another temperature."""
     if isinstance(number, Tensor):
         return number
-    return torch.tensor(float(number), dtype=statistics_type(like), device=like.device)
+    return constant(float(number), like)
+
+
+def constant(number: float, like: Tensor) -> Tensor:
+    """Filled in where it lies: a copy from the host would wait for the device."""
+    return torch.full((), number, dtype=statistics_type(like), device=like.device)
 
 
 def reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
     """Weights default to ones; the mean is over the sum of weights, and 0 when that is 0."""
-    require(
-        reduction in ("none", "mean", "sum"), lambda: f"reduction is '{reduction}'; expected 'none', 'mean' or 'sum'"
-    )
+    check_reduction(reduction)
     # A weight of 0 leaves the row out, whatever its loss is.
     weighted = losses if weights is None else torch.where(weights == 0, 0.0, losses) * weights
     if reduction == "none":
@@ -79,8 +123,25 @@ def reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
     total = weighted.sum()
     if reduction == "sum":
         return total
-    count = torch.tensor(float(losses.numel())) if weights is None else weights.sum()
-    return total / torch.where(count == 0, torch.ones_like(count), count)
+    if weights is None:
+        return total / max(losses.numel(), 1)
+    return total / _divisor(weights)
+
+
+def weights_of_total(weights: Tensor, reduction: str) -> Tensor:
+    """Those of a sum over rows that is the same "mean" or "sum"."""
+    return weights / _divisor(weights) if reduction == "mean" else weights
+
+
+def _divisor(weights: Tensor) -> Tensor:
+    count = weights.sum()
+    return torch.where(count == 0, torch.ones_like(count), count)
+
+
+def check_reduction(reduction: str) -> None:
+    require(
+        reduction in ("none", "mean", "sum"), lambda: f"reduction is '{reduction}'; expected 'none', 'mean' or 'sum'"
+    )
 
 
 def check_pair(query: Tensor, key: Tensor) -> None:

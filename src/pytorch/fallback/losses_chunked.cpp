@@ -1,4 +1,5 @@
-// isentropic::softmax_loss out of PyTorch's operators, some rows at a time, for devices without kernels here.
+// isentropic::softmax_loss out of PyTorch's operators, some rows at a time, for devices without kernels here; and the
+// choice between the two on NVIDIA GPUs.
 #include <torch/library.h>
 
 #include <limits>
@@ -126,9 +127,45 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
           bias ? gradients.of(b) : at::empty({0}, query.options().dtype(at::kFloat))};
 }
 
+namespace {
+
+bool has_kernels(const at::Tensor& query, const at::Tensor& key) {
+  return cuda_losses() && cuda_losses()->take(query, key);
+}
+
+LossForward forward_cuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                         const at::Tensor& scale, const std::optional<at::Tensor>& bias, std::optional<double> soft_cap,
+                         bool exclude_self) {
+  const auto forward = has_kernels(query, key) ? cuda_losses()->forward : chunked_loss_forward;
+  return forward(query, key, target, scale, bias, soft_cap, exclude_self);
+}
+
+LossBackward backward_cuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                           const at::Tensor& scale, const std::optional<at::Tensor>& bias,
+                           std::optional<double> soft_cap, bool exclude_self, const at::Tensor& loss,
+                           const at::Tensor& records, const std::optional<at::Tensor>& loss_gradient,
+                           const std::optional<at::Tensor>& log_partition_gradient,
+                           const std::optional<at::Tensor>& entropy_gradient) {
+  const auto backward = has_kernels(query, key) ? cuda_losses()->backward : chunked_loss_backward;
+  return backward(query, key, target, scale, bias, soft_cap, exclude_self, loss, records, loss_gradient,
+                  log_partition_gradient, entropy_gradient);
+}
+
+LossTotal total_cuda(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
+                     const std::optional<at::Tensor>& bias, const at::Tensor& weights, std::optional<double> soft_cap,
+                     bool exclude_self, double loss_factor, double partition_factor, double square_factor,
+                     bool form_gradients) {
+  const auto total = has_kernels(query, key) ? cuda_losses()->total : loss_total_by_rows;
+  return total(query, key, target, scale, bias, weights, soft_cap, exclude_self, loss_factor, partition_factor,
+               square_factor, form_gradients);
+}
+
+}  // namespace
+
 TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
-  library.impl("softmax_loss", chunked_loss_forward);
-  library.impl("softmax_loss_backward", chunked_loss_backward);
+  library.impl("softmax_loss", forward_cuda);
+  library.impl("softmax_loss_backward", backward_cuda);
+  library.impl("softmax_loss_total", total_cuda);
 }
 
 }  // namespace isentropic::pytorch

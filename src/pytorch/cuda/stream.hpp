@@ -1,0 +1,29 @@
+// Where PyTorch is working on a GPU, and whether a launch went well.
+#pragma once
+
+#include <c10/util/Exception.h>
+#include <cuda_runtime_api.h>
+#include <dlfcn.h>
+
+#include <cstdint>
+
+namespace isentropic::pytorch {
+
+// Through PyTorch's C interface, found when the program runs: what is built against a wheel for CPUs serves on GPUs.
+inline cudaStream_t current_cuda_stream(std::int64_t device) {
+  using Function = std::int32_t(std::int32_t, void**);
+  static const auto function = [] {
+    void* library = dlopen("libtorch_cuda.so", RTLD_LAZY | RTLD_NOLOAD);
+    return library ? reinterpret_cast<Function*>(dlsym(library, "aoti_torch_get_current_cuda_stream")) : nullptr;
+  }();
+  void* stream = nullptr;
+  TORCH_CHECK(function && function(static_cast<std::int32_t>(device), &stream) == 0,
+              "isentropic: PyTorch's CUDA library does not tell the current stream");
+  return static_cast<cudaStream_t>(stream);
+}
+
+inline void require_launched(cudaError_t error) {
+  TORCH_CHECK(error == cudaSuccess, "isentropic: ", cudaGetErrorString(error));
+}
+
+}  // namespace isentropic::pytorch

@@ -7,27 +7,27 @@
 namespace isentropic::cuda {
 namespace {
 
-std::int64_t blocks_of(std::int64_t n, int size) { return (n + size - 1) / size; }
+std::int64_t tiles_over(std::int64_t n, int size) { return (n + size - 1) / size; }
 
 // In bytes; each part begins at a multiple of 256.
-struct WorkspaceSizes {
+struct BackwardWorkspaceSizes {
   std::size_t products = 0, slopes = 0, turns = 0;
 
-  WorkspaceSizes(const BackwardProblem& problem, BackwardTile tile) {
+  BackwardWorkspaceSizes(const BackwardProblem& problem, BackwardTile tile) {
     const Problem& p = problem.problem;
     const BackwardTileSize size = backward_tile_size(p.d, tile);
-    const std::int64_t tiles = p.batch * p.heads * blocks_of(p.n_q, size.queries);
+    const std::int64_t tiles = p.batch * p.heads * tiles_over(p.n_q, size.queries);
     const auto padded = [](std::int64_t numbers) { return static_cast<std::size_t>(numbers * 4 + 255) / 256 * 256; };
     if (problem.gradients.query || problem.gradients.lambda) {
       products = padded(tiles * size.queries * p.d);
       if (problem.deterministic) turns = padded(tiles + 1);
     }
-    if (problem.gradients.slopes) slopes = padded(p.heads * p.batch * blocks_of(p.n_k, size.keys));
+    if (problem.gradients.slopes) slopes = padded(p.heads * p.batch * tiles_over(p.n_k, size.keys));
   }
   std::size_t all() const { return products + slopes + turns; }
 };
 
-BackwardWorkspace divided(const BackwardProblem& problem, const WorkspaceSizes& sizes) {
+BackwardWorkspace divided_workspace(const BackwardProblem& problem, const BackwardWorkspaceSizes& sizes) {
   auto* const start = static_cast<std::byte*>(problem.workspace);
   const auto part = [&](std::size_t from, std::size_t bytes) { return bytes ? start + from : nullptr; };
   BackwardWorkspace out;
@@ -38,8 +38,8 @@ BackwardWorkspace divided(const BackwardProblem& problem, const WorkspaceSizes& 
 }
 
 template <ElementType type, int d>
-cudaError_t launch(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
-                   cudaStream_t stream) {
+cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
+                              cudaStream_t stream) {
   using Terms = BackwardTerms;
   using Tile = BackwardTile;
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
@@ -50,14 +50,14 @@ cudaError_t launch(const BackwardProblem& in, const BackwardWorkspace& workspace
 }
 
 template <ElementType type>
-cudaError_t launch(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
-                   cudaStream_t stream) {
-  return in.problem.d == 64 ? launch<type, 64>(in, workspace, tile, stream)
-                            : launch<type, 128>(in, workspace, tile, stream);
+cudaError_t launch_with_width(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
+                              cudaStream_t stream) {
+  return in.problem.d == 64 ? launch_with_terms<type, 64>(in, workspace, tile, stream)
+                            : launch_with_terms<type, 128>(in, workspace, tile, stream);
 }
 
 // The largest that the GPU has room for.
-BackwardTile tile_of_device(const Problem& problem) {
+BackwardTile backward_tile_of_device(const Problem& problem) {
   int device = 0, bytes = 0;
   const bool known = cudaGetDevice(&device) == cudaSuccess &&
                      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
@@ -82,28 +82,28 @@ bool has_backward(const BackwardProblem& problem) {
 }
 
 std::size_t backward_workspace(const BackwardProblem& problem, BackwardTile tile) {
-  return WorkspaceSizes(problem, tile).all();
+  return BackwardWorkspaceSizes(problem, tile).all();
 }
 
 cudaError_t backward(const BackwardProblem& problem, BackwardTile tile, cudaStream_t stream) {
   if (!has_backward(problem)) return cudaErrorInvalidValue;
-  const WorkspaceSizes sizes(problem, tile);
-  const BackwardWorkspace workspace = divided(problem, sizes);
+  const BackwardWorkspaceSizes sizes(problem, tile);
+  const BackwardWorkspace workspace = divided_workspace(problem, sizes);
   cudaError_t error = cudaSuccess;
   if (sizes.all() > 0) error = cudaMemsetAsync(problem.workspace, 0, sizes.all(), stream);
   if (error == cudaSuccess)
     error = problem.problem.type == ElementType::bfloat16
-                ? launch<ElementType::bfloat16>(problem, workspace, tile, stream)
-                : launch<ElementType::float16>(problem, workspace, tile, stream);
+                ? launch_with_width<ElementType::bfloat16>(problem, workspace, tile, stream)
+                : launch_with_width<ElementType::float16>(problem, workspace, tile, stream);
   return error == cudaSuccess ? finish_backward(problem, workspace, tile, stream) : error;
 }
 
 std::size_t backward_workspace(const BackwardProblem& problem) {
-  return backward_workspace(problem, tile_of_device(problem.problem));
+  return backward_workspace(problem, backward_tile_of_device(problem.problem));
 }
 
 cudaError_t backward(const BackwardProblem& problem, cudaStream_t stream) {
-  return backward(problem, tile_of_device(problem.problem), stream);
+  return backward(problem, backward_tile_of_device(problem.problem), stream);
 }
 
 }  // namespace isentropic::cuda

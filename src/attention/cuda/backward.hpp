@@ -36,7 +36,7 @@ struct BackwardProblem {
   Strides output_gradient_stride;
   Gradients gradients;
   bool deterministic = false;  // dQ is then added up in a fixed order, as everything else always is
-  void* workspace = nullptr;   // of workspace_size(problem) bytes, at a multiple of 256
+  void* workspace = nullptr;   // of backward_workspace(problem) bytes, at a multiple of 256
 };
 
 bool has_backward(const BackwardProblem& problem);

@@ -35,7 +35,7 @@ cudaError_t with_width(const Problem& problem, const ForwardOutput& output, cuda
 
 }  // namespace
 
-bool has_forward(const Problem& problem) { return fits_tensor_cores(problem); }
+bool has_forward(const Problem& problem) { return fits_tensor_cores(problem) && !problem.visible.prefix_varies; }
 
 cudaError_t forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   if (!has_forward(problem)) return cudaErrorInvalidValue;

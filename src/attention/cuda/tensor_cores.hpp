@@ -18,7 +18,7 @@ inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t 
 // Types, and terms that are not read for each score.
 inline bool suits_tensor_cores(const Problem& p) {
   return (p.type == ElementType::bfloat16 || p.type == ElementType::float16) && !p.tests.any() && !p.bias.data &&
-         !p.relative && p.dropout == 0 && !(p.visible.spans && p.visible.prefix_varies);
+         !p.relative && p.dropout == 0;
 }
 
 // These, heads of 64 or 128 numbers, and inputs that can be copied 16 bytes at a time.

@@ -164,15 +164,16 @@ MAPS = {
 CASES = MASKS | SCALES | TERMS | MAPS
 
 
-def run(case, shape, dtype, device, exact, size=1.0, seed=0, edit=None):
-    """Values and gradients by name; ``edit`` may change query, key and value first."""
+def run(case, shape, dtype, device, exact, size=1.0, seed=0, edit=None, statistics="all", view=lambda x: x):
+    """Values and gradients by name; ``edit`` may change query, key and value first, ``view`` shows them otherwise."""
     inputs = Inputs(shape, dtype, device, exact, seed)
     q, k, v = inputs.tensors(size)
     if edit is not None:
         with torch.no_grad():
             edit(q, k, v)
     options = CASES[case](inputs)
-    output, aux = isentropic.attention(q, k, v, enable_gqa=True, return_aux=True, **options)
+    q, k, v = view(q), view(k), view(v)
+    output, aux = isentropic.attention(q, k, v, enable_gqa=True, statistics=statistics, return_aux=True, **options)
     values = {"output": output, **aux.as_dict()}
     assert all(value.device.type == device for value in values.values())
     learns = {name: value for name, value in values.items() if value.requires_grad}
@@ -181,11 +182,11 @@ def run(case, shape, dtype, device, exact, size=1.0, seed=0, edit=None):
     return values, dict(zip(inputs.leaves, gradients))
 
 
-def assert_as_on_the_cpu(case, shape=None, dtype=torch.float32, size=1.0, seed=0, edit=None, outlier=1.0):
+def assert_as_on_the_cpu(case, shape=None, dtype=torch.float32, size=1.0, outlier=1.0, view=lambda x: x, **options):
     """Values and gradients of a case on the GPU are those of float64 on the CPU; ``outlier``: of scores, over ``size``."""
     shape = shape or Shape()
-    values, gradients = run(case, shape, dtype, DEVICE, False, size, seed, edit)
-    exact_values, exact_gradients = run(case, shape, dtype, "cpu", True, size, seed, edit)
+    values, gradients = run(case, shape, dtype, DEVICE, False, size, view=view, **options)
+    exact_values, exact_gradients = run(case, shape, dtype, "cpu", True, size, **options)
     assert values.keys() == exact_values.keys() and gradients.keys() == exact_gradients.keys()
     of_output, of_input, of_term = TOLERANCES[dtype]
     # A score of that size is itself no better than its last digit.

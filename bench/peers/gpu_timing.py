@@ -16,7 +16,7 @@ _side = None
 
 
 def side_stream():
-    """Where works are prepared and captured: backward passes run on the stream of their forward pass."""
+    """Where graphs are prepared and captured: backward passes run on the stream of their forward pass."""
     global _side
     _side = _side or torch.cuda.Stream()
     return _side
@@ -27,8 +27,9 @@ class Work:
 
     def __init__(self, name, prepare, graphs=True):
         self.name, self.how, self.times = name, "graph" if graphs else "eager", []
-        side_stream().wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side_stream()):
+        self._stream = side_stream() if graphs else torch.cuda.current_stream()
+        self._stream.wait_stream(torch.cuda.current_stream())
+        with torch.cuda.stream(self._stream):
             self._call = prepare()
             taken = seconds(self._call)
             if PATIENCE < taken < 5 * PATIENCE:  # the first call may compile and tune
@@ -45,7 +46,7 @@ class Work:
         torch.cuda.empty_cache()  # a graph has memory of its own
         self._graph = torch.cuda.CUDAGraph()
         try:
-            with torch.cuda.graph(self._graph, stream=side_stream()):
+            with torch.cuda.graph(self._graph, stream=self._stream):
                 self._result = self._call()
             return self._graph.replay
         except Exception as error:
@@ -57,7 +58,7 @@ class Work:
     def turn(self):
         if self.how == "called once":
             return
-        with torch.cuda.stream(side_stream()):
+        with torch.cuda.stream(self._stream):
             begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
             begin.record()
             for _ in range(self._repeats):
@@ -126,7 +127,7 @@ def peak_bytes(call):
 
 
 def table(columns, rows):
-    """A table in Markdown; numbers with three or four digits that count."""
+    """A table in Markdown; of numbers about four digits."""
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(_shown(row.get(column)) for column in columns) + " |", flush=True)
@@ -138,7 +139,8 @@ def _shown(value):
         return ""
     if not isinstance(value, float):
         return str(value)
-    return f"{value:.0f}" if value >= 1000 else f"{value:.4g}" if value >= 1 else f"{value:.3f}"
+    digits = 3 if value < 10 else 2 if value < 100 else 1 if value < 1000 else 0
+    return f"{value:.{digits}f}"
 
 
 def write_json(path, script, results):

@@ -4,18 +4,15 @@ import pathlib
 import subprocess
 import sys
 
-import pytest
-
 import isentropic
 
 ROOT = pathlib.Path(__file__).parents[2]
 
 
-@pytest.mark.parametrize("options", [(), ("--dtype", "bfloat16")], ids=str)
-def test_the_regulariser_keeps_entropy_up(options):
+def test_the_regulariser_keeps_entropy_up():
     package = pathlib.Path(isentropic.__file__).parents[1]
     run = subprocess.run(
-        [sys.executable, ROOT / "examples" / "entropy_regulariser.py", *options],
+        [sys.executable, ROOT / "examples" / "entropy_regulariser.py"],
         capture_output=True, text=True, timeout=300, env={"PYTHONPATH": str(package), "OMP_NUM_THREADS": "1"},
     )  # fmt: skip
     assert run.returncode == 0, run.stdout + run.stderr

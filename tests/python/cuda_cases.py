@@ -13,13 +13,13 @@ REASON = "no GPU"
 TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
 #: Of the norm of a row: outputs, gradients of query, key and value; of the largest value: gradients of other terms (sums
-#: over all rows). Products of 16 bits are exact, but weights and score gradients are rounded to 2^-9 (bfloat16) and 2^-12
+#: over all rows, which may cancel). Products of 16 bits are exact, but weights and score gradients are rounded to 2^-9 (bfloat16) and 2^-12
 #: of their values.
 TOLERANCES = {
     torch.float64: (1e-11, 1e-10, 1e-10),
-    torch.float32: (1e-5, 5e-5, 1e-4),
-    torch.float16: (1e-3, 2e-3, 4e-3),
-    torch.bfloat16: (6e-3, 1.2e-2, 2e-2),
+    torch.float32: (1e-5, 1e-4, 1e-4),
+    torch.float16: (1e-3, 4e-3, 1e-2),
+    torch.bfloat16: (6e-3, 2e-2, 6e-2),
 }
 STATISTICS = {torch.float64: 1e-11, torch.float32: 2e-5, torch.float16: 2e-5, torch.bfloat16: 2e-5}
 
@@ -199,18 +199,21 @@ def assert_as_on_the_cpu(case, shape=None, dtype=torch.float32, size=1.0, outlie
     solved = 1e-4 if "target" in case and dtype != torch.float64 else 0.0  # where the solver of the scale stops
     for name, value in values.items():
         tolerance = of_output if name == "output" else STATISTICS[dtype] + solved
-        assert_near(f"{name} of {case}", value, exact_values[name], tolerance + digits, rows=name == "output")
+        assert_near(
+            f"{name} of {case}", value, exact_values[name], tolerance + digits, rows=0.1 if name == "output" else None
+        )
     assert values["output"].dtype == dtype
     for name, gradient in gradients.items():
-        rows = name in ("query", "key", "value")
+        rows = 1.0 if name in ("query", "key", "value") else None
         tolerance = (of_input if rows else of_term) + 4 * digits
         assert_near(f"gradient of {name} of {case}", gradient, exact_gradients[name], tolerance, rows)
 
 
-def assert_near(what, found, expected, tolerance, rows=False):
+def assert_near(what, found, expected, tolerance, rows=None):
     """Within ``tolerance`` of the largest value; NaN and infinities where they belong.
 
-    ``rows``: every row, the last axis, within ``tolerance`` of its norm and a tenth of the usual one.
+    ``rows``: every row, the last axis, within ``tolerance`` of its norm and so many times the usual one. Gradients add up
+    terms that are larger than their sum.
     """
     if expected is None:
         assert found is None, what
@@ -220,9 +223,9 @@ def assert_near(what, found, expected, tolerance, rows=False):
     for what_is in (torch.isnan, torch.isposinf, torch.isneginf):
         assert what_is(found).equal(what_is(expected)), f"{what}: {what_is.__name__} elsewhere"
     counts = expected.isfinite()
-    if rows and counts.any():
+    if rows is not None and counts.any():
         error, norm = (torch.where(counts, x, 0.0).norm(dim=-1) for x in (found - expected, expected))
-        allowed = tolerance * (norm + 0.1 * norm.square().mean().sqrt() + 1e-6)
+        allowed = tolerance * (norm + rows * norm.square().mean().sqrt() + 1e-4)
         worst = (error / allowed).max().item()
         assert worst <= 1, f"{what}: a row is off by {worst * tolerance:.3g} of its norm"
     elif counts.any():

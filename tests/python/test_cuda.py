@@ -62,10 +62,11 @@ def test_equal_scores(dtype):
     def edit(q, k, v):
         k.copy_(k[:, :, :1].expand_as(k))
 
-    assert_as_on_the_cpu("causal", dtype=dtype, edit=edit)
     values, _ = run("causal end", Shape(n_q=64, n_k=64), dtype, "cuda", False, edit=edit)
     expected = torch.arange(1, 65, dtype=torch.float64).log().expand(2, 4, 64)
     assert_near("entropy", values["entropy"], expected, 1e-6)
+    assert_near("score_variance", values["score_variance"], torch.zeros_like(expected), 1e-2)
+    assert_near("collision", values["collision"], (-expected).exp(), 1e-6)
 
 
 def test_several_seeds():

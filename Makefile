@@ -1,7 +1,9 @@
 # Everything a user or a developer runs: make help.
 JOBS := $(shell nproc)
+# For what runs on a GPU: a Python with PyTorch for CUDA, pytest and transformers.
+GPU_PYTHON ?= $(shell command -v python3)
 
-.PHONY: build models run verify seeds test gpu-test bench peers peers-scan architectures python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test gpu-test gpu-build bench peers peers-scan gpu-peers architectures python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -56,11 +58,14 @@ test: test-packages
 	@cmake --build --preset cpu -j $(JOBS)
 	@tools/run-tests cpu $(JOBS)
 
-# The kernels for NVIDIA GPUs, on one.
-gpu-test: packages
-	@cmake --preset cuda >/dev/null
-	@cmake --build --preset cuda -j $(JOBS) --target test_cuda
+gpu-build: packages
+	@cmake --preset cuda -DISENTROPIC_PYTHON="$(GPU_PYTHON)" >/dev/null
+	@cmake --build --preset cuda -j $(JOBS) --target test_cuda isentropic_torch
+
+# The kernels for NVIDIA GPUs, on one; then what Python makes of them.
+gpu-test: gpu-build
 	build/cuda/tests/test_cuda
+	PYTHONPATH=build/cuda/python:$$PYTHONPATH $(GPU_PYTHON) -m pytest -q --no-header -p no:cacheprovider tests/python/test_cuda*.py
 
 bench: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
@@ -81,6 +86,11 @@ peers-scan: python
 	@build/peers-venv/bin/pip install --quiet --disable-pip-version-check bertviz==1.4.1 transformer-lens==4.3.0
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_torch
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/scan.py --peers build/peers-venv/bin/python
+
+# On a GPU, against PyTorch's attention and, where PYTHONPATH has them, liger-kernel and cut-cross-entropy.
+gpu-peers: gpu-build
+	@for script in attention losses training scan; do \
+	  PYTHONPATH=build/cuda/python:$$PYTHONPATH $(GPU_PYTHON) bench/peers/gpu_$$script.py --json build/gpu_$$script.json || exit 1; done
 
 # Scans of every architecture of transformers that predicts tokens, against its eager attention.
 architectures: python
@@ -135,9 +145,10 @@ help:
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
-	@echo 'make gpu-test build the CUDA kernels and test them (nvcc, an NVIDIA GPU)'
+	@echo 'make gpu-test build the CUDA kernels and test them (nvcc, an NVIDIA GPU, GPU_PYTHON=<a Python with PyTorch for it>)'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
+	@echo 'make gpu-peers  the same on a GPU: attention, losses, training, scans'
 	@echo 'make architectures  scan every language model of transformers, made small, and compare with its eager attention'
 	@echo 'make oldest-torch  compile the operators against the oldest PyTorch that is promised'
 	@echo 'make asan     every test under the address and undefined-behaviour sanitisers'

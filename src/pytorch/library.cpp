@@ -166,8 +166,7 @@ void run_on_cpu(const c10::OperatorHandle& operation, torch::jit::Stack* stack) 
 }
 
 TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
-  for (const char* name :
-       {"attention_weights", "attention_key_mass", "hierarchical_attention", "hierarchical_attention_backward"})
+  for (const char* name : {"hierarchical_attention", "hierarchical_attention_backward"})
     library.impl(name, torch::CppFunction::makeFromBoxedFunction<&run_on_cpu>());
 }
 

@@ -4,6 +4,7 @@
 #include <c10/core/DeviceGuard.h>
 
 #include "attention/cuda/plain.hpp"
+#include "attention/cuda/tensor_cores.hpp"
 #include "attention/problem/validate.hpp"
 #include "pytorch/bound_problem.hpp"
 #include "pytorch/cuda/device_problem.hpp"
@@ -25,8 +26,6 @@ bool has_kernels(c10::string_view text, const at::Tensor& query) {
   return cached_spec(text)->map.kind() == ScoreMap::Kind::softmax && query.dim() == 4 &&
          is_recent_enough(query.get_device());
 }
-
-cuda::Strides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
 // The fields of row_state.hpp as the kernels name them.
 cuda::RowArrays arrays_of(const at::Tensor& rows, const at::Tensor& row_counts) {

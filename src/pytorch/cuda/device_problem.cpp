@@ -3,6 +3,7 @@
 
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/tensor_cores.hpp"
+#include "attention/passes/statistics_writer.hpp"
 #include "attention/problem/validate.hpp"
 #include "pytorch/cuda/stream.hpp"
 #include "pytorch/tensors.hpp"
@@ -24,8 +25,6 @@ cuda::ElementType element_type(const at::Tensor& tensor, const char* argument) {
       return cuda::ElementType::float32;
   }
 }
-
-cuda::Strides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
 void require_device(const char* argument, const at::Tensor& tensor, const at::Tensor& query) {
   if (tensor.device() != query.device())

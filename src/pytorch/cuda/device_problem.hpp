@@ -15,6 +15,8 @@
 
 namespace isentropic::pytorch {
 
+inline cuda::Strides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
+
 class DeviceProblem {
  public:
   DeviceProblem(std::string_view text, const at::Tensor& query, const at::Tensor& key,

@@ -252,6 +252,11 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
                           const std::optional<at::Tensor>& output_gradient,
                           const std::optional<at::Tensor>& statistics_gradient, bool bias_gradient) {
   return with_python_errors([&] {
+    if (const CudaKernels* kernels = cuda_kernels(); kernels && query.is_cuda())
+      if (std::optional<Backward> found =
+              kernels->backward(text, query, key, value, terms, output, rows, row_counts, selected, output_gradient,
+                                statistics_gradient, bias_gradient))
+        return *std::move(found);
     Chunked chunked(text, query, key, value, terms);
     const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))
@@ -284,7 +289,41 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
   });
 }
 
+namespace {
+
+// These two have no form out of PyTorch's operators: what the kernels do not take runs on copies on the CPU.
+
+at::Tensor key_mass(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
+                    const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected) {
+  return with_python_errors([&] {
+    if (const CudaKernels* kernels = cuda_kernels())
+      if (std::optional<at::Tensor> found = kernels->key_mass(text, query, key, terms, rows, row_counts, selected))
+        return *std::move(found);
+    static const auto operation = c10::Dispatcher::singleton()
+                                      .findSchemaOrThrow("isentropic::attention_key_mass", "")
+                                      .typed<decltype(key_mass)>();
+    return operation.call(text, query.cpu(), key.cpu(), on_cpu(terms), rows.cpu(), row_counts.cpu(), selected.cpu())
+        .to(query.device());
+  });
+}
+
+at::Tensor weights(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
+                   at::IntArrayRef rows) {
+  return with_python_errors([&] {
+    if (const CudaKernels* kernels = cuda_kernels())
+      if (std::optional<at::Tensor> found = kernels->weights(text, query, key, terms, rows)) return *std::move(found);
+    static const auto operation = c10::Dispatcher::singleton()
+                                      .findSchemaOrThrow("isentropic::attention_weights", "")
+                                      .typed<decltype(weights)>();
+    return operation.call(text, query.cpu(), key.cpu(), on_cpu(terms), rows).to(query.device());
+  });
+}
+
+}  // namespace
+
 TORCH_LIBRARY_IMPL(isentropic, CUDA, library) {
+  library.impl("attention_key_mass", key_mass);
+  library.impl("attention_weights", weights);
   library.impl("attention", chunked_forward);
   library.impl("attention_backward", chunked_backward);
 }

@@ -338,8 +338,19 @@ class Problem:
         if dropout_p > 0.0:
             self._items.append(("dropout", dropout_p))
         if dropout_p > 0.0 or map.is_random:
-            drawn = torch.randint(2**62, (1,)) if seed is None else torch.tensor([integer("seed", seed)])
-            self._add("seed", drawn)
+            self._add("seed", self._seed(seed))
+
+    def _seed(self, seed) -> Tensor:
+        device = self.query.device
+        if seed is None:
+            return torch.randint(2**62, (1,), device=device)
+        if isinstance(seed, Tensor):  # read where it lies, each time a graph is replayed
+            require(
+                seed.numel() == 1 and seed.dtype == torch.int64,
+                lambda: f"seed is {seed.dtype} {list(seed.shape)}; expected one int64",
+            )
+            return seed.reshape(1)
+        return torch.full((1,), integer("seed", seed), device=device)
 
     def _set_statistics(self, statistics, groups) -> None:
         names = _observe.checked_names(statistics) if statistics else ()

@@ -39,7 +39,7 @@ def attention(
     sink: Optional[Tensor] = None,
     statistics: Union[None, str, Iterable[str]] = None,
     groups: Optional[tuple[int, int]] = None,
-    seed: Optional[int] = None,
+    seed: Union[int, Tensor, None] = None,
     return_aux: bool = False,
 ):
     """Attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
@@ -75,7 +75,7 @@ def attention(
         sink: ``[heads]`` logits that join the normaliser and take probability; get a gradient.
         statistics: names, or "all" (the default with ``return_aux``).
         groups: (first, recent): also the statistics of the first and the last keys.
-        seed: of dropout and Gumbel noise; drawn from PyTorch's generator when absent.
+        seed: of dropout and Gumbel noise, a number or one int64 in a tensor; drawn from PyTorch's generator when absent.
         return_aux: return ``(output, aux)`` with an :class:`Aux`.
 
     Returns:

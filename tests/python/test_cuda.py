@@ -45,7 +45,7 @@ def test_heads(heads, kv_heads, dtype):
 @pytest.mark.parametrize("size", [1e-3, 10.0, 100.0, 1e4])
 def test_sizes_of_scores(size, dtype):
     for case in ("full", "causal", "sink"):
-        assert_as_on_the_cpu(case, dtype=dtype, size=size)
+        assert_as_on_the_cpu(case, dtype=dtype, size=size, cancels=size > 100 and dtype in NARROW)
 
 
 @pytest.mark.parametrize("dtype", (torch.float32, *NARROW), ids=str)
@@ -54,7 +54,7 @@ def test_outliers(dtype):
         q[0, :, 7], k[0, :, 11], k[1, :, 60], v[1, :, 30] = q[0, :, 7] * 32, k[0, :, 11] * 32, 0.0, v[1, :, 30] * 128
 
     for case in ("full", "causal"):
-        assert_as_on_the_cpu(case, dtype=dtype, size=30.0, edit=edit, outlier=32.0)
+        assert_as_on_the_cpu(case, dtype=dtype, size=30.0, edit=edit, outlier=32.0, cancels=dtype in NARROW)
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)

@@ -82,6 +82,7 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
 
 AttentionGradients attention_backward(const AttentionProblem& problem, const AttentionResult& forward,
                                       const AttentionUpstream& upstream, BiasGradient bias) {
+  const Passes& passes = passes_for(problem);
   std::vector<RowConstants> constants;
   if (problem.map.is_softmax()) {
     constants = attention_row_constants(problem, forward, upstream);
@@ -90,7 +91,6 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const Att
     validate(problem, forward);
     validate(problem, upstream);
   }
-  const Passes& passes = passes_for(problem);
   AttentionGradients gradients =
       problem.map.streams()
           ? passes.softmax_backward(problem, forward.scales, constants, upstream, chosen_keys(problem, forward), bias)

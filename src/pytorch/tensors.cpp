@@ -31,7 +31,9 @@ DType type_of(const at::Tensor& tensor, const char* argument) {
 }
 
 View view_of(const at::Tensor& tensor, const char* argument) {
-  return View(tensor.const_data_ptr(), type_of(tensor, argument), tensor.sizes().vec(), tensor.strides().vec());
+  Device device;
+  if (tensor.is_cuda()) device = {Device::Kind::cuda, tensor.get_device()};
+  return View(tensor.const_data_ptr(), type_of(tensor, argument), tensor.sizes().vec(), tensor.strides().vec(), device);
 }
 
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {

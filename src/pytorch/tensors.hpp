@@ -14,7 +14,7 @@ namespace isentropic::pytorch {
 // TypeError for a type the library does not have.
 DType type_of(const at::Tensor& tensor, const char* argument);
 
-// A view of a CPU tensor whose last axis is contiguous.
+// A view of a tensor of the CPU or a GPU whose last axis is contiguous.
 View view_of(const at::Tensor& tensor, const char* argument);
 
 // The same tensor with its last axis contiguous.

@@ -68,6 +68,25 @@ void require_per_head(const std::string& argument, const PerHead& values, std::i
     throw Error(argument + " count", to_string(count), "1 or " + to_string(heads) + " (one for each head)");
 }
 
+void require_device(const char* argument, const View& view, const AttentionProblem& problem) {
+  if (view.present() && view.device != problem.query.device)
+    throw Error(std::string(argument) + " device", to_string(view.device),
+                to_string(problem.query.device) + ", as the query");
+}
+
+// All tensors of a problem lie on one device.
+void validate_device(const AttentionProblem& problem) {
+  require_device("key", problem.key, problem);
+  require_device("value", problem.value, problem);
+  require_device("mask excluded keys", problem.mask.excluded_keys, problem);
+  require_device("dense mask", problem.mask.dense_part, problem);
+  if (problem.mask.block_sparse_part)
+    require_device("block-sparse layout", problem.mask.block_sparse_part->layout, problem);
+  require_device("bias", problem.bias.values(), problem);
+  require_device("scale rows", problem.scale.rows(), problem);
+  require_device("shard visible", problem.shard.visible, problem);
+}
+
 void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
   const View &q = problem.query, &k = problem.key, &v = problem.value;
   require_layout("query", q, 4);
@@ -267,6 +286,7 @@ void validate_map(const AttentionProblem& problem, const Dims& dims) {
 
 void validate(const AttentionProblem& problem, ValueUse value) {
   validate_inputs(problem, value);
+  validate_device(problem);
   const Dims dims(problem);
   validate_mask(problem, dims);
   validate_terms(problem, dims);
@@ -292,6 +312,7 @@ void validate(const AttentionProblem& problem, const AttentionUpstream& upstream
     if (!view.present()) return false;
     require_floating(argument, view);
     require_shape(argument, view, shape, Broadcast::no);
+    require_device(argument, view, problem);
     return true;
   };
   bool any = check("upstream output", upstream.output, {dims.batch, dims.heads, dims.n_q, dims.d_v});

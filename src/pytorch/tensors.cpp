@@ -2,6 +2,7 @@
 #include "pytorch/tensors.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -113,6 +114,13 @@ double lowest(at::ScalarType type) {
     default:
       return static_cast<double>(std::numeric_limits<float>::lowest());
   }
+}
+
+Tensor from_torch(const at::Tensor& tensor) {
+  const at::Tensor source = tensor.contiguous();
+  Tensor out(type_of(source, "saved tensor"), source.sizes().vec());
+  std::memcpy(const_cast<void*>(out.view().data), source.const_data_ptr(), source.nbytes());
+  return out;
 }
 
 at::Tensor to_torch(Tensor&& tensor) {

@@ -58,6 +58,9 @@ at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, 
 // The same numbers in that order; a copy only where they lie otherwise.
 at::Tensor in_order_of(const at::Tensor& like, const at::Tensor& tensor);
 
+// A copy of a tensor of the CPU.
+Tensor from_torch(const at::Tensor& tensor);
+
 // Takes the memory over. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);
 

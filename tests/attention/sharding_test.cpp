@@ -168,7 +168,7 @@ TEST(Sharding, GradientsAddUp) {
     std::vector<Numbers> parameters(whole.scale_parameters.size());
     for (const Range& keys : kKeyCuts) {
       const AttentionGradients share =
-          attention_backward(piece(x, all_queries, keys), forward.scales, constants, upstream.views);
+          attention_backward(piece(x, all_queries, keys), forward.rows, constants, upstream.views);
       add_to(&query, share.query.to_doubles());
       add_to(&lambda, share.lambda.to_doubles());
       ASSERT_EQ(share.scale_parameters.size(), parameters.size());

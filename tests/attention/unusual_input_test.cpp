@@ -46,7 +46,7 @@ TEST(WrongResult, IsRefusedBeforeItIsRead) {
   EXPECT_THROW(finish(attention_partial(problem), wider), Error);
   AttentionProblem by_length = problem;
   by_length.scale = Scale::log_n();
-  EXPECT_THROW(attention_backward(by_length, whole.scales, attention_row_constants(problem, whole, upstream), upstream),
+  EXPECT_THROW(attention_backward(by_length, whole.rows, attention_row_constants(problem, whole, upstream), upstream),
                Error);
 }
 

@@ -296,12 +296,23 @@ void validate(const AttentionProblem& problem, ValueUse value) {
   available_statistics(problem);
 }
 
+void validate(const AttentionProblem& problem, const RowState& rows) {
+  const Dims dims(problem);
+  const auto require = [&](const char* argument, const Tensor& field, DType type) {
+    const Shape expected{dims.batch, dims.heads, dims.n_q};
+    if (field.shape() != expected || field.type() != type)
+      throw Error(argument, to_string(field.shape()) + " of " + name(field.type()),
+                  to_string(expected) + " of " + name(type) + ", as the problem");
+  };
+  require("forward result rows", rows.lambda, statistics_type(problem));
+  if (problem.scale.looks_at_n()) require("forward result visible", rows.visible, DType::int64);
+}
+
 void validate(const AttentionProblem& problem, const AttentionResult& result) {
-  const auto rows = static_cast<std::size_t>(Dims(problem).rows());
-  if (result.scales.lambda.size() != rows)
-    throw Error("forward result rows", to_string(result.scales.lambda.size()), to_string(rows) + ", as the problem");
-  if (problem.map.is_softmax() && result.records.size() != rows)
-    throw Error("forward result records", to_string(result.records.size()), to_string(rows) + ", as the problem");
+  validate(problem, result.rows);
+  if (problem.map.is_softmax() && result.rows.m.shape() != result.rows.lambda.shape())
+    throw Error("forward result records", to_string(result.rows.m.shape()),
+                to_string(result.rows.lambda.shape()) + ", as the problem");
   if (problem.map.kind() == ScoreMap::Kind::top_k && !result.selected.present())
     throw Error("forward result selected", "absent", "the result of a top_k map");
 }

@@ -46,11 +46,19 @@ struct Dropout {
   std::uint64_t seed = 0;
 };
 
-// Where a problem lies in a larger one whose queries or keys are split over calls, devices or hosts.
-// Masks, positions and visible counts refer to the whole; -1 means "what is here is all".
+// Neighbours in a larger problem, from `offset` on; a length of -1 means "all that are here".
+struct Run {
+  std::int64_t offset = 0;
+  std::int64_t length = -1;
+};
+
+// Where a problem lies in a larger one whose queries or keys are split over calls, devices or hosts: the queries and
+// keys here are runs of the whole, in ascending order (two of them where everyone holds a piece of the head and one of
+// the tail); none means one run from 0. Masks, positions and visible counts refer to the whole; a total of -1 means
+// "what is here is all".
 struct Shard {
-  std::int64_t query_offset = 0;
-  std::int64_t key_offset = 0;
+  std::vector<Run> query_runs = {};
+  std::vector<Run> key_runs = {};
   std::int64_t total_queries = -1;
   std::int64_t total_keys = -1;
   // Keys each row sees in the whole problem, int64 [batch or 1, heads or 1, n_q]: needed by scales that look at n

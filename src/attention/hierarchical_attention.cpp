@@ -54,7 +54,7 @@ class Levels {
     };
     if (inner.mask.dense_part.present()) inner.mask.dense_part = of_range(inner.mask.dense_part);
     if (inner.bias.kind() == Bias::Kind::dense) inner.bias = Bias::dense(of_range(inner.bias.values()));
-    inner.shard = {.key_offset = range.begin, .total_keys = dims_.n_k};
+    inner.shard = {.key_runs = {Run{range.begin}}, .total_keys = dims_.n_k};
     inner.scale = Scale::per_row(lambda_.view());
     inner.statistics = Statistics::of({Statistic::entropy});
     return inner;

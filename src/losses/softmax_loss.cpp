@@ -52,8 +52,8 @@ AttentionProblem shard_of(const SoftmaxLossProblem& x, Block queries, Block keys
   shard.mask = Mask::none().exclude_keys(x.target.slice(0, queries.begin, queries.end));
   if (x.exclude_self) shard.mask = shard.mask.exclude_self();
   shard.statistics = Statistics::of({Statistic::entropy});
-  shard.shard = {.query_offset = queries.begin,
-                 .key_offset = keys.begin,
+  shard.shard = {.query_runs = {Run{queries.begin}},
+                 .key_runs = {Run{keys.begin}},
                  .total_queries = x.query.shape[0],
                  .total_keys = x.key.shape[0]};
   shard.executor = x.executor;

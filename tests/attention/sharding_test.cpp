@@ -10,6 +10,7 @@ using isentropic::AttentionGradients;
 using isentropic::AttentionProblem;
 using isentropic::AttentionResult;
 using isentropic::Partial;
+using isentropic::Run;
 using isentropic::View;
 using support::Numbers;
 
@@ -27,7 +28,7 @@ AttentionProblem piece(Instance& x, Range queries, Range keys) {
   out.query = x.problem.query.slice(2, queries.begin, queries.end);
   out.key = x.problem.key.slice(2, keys.begin, keys.end);
   out.value = x.problem.value.slice(2, keys.begin, keys.end);
-  out.shard = {queries.begin, keys.begin, x.sizes.n_q, x.sizes.n_k, {}};
+  out.shard = {{Run{queries.begin}}, {Run{keys.begin}}, x.sizes.n_q, x.sizes.n_k, {}};
   if (out.mask.excluded_keys.present())
     out.mask.excluded_keys = out.mask.excluded_keys.slice(0, queries.begin, queries.end);
   const bool dense_mask = out.mask.dense_part.present();

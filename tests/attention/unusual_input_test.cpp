@@ -149,7 +149,7 @@ TEST(NoLimit, MayBeTheLargestInteger) {
 TEST(Shard, OffsetsBeyondTheWholeAreRefused) {
   const Square x(4, 2);
   AttentionProblem problem = x.problem();
-  problem.shard = {.query_offset = kNoLimit, .total_queries = 100};
+  problem.shard = {.query_runs = {isentropic::Run{kNoLimit}}, .total_queries = 100};
   EXPECT_THROW(attention(problem), Error);
 }
 

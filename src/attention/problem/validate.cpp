@@ -231,15 +231,27 @@ void validate_scale(const AttentionProblem& problem, const Dims& dims) {
   if (scale.is_target_entropy()) validate_target_entropy(problem);
 }
 
+// Ascending runs of `here` places in all, inside of the whole.
+void require_runs(const char* argument, const std::vector<Run>& runs, std::int64_t here, std::int64_t whole) {
+  std::int64_t begin = 0, end = 0;  // places so far, positions so far
+  std::string met;
+  bool fits = true;
+  for (const Run& run : runs) {
+    const std::int64_t length = run.length < 0 ? here - begin : run.length;
+    met += (met.empty() ? "" : ", ") + to_string(length) + " from " + to_string(run.offset);
+    fits = fits && run.offset >= end && length >= 0 && length <= whole && run.offset <= whole - length;
+    if (!fits) break;
+    begin += length, end = run.offset + length;
+  }
+  if (fits && (runs.empty() ? here <= whole : begin == here)) return;
+  throw Error(argument, runs.empty() ? to_string(here) + " from 0" : met,
+              "ascending runs of the " + to_string(here) + " that are here, of " + to_string(whole) + " in all");
+}
+
 void validate_shard(const AttentionProblem& problem, const Dims& dims) {
   const Shard& shard = problem.shard;
-  const auto inside = [](const char* argument, std::int64_t offset, std::int64_t here, std::int64_t whole) {
-    if (offset < 0 || here > whole || offset > whole - here)
-      throw Error(argument, to_string(offset) + " with " + to_string(here) + " of " + to_string(whole),
-                  "an offset that keeps the shard inside the whole");
-  };
-  inside("shard query offset", shard.query_offset, dims.n_q, total(shard.total_queries, dims.n_q));
-  inside("shard key offset", shard.key_offset, dims.n_k, total(shard.total_keys, dims.n_k));
+  require_runs("shard query runs", shard.query_runs, dims.n_q, total(shard.total_queries, dims.n_q));
+  require_runs("shard key runs", shard.key_runs, dims.n_k, total(shard.total_keys, dims.n_k));
   const bool dense = problem.mask.dense_part.present() || problem.bias.kind() == Bias::Kind::dense;
   const bool keys_split = total(shard.total_keys, dims.n_k) != dims.n_k;
   if (shard.visible.present()) {

@@ -85,7 +85,7 @@ class Pass {
                                  .scale = Scale::per_row(View(lambda.data(), {lambda_sets, heads, n_q})),
                                  .bias = bias_,
                                  .statistics = statistics_,
-                                 .shard = {.key_offset = 1, .total_keys = shape.n},
+                                 .shard = {.key_runs = {Run{1}}, .total_keys = shape.n},
                                  .executor = &executor_})
         .rows.records();
   }

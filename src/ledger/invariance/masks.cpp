@@ -185,7 +185,7 @@ void keys_in_blocks(Check& check) {
       AttentionProblem part = whole;
       part.key = whole.key.slice(2, first, std::min(first + block, n_k));
       part.value = whole.value.slice(2, first, std::min(first + block, n_k));
-      part.shard = {.key_offset = first, .total_keys = n_k};
+      part.shard = {.key_runs = {Run{first}}, .total_keys = n_k};
       const Partial piece = attention_partial(part);
       merged = first == 0 ? piece : merge(merged, piece);
     }

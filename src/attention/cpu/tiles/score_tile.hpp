@@ -189,10 +189,10 @@ class ScoreTile {
 
   void add_gumbel(std::int64_t h, std::int64_t i, T* s) const {
     const ScoreMap& map = context_.problem.map;
-    const Shard& shard = context_.problem.shard;
-    CounterRandom random(RandomStream::gumbel, map.seed(), b_, h, i + shard.query_offset);
+    CounterRandom random(RandomStream::gumbel, map.seed(), b_, h, context_.visibility.queries()[i]);
+    const std::int64_t first = context_.visibility.keys()[keys.begin];
     for (std::int64_t j = 0; j < keys.rows(); ++j) {
-      const double noise = random.gumbel(j + keys.begin + shard.key_offset);
+      const double noise = random.gumbel(first + j);
       s[j] = (s[j] + static_cast<T>(noise)) / static_cast<T>(map.tau());
     }
   }
@@ -200,8 +200,7 @@ class ScoreTile {
   // f(j - keys.begin, p_i - position of key j)
   template <class F>
   void for_each_lag(std::int64_t i, F f) const {
-    const std::int64_t first =
-        context_.visibility.place(b_, i).position - keys.begin - context_.visibility.key_offset();
+    const std::int64_t first = context_.visibility.place(b_, i).position - context_.visibility.keys()[keys.begin];
     for (std::int64_t j = 0; j < keys.rows(); ++j) f(j, first - j);
   }
 

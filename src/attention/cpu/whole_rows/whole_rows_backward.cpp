@@ -79,7 +79,7 @@ class WholeRowsBackward {
       std::fill(gradient.begin(), gradient.end(), T(0));
       return;
     }
-    apply_dropout(problem, b, h, i, 0, dims_.n_k, gradient.data());
+    apply_dropout(context_, b, h, i, 0, dims_.n_k, gradient.data());
     if (problem.map.kind() == ScoreMap::Kind::top_k) {
       const std::int64_t keys = forward_.selected.shape().back();
       // A NaN row selected nothing: all of it stays NaN.
@@ -93,7 +93,7 @@ class WholeRowsBackward {
         if (scores[j] == -std::numeric_limits<T>::infinity()) gradient[j] = T(0);  // NaN values of hidden keys
       map_.backward(rows_.map_input(r), scores, weights, gradient);
     }
-    apply_dropout(problem, b, h, i, 0, dims_.n_k, weights.data());
+    apply_dropout(context_, b, h, i, 0, dims_.n_k, weights.data());
   }
 
   // From dx = gradient_ to dQ and dlambda (stored) and to dK, dV (summed).

@@ -49,7 +49,7 @@ void forward_rows(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
     } else {
       writer.write(row, map.plain_record(rows.map_input(r), scores, row_weights));
     }
-    apply_dropout(context.problem, b, h, i0 + r, 0, dims.n_k, row_weights.data());
+    apply_dropout(context, b, h, i0 + r, 0, dims.n_k, row_weights.data());
   }
   if (!result.output.present()) return;
   weigh_values(context, keys, b, h, i1 - i0, weights.data(), out);

@@ -10,8 +10,8 @@
 # ---- isentropic: attention and losses, without dependencies at run time ----
 layer(base LIBRARY isentropic HEADERS error executor export tensor version)
 layer(softmax LIBRARY isentropic USES base HEADERS entropy_solver key_groups softmax_record statistics)
-layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask scale score_map score_terms
-      vocabulary PACKAGES json)
+layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask row_state scale score_map
+      score_terms vocabulary PACKAGES json)
 # Shared by devices and bindings: the table of passes, partial results, row constants, the end of a row.
 layer(attention/passes LIBRARY isentropic USES base softmax attention/problem)
 layer(attention/cpu/kernels LIBRARY isentropic USES base attention/problem HEADERS instruction_sets

@@ -32,8 +32,8 @@ int main() {
     for (std::int64_t i = 0; i < rows; ++i) {
       usual_entropy += usual.statistics.entropy.at({0, 0, i}) / static_cast<double>(rows);
       entropy += solved.statistics.entropy.at({0, 0, i}) / static_cast<double>(rows);
-      lambda += solved.scales.lambda[i] / static_cast<double>(rows);
-      right &= solved.scales.status[i] == TargetEntropyStatus::solved;
+      lambda += solved.rows.scale(i) / static_cast<double>(rows);
+      right &= solved.rows.solution(i) == TargetEntropyStatus::solved;
       right &= std::abs(solved.statistics.entropy.at({0, 0, i}) - target) < 1e-4;
     }
     std::printf("%6lld %16.3f %10.5f %9.4f %18.2f\n", static_cast<long long>(n), usual_entropy, entropy, lambda,

@@ -29,6 +29,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/key_groups.hpp"
 #include "isentropic/mask.hpp"
+#include "isentropic/row_state.hpp"
 #include "isentropic/scale.hpp"
 #include "isentropic/score_map.hpp"
 #include "isentropic/score_terms.hpp"
@@ -45,11 +46,19 @@ struct Dropout {
   std::uint64_t seed = 0;
 };
 
-// Where a problem lies in a larger one whose queries or keys are split over calls, devices or hosts.
-// Masks, positions and visible counts refer to the whole; -1 means "what is here is all".
+// Neighbours in a larger problem, from `offset` on; a length of -1 means "all that are here".
+struct Run {
+  std::int64_t offset = 0;
+  std::int64_t length = -1;
+};
+
+// Where a problem lies in a larger one whose queries or keys are split over calls, devices or hosts: the queries and
+// keys here are runs of the whole, in ascending order (two of them where everyone holds a piece of the head and one of
+// the tail); none means one run from 0. Masks, positions and visible counts refer to the whole; a total of -1 means
+// "what is here is all".
 struct Shard {
-  std::int64_t query_offset = 0;
-  std::int64_t key_offset = 0;
+  std::vector<Run> query_runs = {};
+  std::vector<Run> key_runs = {};
   std::int64_t total_queries = -1;
   std::int64_t total_keys = -1;
   // Keys each row sees in the whole problem, int64 [batch or 1, heads or 1, n_q]: needed by scales that look at n
@@ -73,21 +82,11 @@ struct AttentionProblem {
   Executor* executor = nullptr;  // null: default_executor(), or the calling thread for tiny problems
 };
 
-// The scale a row was given.
-struct RowScales {
-  std::vector<double> lambda;               // [batch, heads, n_q]
-  std::vector<std::int64_t> visible;        // n of the whole problem; empty when the law does not look at it
-  std::vector<TargetEntropyStatus> status;  // only for target entropies, else empty
-  std::vector<int> iterations;              // statistics passes spent, likewise
-};
-
 struct AttentionResult {
   Tensor output;             // [batch, heads, n_q, d_v], type of the query
   RowStatistics statistics;  // as asked for
-  RowScales scales;
-  Tensor selected;  // top_k: int64 [batch, heads, n_q, min(k, n_k)], -1 where a row has fewer
-  std::vector<SoftmaxRecord<double>> records;  // softmax maps: of the keys, without the sink; [batch, heads, n_q]
-  MomentSet moments = MomentSet::partition;    // which sums the records hold
+  RowState rows;             // scales and records
+  Tensor selected;           // top_k: int64 [batch, heads, n_q, min(k, n_k)], -1 where a row has fewer
 };
 
 // The forward pass.
@@ -156,10 +155,10 @@ ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& pro
                                                      const AttentionUpstream& upstream,
                                                      BiasGradient bias = BiasGradient::compute);
 
-// For a shard: the row constants come from the whole problem, the scales from the whole rows. Softmax maps only.
-// The returned query, lambda, parameter and bias gradients are this shard's share: shares add up. The sink's
+// For a shard: the row constants come from the whole problem, the scales (of `rows`) from the whole rows. Softmax maps
+// only. The returned query, lambda, parameter and bias gradients are this shard's share: shares add up. The sink's
 // gradient belongs to the row, not to a shard of its keys: sum RowConstants::sink over the rows of a head.
-ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& shard, const RowScales& scales,
+ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& shard, const RowState& rows,
                                                      const std::vector<RowConstants>& constants,
                                                      const AttentionUpstream& upstream,
                                                      BiasGradient bias = BiasGradient::compute);
@@ -169,12 +168,10 @@ ISENTROPIC_API AttentionGradients attention_backward(const AttentionProblem& sha
 // An unfinished result: unnormalised output and record of each row, relative to the record's maximum.
 struct Partial {
   std::int64_t batch = 0, heads = 0, n_q = 0, d_v = 0;
-  DType type = DType::float32;                 // of the query
-  std::vector<SoftmaxRecord<double>> records;  // [batch, heads, n_q]
-  std::vector<double> output;                  // [batch, heads, n_q, d_v]: sum_j e^{s_j - m} v_j
-  std::vector<KeyGroupsRecord> groups;         // when key groups were asked for
-  MomentSet moments = MomentSet::partition;
-  RowScales scales;
+  DType type = DType::float32;  // of the query
+  RowState rows;
+  Tensor output;                        // [batch, heads, n_q, d_v], the type of sums: sum_j e^{s_j - m} v_j
+  std::vector<KeyGroupsRecord> groups;  // when key groups were asked for
 };
 
 ISENTROPIC_API Partial attention_partial(const AttentionProblem& problem);

@@ -30,7 +30,7 @@ struct HierarchicalResult {
   Tensor entropy;                                    // [batch, heads, n_q]: block_entropy + within_entropy
   Tensor block_entropy;                              // H(block)
   Tensor within_entropy;                             // sum_b P(b) H_b
-  RowScales scales;                                  // inside blocks: those of the whole row
+  RowState rows;                                     // the scales inside blocks: those of the whole row
   std::vector<SoftmaxRecord<double>> block_records;  // of the block scores, [batch, heads, n_q]
 };
 

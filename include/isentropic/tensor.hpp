@@ -1,4 +1,5 @@
-// Tensors as the public call sees them: typed, strided, non-owning views in; owned tensors out.
+// Tensors as the public call sees them: typed, strided, non-owning views in; owned tensors out. Views are of memory of
+// the CPU unless they name another device; owned tensors lie in that of the CPU.
 //
 // A view has one to four axes and its last axis is contiguous. Index (i0, i1, ...) lies at
 // data + sum_a index_a * stride_a elements; a stride of 0 repeats an axis (broadcasting).
@@ -55,6 +56,17 @@ struct DTypeOf<std::int64_t> {
   static constexpr DType value = DType::int64;
 };
 
+// The processor in whose memory numbers lie, and which works on them.
+struct Device {
+  enum class Kind : std::uint8_t { cpu, cuda };
+  Kind kind = Kind::cpu;
+  int index = 0;  // of several of a kind
+
+  bool operator==(const Device&) const = default;
+};
+
+ISENTROPIC_API std::string to_string(const Device& device);  // "cpu", "cuda:1"
+
 using Shape = std::vector<std::int64_t>;
 
 ISENTROPIC_API std::string to_string(const Shape& shape);     // "[2, 8, 16, 64]"
@@ -66,6 +78,7 @@ struct ISENTROPIC_API View {
   DType type = DType::float32;
   Shape shape;
   Shape stride;  // in elements
+  Device device;
 
   View() = default;
   template <class T>
@@ -74,8 +87,8 @@ struct ISENTROPIC_API View {
   template <class T>
   View(const T* data_, Shape shape_, Shape stride_)
       : data(data_), type(DTypeOf<T>::value), shape(std::move(shape_)), stride(std::move(stride_)) {}
-  View(const void* data_, DType type_, Shape shape_, Shape stride_)
-      : data(data_), type(type_), shape(std::move(shape_)), stride(std::move(stride_)) {}
+  View(const void* data_, DType type_, Shape shape_, Shape stride_, Device device_ = {})
+      : data(data_), type(type_), shape(std::move(shape_)), stride(std::move(stride_)), device(device_) {}
 
   bool present() const { return !shape.empty(); }
   std::size_t rank() const { return shape.size(); }

@@ -14,11 +14,11 @@ bool is_recurrent(const ScoreMap& map) {
 }
 
 AttentionResult forward(const AttentionProblem& problem, OutputUse output) {
-  RowScales scales = row_scales(problem);
   const Passes& passes = passes_for(problem);
-  if (problem.map.streams()) return passes.softmax_forward(problem, std::move(scales), output);
-  if (is_recurrent(problem.map)) return passes.recurrent_forward(problem, std::move(scales), output);
-  return passes.whole_rows_forward(problem, std::move(scales), output);
+  RowState rows = row_scales(problem);
+  if (problem.map.streams()) return passes.softmax_forward(problem, std::move(rows), output);
+  if (is_recurrent(problem.map)) return passes.recurrent_forward(problem, std::move(rows), output);
+  return passes.whole_rows_forward(problem, std::move(rows), output);
 }
 
 }  // namespace

@@ -26,7 +26,7 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
     AttentionProblem soft = problem;
     soft.map = ScoreMap::gumbel(problem.map.tau(), problem.map.seed());
     soft.statistics = Statistics::none();
-    relaxed = passes_for(problem).softmax_forward(soft, forward.scales, OutputUse::compute).output;
+    relaxed = passes_for(problem).softmax_forward(soft, forward.rows, OutputUse::compute).output;
   }
   const Tensor& output = relaxed.present() ? relaxed : forward.output;
   std::vector<double> out(dims.d_v), gradient(dims.d_v);
@@ -44,20 +44,19 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
 void add_implicit_term(const AttentionProblem& problem, const AttentionResult& forward,
                        const AttentionUpstream& upstream, std::vector<RowConstants>& constants) {
   const AttentionGradients plain =
-      passes_for(problem).softmax_backward(problem, forward.scales, constants, upstream, {}, BiasGradient::skip);
+      passes_for(problem).softmax_backward(problem, forward.rows, constants, upstream, {}, BiasGradient::skip);
   const std::vector<double> lambda_gradient = plain.lambda.to_doubles();
   for (std::size_t row = 0; row < constants.size(); ++row) {
-    const double variance = score_variance(forward.records[row]);
-    if (forward.scales.status[row] != TargetEntropyStatus::solved || !(variance > 0)) continue;
-    constants[row].a1 -= lambda_gradient[row] * forward.scales.lambda[row] / variance;
+    const double variance = score_variance(forward.rows.record(row));
+    if (forward.rows.solution(row) != TargetEntropyStatus::solved || !(variance > 0)) continue;
+    constants[row].a1 -= lambda_gradient[row] * forward.rows.scale(row) / variance;
   }
 }
 
 std::vector<std::int64_t> chosen_keys(const AttentionProblem& problem, const AttentionResult& forward) {
-  std::vector<std::int64_t> chosen;
-  if (is_straight_through(problem.map))
-    for (const SoftmaxRecord<double>& record : forward.records) chosen.push_back(record.a);
-  return chosen;
+  if (!is_straight_through(problem.map)) return {};
+  const std::span<const std::int64_t> chosen = forward.rows.a.values<std::int64_t>();
+  return {chosen.begin(), chosen.end()};
 }
 
 }  // namespace
@@ -73,7 +72,7 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
   const bool implicit =
       problem.scale.is_target_entropy() && problem.scale.gradient() == TargetEntropyGradient::implicit;
   if (implicit) {
-    if (forward.moments != MomentSet::all)
+    if (forward.rows.moments() != MomentSet::all)
       throw Error("implicit gradient", "wanted", "a forward pass that computed score_variance");
     add_implicit_term(problem, forward, upstream, constants);
   }
@@ -82,6 +81,7 @@ std::vector<RowConstants> attention_row_constants(const AttentionProblem& proble
 
 AttentionGradients attention_backward(const AttentionProblem& problem, const AttentionResult& forward,
                                       const AttentionUpstream& upstream, BiasGradient bias) {
+  const Passes& passes = passes_for(problem);
   std::vector<RowConstants> constants;
   if (problem.map.is_softmax()) {
     constants = attention_row_constants(problem, forward, upstream);
@@ -90,32 +90,29 @@ AttentionGradients attention_backward(const AttentionProblem& problem, const Att
     validate(problem, forward);
     validate(problem, upstream);
   }
-  const Passes& passes = passes_for(problem);
   AttentionGradients gradients =
       problem.map.streams()
-          ? passes.softmax_backward(problem, forward.scales, constants, upstream, chosen_keys(problem, forward), bias)
+          ? passes.softmax_backward(problem, forward.rows, constants, upstream, chosen_keys(problem, forward), bias)
           : passes.whole_rows_backward(problem, forward, constants, upstream, bias);
-  gradients.scale_parameters = scale_parameter_gradients(problem, forward.scales, gradients.lambda);
+  gradients.scale_parameters = scale_parameter_gradients(problem, forward.rows, gradients.lambda);
   if (problem.sink)
     gradients.sink =
         sum_by_head(Dims(problem), statistics_type(problem), [&](std::int64_t row) { return constants[row].sink; });
   return gradients;
 }
 
-AttentionGradients attention_backward(const AttentionProblem& shard, const RowScales& scales,
+AttentionGradients attention_backward(const AttentionProblem& shard, const RowState& rows,
                                       const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                       BiasGradient bias) {
   validate(shard, upstream.output.present() ? ValueUse::required : ValueUse::ignored);
   validate(shard, upstream);
   require_streaming_map(shard, "sharded backward");
-  const auto rows = static_cast<std::size_t>(Dims(shard).rows());
-  if (constants.size() != rows || scales.lambda.size() != rows)
-    throw Error("row constants", std::to_string(constants.size()), std::to_string(rows) + ", one for each row");
-  if (shard.scale.looks_at_n() && scales.visible.size() != rows)
-    throw Error("row scales visible", std::to_string(scales.visible.size()),
-                std::to_string(rows) + ", one for each row");
-  AttentionGradients gradients = passes_for(shard).softmax_backward(shard, scales, constants, upstream, {}, bias);
-  gradients.scale_parameters = scale_parameter_gradients(shard, scales, gradients.lambda);
+  validate(shard, rows);
+  const std::int64_t count = Dims(shard).rows();
+  if (std::ssize(constants) != count)
+    throw Error("row constants", std::to_string(constants.size()), std::to_string(count) + ", one for each row");
+  AttentionGradients gradients = passes_for(shard).softmax_backward(shard, rows, constants, upstream, {}, bias);
+  gradients.scale_parameters = scale_parameter_gradients(shard, rows, gradients.lambda);
   return gradients;
 }
 

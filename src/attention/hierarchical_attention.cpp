@@ -32,9 +32,8 @@ void validate(const HierarchicalProblem& problem) {
 // The two levels, one block at a time: what forward and backward share.
 class Levels {
  public:
-  Levels(const HierarchicalProblem& problem, const RowScales& scales)
-      : problem_(problem), dims_(problem.attention), visibility_(problem.attention), lambda_(rows_tensor()) {
-    std::copy(scales.lambda.begin(), scales.lambda.end(), lambda_.values<double>().begin());
+  Levels(const HierarchicalProblem& problem, const RowState& rows)
+      : problem_(problem), dims_(problem.attention), visibility_(problem.attention), lambda_(rows.lambda) {
     if (problem.score == BlockScore::mean_key) block_lambda_ = block_scales();
   }
 
@@ -55,7 +54,7 @@ class Levels {
     };
     if (inner.mask.dense_part.present()) inner.mask.dense_part = of_range(inner.mask.dense_part);
     if (inner.bias.kind() == Bias::Kind::dense) inner.bias = Bias::dense(of_range(inner.bias.values()));
-    inner.shard = {.key_offset = range.begin, .total_keys = dims_.n_k};
+    inner.shard = {.key_runs = {Run{range.begin}}, .total_keys = dims_.n_k};
     inner.scale = Scale::per_row(lambda_.view());
     inner.statistics = Statistics::of({Statistic::entropy});
     return inner;
@@ -73,11 +72,11 @@ class Levels {
   // sigma of every row; -inf where the row sees nothing of the block.
   std::vector<double> block_scores(const AttentionResult& inner, const Tensor& mean) const {
     std::vector<double> sigma(dims_.rows());
-    for (std::int64_t row = 0; row < dims_.rows(); ++row) sigma[row] = log_partition(inner.records[row]);
+    for (std::int64_t row = 0; row < dims_.rows(); ++row) sigma[row] = log_partition(inner.rows.record(row));
     if (problem_.score == BlockScore::log_partition) return sigma;
     std::vector<double> q(dims_.d), k(dims_.d);
     for (std::int64_t row = 0; row < dims_.rows(); ++row) {
-      if (inner.records[row].empty()) continue;
+      if (inner.rows.record(row).empty()) continue;
       load_query(row, q.data());
       load(mean.view(), row * dims_.d, dims_.d, k.data());
       sigma[row] = 0;
@@ -123,9 +122,9 @@ HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem) {
   validate(problem);
   const Dims dims(problem.attention);
   HierarchicalResult result;
-  result.scales = row_scales(problem.attention);
+  result.rows = row_scales(problem.attention);
   result.block_records.resize(dims.rows());
-  const Levels levels(problem, result.scales);
+  const Levels levels(problem, result.rows);
   // Of each row the output and, behind it, the entropy within blocks: both are averages over blocks.
   const std::int64_t width = dims.d_v + 1;
   std::vector<double> sums(dims.rows() * width, 0.0), value(width);
@@ -135,9 +134,9 @@ HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem) {
     if (problem.score == BlockScore::mean_key) mean = attention(levels.mean_key(block)).output;
     const std::vector<double> sigma = levels.block_scores(inner, mean);
     for (std::int64_t row = 0; row < dims.rows(); ++row) {
-      if (inner.records[row].empty()) continue;
+      if (inner.rows.record(row).empty()) continue;
       load(inner.output.view(), row * dims.d_v, dims.d_v, value.data());
-      value[dims.d_v] = entropy(inner.records[row]);
+      value[dims.d_v] = entropy(inner.rows.record(row));
       merge_weighted_sum(result.block_records[row], sums.data() + row * width, single_key(sigma[row], block),
                          value.data(), width);
     }
@@ -169,7 +168,7 @@ HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem&
   const Dims dims(whole);
   if (static_cast<std::int64_t>(forward.block_records.size()) != dims.rows())
     throw Error("forward result rows", std::to_string(forward.block_records.size()), std::to_string(dims.rows()));
-  const Levels levels(problem, forward.scales);
+  const Levels levels(problem, forward.rows);
   const bool by_mean = problem.score == BlockScore::mean_key;
   HierarchicalGradients gradients{Tensor(whole.query.type, whole.query.shape), Tensor(whole.key.type, whole.key.shape),
                                   Tensor(whole.value.type, whole.value.shape)};
@@ -185,7 +184,7 @@ HierarchicalGradients hierarchical_attention_backward(const HierarchicalProblem&
     Tensor score_gradient = levels.rows_tensor(),
            mean_gradient(DType::float64, {dims.batch, dims.heads, dims.n_q, dims.d});
     for (std::int64_t row = 0; row < dims.rows(); ++row) {
-      if (inner.records[row].empty()) continue;
+      if (inner.rows.record(row).empty()) continue;
       const double mass = std::exp(sigma[row] - log_partition(forward.block_records[row]));
       load(output, levels.row_offset(output, row), dims.d_v, g.data());
       load(forward.output.view(), row * dims.d_v, dims.d_v, o.data());

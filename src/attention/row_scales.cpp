@@ -19,40 +19,42 @@ void for_each_row(const AttentionProblem& problem, F f) {
 
 }  // namespace
 
-ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
+ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowState& state,
                        std::int64_t b, std::int64_t h, std::int64_t i) {
   const Dims dims(problem);
   const QueryPlace place = visibility.place(b, i);
-  const std::int64_t visible = scales.visible.empty() ? 0 : scales.visible[dims.row(b, h, i)];
+  const std::int64_t visible = state.visible.present() ? state.visible.values<std::int64_t>()[dims.row(b, h, i)] : 0;
   return {visible, dims.d, place.position - place.document.begin, h};
 }
 
-RowScales row_scales(const AttentionProblem& problem) {
+RowState row_scales(const AttentionProblem& problem) {
   const Dims dims(problem);
   const Visibility visibility(problem);
   const Scale& scale = problem.scale;
-  RowScales scales;
-  scales.lambda.resize(dims.rows());
+  const Shape shape{dims.batch, dims.heads, dims.n_q};
+  RowState state;
+  state.lambda = Tensor(statistics_type(problem), shape);
   if (scale.looks_at_n()) {
-    scales.visible.resize(dims.rows());
+    state.visible = Tensor(DType::int64, shape);
     for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
-      scales.visible[dims.row(b, h, i)] = visibility.count(b, h, i);
+      state.visible.values<std::int64_t>()[dims.row(b, h, i)] = visibility.count(b, h, i);
     });
   }
   if (scale.is_target_entropy()) {
-    passes_for(problem).solve_target_entropy(problem, scales);
-    return scales;
+    passes_for(problem).solve_target_entropy(problem, state);
+    return state;
   }
   const bool per_row = scale.is_per_row();
   for_each_row(problem, [&](std::int64_t b, std::int64_t h, std::int64_t i) {
     const View& given = scale.rows();
-    scales.lambda[dims.row(b, h, i)] = per_row ? element(given, broadcast_offset(given, b, h, i))
-                                               : scale.lambda(scale_input(problem, visibility, scales, b, h, i));
+    const double lambda = per_row ? element(given, broadcast_offset(given, b, h, i))
+                                  : scale.lambda(scale_input(problem, visibility, state, b, h, i));
+    store(state.lambda, dims.row(b, h, i), 1, &lambda);
   });
-  return scales;
+  return state;
 }
 
-std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowScales& scales,
+std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowState& state,
                                               const Tensor& lambda_gradient) {
   const Dims dims(problem);
   const Visibility visibility(problem);
@@ -61,7 +63,7 @@ std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, c
   for (int parameter = 0; parameter < problem.scale.learnable(); ++parameter)
     out.push_back(sum_by_head(dims, statistics_type(problem), [&](std::int64_t row) {
       const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
-      return rows[row] * problem.scale.derivative(parameter, scale_input(problem, visibility, scales, b, h, i));
+      return rows[row] * problem.scale.derivative(parameter, scale_input(problem, visibility, state, b, h, i));
     }));
   return out;
 }

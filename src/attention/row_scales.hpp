@@ -7,14 +7,14 @@
 
 namespace isentropic {
 
-RowScales row_scales(const AttentionProblem& problem);
+RowState row_scales(const AttentionProblem& problem);
 
 // What the law of row (b, h, i) is given.
-ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowScales& scales,
+ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowState& state,
                        std::int64_t b, std::int64_t h, std::int64_t i);
 
 // [heads] for each learnable parameter: sum over batch and rows of dlambda_i d lambda_i / d parameter.
-std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowScales& scales,
+std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowState& state,
                                               const Tensor& lambda_gradient);
 
 }  // namespace isentropic

@@ -32,6 +32,10 @@ std::size_t size_of(DType type) {
   return with_element_type(type, []<class T>() { return sizeof(T); });
 }
 
+std::string to_string(const Device& device) {
+  return device.kind == Device::Kind::cpu ? "cpu" : "cuda:" + std::to_string(device.index);
+}
+
 std::string to_string(const Shape& shape) {
   std::string text = "[";
   for (std::size_t axis = 0; axis < shape.size(); ++axis) text += (axis ? ", " : "") + std::to_string(shape[axis]);

@@ -52,8 +52,8 @@ AttentionProblem shard_of(const SoftmaxLossProblem& x, Block queries, Block keys
   shard.mask = Mask::none().exclude_keys(x.target.slice(0, queries.begin, queries.end));
   if (x.exclude_self) shard.mask = shard.mask.exclude_self();
   shard.statistics = Statistics::of({Statistic::entropy});
-  shard.shard = {.query_offset = queries.begin,
-                 .key_offset = keys.begin,
+  shard.shard = {.query_runs = {Run{queries.begin}},
+                 .key_runs = {Run{keys.begin}},
                  .total_queries = x.query.shape[0],
                  .total_keys = x.key.shape[0]};
   shard.executor = x.executor;
@@ -197,6 +197,17 @@ Tensor widened(const View& x, Block rows) {
   return out;
 }
 
+// The scale and the records of a block of rows.
+RowState rows_of(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, Block rows) {
+  RowState out;
+  const std::vector<double> scales(rows.end - rows.begin, x.scale);
+  out.lambda = Tensor(sums_type(x), {1, 1, rows.end - rows.begin});
+  store(out.lambda, 0, std::ssize(scales), scales.data());
+  out.allocate_records(MomentSet::entropy);
+  for (std::int64_t i = rows.begin; i < rows.end; ++i) out.set_record(i - rows.begin, forward.records[i]);
+  return out;
+}
+
 // What all keys but the targets give to the gradients.
 void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const UpstreamRows& upstream,
               SoftmaxLossGradients& out) {
@@ -210,12 +221,10 @@ void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, con
       shard.query = as_heads(wide_queries), shard.key = as_heads(wide_keys);
     }
     AttentionResult whole_rows;
-    whole_rows.records.assign(forward.records.begin() + queries.begin, forward.records.begin() + queries.end);
-    whole_rows.scales.lambda.assign(queries.end - queries.begin, x.scale);
-    whole_rows.moments = MomentSet::entropy;
+    whole_rows.rows = rows_of(x, forward, queries);
     const ShardUpstream part(x, upstream, queries);
     const std::vector<RowConstants> constants = attention_row_constants(shard, whole_rows, part.views());
-    const AttentionGradients found = attention_backward(shard, whole_rows.scales, constants, part.views(), bias);
+    const AttentionGradients found = attention_backward(shard, whole_rows.rows, constants, part.views(), bias);
     add(out.query, queries.begin * d, found.query);
     add(out.key, keys.begin * d, found.key);
     if (x.bias.present()) add(out.bias, keys.begin, found.bias);
@@ -265,7 +274,7 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
   for_each_shard(problem, all_rows, [&](Block queries, Block keys) {
     const AttentionResult found = attention_statistics(shard_of(problem, queries, keys));
     for (std::int64_t i = queries.begin; i < queries.end; ++i)
-      out.records[i] = merge(out.records[i], found.records[i - queries.begin]);
+      out.records[i] = merge(out.records[i], found.rows.record(i - queries.begin));
   });
   for_each_target(problem, [&](std::int64_t i, const TargetScore& target, const auto&, const auto&) {
     out.loss[i] = loss_of(target, log_partition(out.records[i]));

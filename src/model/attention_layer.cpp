@@ -87,7 +87,7 @@ at::Tensor LayerAttention::torch_attention(const at::Tensor& query, const at::Te
 
 pytorch::AttentionOutput LayerAttention::operator()(const at::Tensor& query, const at::Tensor& key,
                                                     const at::Tensor& value) const {
-  if (options.torch_attention) return {torch_attention(query, key, value), {}, {}, {}};
+  if (options.torch_attention) return {torch_attention(query, key, value), {}, {}, {}, {}};
   const pytorch::AttentionOptions call = call_options();
   pytorch::AttentionOutput out = options.attention ? options.attention(layer, query, key, value, call)
                                                    : pytorch::attention(query, key, value, call);

@@ -1,6 +1,7 @@
 // Records and scales packed into tensors, and back.
 #include "pytorch/row_state.hpp"
 
+#include <array>
 #include <cstring>
 
 #include "attention/passes/statistics_writer.hpp"
@@ -22,28 +23,26 @@ SoftmaxRecord<double> unpack(const double* in) {
   return {in[0], {in[1], in[2], in[3], in[4]}, static_cast<std::int64_t>(in[5]), static_cast<std::int64_t>(in[6])};
 }
 
-Tensor copy_of(const at::Tensor& tensor) {
-  const at::Tensor source = tensor.contiguous();
-  Tensor out(type_of(source, "saved tensor"), source.sizes().vec());
-  std::memcpy(const_cast<void*>(out.view().data), source.const_data_ptr(), source.nbytes());
-  return out;
-}
-
 std::int64_t sums_of(MomentSet moments) {
   return moments == MomentSet::all ? 4 : moments == MomentSet::entropy ? 2 : 1;
 }
 
-MomentSet moments_of(std::int64_t sums) {
-  return sums >= 4 ? MomentSet::all : sums >= 2 ? MomentSet::entropy : MomentSet::partition;
+// The fields of rows and of row_counts in their order.
+template <class State>
+auto real_fields(State& state) {
+  return std::array{&state.lambda, &state.m, &state.z, &state.u, &state.w, &state.c};
+}
+template <class State>
+auto count_fields(State& state) {
+  return std::array{&state.k, &state.a, &state.visible, &state.status};
 }
 
-// work(pointer to the numbers), of the type they have.
-template <class Work>
-void with_reals(const at::Tensor& rows, Work work) {
-  if (rows.scalar_type() == at::kDouble)
-    work(static_cast<double*>(rows.data_ptr()));
+// A field into its place, or `missing` where there is none.
+void put(at::Tensor place, const Tensor& field, std::int64_t missing) {
+  if (field.present())
+    std::memcpy(place.mutable_data_ptr(), field.view().data, place.nbytes());
   else
-    work(static_cast<float*>(rows.data_ptr()));
+    place.fill_(missing);
 }
 
 void require_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& row_counts) {
@@ -88,25 +87,15 @@ std::int64_t row_fields(const AttentionProblem& problem) {
 
 std::pair<at::Tensor, at::Tensor> pack_rows(const AttentionProblem& problem, const AttentionResult& result) {
   const Shape& q = problem.query.shape;
-  const std::int64_t fields = row_fields(problem), count = q[0] * q[1] * q[2];
-  at::Tensor rows = at::empty({fields, q[0], q[1], q[2]}, scalar_type(statistics_type(problem)));
+  at::Tensor rows = at::empty({row_fields(problem), q[0], q[1], q[2]}, scalar_type(statistics_type(problem)));
   at::Tensor row_counts = at::empty({kCounts, q[0], q[1], q[2]}, at::kLong);
-  auto* counts = row_counts.mutable_data_ptr<std::int64_t>();
-  with_reals(rows, [&]<class Real>(Real* reals) {
-    for (std::int64_t row = 0; row < count; ++row) {
-      const auto place = static_cast<std::size_t>(row);
-      const SoftmaxRecord<double> record = result.records.empty() ? SoftmaxRecord<double>() : result.records[place];
-      const double numbers[] = {
-          result.scales.lambda[place], record.m, record.sums.z, record.sums.u, record.sums.w, record.sums.c};
-      for (std::int64_t field = 0; field < fields; ++field)
-        reals[field * count + row] = static_cast<Real>(numbers[field]);
-      counts[row] = record.k;
-      counts[count + row] = record.a;
-      counts[2 * count + row] = result.scales.visible.empty() ? -1 : result.scales.visible[place];
-      counts[3 * count + row] =
-          result.scales.status.empty() ? 0 : static_cast<std::int64_t>(result.scales.status[place]);
-    }
-  });
+  const auto reals = real_fields(result.rows);
+  for (std::int64_t field = 0; field < rows.size(0); ++field)
+    put(rows[field], *reals[static_cast<std::size_t>(field)], 0);
+  const auto counts = count_fields(result.rows);
+  constexpr std::int64_t kMissing[] = {0, -1, -1, 0};
+  for (std::size_t field = 0; field < counts.size(); ++field)
+    put(row_counts[static_cast<std::int64_t>(field)], *counts[field], kMissing[field]);
   return {std::move(rows), std::move(row_counts)};
 }
 
@@ -126,32 +115,18 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> stack_statistics(const AttentionP
 
 AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& row_counts,
                             const at::Tensor& output, const at::Tensor& selected) {
-  const at::Tensor packed = rows.contiguous(), packed_counts = row_counts.contiguous();
-  require_rows(problem, packed, packed_counts);
-  const std::int64_t fields = packed.size(0), count = packed_counts.numel() / kCounts;
-  const auto* counts = packed_counts.const_data_ptr<std::int64_t>();
-  const bool counted = problem.scale.looks_at_n(), solved = problem.scale.is_target_entropy();
+  require_rows(problem, rows, row_counts);
   AttentionResult result;
-  result.moments = moments_for(available_statistics(problem));
-  if (problem.map.is_softmax()) result.moments = std::min(result.moments, moments_of(fields - kSumFields));
-  with_reals(packed, [&]<class Real>(const Real* reals) {
-    for (std::int64_t row = 0; row < count; ++row) {
-      const auto number = [&](std::int64_t field) {
-        return field < fields ? static_cast<double>(reals[field * count + row]) : 0.0;
-      };
-      result.scales.lambda.push_back(number(kScaleField));
-      if (problem.map.is_softmax())
-        result.records.push_back(
-            {number(kMaximumField),
-             {number(kSumFields), number(kSumFields + 1), number(kSumFields + 2), number(kSumFields + 3)},
-             counts[row],
-             counts[count + row]});
-      if (counted) result.scales.visible.push_back(counts[2 * count + row]);
-      if (solved) result.scales.status.push_back(static_cast<TargetEntropyStatus>(counts[3 * count + row]));
-    }
-  });
-  if (output.dim() == 4) result.output = copy_of(output);
-  if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = copy_of(selected);
+  const auto reals = real_fields(result.rows);
+  for (std::int64_t field = 0; field < rows.size(0); ++field)
+    *reals[static_cast<std::size_t>(field)] = from_torch(rows[field]);
+  const auto counts = count_fields(result.rows);
+  const bool records = problem.map.is_softmax();
+  const bool wanted[] = {records, records, problem.scale.looks_at_n(), problem.scale.is_target_entropy()};
+  for (std::size_t field = 0; field < counts.size(); ++field)
+    if (wanted[field]) *counts[field] = from_torch(row_counts[static_cast<std::int64_t>(field)]);
+  if (output.dim() == 4) result.output = from_torch(output);
+  if (problem.map.kind() == ScoreMap::Kind::top_k) result.selected = from_torch(selected);
   return result;
 }
 

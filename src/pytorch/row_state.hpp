@@ -27,7 +27,7 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 //
 // The number of fields says which sums there are: fewer than the problem wants where checkpointing repeated the forward
 // pass with fewer statistics.
-inline constexpr std::int64_t kScaleField = 0, kMaximumField = 1, kSumFields = 2;  // z, u, w, c
+inline constexpr std::int64_t kSumFields = 2;  // where the sums z, u, w, c begin
 inline constexpr std::int64_t kCounts = 4;
 
 // Of the problem's rows: 1, 3, 4 or 6.

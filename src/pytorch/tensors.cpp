@@ -2,6 +2,7 @@
 #include "pytorch/tensors.hpp"
 
 #include <algorithm>
+#include <cstring>
 #include <limits>
 #include <memory>
 #include <utility>
@@ -31,7 +32,9 @@ DType type_of(const at::Tensor& tensor, const char* argument) {
 }
 
 View view_of(const at::Tensor& tensor, const char* argument) {
-  return View(tensor.const_data_ptr(), type_of(tensor, argument), tensor.sizes().vec(), tensor.strides().vec());
+  Device device;
+  if (tensor.is_cuda()) device = {Device::Kind::cuda, tensor.get_device()};
+  return View(tensor.const_data_ptr(), type_of(tensor, argument), tensor.sizes().vec(), tensor.strides().vec(), device);
 }
 
 at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
@@ -111,6 +114,13 @@ double lowest(at::ScalarType type) {
     default:
       return static_cast<double>(std::numeric_limits<float>::lowest());
   }
+}
+
+Tensor from_torch(const at::Tensor& tensor) {
+  const at::Tensor source = tensor.contiguous();
+  Tensor out(type_of(source, "saved tensor"), source.sizes().vec());
+  std::memcpy(const_cast<void*>(out.view().data), source.const_data_ptr(), source.nbytes());
+  return out;
 }
 
 at::Tensor to_torch(Tensor&& tensor) {

@@ -14,7 +14,7 @@ namespace isentropic::pytorch {
 // TypeError for a type the library does not have.
 DType type_of(const at::Tensor& tensor, const char* argument);
 
-// A view of a CPU tensor whose last axis is contiguous.
+// A view of a tensor of the CPU or a GPU whose last axis is contiguous.
 View view_of(const at::Tensor& tensor, const char* argument);
 
 // The same tensor with its last axis contiguous.
@@ -57,6 +57,9 @@ double lowest(at::ScalarType type);
 at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options);
 // The same numbers in that order; a copy only where they lie otherwise.
 at::Tensor in_order_of(const at::Tensor& like, const at::Tensor& tensor);
+
+// A copy of a tensor of the CPU.
+Tensor from_torch(const at::Tensor& tensor);
 
 // Takes the memory over. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);

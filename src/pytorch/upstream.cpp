@@ -14,7 +14,7 @@ Upstream::Upstream(const AttentionProblem& problem, const AttentionResult& forwa
                    const std::optional<at::Tensor>& output, const std::optional<at::Tensor>& statistics)
     : names_(StatisticsLayout(problem).differentiable),
       rows_(problem.query.shape.begin(), problem.query.shape.end() - 1),
-      moments_(forward.moments) {
+      moments_(forward.rows.moments()) {
   if (output) output_ = with_contiguous_rows(*output);
   of_statistics_ = statistics && statistics->defined() && !names_.empty();
   const std::int64_t count = rows_[0] * rows_[1] * rows_[2];
@@ -26,7 +26,7 @@ Upstream::Upstream(const AttentionProblem& problem, const AttentionResult& forwa
   const at::Tensor all = statistics->to(at::kDouble).contiguous();
   const double* gradients = all.const_data_ptr<double>();
   for (std::int64_t r = 0; r < count; ++r) {
-    const SoftmaxRecord<double>& record = forward.records[static_cast<std::size_t>(r)];
+    const SoftmaxRecord<double> record = forward.rows.record(r);
     const std::int64_t head = r / rows_[2] % rows_[1];
     const double total = log_partition(with_sink(problem, head, record));
     double sink_mass = problem.sink ? std::exp((*problem.sink)[head] - total) : 0.0;

@@ -66,19 +66,27 @@ TEST(Errors, Statistics) {
 TEST(Errors, Shards) {
   refused(
       [](auto& p) {
-        p.shard.query_offset = 3;
+        p.shard.query_runs = {isentropic::Run{3}};
         p.shard.total_queries = 8;
       },
       {"query", "3", "8"});
   refused(
       [](auto& p) {
-        p.shard.key_offset = -1;
+        p.shard.key_runs = {isentropic::Run{-1}};
         p.shard.total_keys = 8;
       },
       {"key", "-1"});
   refused([](auto& p) { p.shard.total_keys = 3; }, {"key", "3"});
+  for (const std::vector<isentropic::Run>& runs : std::vector<std::vector<isentropic::Run>>{
+           {{0, 2}, {6, 2}}, {{0, 2}, {1, 3}}, {{5, 2}, {0, 3}}, {{0, 3}, {8, 2}}, {{0, 5}, {7, 1}}, {{0, 7}, {8, -1}}})
+    refused(
+        [&](auto& p) {
+          p.shard.key_runs = runs;
+          p.shard.total_keys = 9;
+        },
+        {"key runs", std::to_string(runs[0].length) + " from", "5", "9"});
   const auto split = [](AttentionProblem& p) {
-    p.shard.key_offset = 1;
+    p.shard.key_runs = {isentropic::Run{1}};
     p.shard.total_keys = 10;
   };
   refused(

@@ -80,31 +80,31 @@ void check_wanted(const Case& description, double target, double tolerance) {
   const isentropic::AttentionResult result = attention(x.problem);
   const reference::Forward expected = reference::forward(x.oracle);
   const support::Numbers entropy = result.statistics.entropy.to_doubles();
-  ASSERT_EQ(result.scales.status.size(), expected.reach.size());
-  ASSERT_EQ(result.scales.iterations.size(), expected.reach.size());
+  ASSERT_EQ(result.rows.status.size(), std::ssize(expected.reach));
+  ASSERT_EQ(result.rows.iterations.size(), std::ssize(expected.reach));
   for (std::size_t r = 0; r < entropy.size(); ++r) {
     SCOPED_TRACE(r);
-    EXPECT_LE(result.scales.iterations[r], 15);
+    EXPECT_LE(result.rows.iterations.values<std::int64_t>()[r], 15);
     switch (expected.reach[r]) {
       case reference::Reach::solved:
-        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::solved);
+        EXPECT_EQ(result.rows.solution(static_cast<std::int64_t>(r)), TargetEntropyStatus::solved);
         EXPECT_NEAR(entropy[r], target, tolerance);
         // dH/dlambda = -V / lambda: an error of the entropy divided by the slope, with room for its rounding.
-        EXPECT_NEAR(result.scales.lambda[r], expected.lambda[r],
+        EXPECT_NEAR(result.rows.scale(static_cast<std::int64_t>(r)), expected.lambda[r],
                     2 * tolerance * expected.lambda[r] / expected.statistics.at("score_variance")[r]);
         break;
       case reference::Reach::above:
-        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::above_reach);
-        EXPECT_EQ(result.scales.lambda[r], 0);
+        EXPECT_EQ(result.rows.solution(static_cast<std::int64_t>(r)), TargetEntropyStatus::above_reach);
+        EXPECT_EQ(result.rows.scale(static_cast<std::int64_t>(r)), 0);
         EXPECT_NEAR(entropy[r], std::log(std::max(1.0, static_cast<double>(expected.visible[r]))), tolerance);
         break;
       case reference::Reach::below:
-        EXPECT_EQ(result.scales.status[r], TargetEntropyStatus::below_reach);
+        EXPECT_EQ(result.rows.solution(static_cast<std::int64_t>(r)), TargetEntropyStatus::below_reach);
         break;
     }
   }
   // The rest of the answer is that of the lambdas found.
-  x.oracle.scale = {reference::Law::per_row, {}, 0, result.scales.lambda};
+  x.oracle.scale = {reference::Law::per_row, {}, 0, result.rows.lambda.to_doubles()};
   const reference::Forward same_scales = reference::forward(x.oracle);
   // float32 rounds a score s a few times, by eps |s| each: small targets make lambda, and so the scores, large.
   const support::Numbers& scores = same_scales.statistics.at("max_score");
@@ -159,7 +159,7 @@ TEST(TargetEntropy, EqualScoresAreOutOfReach) {
   x.problem.scale = Scale::target_entropy(0.5);
   x.problem.statistics = isentropic::Statistics::of({isentropic::Statistic::entropy});
   const isentropic::AttentionResult result = attention(x.problem);
-  EXPECT_EQ(result.scales.status[0], TargetEntropyStatus::below_reach);
+  EXPECT_EQ(result.rows.solution(0), TargetEntropyStatus::below_reach);
   EXPECT_NEAR(result.statistics.entropy.at({0, 0, 0}), std::log(6.0), 1e-14);
 }
 

@@ -10,6 +10,7 @@ using isentropic::AttentionGradients;
 using isentropic::AttentionProblem;
 using isentropic::AttentionResult;
 using isentropic::Partial;
+using isentropic::Run;
 using isentropic::View;
 using support::Numbers;
 
@@ -27,7 +28,7 @@ AttentionProblem piece(Instance& x, Range queries, Range keys) {
   out.query = x.problem.query.slice(2, queries.begin, queries.end);
   out.key = x.problem.key.slice(2, keys.begin, keys.end);
   out.value = x.problem.value.slice(2, keys.begin, keys.end);
-  out.shard = {queries.begin, keys.begin, x.sizes.n_q, x.sizes.n_k, {}};
+  out.shard = {{Run{queries.begin}}, {Run{keys.begin}}, x.sizes.n_q, x.sizes.n_k, {}};
   if (out.mask.excluded_keys.present())
     out.mask.excluded_keys = out.mask.excluded_keys.slice(0, queries.begin, queries.end);
   const bool dense_mask = out.mask.dense_part.present();
@@ -168,7 +169,7 @@ TEST(Sharding, GradientsAddUp) {
     std::vector<Numbers> parameters(whole.scale_parameters.size());
     for (const Range& keys : kKeyCuts) {
       const AttentionGradients share =
-          attention_backward(piece(x, all_queries, keys), forward.scales, constants, upstream.views);
+          attention_backward(piece(x, all_queries, keys), forward.rows, constants, upstream.views);
       add_to(&query, share.query.to_doubles());
       add_to(&lambda, share.lambda.to_doubles());
       ASSERT_EQ(share.scale_parameters.size(), parameters.size());

@@ -199,9 +199,10 @@ TEST(Statistics, RecordsAreThoseOfTheRows) {
   x.problem.statistics = Statistics::all();
   const AttentionResult result = attention(x.problem);
   const reference::Forward expected = reference::forward(x.oracle);
-  ASSERT_EQ(result.records.size(), expected.visible.size());
-  for (std::size_t r = 0; r < result.records.size(); ++r) {
-    const auto& record = result.records[r];
+  const auto records = result.rows.records();
+  ASSERT_EQ(records.size(), expected.visible.size());
+  for (std::size_t r = 0; r < records.size(); ++r) {
+    const auto& record = records[r];
     EXPECT_EQ(record.k, expected.visible[r]);
     EXPECT_EQ(static_cast<double>(record.a), expected.statistics.at("argmax")[r]);
     EXPECT_NEAR(isentropic::entropy(record), expected.statistics.at("entropy")[r], 1e-12);

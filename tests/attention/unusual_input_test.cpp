@@ -46,7 +46,7 @@ TEST(WrongResult, IsRefusedBeforeItIsRead) {
   EXPECT_THROW(finish(attention_partial(problem), wider), Error);
   AttentionProblem by_length = problem;
   by_length.scale = Scale::log_n();
-  EXPECT_THROW(attention_backward(by_length, whole.scales, attention_row_constants(problem, whole, upstream), upstream),
+  EXPECT_THROW(attention_backward(by_length, whole.rows, attention_row_constants(problem, whole, upstream), upstream),
                Error);
 }
 
@@ -149,7 +149,7 @@ TEST(NoLimit, MayBeTheLargestInteger) {
 TEST(Shard, OffsetsBeyondTheWholeAreRefused) {
   const Square x(4, 2);
   AttentionProblem problem = x.problem();
-  problem.shard = {.query_offset = kNoLimit, .total_queries = 100};
+  problem.shard = {.query_runs = {isentropic::Run{kNoLimit}}, .total_queries = 100};
   EXPECT_THROW(attention(problem), Error);
 }
 

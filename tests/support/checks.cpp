@@ -76,11 +76,12 @@ void expect_result(const AttentionResult& result, const reference::Forward& expe
     EXPECT_TRUE(close(result.output.to_doubles(), expected.output, tolerance)) << "output";
   }
   expect_statistics(result.statistics, expected, tolerance);
-  ASSERT_EQ(result.scales.lambda.size(), expected.lambda.size());
+  Numbers lambda = result.rows.lambda.to_doubles();
+  ASSERT_EQ(lambda.size(), expected.lambda.size());
   if (instance.problem.scale.looks_at_n()) {
-    EXPECT_EQ(result.scales.visible, expected.visible);
+    const std::span<const std::int64_t> visible = result.rows.visible.values<std::int64_t>();
+    EXPECT_EQ(std::vector(visible.begin(), visible.end()), expected.visible);
   }
-  Numbers lambda = result.scales.lambda;
   for (std::size_t r = 0; r < lambda.size(); ++r) {
     if (expected.visible[r] == 0) lambda[r] = expected.lambda[r];  // it scales nothing
   }
@@ -154,9 +155,12 @@ void expect_identical(const AttentionResult& x, const AttentionResult& y) {
 #define ISENTROPIC_CHECK(field) EXPECT_TRUE(identical(x.statistics.field, y.statistics.field)) << #field;
   ISENTROPIC_FOR_EACH_STATISTIC(ISENTROPIC_CHECK)
 #undef ISENTROPIC_CHECK
-  EXPECT_EQ(x.scales.lambda, y.scales.lambda);
-  EXPECT_EQ(x.scales.visible, y.scales.visible);
-  EXPECT_EQ(x.scales.iterations, y.scales.iterations);
+  using isentropic::RowState;
+  for (Tensor RowState::*field :
+       {&RowState::lambda, &RowState::m, &RowState::z, &RowState::u, &RowState::w, &RowState::c, &RowState::k,
+        &RowState::a, &RowState::visible, &RowState::iterations}) {
+    EXPECT_TRUE(identical(x.rows.*field, y.rows.*field)) << "row state";
+  }
   EXPECT_TRUE(identical(x.selected, y.selected)) << "selected";
 }
 

@@ -15,7 +15,7 @@ double upstream_value(const View& view, std::int64_t b, std::int64_t h, std::int
 
 void require_moments(const AttentionResult& forward, const AttentionUpstream& upstream) {
   const auto require = [&](const View& view, const char* argument, MomentSet needed, const char* statistic) {
-    if (view.present() && forward.moments < needed)
+    if (view.present() && forward.rows.moments() < needed)
       throw Error(argument, "given", std::string("a forward pass that computed ") + statistic);
   };
   require(upstream.entropy, "upstream entropy", MomentSet::entropy, "entropy");
@@ -33,7 +33,7 @@ std::vector<RowConstants> row_constants(const AttentionProblem& problem, const A
   std::vector<RowConstants> constants(dims.rows());
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
     const std::int64_t i = row % dims.n_q, h = row / dims.n_q % dims.heads, b = row / dims.n_q / dims.heads;
-    const SoftmaxRecord<double>& keys = forward.records[row];
+    const SoftmaxRecord<double> keys = forward.rows.record(row);
     RowConstants& c = constants[row];
     const double total = log_partition(with_sink(problem, h, keys));
     const double gL = upstream_value(upstream.log_partition, b, h, i), gH = upstream_value(upstream.entropy, b, h, i);

@@ -8,8 +8,7 @@ namespace isentropic {
 RowFinisher::RowFinisher(const AttentionProblem& problem, const Visibility& visibility, MomentSet moments,
                          AttentionResult& result)
     : problem_(problem), visibility_(visibility), dims_(problem), writer_(problem), result_(result) {
-  result_.records.resize(static_cast<std::size_t>(dims_.rows()));
-  result_.moments = moments;
+  result_.rows.allocate_records(moments);
 }
 
 double RowFinisher::output_factor(std::int64_t head, const SoftmaxRecord<double>& keys) const {

@@ -23,7 +23,7 @@ class RowFinisher {
   void finish(std::int64_t b, std::int64_t h, std::int64_t i, const SoftmaxRecord<double>& record,
               const KeyGroupsRecord* groups, T* sum) {
     const std::int64_t row = dims_.row(b, h, i);
-    result_.records[row] = record;
+    result_.rows.set_record(row, record);
     writer_.write(row, h, record);
     if (groups) writer_.write(row, *groups, visibility_.place(b, i).position);
     if (!sum) return;

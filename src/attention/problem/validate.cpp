@@ -68,6 +68,25 @@ void require_per_head(const std::string& argument, const PerHead& values, std::i
     throw Error(argument + " count", to_string(count), "1 or " + to_string(heads) + " (one for each head)");
 }
 
+void require_device(const char* argument, const View& view, const AttentionProblem& problem) {
+  if (view.present() && view.device != problem.query.device)
+    throw Error(std::string(argument) + " device", to_string(view.device),
+                to_string(problem.query.device) + ", as the query");
+}
+
+// All tensors of a problem lie on one device.
+void validate_device(const AttentionProblem& problem) {
+  require_device("key", problem.key, problem);
+  require_device("value", problem.value, problem);
+  require_device("mask excluded keys", problem.mask.excluded_keys, problem);
+  require_device("dense mask", problem.mask.dense_part, problem);
+  if (problem.mask.block_sparse_part)
+    require_device("block-sparse layout", problem.mask.block_sparse_part->layout, problem);
+  require_device("bias", problem.bias.values(), problem);
+  require_device("scale rows", problem.scale.rows(), problem);
+  require_device("shard visible", problem.shard.visible, problem);
+}
+
 void validate_inputs(const AttentionProblem& problem, ValueUse value_use) {
   const View &q = problem.query, &k = problem.key, &v = problem.value;
   require_layout("query", q, 4);
@@ -212,15 +231,27 @@ void validate_scale(const AttentionProblem& problem, const Dims& dims) {
   if (scale.is_target_entropy()) validate_target_entropy(problem);
 }
 
+// Ascending runs of `here` places in all, inside of the whole.
+void require_runs(const char* argument, const std::vector<Run>& runs, std::int64_t here, std::int64_t whole) {
+  std::int64_t begin = 0, end = 0;  // places so far, positions so far
+  std::string met;
+  bool fits = true;
+  for (const Run& run : runs) {
+    const std::int64_t length = run.length < 0 ? here - begin : run.length;
+    met += (met.empty() ? "" : ", ") + to_string(length) + " from " + to_string(run.offset);
+    fits = fits && run.offset >= end && length >= 0 && length <= whole && run.offset <= whole - length;
+    if (!fits) break;
+    begin += length, end = run.offset + length;
+  }
+  if (fits && (runs.empty() ? here <= whole : begin == here)) return;
+  throw Error(argument, runs.empty() ? to_string(here) + " from 0" : met,
+              "ascending runs of the " + to_string(here) + " that are here, of " + to_string(whole) + " in all");
+}
+
 void validate_shard(const AttentionProblem& problem, const Dims& dims) {
   const Shard& shard = problem.shard;
-  const auto inside = [](const char* argument, std::int64_t offset, std::int64_t here, std::int64_t whole) {
-    if (offset < 0 || here > whole || offset > whole - here)
-      throw Error(argument, to_string(offset) + " with " + to_string(here) + " of " + to_string(whole),
-                  "an offset that keeps the shard inside the whole");
-  };
-  inside("shard query offset", shard.query_offset, dims.n_q, total(shard.total_queries, dims.n_q));
-  inside("shard key offset", shard.key_offset, dims.n_k, total(shard.total_keys, dims.n_k));
+  require_runs("shard query runs", shard.query_runs, dims.n_q, total(shard.total_queries, dims.n_q));
+  require_runs("shard key runs", shard.key_runs, dims.n_k, total(shard.total_keys, dims.n_k));
   const bool dense = problem.mask.dense_part.present() || problem.bias.kind() == Bias::Kind::dense;
   const bool keys_split = total(shard.total_keys, dims.n_k) != dims.n_k;
   if (shard.visible.present()) {
@@ -267,6 +298,7 @@ void validate_map(const AttentionProblem& problem, const Dims& dims) {
 
 void validate(const AttentionProblem& problem, ValueUse value) {
   validate_inputs(problem, value);
+  validate_device(problem);
   const Dims dims(problem);
   validate_mask(problem, dims);
   validate_terms(problem, dims);
@@ -276,12 +308,23 @@ void validate(const AttentionProblem& problem, ValueUse value) {
   available_statistics(problem);
 }
 
+void validate(const AttentionProblem& problem, const RowState& rows) {
+  const Dims dims(problem);
+  const auto require = [&](const char* argument, const Tensor& field, DType type) {
+    const Shape expected{dims.batch, dims.heads, dims.n_q};
+    if (field.shape() != expected || field.type() != type)
+      throw Error(argument, to_string(field.shape()) + " of " + name(field.type()),
+                  to_string(expected) + " of " + name(type) + ", as the problem");
+  };
+  require("forward result rows", rows.lambda, statistics_type(problem));
+  if (problem.scale.looks_at_n()) require("forward result visible", rows.visible, DType::int64);
+}
+
 void validate(const AttentionProblem& problem, const AttentionResult& result) {
-  const auto rows = static_cast<std::size_t>(Dims(problem).rows());
-  if (result.scales.lambda.size() != rows)
-    throw Error("forward result rows", to_string(result.scales.lambda.size()), to_string(rows) + ", as the problem");
-  if (problem.map.is_softmax() && result.records.size() != rows)
-    throw Error("forward result records", to_string(result.records.size()), to_string(rows) + ", as the problem");
+  validate(problem, result.rows);
+  if (problem.map.is_softmax() && result.rows.m.shape() != result.rows.lambda.shape())
+    throw Error("forward result records", to_string(result.rows.m.shape()),
+                to_string(result.rows.lambda.shape()) + ", as the problem");
   if (problem.map.kind() == ScoreMap::Kind::top_k && !result.selected.present())
     throw Error("forward result selected", "absent", "the result of a top_k map");
 }
@@ -292,6 +335,7 @@ void validate(const AttentionProblem& problem, const AttentionUpstream& upstream
     if (!view.present()) return false;
     require_floating(argument, view);
     require_shape(argument, view, shape, Broadcast::no);
+    require_device(argument, view, problem);
     return true;
   };
   bool any = check("upstream output", upstream.output, {dims.batch, dims.heads, dims.n_q, dims.d_v});

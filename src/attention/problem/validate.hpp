@@ -10,6 +10,8 @@ enum class ValueUse : std::uint8_t { required, ignored };
 void validate(const AttentionProblem& problem, ValueUse value = ValueUse::required);
 // `result` must be what a forward pass of `problem` returned.
 void validate(const AttentionProblem& problem, const AttentionResult& result);
+// The scales of the problem's rows.
+void validate(const AttentionProblem& problem, const RowState& rows);
 void validate(const AttentionProblem& problem, const AttentionUpstream& upstream);
 
 // Statistics the map defines; an Error when one was asked for by name that it does not.

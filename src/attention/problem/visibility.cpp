@@ -12,9 +12,10 @@ const DocumentOffsets& offsets_of(const Mask& mask, std::int64_t b) {
   return mask.document_offsets[mask.document_offsets.size() == 1 ? 0 : static_cast<std::size_t>(b)];
 }
 
-Span local(Span whole, std::int64_t offset, std::int64_t n) {
-  return {std::clamp<std::int64_t>(whole.begin - offset, 0, n), std::clamp<std::int64_t>(whole.end - offset, 0, n)};
-}
+// Runs ascend, so a span of positions is a span of local keys.
+Span local(Span whole, const Positions& keys) { return {keys.first_from(whole.begin), keys.first_from(whole.end)}; }
+
+bool holds(const Span& span, std::int64_t key) { return span.begin <= key && key < span.end; }
 
 bool covers(const Span& span, std::int64_t begin, std::int64_t end) { return span.begin <= begin && end <= span.end; }
 
@@ -27,6 +28,8 @@ bool meets(const Span& span, std::int64_t begin, std::int64_t end) {
 Visibility::Visibility(const AttentionProblem& problem)
     : problem_(problem),
       dims_(problem),
+      queries_(problem.shard.query_runs, dims_.n_q),
+      keys_(problem.shard.key_runs, dims_.n_k),
       total_queries_(or_default(problem.shard.total_queries, dims_.n_q)),
       total_keys_(or_default(problem.shard.total_keys, dims_.n_k)),
       tests_dense_(problem.mask.dense_part.present() || problem.bias.kind() == Bias::Kind::dense) {
@@ -35,7 +38,7 @@ Visibility::Visibility(const AttentionProblem& problem)
 
 QueryPlace Visibility::place(std::int64_t b, std::int64_t i) const {
   const Mask& mask = problem_.mask;
-  const std::int64_t query = i + problem_.shard.query_offset;
+  const std::int64_t query = queries_[i];
   const Span keys{0, mask.lengths.empty() ? total_keys_ : mask.lengths[static_cast<std::size_t>(b)]};
   if (!mask.document_offsets.empty()) {
     const DocumentOffsets& offsets = offsets_of(mask, b);
@@ -72,8 +75,7 @@ VisibleSpans Visibility::whole_spans(std::int64_t b, std::int64_t i) const {
 
 VisibleSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
   const VisibleSpans whole = whole_spans(b, i);
-  const std::int64_t offset = problem_.shard.key_offset;
-  return {local(whole.prefix, offset, dims_.n_k), local(whole.band, offset, dims_.n_k)};
+  return {local(whole.prefix, keys_), local(whole.band, keys_)};
 }
 
 // Within one document the ends of a band never fall from row to row: if the first and the last row have one, they speak
@@ -115,31 +117,31 @@ TileVisibility Visibility::tile(std::int64_t b, std::int64_t h, std::int64_t i0,
   return all ? TileVisibility::all : TileVisibility::some;
 }
 
-bool Visibility::passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const {
+bool Visibility::passes_layout(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t key) const {
   const Mask::BlockSparse& part = *problem_.mask.block_sparse_part;
-  const std::int64_t block_i = (i + problem_.shard.query_offset) / part.block_q;
-  const std::int64_t block_j = (j + problem_.shard.key_offset) / part.block_k;
-  return static_cast<const bool*>(part.layout.data)[broadcast_offset(part.layout, b, h, block_i, block_j)];
+  const std::int64_t place = broadcast_offset(part.layout, b, h, query / part.block_q, key / part.block_k);
+  return static_cast<const bool*>(part.layout.data)[place];
 }
 
 bool Visibility::layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                                    std::int64_t j1) const {
   if (!problem_.mask.block_sparse_part) return false;
-  const auto next = [](std::int64_t local_index, std::int64_t offset, std::int64_t block) {
-    return (((local_index + offset) / block) + 1) * block - offset;
+  // The first place of the next block.
+  const auto next = [](std::int64_t place, const Positions& positions, std::int64_t block) {
+    return positions.first_from((positions[place] / block + 1) * block);
   };
   const Mask::BlockSparse& part = *problem_.mask.block_sparse_part;
-  for (std::int64_t i = i0; i < i1; i = next(i, problem_.shard.query_offset, part.block_q))
-    for (std::int64_t j = j0; j < j1; j = next(j, problem_.shard.key_offset, part.block_k))
-      if (passes_layout(b, h, i, j)) return false;
+  for (std::int64_t i = i0; i < i1; i = next(i, queries_, part.block_q))
+    for (std::int64_t j = j0; j < j1; j = next(j, keys_, part.block_k))
+      if (passes_layout(b, h, queries_[i], keys_[j])) return false;
   return true;
 }
 
-void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
-                           std::uint8_t* passed) const {
+void Visibility::test_positions(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first, std::int64_t n,
+                                std::uint8_t* passed) const {
   const Mask& mask = problem_.mask;
   if (mask.strided_part) {
-    const std::int64_t lag = place(b, i).position - (j0 + problem_.shard.key_offset);  // of key j0; it falls with j
+    const std::int64_t lag = place(b, i).position - first;  // of the first key; it falls from there on
     const std::int64_t stride = mask.strided_part->stride, local = mask.strided_part->local;
     std::int64_t phase = (lag % stride + stride) % stride;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -148,9 +150,19 @@ void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::
     }
   }
   for (std::int64_t j = 0; mask.block_sparse_part && j < n;) {
-    const std::int64_t block = mask.block_sparse_part->block_k, position = j0 + j + problem_.shard.key_offset;
-    const std::int64_t end = std::min(n, j + block - position % block);
-    if (!passes_layout(b, h, i, j0 + j)) std::fill(passed + j, passed + end, std::uint8_t{0});
+    const std::int64_t block = mask.block_sparse_part->block_k;
+    const std::int64_t end = std::min(n, j + block - (first + j) % block);
+    if (!passes_layout(b, h, queries_[i], first + j)) std::fill(passed + j, passed + end, std::uint8_t{0});
+    j = end;
+  }
+}
+
+void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
+                           std::uint8_t* passed) const {
+  const Mask& mask = problem_.mask;
+  for (std::int64_t j = j0; j < j0 + n;) {
+    const std::int64_t end = std::min(j0 + n, keys_.run_end(j));
+    test_positions(b, h, i, keys_[j], end - j, passed + (j - j0));
     j = end;
   }
   const auto test_dense = [&](const View& view) {
@@ -174,16 +186,15 @@ void Visibility::test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::
 }
 
 bool Visibility::passes(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, std::int64_t j) const {
-  const auto holds = [&](const Span& span) { return span.begin <= j && j < span.end; };
-  if (!holds(row.prefix) && !holds(row.band)) return false;
+  if (!holds(row.prefix, j) && !holds(row.band, j)) return false;
   std::uint8_t passed = 1;
   if (tests_keys_) test_keys(b, h, i, j, 1, &passed);
   return passed != 0;
 }
 
 // Of the local keys of `range`.
-std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row,
-                                      Span range) const {
+std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64_t i, Span range) const {
+  const VisibleSpans row = spans(b, i);
   std::int64_t seen = 0;
   for (const Span& span : {row.prefix, row.band}) {
     const Span part{std::max(span.begin, range.begin), std::min(span.end, range.end)};
@@ -198,17 +209,39 @@ std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64
   return seen;
 }
 
+// Of all keys of the whole problem, here or not, where no part of the mask is dense.
+std::int64_t Visibility::count_whole(std::int64_t b, std::int64_t h, std::int64_t i) const {
+  const VisibleSpans row = whole_spans(b, i);
+  const Span all{0, total_keys_};
+  const auto test = [&](std::int64_t first, std::int64_t n, std::uint8_t* passed) {
+    test_positions(b, h, i, first, n, passed);
+  };
+  std::int64_t seen = 0;
+  for (const Span& span : {row.prefix, row.band}) {
+    const Span part{std::max(span.begin, all.begin), std::min(span.end, all.end)};
+    if (!tests_keys_)
+      seen += part.size();
+    else
+      for_each_piece(part, test, [&](std::int64_t, std::int64_t n, const std::uint8_t* passed) {
+        seen += std::count(passed, passed + n, 1);
+      });
+  }
+  for_each_excluded_position(b, i, [&](std::int64_t position) {
+    if (!holds(all, position) || (!holds(row.prefix, position) && !holds(row.band, position))) return;
+    std::uint8_t passed = 1;
+    test(position, 1, &passed);
+    seen -= passed;
+  });
+  return seen;
+}
+
 std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) const {
   if (problem_.shard.visible.present()) {
     const View& given = problem_.shard.visible;
     return static_cast<const std::int64_t*>(given.data)[broadcast_offset(given, b, h, i)];
   }
   // Dense parts know the local keys only; the other parts know them all.
-  const std::int64_t offset = key_offset();
-  const auto as_local = [&](Span span) { return Span{span.begin - offset, span.end - offset}; };
-  const VisibleSpans whole = whole_spans(b, i);
-  return count_within(b, h, i, {as_local(whole.prefix), as_local(whole.band)},
-                      tests_dense_ ? Span{0, dims_.n_k} : as_local({0, total_keys_}));
+  return tests_dense_ ? count_within(b, h, i, {0, dims_.n_k}) : count_whole(b, h, i);
 }
 
 }  // namespace isentropic

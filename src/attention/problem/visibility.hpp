@@ -11,6 +11,7 @@
 #include <limits>
 
 #include "attention/problem/dims.hpp"
+#include "attention/problem/positions.hpp"
 #include "isentropic/attention.hpp"
 
 namespace isentropic {
@@ -74,51 +75,74 @@ class Visibility {
 
   // How many of the local keys [j0, j1) the row sees.
   std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t j1) const {
-    return count_within(b, h, i, spans(b, i), {j0, j1});
+    return count_within(b, h, i, {j0, j1});
   }
 
   // Keys of the whole problem that the row sees: the n of the scale laws.
   std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i) const;
 
-  std::int64_t key_offset() const { return problem_.shard.key_offset; }
+  // Of local queries and keys, in the whole problem.
+  const Positions& queries() const { return queries_; }
+  const Positions& keys() const { return keys_; }
 
  private:
   VisibleSpans whole_spans(std::int64_t b, std::int64_t i) const;
-  std::int64_t count_within(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, Span range) const;
+  std::int64_t count_whole(std::int64_t b, std::int64_t h, std::int64_t i) const;
   bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
   // The key-by-key parts for local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
   void test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
                  std::uint8_t* passed) const;
-  // f(first, n, passed) for pieces of the span; not called when there is no test.
-  template <class F>
-  void for_each_passed(std::int64_t b, std::int64_t h, std::int64_t i, Span span, F f) const {
+  // Those that need no more than a key's position, for positions [first, first + n).
+  void test_positions(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first, std::int64_t n,
+                      std::uint8_t* passed) const;
+  // f(first, n, passed) for pieces of the span; test(first, n, passed) takes out what it hides.
+  template <class Test, class F>
+  static void for_each_piece(Span span, Test test, F f) {
     std::uint8_t passed[256];
-    for (std::int64_t first = span.begin; tests_keys_ && first < span.end; first += std::ssize(passed)) {
+    for (std::int64_t first = span.begin; first < span.end; first += std::ssize(passed)) {
       const std::int64_t n = std::min<std::int64_t>(std::ssize(passed), span.end - first);
       std::fill_n(passed, n, std::uint8_t{1});
-      test_keys(b, h, i, first, n, passed);
+      test(first, n, passed);
       f(first, n, passed);
     }
   }
-  // f(j) for each key that the row leaves out, in local keys; j may lie outside of [0, n_k).
+  // Likewise for local keys; not called when there is no test.
   template <class F>
-  void for_each_excluded(std::int64_t b, std::int64_t i, F f) const {
+  void for_each_passed(std::int64_t b, std::int64_t h, std::int64_t i, Span span, F f) const {
+    if (!tests_keys_) return;
+    for_each_piece(
+        span, [&](std::int64_t first, std::int64_t n, std::uint8_t* passed) { test_keys(b, h, i, first, n, passed); },
+        f);
+  }
+  // f(position) for each key that the row leaves out; there may be no such key.
+  template <class F>
+  void for_each_excluded_position(std::int64_t b, std::int64_t i, F f) const {
     const Mask& mask = problem_.mask;
     const std::int64_t own = mask.excludes_self ? place(b, i).position : -1;
-    if (own >= 0) f(own - key_offset());
+    if (own >= 0) f(own);
     if (!mask.excluded_keys.present()) return;
     const std::int64_t named =
         static_cast<const std::int64_t*>(mask.excluded_keys.data)[i * mask.excluded_keys.stride[0]];
-    if (named >= 0 && named != own) f(named - key_offset());
+    if (named >= 0 && named != own) f(named);
   }
+  // f(j) for each local key that the row leaves out.
+  template <class F>
+  void for_each_excluded(std::int64_t b, std::int64_t i, F f) const {
+    for_each_excluded_position(b, i, [&](std::int64_t position) {
+      if (const std::int64_t j = keys_.place_of(position); j >= 0) f(j);
+    });
+  }
+  std::int64_t count_within(std::int64_t b, std::int64_t h, std::int64_t i, Span range) const;
   // Whether the row sees local key j but for what it leaves out.
   bool passes(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, std::int64_t j) const;
-  bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j) const;
+  // Of positions.
+  bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t key) const;
   bool layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                          std::int64_t j1) const;
 
   const AttentionProblem& problem_;
   Dims dims_;
+  Positions queries_, keys_;
   std::int64_t total_queries_, total_keys_;
   bool tests_keys_, tests_dense_;
 };

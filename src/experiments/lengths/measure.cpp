@@ -85,9 +85,9 @@ class Pass {
                                  .scale = Scale::per_row(View(lambda.data(), {lambda_sets, heads, n_q})),
                                  .bias = bias_,
                                  .statistics = statistics_,
-                                 .shard = {.key_offset = 1, .total_keys = shape.n},
+                                 .shard = {.key_runs = {Run{1}}, .total_keys = shape.n},
                                  .executor = &executor_})
-        .records;
+        .rows.records();
   }
 
  private:
@@ -163,14 +163,13 @@ Measurement measure_target(const ContextShape& shape, double target, std::uint64
                               .statistics = Statistics::of({Statistic::entropy}),
                               .executor = &executor});
     for (std::int64_t at = 0; at < rows; ++at) {
-      means.lambda.add(solved.scales.lambda[at]);
-      means.entropy.add(entropy(solved.records[at]));
+      means.lambda.add(solved.rows.scale(at));
+      means.entropy.add(entropy(solved.rows.record(at)));
     }
     // With the needle: the library's solver, one pass over the shared keys for each of its steps.
     const Pass pass(contexts, Statistics::of({Statistic::entropy, Statistic::score_variance}), executor);
     std::vector<EntropySolver> solvers;
-    for (std::int64_t at = 0; at < rows; ++at)
-      solvers.emplace_back(target, part.n, solved.scales.lambda[at], kTolerance);
+    for (std::int64_t at = 0; at < rows; ++at) solvers.emplace_back(target, part.n, solved.rows.scale(at), kTolerance);
     const auto lambdas = [&] {
       std::vector<double> out;
       for (const EntropySolver& solver : solvers) out.push_back(solver.lambda());

@@ -34,13 +34,13 @@ std::vector<double> weights_of(std::span<const double> scores, double lambda, co
 std::vector<Record> records_of(const Table& scores, double lambda) {
   AttentionProblem problem = rows_problem(scores.values, scores.rows, lambda);
   problem.statistics = Statistics::all();
-  return attention_statistics(problem).records;
+  return attention_statistics(problem).rows.records();
 }
 
 Record record_of(std::span<const double> scores, double lambda) {
   AttentionProblem problem = rows_problem(scores, 1, lambda);
   problem.statistics = Statistics::all();
-  return attention_statistics(problem).records.front();
+  return attention_statistics(problem).rows.record(0);
 }
 
 Table outputs_of(const Table& scores, const Table& values) {

@@ -74,7 +74,7 @@ Learning learn_to_fetch(const FetchTask& task, std::vector<double> scores, int s
       loss += error[x] * error[x] / 2;
     }
     out.loss.push_back(loss);
-    out.entropy.push_back(entropy(forward.records.front()));
+    out.entropy.push_back(entropy(forward.rows.record(0)));
     const std::vector<double> gradient =
         attention_backward(problem, forward, {.output = View(error.data(), {1, 1, 1, size(d)})}).key.to_doubles();
     double squares = 0;

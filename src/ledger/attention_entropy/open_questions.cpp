@@ -168,8 +168,8 @@ void adaptive_temperature(Check& check) {
                                    .statistics = Statistics::all(),
                                    .executor = &serial_executor()};
     const AttentionResult result = attention_statistics(problem);
-    worst = std::max(worst, std::abs(entropy(result.records.front()) - 2));
-    passes = std::max(passes, static_cast<double>(result.scales.iterations.front()));
+    worst = std::max(worst, std::abs(entropy(result.rows.record(0)) - 2));
+    passes = std::max(passes, static_cast<double>(result.rows.iterations.at({0, 0, 0})));
   }
   check.near("H - 2 of rows of 64, 512 and 4096 keys with a target entropy of 2, worst", worst, 0, 1e-6);
   check.at_most("statistics passes it took", passes, 12);

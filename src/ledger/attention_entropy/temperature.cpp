@@ -86,7 +86,7 @@ double entropy_of_unit_vectors(std::size_t n, std::size_t m, Random* random) {
   for (double& x : query.values) x /= std::sqrt(squares);
   for (std::size_t j = 0; j < n; ++j)
     for (std::size_t x = 0; x < d; ++x) keys(j, x) = j < m ? query(0, x) : -query(0, x);
-  return entropy(attend(query, keys, keys, at_temperature(1)).records.front());
+  return entropy(attend(query, keys, keys, at_temperature(1)).rows.record(0));
 }
 
 void range_of_cosines(Check& check) {

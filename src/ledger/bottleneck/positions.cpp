@@ -126,7 +126,7 @@ std::int64_t errors_of_the_circle(std::size_t n) {
   const Table query = circle_codes(n, 3), key = circle_codes(n);
   const AttentionResult result = attend(query, key, key);
   std::int64_t wrong = 0;
-  for (std::size_t x = 0; x + 3 < n; ++x) wrong += result.records[x].a != static_cast<std::int64_t>(x) + 3;
+  for (std::size_t x = 0; x + 3 < n; ++x) wrong += result.rows.record(x).a != static_cast<std::int64_t>(x) + 3;
   return wrong;
 }
 

@@ -160,7 +160,7 @@ double aligned_logit(Check& check, std::size_t d) {
   const Table q = directions(check.random(), 1, d, norm);
   Table k = directions(check.random(), 64, d, norm);
   std::copy(q.values.begin(), q.values.end(), k.row(17).begin());
-  return attend(q, k, Table(64, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records.front().m;
+  return attend(q, k, Table(64, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).rows.record(0).m;
 }
 
 void dependence_on_d(Check& check) {
@@ -178,7 +178,8 @@ void dependence_on_d(Check& check) {
       Mean h;
       for (std::int64_t set = 0; set < check.effort(2, 20); ++set) {
         const Table q = normal_table(check.random(), 40, x.d), k = normal_table(check.random(), n, x.d);
-        for (const Record& record : attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = scale}).records)
+        for (const Record& record :
+             attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = scale}).rows.records())
           h.add(entropy(record));
       }
       return h.estimate();
@@ -254,7 +255,7 @@ void looks_at_both(Check& check) {
   Random& random = check.random();
   const auto lambda = [&](const Scale& scale, std::size_t n, std::size_t d) {
     const Table q = normal_table(random, 1, d), k = normal_table(random, n, d);
-    return attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = scale}).scales.lambda.front();
+    return attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = scale}).rows.scale(0);
   };
   check.near("lambda(n^2)/lambda(n) of log n/d", lambda(Scale::log_n(), 400, 8) / lambda(Scale::log_n(), 20, 8), 2,
              1e-12);

@@ -22,12 +22,12 @@ void sparse_rows(Check& check) {
     const AttentionResult flat = attend(q, k, v, {.query = {}, .key = {}, .mask = mask, .scale = Scale::constant(0.0)});
     const Table weights = weights_of(q, k, {.query = {}, .key = {}, .mask = mask});
     for (std::size_t i = 0; i < n; ++i) {
-      const double visible = static_cast<double>(rows.records[i].k);
+      const double visible = static_cast<double>(rows.rows.record(i).k);
       std::int64_t seen = 0;
       for (const double w : weights.row(i)) seen += w > 0;
-      miscounted += seen != rows.records[i].k;
-      above += entropy(rows.records[i]) > std::log(visible) + 1e-12;
-      uniform = std::max(uniform, std::abs(entropy(flat.records[i]) - std::log(visible)));
+      miscounted += seen != rows.rows.record(i).k;
+      above += entropy(rows.rows.record(i)) > std::log(visible) + 1e-12;
+      uniform = std::max(uniform, std::abs(entropy(flat.rows.record(i)) - std::log(visible)));
     }
   }
   check.never("rows whose H exceeds the log of the keys they see", above);
@@ -78,12 +78,12 @@ void visible_count(Check& check) {
   for (std::size_t i = 0; i < x.rows; ++i) {
     const Table query(1, 64, {x.row(i).begin(), x.row(i).end()});
     const Table seen(i + 1, 64, {x.values.begin(), x.values.begin() + static_cast<std::ptrdiff_t>(64 * (i + 1))});
-    const Record alone = attend(query, seen, seen, {.query = {}, .key = {}, .scale = own}).records.front();
-    worst = std::max(worst, std::abs(entropy(alone) - entropy(causal.records[i])));
+    const Record alone = attend(query, seen, seen, {.query = {}, .key = {}, .scale = own}).rows.record(0);
+    worst = std::max(worst, std::abs(entropy(alone) - entropy(causal.rows.record(i))));
   }
   check.near("H of causal rows less H of the same rows alone", worst, 0, 1e-12);
-  check.near("one visible key: lambda", causal.scales.lambda.front(), 0, 0);
-  check.near("one visible key: H", entropy(causal.records.front()), 0, 0);
+  check.near("one visible key: lambda", causal.rows.scale(0), 0, 0);
+  check.near("one visible key: H", entropy(causal.rows.record(0)), 0, 0);
   check.near("one visible key: output less its value", difference(table_of(causal.output).row(0), x.row(0)), 0, 1e-14);
 }
 
@@ -93,8 +93,8 @@ void cross_attention(Check& check) {
   const AttentionResult result = attend(q, k, v, {.query = {}, .key = {}, .scale = Scale::log_n(1.0)});
   double most = 0, lambda = 0;
   for (std::size_t i = 0; i < q.rows; ++i) {
-    lambda = std::max(lambda, std::abs(result.scales.lambda[i] - std::log(9.0) / 16));
-    most = std::max(most, entropy(result.records[i]));
+    lambda = std::max(lambda, std::abs(result.rows.scale(i) - std::log(9.0) / 16));
+    most = std::max(most, entropy(result.rows.record(i)));
   }
   check.near("lambda less log(n_k)/d, 5 queries and 9 keys", lambda, 0, 1e-15);
   check.at_most("largest H", most, std::log(9.0));
@@ -111,7 +111,7 @@ void scale_of_heads(Check& check) {
   double lambda = 0, output = 0;
   for (std::int64_t i = 0; i < h; ++i) {
     lambda = std::max(
-        lambda, std::abs(all.scales.lambda[static_cast<std::size_t>(i * n)] -
+        lambda, std::abs(all.rows.scale(static_cast<std::size_t>(i * n)) -
                          1.3 * static_cast<double>(h) * std::log(static_cast<double>(n)) / static_cast<double>(d)));
     const View one = heads.slice(1, i, i + 1);
     const std::vector<double> alone =
@@ -138,7 +138,8 @@ void logits_of_heads(Check& check) {
     Mean logit, entropies;
     for (std::int64_t set = 0; set < check.effort(1, 10); ++set) {
       const Table q = directions(check.random(), n, d_head, norm), k = directions(check.random(), n, d_head, norm);
-      for (const Record& r : attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records)
+      for (const Record& r :
+           attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).rows.records())
         entropies.add(entropy(r));
       for (std::size_t i = 0; i < n; ++i)
         for (std::size_t j = 0; j < n; j += 4) {
@@ -156,10 +157,9 @@ void logits_of_heads(Check& check) {
     const Table query = directions(check.random(), 1, d_head, norm);
     Table key = directions(check.random(), n, d_head, norm);
     std::copy(query.values.begin(), query.values.end(), key.row(5).begin());
-    check.near(
-        fmt::format("largest attainable logit, {} heads", h),
-        attend(query, key, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records.front().m,
-        std::log(n), 1e-10);
+    check.near(fmt::format("largest attainable logit, {} heads", h),
+               attend(query, key, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).rows.record(0).m,
+               std::log(n), 1e-10);
   }
   check.relative("deviation of the logits, 8 heads against 1", deviation[1] / deviation[0],
                  check.choose(std::sqrt(8.0), 8.0), 0.05);
@@ -185,7 +185,7 @@ void keys_in_blocks(Check& check) {
       AttentionProblem part = whole;
       part.key = whole.key.slice(2, first, std::min(first + block, n_k));
       part.value = whole.value.slice(2, first, std::min(first + block, n_k));
-      part.shard = {.key_offset = first, .total_keys = n_k};
+      part.shard = {.key_runs = {Run{first}}, .total_keys = n_k};
       const Partial piece = attention_partial(part);
       merged = first == 0 ? piece : merge(merged, piece);
     }

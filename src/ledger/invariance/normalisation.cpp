@@ -61,7 +61,7 @@ std::vector<double> scores(const Table& q, const Table& k) {
   for (std::size_t j = 0; j < k.rows; ++j) {
     const Table one(1, k.columns, {k.row(j).begin(), k.row(j).end()});
     for (const Record& r :
-         attend(q, one, Table(1, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::constant(1.0)}).records)
+         attend(q, one, Table(1, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::constant(1.0)}).rows.records())
       out.push_back(r.m);
   }
   return out;
@@ -92,7 +92,7 @@ void norms(Check& check) {
 
 double mean_entropy(const Table& q, const Table& k, const AttentionProblem& options) {
   Mean h;
-  for (const Record& record : attend(q, k, Table(k.rows, 1, 0.0), options).records) h.add(entropy(record));
+  for (const Record& record : attend(q, k, Table(k.rows, 1, 0.0), options).rows.records()) h.add(entropy(record));
   return h.mean();
 }
 
@@ -119,13 +119,13 @@ void scale_per_length(Check& check) {
       attend(x, x, x, {.query = {}, .key = {}, .mask = Mask::causal(), .scale = Scale::log_n(1.5)});
   double worst = 0;
   for (std::size_t i = 0; i < n; ++i)
-    worst = std::max(worst, std::abs(result.scales.lambda[i] - 1.5 * std::log(static_cast<double>(i + 1)) / 8));
+    worst = std::max(worst, std::abs(result.rows.scale(i) - 1.5 * std::log(static_cast<double>(i + 1)) / 8));
   check.near("lambda of a causal row less kappa log(i + 1)/d", worst, 0, 1e-14);
   for (const std::size_t length : {10u, 40u})
     check.near(fmt::format("lambda of a row of {} keys", length),
                attend(Table(1, d, 1.0), Table(length, d, 1.0), Table(length, 1, 0.0),
                       {.query = {}, .key = {}, .scale = Scale::log_n(1.5)})
-                   .scales.lambda.front(),
+                   .rows.scale(0),
                1.5 * std::log(static_cast<double>(length)) / 8, 1e-14);
 }
 

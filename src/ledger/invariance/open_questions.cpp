@@ -117,7 +117,8 @@ void other_regularisers(Check& check) {
     for (std::size_t i = 0; i < sum.values.size(); ++i) sum.values[i] += output.values[i] / static_cast<double>(draws);
     spread.add(output(0, 0));
     for (std::size_t i = 0; i < q.rows; ++i)
-      entropy_error = std::max(entropy_error, std::abs(entropy(result.records[i]) - entropy(before.records[i])));
+      entropy_error =
+          std::max(entropy_error, std::abs(entropy(result.rows.record(i)) - entropy(before.rows.record(i))));
   }
   check.near("H with dropout less H without", entropy_error, 0, 1e-12);
   check.near("mean output under dropout", {sum(0, 0), spread.estimate().error}, table_of(before.output)(0, 0));
@@ -130,11 +131,11 @@ void other_regularisers(Check& check) {
     return attend(query, key, v, {.query = {}, .key = {}, .scale = Scale::target_entropy(2.0)});
   };
   const AttentionResult full = solved(q, k), shrunk = solved(smaller_q, smaller_k);
-  check.near("solved lambda after shrinking by 0.8, against lambda/0.64",
-             shrunk.scales.lambda[0] / full.scales.lambda[0], 1 / (c * c), 1e-3);
-  check.near("H after shrinking, solved scale", entropy(shrunk.records[0]), 2, 1e-3);
+  check.near("solved lambda after shrinking by 0.8, against lambda/0.64", shrunk.rows.scale(0) / full.rows.scale(0),
+             1 / (c * c), 1e-3);
+  check.near("H after shrinking, solved scale", entropy(shrunk.rows.record(0)), 2, 1e-3);
   check.at_least("H after shrinking less H before, fixed law",
-                 entropy(attend(smaller_q, smaller_k, v, plain).records[0]) - entropy(before.records[0]), 0.1);
+                 entropy(attend(smaller_q, smaller_k, v, plain).rows.record(0)) - entropy(before.rows.record(0)), 0.1);
 }
 
 void causal_lengths(Check& check) {
@@ -175,7 +176,7 @@ void causal_lengths(Check& check) {
       std::vector<double> log_i, h;
       for (std::int64_t i = 31; i < n; ++i) {
         log_i.push_back(std::log(static_cast<double>(i + 1)));
-        h.push_back(entropy(result.records[static_cast<std::size_t>(head * n + i)]));
+        h.push_back(entropy(result.rows.record(static_cast<std::size_t>(head * n + i))));
       }
       slopes.add(slope(log_i, h));
     }
@@ -206,7 +207,7 @@ void learnt_kappa(Check& check) {
   const auto loss_at = [&](double k) {
     double loss = 0;
     for (const Context& x : contexts)
-      for (const Record& r : attend(x.q, x.k, x.v, {.query = {}, .key = {}, .scale = Scale::log_n(k)}).records)
+      for (const Record& r : attend(x.q, x.k, x.v, {.query = {}, .key = {}, .scale = Scale::log_n(k)}).rows.records())
         loss += std::pow(entropy(r) - target, 2) / static_cast<double>(rows);
     return loss;
   };
@@ -222,7 +223,7 @@ void learnt_kappa(Check& check) {
                                      .executor = &serial_executor()};
       const AttentionResult forward = attention(problem);
       std::vector<double> upstream;
-      for (const Record& r : forward.records) {
+      for (const Record& r : forward.rows.records()) {
         const double excess = entropy(r) - target;
         upstream.push_back(2 * excess / static_cast<double>(rows));
       }
@@ -238,7 +239,7 @@ void learnt_kappa(Check& check) {
   }
   Mean h;
   for (const Context& x : contexts)
-    for (const Record& r : attend(x.q, x.k, x.v, {.query = {}, .key = {}, .scale = Scale::log_n(kappa)}).records)
+    for (const Record& r : attend(x.q, x.k, x.v, {.query = {}, .key = {}, .scale = Scale::log_n(kappa)}).rows.records())
       h.add(entropy(r));
   check.near("mean H over n = 64 and 512 after learning kappa", h.mean(), target, 0.4);
   check.between("learnt kappa, d = 64", kappa, 4.5, 6.5);

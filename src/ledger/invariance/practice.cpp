@@ -71,7 +71,8 @@ void too_sharp(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(8192, 65536)), d = 64;
   const Table q = directions(check.random(), 16, d, 8), k = directions(check.random(), n, d, 8);
   Mean top;
-  for (const Record& r : attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).records)
+  for (const Record& r :
+       attend(q, k, Table(n, 1, 0.0), {.query = {}, .key = {}, .scale = Scale::log_n()}).rows.records())
     top.add(peak(r));
   check.between(fmt::format("top weight of random keys under log n/d, n = {}", n), top.mean(), check.choose(0.0, 0.5),
                 check.choose(0.1, 1.0));
@@ -241,7 +242,7 @@ void long_contexts(Check& check) {
              difference(levels.output.to_doubles(), whole.output.to_doubles()), 0, 1e-12);
   double most = 0;
   const AttentionResult segmented = attend(k, k, v, {.query = {}, .key = {}, .mask = Mask::none().segments(16)});
-  for (const Record& r : segmented.records) most = std::max(most, entropy(r));
+  for (const Record& r : segmented.rows.records()) most = std::max(most, entropy(r));
   check.at_most("largest H in segments of 16", most, std::log(16.0));
 }
 

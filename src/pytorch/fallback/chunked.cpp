@@ -124,7 +124,7 @@ class Chunked {
   at::ScalarType real = at::kFloat;
   Leaves leaves;
   NotFinite inputs;
-  RowScales scales;
+  RowState rows;  // their scales
 
  private:
   void part_from_not_finite() {
@@ -140,10 +140,8 @@ class Chunked {
     AttentionProblem& problem = bound.problem;
     const Shape& q = problem.query.shape;
     if (bound.problem.scale.is_per_row()) {
-      const at::Tensor rows = (*bound.find("scale")).detach().to(real).expand({q[0], q[1], q[2]}).contiguous();
-      leaves.lambda = rows;
-      const at::Tensor host = rows.to(at::kCPU, at::kDouble);
-      scales.lambda.assign(host.const_data_ptr<double>(), host.const_data_ptr<double>() + host.numel());
+      leaves.lambda = (*bound.find("scale")).detach().to(real).expand({q[0], q[1], q[2]}).contiguous();
+      rows.lambda = from_torch(leaves.lambda.cpu());
       return;
     }
     at::Tensor counts;
@@ -155,21 +153,28 @@ class Chunked {
       counts = at::cat(parts, 2).cpu().contiguous();
       problem.shard.visible = view_of(counts, "visible");
     }
-    scales = row_scales(problem);
+    rows = row_scales(problem);
     problem.shard.visible = {};
-    leaves.lambda = at::tensor(scales.lambda, at::kDouble).reshape({q[0], q[1], q[2]}).to(device, real);
+    leaves.lambda = to_torch(Tensor(rows.lambda)).to(device);
   }
 
   std::optional<ChunkedScores> scores_;
 };
+
+// m, z, u, w, c and k, a of all rows.
+void set_records(RowState& rows, const at::Tensor& reals, const at::Tensor& counts) {
+  rows.m = from_torch(reals[0]), rows.z = from_torch(reals[1]), rows.u = from_torch(reals[2]);
+  rows.w = from_torch(reals[3]), rows.c = from_torch(reals[4]);
+  rows.k = from_torch(counts[0]), rows.a = from_torch(counts[1]);
+}
 
 // Statistics from records, by the one set of formulas, on the host.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProblem& problem,
                                                              const AttentionResult& result) {
   StatisticsWriter writer(problem);
   const Shape& q = problem.query.shape;
-  for (std::size_t row = 0; row < result.records.size(); ++row)
-    writer.write(static_cast<std::int64_t>(row), static_cast<std::int64_t>(row) / q[2] % q[1], result.records[row]);
+  for (std::int64_t row = 0; row < result.rows.rows(); ++row)
+    writer.write(row, row / q[2] % q[1], result.rows.record(row));
   RowStatistics statistics = writer.take();
   return stack_statistics(problem, statistics);
 }
@@ -208,7 +213,7 @@ at::Tensor scale_gradient(const Chunked& chunked, const at::Tensor& lambda) {
   Tensor rows(DType::float64, host.sizes().vec());
   std::copy_n(host.const_data_ptr<double>(), host.numel(), rows.values<double>().data());
   std::vector<at::Tensor> parameters;
-  for (Tensor& parameter : scale_parameter_gradients(problem, chunked.scales, rows))
+  for (Tensor& parameter : scale_parameter_gradients(problem, chunked.rows, rows))
     parameters.push_back(to_torch(std::move(parameter)));
   return at::stack(parameters).to(chunked.device);
 }
@@ -225,19 +230,16 @@ Forward chunked_forward(c10::string_view text, const at::Tensor& query, const at
     const AttentionProblem& problem = chunked.bound.problem;
     if (needs_kernels(problem))
       return moved_to(attention_forward(text, query.cpu(), key.cpu(), on_cpu(value), on_cpu(terms)), query.device());
-    std::vector<at::Tensor> outputs, records;
+    std::vector<at::Tensor> outputs, reals, counts_of_keys;
     chunked.for_each_chunk([&](std::int64_t begin, std::int64_t end) {
       const Folded rows = chunked.fold(chunked.leaves, begin, end);
       if (value) outputs.push_back(rows.output.to(query.scalar_type()));
-      std::vector<at::Tensor> numbers;
-      for (const at::Tensor& x : {rows.m, rows.z, rows.u, rows.w, rows.c, rows.k, rows.a})
-        numbers.push_back(x.to(at::kDouble));
-      records.push_back(at::stack(numbers, -1));
+      reals.push_back(at::stack({rows.m, rows.z, rows.u, rows.w, rows.c}));
+      counts_of_keys.push_back(at::stack({rows.k, rows.a}));
     });
     AttentionResult result;
-    result.moments = MomentSet::all;
-    result.records = unpack_records(at::cat(records, 2).cpu().reshape({-1, kRecord}));
-    result.scales = chunked.scales;
+    result.rows = chunked.rows;
+    set_records(result.rows, at::cat(reals, 3).cpu(), at::cat(counts_of_keys, 3).cpu());
     auto [statistics, measures, counts] = statistics_of(problem, result);
     const auto [rows, row_counts] = pack_rows(problem, result);
     return moved_to(Forward(value ? in_order_of(query, at::cat(outputs, 2)) : at::empty({0}, query.options()),

@@ -73,7 +73,7 @@ template <class T>
 QueryBlockResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
                               std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range) {
   QueryBlockFold<T> fold(context, pass, b, heads, i0, i1);
-  // Blocks start at multiples of kKeyBlock, so a row's sums do not depend on which rows share its block.
+  // Where blocks start does not depend on rows, so a row's sums do not depend on which rows share its block.
   keys.for_each(b, context.dims.kv_head(heads.begin), range, [&](const KeyBlock<T>& block) { fold.add(block); });
   return fold.take();
 }

@@ -93,7 +93,7 @@ class QueryGroup final : public OverlappedWork {
 
   T fold_row_by_groups(std::int64_t r) {
     const std::int64_t row = first_ + r;
-    const KeyRuns runs(tile_.keys.rows(), tile_.keys.begin + context_.visibility.key_offset(), bounds_[row]);
+    const KeyRuns runs(tile_.keys.rows(), context_.visibility.keys()[tile_.keys.begin], bounds_[row]);
     const std::int64_t visible = tile_.visible(r);
     const auto count = [&](const KeyRun& run) {
       if (visible == tile_.keys.rows()) return run.end - run.begin;
@@ -107,7 +107,7 @@ class QueryGroup final : public OverlappedWork {
 
   void begin_row(std::int64_t r) {
     row_.begin(rows_.records[first_ + r], tile_.row(r), tile_.stride(), tile_.pending_factor(r),
-               tile_.keys.begin + context_.visibility.key_offset(), tile_.visible(r));
+               context_.visibility.keys()[tile_.keys.begin], tile_.visible(r));
   }
 
   // shrink: of what is in the output so far.
@@ -115,7 +115,7 @@ class QueryGroup final : public OverlappedWork {
     const std::int64_t row = first_ + r;
     shrink_[r] = shrink;
     if (!pass_.values) return;
-    apply_dropout(context_.problem, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
+    apply_dropout(context_, rows_.b, rows_.head(row), rows_.query(row), tile_.keys.begin, tile_.keys.rows(),
                   tile_.row(r));
     if (rounds_at_once()) return narrow_.pad_row(r, tile_.stride());
     if constexpr (std::is_same_v<T, float>)

@@ -43,7 +43,7 @@ class HeadOperands {
   HeadOperands(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1)
       : rows(context, b, h, i0, i1) {
     const ScoreContext& scores = context.scores;
-    for (std::int64_t i = i0; i < i1; ++i) lambda.push_back(static_cast<T>(scores.lambda[scores.dims.row(b, h, i)]));
+    for (std::int64_t i = i0; i < i1; ++i) lambda.push_back(scores.scale<T>(scores.dims.row(b, h, i)));
     if (rows.queries.finite && all_finite(lambda.data(), std::ssize(lambda))) {
       if (rows.queries.narrow.planes > 0) transpose(rows.queries.narrow, rows.queries.width, queries_t);
     } else {
@@ -224,7 +224,7 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h, 
     load(queries, b * queries.stride[0] + h * queries.stride[1] + i * queries.stride[2], dims.d, query.data());
     const double lambda_gradient = contained_dot(g.data(), query.data(), dims.d);
     store(out.lambda, row, 1, &lambda_gradient);
-    const T lambda = static_cast<T>(scores.lambda[row]);
+    const T lambda = scores.scale<T>(row);
     for (T& x : g) x = contained_product(x, lambda);
     store(out.query, row * dims.d, dims.d, g.data());
   }
@@ -232,11 +232,11 @@ void finish_queries(const ScoreContext& scores, std::int64_t b, std::int64_t h, 
 
 }  // namespace
 
-AttentionGradients softmax_backward(const AttentionProblem& problem, const RowScales& scales,
+AttentionGradients softmax_backward(const AttentionProblem& problem, const RowState& state,
                                     const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                     const std::vector<std::int64_t>& hard_keys, BiasGradient bias) {
   const bool same_type = !upstream.output.present() || upstream.output.type == problem.query.type;
-  const ScoreContext scores(problem, scales.lambda, same_type ? Factors::sixteen_bits_too : Factors::compute_type);
+  const ScoreContext scores(problem, state.lambda, same_type ? Factors::sixteen_bits_too : Factors::compute_type);
   const GradientContext context{scores, upstream, constants, hard_keys};
   const Dims& dims = scores.dims;
   AttentionGradients out = allocate_gradients(problem);

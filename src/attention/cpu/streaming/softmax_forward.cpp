@@ -6,9 +6,9 @@
 
 namespace isentropic {
 
-AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
-  AttentionResult result = empty_result(problem, std::move(scales), output);
-  const ScoreContext context(problem, result.scales.lambda, Factors::sixteen_bits_too);
+AttentionResult softmax_forward(const AttentionProblem& problem, RowState state, OutputUse output) {
+  AttentionResult result = empty_result(problem, std::move(state), output);
+  const ScoreContext context(problem, result.rows.lambda, Factors::sixteen_bits_too);
   const Statistics asked = available_statistics(problem);
   const SoftmaxPass pass{moments_for(asked), output == OutputUse::compute, asked.wants_groups()};
   RowFinisher finisher(problem, context.visibility, pass.moments, result);
@@ -22,23 +22,22 @@ AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scale
   return result;
 }
 
-Partial softmax_partial(const AttentionProblem& problem, RowScales scales) {
+Partial softmax_partial(const AttentionProblem& problem, RowState state) {
   const Dims dims(problem);
   const Statistics asked = available_statistics(problem);
-  Partial partial{dims.batch, dims.heads, dims.n_q, dims.d_v,           problem.query.type,
-                  {},         {},         {},       moments_for(asked), std::move(scales)};
-  partial.records.resize(dims.rows());
-  partial.output.resize(dims.rows() * dims.d_v);
+  Partial partial{dims.batch, dims.heads, dims.n_q, dims.d_v, problem.query.type, std::move(state), {}, {}};
+  partial.rows.allocate_records(moments_for(asked));
+  partial.output = Tensor(statistics_type(problem), {dims.batch, dims.heads, dims.n_q, dims.d_v});
   if (asked.wants_groups()) partial.groups.resize(dims.rows());
-  const ScoreContext context(problem, partial.scales.lambda, Factors::sixteen_bits_too);
-  const SoftmaxPass pass{partial.moments, true, asked.wants_groups()};
+  const ScoreContext context(problem, partial.rows.lambda, Factors::sixteen_bits_too);
+  const SoftmaxPass pass{partial.rows.moments(), true, asked.wants_groups()};
   with_compute_type(problem.query.type, [&]<class T>() {
     for_each_query_block<T>(context, pass, [&](QueryBlockResult<T>& rows) {
       for (std::int64_t r = 0; r < rows.rows(); ++r) {
         const std::int64_t row = dims.row(rows.b, rows.head(r), rows.query(r));
-        partial.records[row] = rows.records[r];
+        partial.rows.set_record(row, rows.records[r]);
         if (pass.groups) partial.groups[row] = rows.groups[r];
-        std::copy_n(rows.sum(r), dims.d_v, partial.output.data() + row * dims.d_v);
+        std::copy_n(rows.sum(r), dims.d_v, partial.output.values<T>().data() + row * dims.d_v);
       }
     });
   });

@@ -41,11 +41,11 @@ void sum_columns(const ScoreContext& context, const std::vector<KeyMassRow>& ori
 }  // namespace
 
 Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
-  const ScoreContext context(problem, forward.scales.lambda, Factors::sixteen_bits_too);
+  const ScoreContext context(problem, forward.rows.lambda, Factors::sixteen_bits_too);
   const Dims& dims = context.dims;
   std::vector<KeyMassRow> origins(dims.rows());
   for (std::int64_t row = 0; row < dims.rows(); ++row) {
-    const SoftmaxRecord<double>& keys = forward.records[row];
+    const SoftmaxRecord<double> keys = forward.rows.record(row);
     origins[row] = {keys.m, log_partition(with_sink(problem, row / dims.n_q % dims.heads, keys)) - keys.m};
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});

@@ -6,12 +6,12 @@
 
 namespace isentropic {
 
-AttentionResult softmax_forward(const AttentionProblem& problem, RowScales scales, OutputUse output);
-Partial softmax_partial(const AttentionProblem& problem, RowScales scales);
-AttentionGradients softmax_backward(const AttentionProblem& problem, const RowScales& scales,
+AttentionResult softmax_forward(const AttentionProblem& problem, RowState state, OutputUse output);
+Partial softmax_partial(const AttentionProblem& problem, RowState state);
+AttentionGradients softmax_backward(const AttentionProblem& problem, const RowState& state,
                                     const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                     const std::vector<std::int64_t>& hard_keys, BiasGradient bias);
 Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& forward);
-void solve_target_entropy(const AttentionProblem& problem, RowScales& scales);
+void solve_target_entropy(const AttentionProblem& problem, RowState& state);
 
 }  // namespace isentropic

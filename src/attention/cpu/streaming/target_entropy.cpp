@@ -15,16 +15,19 @@ double tolerance(std::int64_t visible) {
 }
 
 template <class T>
-void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, RowScales& scales, std::int64_t b,
+void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, RowState& state, std::int64_t b,
                 std::int64_t h, std::int64_t i0, std::int64_t i1) {
   const Dims& dims = context.dims;
   const std::int64_t base = dims.row(b, h, 0);
+  const std::span<T> lambda = state.lambda.values<T>();
+  const std::span<std::int64_t> status = state.status.values<std::int64_t>(),
+                                iterations = state.iterations.values<std::int64_t>();
   std::vector<EntropySolver> solvers;
   for (std::int64_t i = i0; i < i1; ++i) {
-    const std::int64_t visible = scales.visible[base + i];
+    const std::int64_t visible = state.visible.values<std::int64_t>()[base + i];
     solvers.emplace_back(context.problem.scale.target(h), visible, 1 / std::sqrt(static_cast<double>(dims.d)),
                          tolerance<T>(visible));
-    scales.lambda[base + i] = solvers.back().lambda();
+    lambda[base + i] = static_cast<T>(solvers.back().lambda());
   }
   const auto active = [](const EntropySolver& solver) { return solver.active(); };
   for (;;) {
@@ -38,29 +41,29 @@ void solve_rows(const ScoreContext& context, const KeyBlocks<T>& key_blocks, Row
       if (!solvers[r].active()) continue;
       const SoftmaxRecord<double>& record = rows.records[r - first];
       solvers[r].update(entropy(record), score_variance(record), -record.sums.u / record.sums.z);
-      scales.lambda[base + i0 + r] = solvers[r].lambda();
+      lambda[base + i0 + r] = static_cast<T>(solvers[r].lambda());
     }
   }
   for (std::int64_t r = 0; r < i1 - i0; ++r) {
-    scales.status[base + i0 + r] = solvers[r].status();
-    scales.iterations[base + i0 + r] = solvers[r].iterations();
+    status[base + i0 + r] = static_cast<std::int64_t>(solvers[r].status());
+    iterations[base + i0 + r] = solvers[r].iterations();
   }
 }
 
 }  // namespace
 
-void solve_target_entropy(const AttentionProblem& problem, RowScales& scales) {
-  const ScoreContext context(problem, scales.lambda, Factors::sixteen_bits_too);
+void solve_target_entropy(const AttentionProblem& problem, RowState& state) {
+  const ScoreContext context(problem, state.lambda, Factors::sixteen_bits_too);
   const Dims& dims = context.dims;
-  scales.status.assign(dims.rows(), TargetEntropyStatus::not_converged);
-  scales.iterations.assign(dims.rows(), 0);
+  state.status = Tensor(DType::int64, state.lambda.shape());
+  state.iterations = Tensor(DType::int64, state.lambda.shape());
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   with_compute_type(problem.query.type, [&]<class T>() {
     const KeyBlocks<T> key_blocks(problem, context.planes, {});
     executor_of(problem).parallel_for(dims.batch * dims.heads * blocks, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task) {
         const std::int64_t i0 = task % blocks * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
-        solve_rows<T>(context, key_blocks, scales, task / blocks / dims.heads, task / blocks % dims.heads, i0, i1);
+        solve_rows<T>(context, key_blocks, state, task / blocks / dims.heads, task / blocks % dims.heads, i0, i1);
       }
     });
   });

@@ -18,11 +18,11 @@ class BiasAccumulator {
 
   bool rows_share() const { return kind() == Bias::Kind::dense || kind() == Bias::Kind::relative; }
 
-  // The gradients of row (b, h, i) with respect to the bias of keys j0, j0 + 1, ...
+  // The gradients of row (b, h, i) with respect to the bias of neighbouring keys j0, j0 + 1, ...
   template <class T>
   void add(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n, const T* gradient) {
     if (kind() == Bias::Kind::none) return;
-    const std::int64_t first = context_.visibility.place(b, i).position - j0 - context_.visibility.key_offset();
+    const std::int64_t first = context_.visibility.place(b, i).position - context_.visibility.keys()[j0];
     if (kind() == Bias::Kind::alibi) {
       double& sum = sums_[context_.dims.row(b, h, i)];
       for (std::int64_t j = 0; j < n; ++j)

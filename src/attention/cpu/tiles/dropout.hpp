@@ -5,15 +5,18 @@
 
 namespace isentropic {
 
-// Multiplies x[j] of keys j0, j0 + 1, ... by 1 / (1 - probability) where the key is kept, and by 0 elsewhere.
+// Multiplies x[j] of neighbouring keys j0, j0 + 1, ... by 1 / (1 - probability) where the key is kept, and by 0
+// elsewhere.
 template <class T>
-inline void apply_dropout(const AttentionProblem& problem, std::int64_t b, std::int64_t h, std::int64_t i,
-                          std::int64_t j0, std::int64_t n, T* x) {
+inline void apply_dropout(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0,
+                          std::int64_t n, T* x) {
+  const AttentionProblem& problem = context.problem;
   if (!problem.dropout) return;
-  CounterRandom random(RandomStream::dropout, problem.dropout->seed, b, h, i + problem.shard.query_offset);
+  CounterRandom random(RandomStream::dropout, problem.dropout->seed, b, h, context.visibility.queries()[i]);
+  const std::int64_t first = n > 0 ? context.visibility.keys()[j0] : 0;
   const T keep = static_cast<T>(1 / (1 - problem.dropout->probability));
   for (std::int64_t j = 0; j < n; ++j) {
-    const bool kept = random.uniform(j0 + j + problem.shard.key_offset) >= problem.dropout->probability;
+    const bool kept = random.uniform(first + j) >= problem.dropout->probability;
     x[j] = kept ? x[j] * keep : T(0);
   }
 }

@@ -69,7 +69,6 @@ class GradientTile {
 
  private:
   void compute_row(std::int64_t r) {
-    const AttentionProblem& problem = context_.scores.problem;
     const std::int64_t i = tile.queries().begin + r, n = tile.keys.rows(), stride = tile.stride();
     const RowConstants& constants = context_.constants[context_.scores.dims.row(b_, h_, i)];
     T *p = tile.row(r), *gradient = scaled_gradient(r);
@@ -79,7 +78,7 @@ class GradientTile {
       if (keep_bias_) keep_bias_row(r);
       return;
     }
-    apply_dropout(problem, b_, h_, i, tile.keys.begin, n, gradient);
+    apply_dropout(context_.scores, b_, h_, i, tile.keys.begin, n, gradient);
     softmax_gradient_row(constants, stride, p, gradient);
     make_weights(i, constants, p);
     const T outer = tile.outer_derivative();
@@ -103,7 +102,7 @@ class GradientTile {
     }
     const T gate = static_cast<T>(constants.gate);
     for (std::int64_t j = 0; j < n; ++j) p[j] = p[j] == T(0) ? T(0) : p[j] * gate;  // a NaN gate stays with its keys
-    apply_dropout(context_.scores.problem, b_, h_, i, tile.keys.begin, n, p);
+    apply_dropout(context_.scores, b_, h_, i, tile.keys.begin, n, p);
   }
 
   const GradientContext& context_;

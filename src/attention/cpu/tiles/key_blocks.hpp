@@ -4,6 +4,8 @@
 // of scores are products with it. Row-major blocks are read in place when type and width allow, else converted and
 // padded. The memory is that of keys and values once more, linear in n.
 //
+// A block does not go beyond a run of neighbouring positions (Shard): within it positions count on from its first key.
+//
 // Where the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
 //
 // Few rows do not pay for packing: with at most kFewRows of them (decoding) keys and values are read in place in their
@@ -11,6 +13,7 @@
 // alone.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -110,7 +113,8 @@ class KeyBlocks {
         planes_(planes),
         needs_(needs),
         few_rows_(dims_.n_q <= kFewRows),
-        checks_keys_(needs.keys) {
+        checks_keys_(needs.keys),
+        begins_(block_begins(problem)) {
     needs_.keys = needs_.keys || few_rows_;
     if (few_rows_ && !needs_.by_index) return;  // prepared when visited
     blocks_.resize(dims_.batch * dims_.kv_heads * count());
@@ -120,7 +124,7 @@ class KeyBlocks {
     });
   }
 
-  std::int64_t count() const { return (dims_.n_k + kKeyBlock - 1) / kKeyBlock; }
+  std::int64_t count() const { return std::ssize(begins_) - 1; }
   const KeyBlock<T>& block(std::int64_t b, std::int64_t kv_head, std::int64_t index) const {
     return blocks_[(b * dims_.kv_heads + kv_head) * count() + index];
   }
@@ -130,7 +134,8 @@ class KeyBlocks {
   void for_each(std::int64_t b, std::int64_t kv_head, Span range, F f) const {
     KeyBlock<T> visited;
     Storage storage;
-    for (std::int64_t index = range.begin / kKeyBlock; index * kKeyBlock < range.end; ++index) {
+    const auto first = std::upper_bound(begins_.begin(), begins_.end(), range.begin) - begins_.begin() - 1;
+    for (std::int64_t index = first; begins_[index] < range.end; ++index) {
       if (blocks_.empty()) pack((b * dims_.kv_heads + kv_head) * count() + index, visited, storage);
       f(blocks_.empty() ? visited : block(b, kv_head, index));
     }
@@ -146,10 +151,20 @@ class KeyBlocks {
     NarrowStorage narrow_keys, narrow_values;
   };
 
+  // Multiples of kKeyBlock and where runs end; n_k comes last.
+  static std::vector<std::int64_t> block_begins(const AttentionProblem& problem) {
+    const std::int64_t n = problem.key.shape[2];
+    const Positions positions(problem.shard.key_runs, n);
+    std::vector<std::int64_t> begins{0};
+    while (begins.back() < n)
+      begins.push_back(std::min({n, (begins.back() / kKeyBlock + 1) * kKeyBlock, positions.run_end(begins.back())}));
+    return begins;
+  }
+
   void pack(std::int64_t index, KeyBlock<T>& block, Storage& storage) const {
     const std::int64_t b = index / count() / dims_.kv_heads, head = index / count() % dims_.kv_heads;
-    block.begin = index % count() * kKeyBlock;
-    block.end = std::min(block.begin + kKeyBlock, dims_.n_k);
+    block.begin = begins_[index % count()];
+    block.end = begins_[index % count() + 1];
     if (planes_ > 0) {
       pack_narrow(problem_.key, b, head, block, storage.keys, storage.narrow_keys, &block.transposed_keys,
                   needs_.keys ? &block.keys : nullptr);
@@ -241,6 +256,7 @@ class KeyBlocks {
   int planes_;
   KeyNeeds needs_;
   bool few_rows_, checks_keys_;
+  std::vector<std::int64_t> begins_;  // of the blocks, and where the last one ends
   std::vector<KeyBlock<T>> blocks_;
   std::vector<Storage> storage_;
 };

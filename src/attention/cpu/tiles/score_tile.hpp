@@ -25,15 +25,21 @@ struct ScoreContext {
   const AttentionProblem& problem;
   Dims dims;
   Visibility visibility;
-  const std::vector<double>& lambda;  // [batch, heads, n_q]
-  int planes;                         // of 16-bit factors; 0: factors are of the compute type
+  const Tensor& lambda;  // [batch, heads, n_q]
+  int planes;            // of 16-bit factors; 0: factors are of the compute type
 
-  ScoreContext(const AttentionProblem& problem_, const std::vector<double>& lambda_, Factors factors)
+  ScoreContext(const AttentionProblem& problem_, const Tensor& lambda_, Factors factors)
       : problem(problem_),
         dims(problem_),
         visibility(problem_),
         lambda(lambda_),
         planes(factors == Factors::sixteen_bits_too && dims.n_q > kFewRows ? narrow_planes(problem) : 0) {}
+
+  // Of a row, in the type of the computation, which is that of lambda.
+  template <class T>
+  T scale(std::int64_t row) const {
+    return lambda.values<T>()[static_cast<std::size_t>(row)];
+  }
 };
 
 // Products in 16 bits do not apply lambda on their way; whoever reads the scores once can do it without a pass more.
@@ -61,7 +67,7 @@ class ScoreTile {
     select_rows(0, block.rows());
     lambda_.resize(static_cast<std::size_t>(block.rows()));
     for (std::int64_t r = 0; r < block.rows(); ++r)
-      lambda_[r] = static_cast<T>(context_.lambda[context_.dims.row(b, head(r), query(r))]);
+      lambda_[r] = context_.template scale<T>(context_.dims.row(b, head(r), query(r)));
   }
 
   // Of those rows only [first, first + count), of a single head: row r of the tile is row first + r of the block.
@@ -183,10 +189,10 @@ class ScoreTile {
 
   void add_gumbel(std::int64_t h, std::int64_t i, T* s) const {
     const ScoreMap& map = context_.problem.map;
-    const Shard& shard = context_.problem.shard;
-    CounterRandom random(RandomStream::gumbel, map.seed(), b_, h, i + shard.query_offset);
+    CounterRandom random(RandomStream::gumbel, map.seed(), b_, h, context_.visibility.queries()[i]);
+    const std::int64_t first = context_.visibility.keys()[keys.begin];
     for (std::int64_t j = 0; j < keys.rows(); ++j) {
-      const double noise = random.gumbel(j + keys.begin + shard.key_offset);
+      const double noise = random.gumbel(first + j);
       s[j] = (s[j] + static_cast<T>(noise)) / static_cast<T>(map.tau());
     }
   }
@@ -194,8 +200,7 @@ class ScoreTile {
   // f(j - keys.begin, p_i - position of key j)
   template <class F>
   void for_each_lag(std::int64_t i, F f) const {
-    const std::int64_t first =
-        context_.visibility.place(b_, i).position - keys.begin - context_.visibility.key_offset();
+    const std::int64_t first = context_.visibility.place(b_, i).position - context_.visibility.keys()[keys.begin];
     for (std::int64_t j = 0; j < keys.rows(); ++j) f(j, first - j);
   }
 

@@ -116,7 +116,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
       position = here;
     }
     const LoadedRows<T> query = features<T>(problem, problem.query, b, h, i);
-    const double lambda = decay_only ? 1.0 : result.scales.lambda[row];
+    const double lambda = decay_only ? 1.0 : result.rows.scale(row);
     double normaliser = 1;
     if (map.normaliser() == Normaliser::visible) normaliser = static_cast<double>(count);
     if (map.normaliser() == Normaliser::l1) normaliser = std::abs(lambda) * state.total(query.row(0));
@@ -134,10 +134,10 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
 
 }  // namespace
 
-AttentionResult recurrent_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
+AttentionResult recurrent_forward(const AttentionProblem& problem, RowState state, OutputUse output) {
   const Dims dims(problem);
   StatisticsWriter writer(problem);
-  AttentionResult result = empty_result(problem, std::move(scales), output);
+  AttentionResult result = empty_result(problem, std::move(state), output);
   with_compute_type(problem.query.type, [&]<class T>() {
     executor_of(problem).parallel_for(dims.batch * dims.heads, [&](std::int64_t begin, std::int64_t end) {
       for (std::int64_t task = begin; task < end; ++task)

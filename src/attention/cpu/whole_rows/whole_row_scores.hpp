@@ -42,7 +42,7 @@ class WholeRowScores {
     return cap_derivative_.empty() ? nullptr : cap_derivative_.data() + r * context_.dims.n_k;
   }
   MapInput map_input(std::int64_t r) const {
-    return {h_, context_.visibility.place(b_, i0_ + r).position - context_.visibility.key_offset(), visible_[r]};
+    return {h_, context_.visibility.place(b_, i0_ + r).position - context_.visibility.keys()[0], visible_[r]};
   }
 
   ScoreTile<T> tile;  // its queries are those of the rows

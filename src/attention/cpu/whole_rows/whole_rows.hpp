@@ -6,13 +6,13 @@
 
 namespace isentropic {
 
-AttentionResult whole_rows_forward(const AttentionProblem& problem, RowScales scales, OutputUse output);
+AttentionResult whole_rows_forward(const AttentionProblem& problem, RowState state, OutputUse output);
 AttentionGradients whole_rows_backward(const AttentionProblem& problem, const AttentionResult& forward,
                                        const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                        BiasGradient bias);
 Tensor whole_rows_key_mass(const AttentionProblem& problem, const AttentionResult& forward);
-Tensor whole_rows_weights(const AttentionProblem& problem, const RowScales& scales,
+Tensor whole_rows_weights(const AttentionProblem& problem, const RowState& state,
                           const std::vector<std::int64_t>& rows);
-AttentionResult recurrent_forward(const AttentionProblem& problem, RowScales scales, OutputUse output);
+AttentionResult recurrent_forward(const AttentionProblem& problem, RowState state, OutputUse output);
 
 }  // namespace isentropic

@@ -79,7 +79,7 @@ class WholeRowsBackward {
       std::fill(gradient.begin(), gradient.end(), T(0));
       return;
     }
-    apply_dropout(problem, b, h, i, 0, dims_.n_k, gradient.data());
+    apply_dropout(context_, b, h, i, 0, dims_.n_k, gradient.data());
     if (problem.map.kind() == ScoreMap::Kind::top_k) {
       const std::int64_t keys = forward_.selected.shape().back();
       // A NaN row selected nothing: all of it stays NaN.
@@ -93,7 +93,7 @@ class WholeRowsBackward {
         if (scores[j] == -std::numeric_limits<T>::infinity()) gradient[j] = T(0);  // NaN values of hidden keys
       map_.backward(rows_.map_input(r), scores, weights, gradient);
     }
-    apply_dropout(problem, b, h, i, 0, dims_.n_k, weights.data());
+    apply_dropout(context_, b, h, i, 0, dims_.n_k, weights.data());
   }
 
   // From dx = gradient_ to dQ and dlambda (stored) and to dK, dV (summed).
@@ -114,7 +114,7 @@ class WholeRowsBackward {
     });
     store_queries(b, h, i0, i1, gathered);
     for (std::int64_t r = 0; r < rows; ++r) {
-      const T lambda = static_cast<T>(context_.lambda[dims_.row(b, h, i0 + r)]);
+      const T lambda = context_.template scale<T>(dims_.row(b, h, i0 + r));
       for (std::int64_t j = 0; j < n; ++j)  // hidden keys stay out of it, whatever lambda is
         if (gradient_[r * n + j] != T(0)) gradient_[r * n + j] *= lambda;
     }
@@ -142,7 +142,7 @@ class WholeRowsBackward {
       T* g = gathered.data() + r * padded(dims_.d);
       const double lambda_gradient = contained_dot(g, rows_.tile.queries().row(r), dims_.d);
       store(out_.lambda, row, 1, &lambda_gradient);
-      const T lambda = static_cast<T>(context_.lambda[row]);
+      const T lambda = context_.template scale<T>(row);
       for (std::int64_t c = 0; c < dims_.d; ++c)
         g[c] = contained_product(g[c], lambda * feature_derivative(feature, raw.row(r)[c]));
       store(out_.query, row * dims_.d, dims_.d, g);
@@ -181,7 +181,7 @@ class WholeRowsBackward {
 AttentionGradients whole_rows_backward(const AttentionProblem& problem, const AttentionResult& forward,
                                        const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                        BiasGradient bias) {
-  const ScoreContext context(problem, forward.scales.lambda, Factors::compute_type);
+  const ScoreContext context(problem, forward.rows.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   AttentionGradients out = allocate_gradients(problem);
   BiasAccumulator bias_sums(context);

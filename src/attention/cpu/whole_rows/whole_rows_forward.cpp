@@ -42,13 +42,14 @@ void forward_rows(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
     const std::span<T> scores = rows.row(r), row_weights(weights.data() + r * dims.n_k, scores.size());
     map.forward(rows.map_input(r), scores, row_weights);
     if (score_map.kind() == ScoreMap::Kind::top_k) {
-      result.records[row] = map.softmax_record(rows.map_input(r), scores);
+      const SoftmaxRecord<double> record = map.softmax_record(rows.map_input(r), scores);
+      result.rows.set_record(row, record);
       store_selected(result.selected, row, map.selected());
-      writer.write(row, h, result.records[row]);
+      writer.write(row, h, record);
     } else {
       writer.write(row, map.plain_record(rows.map_input(r), scores, row_weights));
     }
-    apply_dropout(context.problem, b, h, i0 + r, 0, dims.n_k, row_weights.data());
+    apply_dropout(context, b, h, i0 + r, 0, dims.n_k, row_weights.data());
   }
   if (!result.output.present()) return;
   weigh_values(context, keys, b, h, i1 - i0, weights.data(), out);
@@ -89,16 +90,15 @@ double key_share(const AttentionProblem& problem, std::int64_t head, const Softm
 
 }  // namespace
 
-AttentionResult whole_rows_forward(const AttentionProblem& problem, RowScales scales, OutputUse output) {
+AttentionResult whole_rows_forward(const AttentionProblem& problem, RowState state, OutputUse output) {
   const Dims dims(problem);
   StatisticsWriter writer(problem);
-  AttentionResult result = empty_result(problem, std::move(scales), output);
-  result.moments = MomentSet::all;
+  AttentionResult result = empty_result(problem, std::move(state), output);
   if (problem.map.kind() == ScoreMap::Kind::top_k) {
-    result.records.resize(dims.rows());
+    result.rows.allocate_records(MomentSet::all);
     result.selected = Tensor(DType::int64, {dims.batch, dims.heads, dims.n_q, std::min(problem.map.keys(), dims.n_k)});
   }
-  const ScoreContext context(problem, result.scales.lambda, Factors::compute_type);
+  const ScoreContext context(problem, result.rows.lambda, Factors::compute_type);
   with_compute_type(problem.query.type, [&]<class T>() {
     const KeyBlocks<T> keys(problem, context.planes, {.values = output == OutputUse::compute});
     for_each_row_block(context, [&](std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
@@ -109,9 +109,9 @@ AttentionResult whole_rows_forward(const AttentionProblem& problem, RowScales sc
   return result;
 }
 
-Tensor whole_rows_weights(const AttentionProblem& problem, const RowScales& scales,
+Tensor whole_rows_weights(const AttentionProblem& problem, const RowState& state,
                           const std::vector<std::int64_t>& rows) {
-  const ScoreContext context(problem, scales.lambda, Factors::compute_type);
+  const ScoreContext context(problem, state.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   const std::vector<Span> runs = runs_of_neighbours(rows);
   const auto count = std::ssize(runs);
@@ -141,7 +141,7 @@ Tensor whole_rows_weights(const AttentionProblem& problem, const RowScales& scal
 }
 
 Tensor whole_rows_key_mass(const AttentionProblem& problem, const AttentionResult& forward) {
-  const ScoreContext context(problem, forward.scales.lambda, Factors::compute_type);
+  const ScoreContext context(problem, forward.rows.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
   with_compute_type(problem.query.type, [&]<class T>() {

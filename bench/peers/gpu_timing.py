@@ -4,6 +4,7 @@ import contextlib
 import gc
 import json
 import pathlib
+import random
 import statistics
 import time
 
@@ -91,7 +92,9 @@ def measure(prepared, rounds, graphs=True):
         except (torch.OutOfMemoryError, NotImplementedError, RuntimeError) as error:
             print(f"  {name}: left out ({type(error).__name__}: {str(error).splitlines()[0][:120]})")
             torch.cuda.empty_cache()
+    order = random.Random(1)
     for turn in range(rounds + 1):
+        order.shuffle(works)  # a work that takes much power slows down the one after it
         for work in works:
             work.turn()
             if turn == 0 and work.how != "called once":
@@ -99,7 +102,8 @@ def measure(prepared, rounds, graphs=True):
     for work in works:
         if work.how == "called once":
             print(f"  {work.name}: {work.milliseconds / 1e3:.1f} s, called once")
-    return {work.name: work.milliseconds for work in works}
+    found = {work.name: work.milliseconds for work in works}
+    return {name: found[name] for name in prepared if name in found}
 
 
 @contextlib.contextmanager

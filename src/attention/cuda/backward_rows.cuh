@@ -30,7 +30,7 @@ struct RowTerms {
     const float highest = read(RowArray::max_score), mean = read(RowArray::mean_score), a = read(RowArray::a1);
     const bool empty = highest == -INFINITY;
     lambda = kLog2E * (p.scales ? read(RowArray::scale) : static_cast<float>(p.scale));
-    m = empty ? 0.0f : kLog2E * highest;
+    m = empty ? 0.0f : __fmul_rn(highest, kLog2E);  // as the forward pass has it
     l = empty ? INFINITY : kLog2E * read(RowArray::log_partition);
     gate = in.rows.gate ? read(RowArray::gate) : 1.0f;
     base = fmaf(-a, mean, read(RowArray::base));

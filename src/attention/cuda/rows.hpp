@@ -113,7 +113,7 @@ struct StatisticsOutput {
   std::int64_t *visible = nullptr, *argmax = nullptr;
   // Beside these, what a backward pass wants to know: k, a and n (-1 unless it was counted), and lambda where it is one
   // for all rows.
-  std::int64_t *k = nullptr, *a = nullptr, *n = nullptr;
+  std::int64_t *k = nullptr, *a = nullptr, *n = nullptr, *status = nullptr;  // status: 0
   bool counts_n = false;
   void* lambda = nullptr;
 };

@@ -105,9 +105,11 @@ struct RunningSoftmax {
     const float z = row_sum(lane.z), u = kEntropy ? row_sum(lane.u) : 0, w = kAll ? row_sum(lane.w) : 0,
                 c = kAll ? row_sum(lane.c) : 0, m = row_max(highest.at(t, half));
     if (z == 0) return out;
-    const float delta = reference(t, half) - m;
+    // A maximum of 10^4 has three digits after the point, and goes through two roundings until a backward pass uses it:
+    // the sums are those seen from what comes out, so that weights are the same there to the last digit.
+    out.m = z != z ? z : __fmul_rn(m, kLn2);
+    const float delta = reference(t, half) - __fmul_rn(out.m, kLog2E);
     const SoftmaxMoments<float> sums_at_m = rebase(SoftmaxMoments<float>{z, u, w, c}, delta, exp2_fast(delta));
-    out.m = m * kLn2;
     out.sums = {sums_at_m.z, sums_at_m.u * kLn2, sums_at_m.w * (kLn2 * kLn2), sums_at_m.c};
     return out;
   }

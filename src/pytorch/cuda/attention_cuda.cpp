@@ -77,7 +77,6 @@ std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, c
   at::Tensor rows = on.empty({row_fields(on.problem), p.batch, p.heads, p.n_q}, on.real);
   at::Tensor row_counts = on.empty({kCounts, p.batch, p.heads, p.n_q}, at::kLong);
   const at::Tensor lambda = rows.select(0, kScaleField), status = row_counts.select(0, 3);
-  if (!on.spec->scale.is_target_entropy()) status.zero_();
   on.find_scales(lambda, status.mutable_data_ptr<std::int64_t>());
 
   const StatisticsLayout layout(on.problem);
@@ -98,6 +97,7 @@ std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, c
   if (!arrays.k) statistics.places.k = row_counts.select(0, 0).mutable_data_ptr<std::int64_t>();
   if (!arrays.a) statistics.places.a = row_counts.select(0, 1).mutable_data_ptr<std::int64_t>();
   statistics.places.n = row_counts.select(0, 2).mutable_data_ptr<std::int64_t>();
+  if (!on.spec->scale.is_target_entropy()) statistics.places.status = status.mutable_data_ptr<std::int64_t>();
   statistics.places.counts_n = on.spec->scale.looks_at_n();
   if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
   require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));

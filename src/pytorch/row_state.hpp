@@ -22,12 +22,11 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 //   rows        [fields, batch, heads, n_q], of the type of statistics: lambda; with a softmax m and z; then u where
 //               the sums are those of MomentSet::entropy, and w, c where they are all
 //   row_counts  [4, batch, heads, n_q] int64: k, a, n of the whole problem (-1: not counted), and the status of a
-//   target
-//               entropy (else 0)
+//               target entropy (else 0)
 //
 // The number of fields says which sums there are: fewer than the problem wants where checkpointing repeated the forward
 // pass with fewer statistics.
-inline constexpr std::int64_t kSumFields = 2;  // where the sums z, u, w, c begin
+inline constexpr std::int64_t kScaleField = 0, kMaximumField = 1, kSumFields = 2;  // where z, u, w, c begin
 inline constexpr std::int64_t kCounts = 4;
 
 // Of the problem's rows: 1, 3, 4 or 6.

@@ -111,8 +111,11 @@ class Problem:
         if not self._has_four_axes:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
             rows, row_counts = (x.reshape(x.shape[0], *self.row_shape) for x in (rows, row_counts))
-            output = output if self.value is None else output.reshape(*self.row_shape, output.shape[-1])
-        return (None if self.value is None else output), Aux(found, rows, row_counts, selected)
+        return (None if self.value is None else self.with_leading_axes(output)), Aux(found, rows, row_counts, selected)
+
+    def with_leading_axes(self, output: Tensor) -> Tensor:
+        """``output`` ``[batch, heads, n_q, d_v]`` with the axes that the caller's tensors have."""
+        return output if self._has_four_axes else output.reshape(*self.row_shape, output.shape[-1])
 
     def run_hierarchical(self, block, exact, block_scale):
         output, *entropies = torch.ops.isentropic.hierarchical_attention(
@@ -155,6 +158,14 @@ class Problem:
     def text(self, **replaced) -> str:
         """The description; ``replaced`` takes the place of what the caller asked for."""
         return _to_text((*self._items, *replaced.items(), ("tensors", tuple(self._names))))
+
+    def options(self) -> dict[str, object]:
+        """What the description says, but for the names of tensors."""
+        return dict(self._items)
+
+    def has_terms(self) -> bool:
+        """Whether there are tensors beside query, key and value."""
+        return bool(self._terms)
 
     def _add(self, name: str, tensor: Tensor) -> None:
         require_tensor(name, tensor)

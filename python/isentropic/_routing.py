@@ -37,7 +37,7 @@ def run(problem: Problem) -> Tensor:
         problem.value,
         is_causal="causal" in options,
         scale=None if scale is None else dict(scale)["value"],
-        enable_gqa=query.shape[1] != key.shape[1],
+        enable_gqa=True if query.shape[1] != key.shape[1] else False,  # a bool where sizes are symbols
     )
     return problem.with_leading_axes(output)
 

@@ -35,6 +35,7 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   if (out.k) out.k[row] = keys.k;
   if (out.a) out.a[row] = highest;
   if (out.n) out.n[row] = out.counts_n ? keys.k : -1;
+  if (out.status) out.status[row] = 0;
   if (out.lambda) static_cast<R*>(out.lambda)[row] = static_cast<R>(p.scale);
 }
 

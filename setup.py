@@ -5,6 +5,7 @@ import pathlib
 import shutil
 import subprocess
 import sys
+from typing import Optional
 
 import setuptools
 from setuptools import Extension, setup
@@ -20,6 +21,49 @@ if tuple(int(part) for part in setuptools.__version__.split(".")[:2]) < OLDEST_S
 
 ROOT = pathlib.Path(__file__).parent.resolve()
 FILES = ("libisentropic_torch.so", "built_for_torch.txt", "version.txt")
+
+
+def find_nvcc() -> Optional[str]:
+    """The CUDA compiler: CUDACXX, on the PATH, or in CUDA_HOME."""
+    named = os.environ.get("CUDACXX", "nvcc")
+    home = os.environ.get("CUDA_HOME", "/usr/local/cuda")
+    return shutil.which(named) or shutil.which("nvcc", path=f"{home}/bin")
+
+
+def choose_cuda(asked: Optional[str], torch_cuda: Optional[str], nvcc: Optional[str]) -> tuple[bool, str]:
+    """Whether to build the kernels for NVIDIA GPUs, and why.
+
+    asked: the variable ISENTROPIC_CUDA. torch_cuda: the CUDA version of PyTorch, if it has one.
+    """
+    if asked not in (None, "", "0", "1"):
+        sys.exit(f"error: ISENTROPIC_CUDA is {asked!r}; expected 1 or 0")
+    if asked == "0":
+        return False, "ISENTROPIC_CUDA is 0"
+    if asked == "1":
+        if nvcc is None:
+            sys.exit("error: ISENTROPIC_CUDA is 1 and nvcc was not found; expected it on the PATH or in CUDA_HOME")
+        return True, "ISENTROPIC_CUDA is 1"
+    if torch_cuda is None:
+        return False, "this PyTorch is for CPUs alone"
+    if nvcc is None:
+        return False, "nvcc was not found, on the PATH or in CUDA_HOME; attention of CUDA tensors will be slow"
+    return True, f"PyTorch has CUDA {torch_cuda}, and nvcc is there"
+
+
+def cuda_options(wanted: bool, nvcc: Optional[str]) -> dict[str, str]:
+    """What CMake is told; also that nothing is wanted, since its folder may remember otherwise."""
+    if not wanted:
+        return {"ISENTROPIC_CUDA": "OFF"}
+    architectures = os.environ.get("ISENTROPIC_CUDA_ARCHITECTURES", "80;90")
+    return {"ISENTROPIC_CUDA": "ON", "CMAKE_CUDA_COMPILER": nvcc, "CMAKE_CUDA_ARCHITECTURES": architectures}
+
+
+def said_of(options: dict[str, str], reason: str) -> str:
+    """One line for whoever reads the end of the build (pip shows it with -v)."""
+    if options["ISENTROPIC_CUDA"] == "OFF":
+        return f"isentropic: built without CUDA kernels: {reason}"
+    names = ", ".join(f"sm_{number}" for number in options["CMAKE_CUDA_ARCHITECTURES"].split(";"))
+    return f"isentropic: built with CUDA kernels for {names}: {reason}"
 
 
 class CMakeBuild(build_ext):
@@ -41,8 +85,13 @@ class CMakeBuild(build_ext):
         existing = os.environ.get("ISENTROPIC_BUILD_DIR")
         if existing:  # a folder that CMake has configured for this Python: what is built there is not built again
             subprocess.run(["cmake", "--build", existing, "--target", "isentropic_torch"], check=True)
-            return self.copy_to_package(ext, pathlib.Path(existing))
+            self.copy_to_package(ext, pathlib.Path(existing))
+            print(f"isentropic: took the operators of {existing}")
+            return
         build = ROOT / "build" / "pip"
+        nvcc = find_nvcc()
+        wanted, reason = choose_cuda(os.environ.get("ISENTROPIC_CUDA"), torch.version.cuda, nvcc)
+        cuda = cuda_options(wanted, nvcc)
         options = {
             "CMAKE_BUILD_TYPE": "Release",
             "ISENTROPIC_PYTHON": sys.executable,
@@ -50,18 +99,13 @@ class CMakeBuild(build_ext):
             "ISENTROPIC_BUILD_TESTS": "OFF",
             "ISENTROPIC_INFORMATION": "OFF",
             "ISENTROPIC_OPENMP": "OFF",
+            **cuda,
         }
-        # Kernels for NVIDIA GPUs, where PyTorch can use one and the compiler for them is there.
-        if torch.version.cuda and shutil.which("nvcc"):
-            options["ISENTROPIC_CUDA"] = "ON"
-            options["CMAKE_CUDA_ARCHITECTURES"] = os.environ.get("ISENTROPIC_CUDA_ARCHITECTURES", "80;90")
-            print(f"building CUDA kernels for sm_{options['CMAKE_CUDA_ARCHITECTURES'].replace(';', ', sm_')}")
-        elif torch.version.cuda:
-            print("no nvcc: CUDA tensors will be computed by PyTorch's operators, which is slow")
         definitions = [f"-D{name}={value}" for name, value in options.items()]
         subprocess.run(["cmake", "-S", str(ROOT), "-B", str(build), "-G", "Ninja", *definitions], check=True)
         subprocess.run(["cmake", "--build", str(build), "--target", "isentropic_torch"], check=True)
         self.copy_to_package(ext, build)
+        print(said_of(cuda, reason))
 
     def copy_to_package(self, ext: Extension, build: pathlib.Path) -> None:
         packages = [pathlib.Path(self.get_ext_fullpath(ext.name)).parent]

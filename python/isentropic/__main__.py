@@ -48,6 +48,7 @@ def describe() -> dict:
         "transformers": _version("transformers"),
         "kernels": active,
         "instruction_sets": usable,
+        "cuda_kernels": "built" if torch.ops.isentropic.has_cuda_kernels() else "not built",
         "threads": torch.get_num_threads(),
         "devices": ["cpu", *(torch.cuda.get_device_name(i) for i in range(torch.cuda.device_count()))],
         "statistics": list(STATISTICS),

@@ -17,6 +17,8 @@ from .scales import Scale
 
 TYPES = frozenset((torch.float32, torch.bfloat16, torch.float16, torch.float64))
 
+_operator = torch.ops.isentropic.attention.default  # found once: looking it up takes as long as a check
+
 
 @functools.lru_cache(maxsize=1024)
 def _cached_text(items) -> str:
@@ -101,9 +103,7 @@ class Problem:
 
     def run_text(self, text: str):
         """As :meth:`run`, with a text that may ask for other statistics."""
-        output, *stacks, rows, row_counts, selected = torch.ops.isentropic.attention.default(
-            text, self.query, self.key, self.value, self._terms
-        )
+        output, *stacks, rows, row_counts, selected = _operator(text, self.query, self.key, self.value, self._terms)
         found = {}
         for stack, names in zip(stacks, names_of(text)):
             if names:
@@ -111,8 +111,11 @@ class Problem:
         if not self._has_four_axes:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
             rows, row_counts = (x.reshape(x.shape[0], *self.row_shape) for x in (rows, row_counts))
-            output = output if self.value is None else output.reshape(*self.row_shape, output.shape[-1])
-        return (None if self.value is None else output), Aux(found, rows, row_counts, selected)
+        return (None if self.value is None else self.with_leading_axes(output)), Aux(found, rows, row_counts, selected)
+
+    def with_leading_axes(self, output: Tensor) -> Tensor:
+        """``output`` ``[batch, heads, n_q, d_v]`` with the axes that the caller's tensors have."""
+        return output if self._has_four_axes else output.reshape(*self.row_shape, output.shape[-1])
 
     def run_hierarchical(self, block, exact, block_scale):
         output, *entropies = torch.ops.isentropic.hierarchical_attention(
@@ -156,6 +159,14 @@ class Problem:
         """The description; ``replaced`` takes the place of what the caller asked for."""
         return _to_text((*self._items, *replaced.items(), ("tensors", tuple(self._names))))
 
+    def options(self) -> dict[str, object]:
+        """What the description says, but for the names of tensors."""
+        return dict(self._items)
+
+    def has_terms(self) -> bool:
+        """Whether there are tensors beside query, key and value."""
+        return bool(self._terms)
+
     def _add(self, name: str, tensor: Tensor) -> None:
         require_tensor(name, tensor)
         self._names.append(name)
@@ -169,10 +180,12 @@ class Problem:
         """Whether there is nothing to say about these tensors and nothing to do."""
         if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
             return False
-        dtype, device, shape = query.dtype, query.device, query.shape
+        # Each of these is made anew when asked for.
+        dtype, device, shape, key_shape, value_shape = query.dtype, query.device, query.shape, key.shape, value.shape
         return (
-            len(shape) == len(key.shape) == len(value.shape) == 4
-            and shape[:2] == key.shape[:2] == value.shape[:2]
+            len(shape) == len(key_shape) == len(value_shape) == 4
+            and shape[0] == key_shape[0] == value_shape[0]
+            and shape[1] == key_shape[1] == value_shape[1]
             and dtype in TYPES
             and dtype == key.dtype == value.dtype
             and device == key.device == value.device

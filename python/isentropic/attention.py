@@ -6,8 +6,9 @@ from typing import Iterable, Optional, Sequence, Union
 
 from torch import Tensor
 
-from ._problem import Problem
+from . import _routing
 from ._aux import Aux
+from ._problem import Problem
 from .maps import ScoreMap
 from .scales import Scale
 
@@ -41,6 +42,7 @@ def attention(
     groups: Optional[tuple[int, int]] = None,
     seed: Union[int, Tensor, None] = None,
     return_aux: bool = False,
+    backend: str = "auto",
 ):
     """Attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
 
@@ -77,10 +79,15 @@ def attention(
         groups: (first, recent): also the statistics of the first and the last keys.
         seed: of dropout and Gumbel noise, a number or one int64 in a tensor; drawn from PyTorch's generator when absent.
         return_aux: return ``(output, aux)`` with an :class:`Aux`.
+        backend: "auto" leaves to PyTorch's kernel, which is faster, what that computes as well: problems of CUDA tensors
+            of which nothing is measured, without masks but a causal one, other score terms or dropout. "isentropic"
+            never does.
 
     Returns:
         ``[..., heads, n_q, d_v]``, or a pair of it and an :class:`Aux`.
     """
+    if backend not in _routing.BACKENDS:
+        raise ValueError(f"backend is {backend!r}; expected 'auto' or 'isentropic'")
     if statistics is None and return_aux:
         statistics = "all"
     # By position: keywords would cost as much as a small problem.
@@ -89,6 +96,8 @@ def attention(
         block_sparse, key_lengths, documents, segments, exclude_self, map, bias, alibi_slopes, relative_bias, soft_cap,
         sink, statistics, groups, seed,
     )  # fmt: skip
+    if backend == "auto" and not return_aux and _routing.goes_to_pytorch(problem):
+        return _routing.run(problem)
     output, aux = problem.run()
     return (output, aux) if return_aux else output
 

@@ -5,6 +5,7 @@
 #include "isentropic/instruction_sets.hpp"
 #include "pytorch/attention.hpp"
 #include "pytorch/bound_problem.hpp"
+#include "pytorch/cuda_kernels.hpp"
 #include "pytorch/errors.hpp"
 #include "pytorch/row_state.hpp"
 #include "pytorch/tensors.hpp"
@@ -27,6 +28,7 @@ TORCH_LIBRARY(isentropic, library) {
       " Tensor selected) -> Tensor");
   library.def("attention_layout(str problem) -> (str[], str[], str[])");
   library.def("instruction_sets() -> (str active, str[] usable)");
+  library.def("has_cuda_kernels() -> bool");
   library.def("vocabulary() -> str");
 }
 
@@ -58,6 +60,8 @@ std::tuple<std::string, Names> instruction_sets_here() {
     return out;
   });
 }
+
+bool has_cuda_kernels() { return cuda_kernels() != nullptr; }
 
 Forward forward_meta(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                      const std::optional<at::Tensor>& value, at::TensorList) {
@@ -150,6 +154,7 @@ Backward attention_backward(c10::string_view problem, const at::Tensor& query, c
 TORCH_LIBRARY_IMPL(isentropic, CompositeImplicitAutograd, library) {
   library.impl("attention_layout", layout);
   library.impl("instruction_sets", instruction_sets_here);
+  library.impl("has_cuda_kernels", has_cuda_kernels);
   library.impl("vocabulary", vocabulary_json);
 }
 

@@ -76,6 +76,9 @@ std::vector<c10::SymInt> strides_in_order_of(const at::Tensor& like, c10::SymInt
 }  // namespace
 
 at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options) {
+  // The usual case, which need not be worked out; symbols would be asked about more than they know.
+  const bool has_symbols = like.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
+  if (!has_symbols && like.is_contiguous()) return at::empty_symint(sizes, options);
   return at::empty_strided_symint(sizes, strides_in_order_of(like, sizes), options);
 }
 

@@ -27,6 +27,7 @@ def test_info_says_what_runs_here():
     info = json.loads(found.stdout)
     assert info["version"] == isentropic.__version__ and info["torch"] == torch.__version__
     assert info["kernels"] in info["instruction_sets"] and info["instruction_sets"][-1] == "portable"
+    assert info["cuda_kernels"] in ("built", "not built")
     assert info["threads"] == 1 and info["devices"][0] == "cpu"
     assert {"entropy", "sink_mass", "first_mass", "argmax"} <= set(info["statistics"])
 

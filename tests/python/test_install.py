@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import runpy
 import subprocess
 import sys
 
@@ -82,3 +83,60 @@ def test_an_old_setuptools_is_refused_with_advice(tmp_path):
     assert found.returncode == 1
     advice = "Install it first: pip install --upgrade setuptools"
     assert found.stderr.splitlines() == [f"error: setuptools is 65.5.0; expected 70.1 or newer. {advice}"]
+
+
+# ---- kernels for NVIDIA GPUs ----
+
+
+@pytest.fixture
+def script(monkeypatch):
+    """The names of setup.py, which builds nothing."""
+    monkeypatch.setattr("setuptools.setup", lambda **_: None)
+    return runpy.run_path(str(ROOT / "setup.py"))
+
+
+@pytest.mark.parametrize(
+    "asked, torch_cuda, nvcc, wanted, why",
+    [
+        (None, "13.0", "/usr/bin/nvcc", True, "PyTorch has CUDA 13.0, and nvcc is there"),
+        ("", "13.0", "/usr/bin/nvcc", True, "PyTorch has CUDA 13.0, and nvcc is there"),
+        (None, None, "/usr/bin/nvcc", False, "this PyTorch is for CPUs alone"),
+        (None, "13.0", None, False, "nvcc was not found"),
+        ("0", "13.0", "/usr/bin/nvcc", False, "ISENTROPIC_CUDA is 0"),
+        ("1", None, "/usr/bin/nvcc", True, "ISENTROPIC_CUDA is 1"),
+    ],
+)
+def test_kernels_are_built_where_they_can_be_used(script, asked, torch_cuda, nvcc, wanted, why):
+    found, reason = script["choose_cuda"](asked, torch_cuda, nvcc)
+    assert found == wanted and why in reason
+    options = script["cuda_options"](found, nvcc)
+    assert options["ISENTROPIC_CUDA"] == ("ON" if wanted else "OFF")
+    assert ("without" in script["said_of"](options, reason)) != wanted
+
+
+@pytest.mark.parametrize(
+    "asked, message", [("1", "nvcc was not found"), ("yes", "ISENTROPIC_CUDA is 'yes'; expected 1 or 0")]
+)
+def test_what_cannot_be_built_is_refused(script, asked, message):
+    with pytest.raises(SystemExit, match=message):
+        script["choose_cuda"](asked, "13.0", None)
+
+
+def test_architectures_are_named(script, monkeypatch):
+    monkeypatch.setenv("ISENTROPIC_CUDA_ARCHITECTURES", "86;90")
+    options = script["cuda_options"](True, "/usr/bin/nvcc")
+    assert options["CMAKE_CUDA_ARCHITECTURES"] == "86;90" and options["CMAKE_CUDA_COMPILER"] == "/usr/bin/nvcc"
+    assert script["said_of"](options, "why") == "isentropic: built with CUDA kernels for sm_86, sm_90: why"
+
+
+def test_nvcc_is_found_in_the_home_of_cuda(script, monkeypatch, tmp_path):
+    nvcc = tmp_path / "bin" / "nvcc"
+    nvcc.parent.mkdir()
+    nvcc.write_text("#!/bin/sh\n")
+    nvcc.chmod(0o755)
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv("CUDACXX", raising=False)
+    monkeypatch.setenv("CUDA_HOME", str(tmp_path))
+    assert script["find_nvcc"]() == str(nvcc)
+    nvcc.unlink()
+    assert script["find_nvcc"]() is None

@@ -111,9 +111,9 @@ struct StatisticsOutput {
   static constexpr int kMost = 32;
   void* real[kMost] = {};
   std::int64_t *visible = nullptr, *argmax = nullptr;
-  // Beside these, what a backward pass wants to know: k, a and n (-1 unless it was counted), and lambda where it is one
-  // for all rows.
-  std::int64_t *k = nullptr, *a = nullptr, *n = nullptr, *status = nullptr;  // status: 0
+  // Beside these, what a backward pass wants to know: k, a and n (-1 unless it was counted), lambda where it is one for
+  // all rows, and the status 0 where nothing was solved.
+  std::int64_t *k = nullptr, *a = nullptr, *n = nullptr, *status = nullptr;
   bool counts_n = false;
   void* lambda = nullptr;
 };

@@ -27,14 +27,23 @@ bool has_kernels(c10::string_view text, const at::Tensor& query) {
          is_recent_enough(query.get_device());
 }
 
+// Where an entry of the first axis of a contiguous tensor begins: as select() has it, without making a tensor.
+void* entry(const at::Tensor& stacked, std::int64_t index) {
+  return static_cast<char*>(stacked.mutable_data_ptr()) +
+         index * (stacked.numel() / stacked.size(0)) * stacked.element_size();
+}
+
+std::int64_t* count_entry(const at::Tensor& row_counts, std::int64_t index) {
+  return static_cast<std::int64_t*>(entry(row_counts, index));
+}
+
 // The fields of row_state.hpp as the kernels name them.
 cuda::RowArrays arrays_of(const at::Tensor& rows, const at::Tensor& row_counts) {
   cuda::RowArrays out;
   void** const fields[] = {&out.m, &out.z, &out.u, &out.w, &out.c};
   for (std::int64_t field = 0; field + kMaximumField < rows.size(0); ++field)
-    *fields[field] = rows.select(0, field + kMaximumField).mutable_data_ptr();
-  out.k = row_counts.select(0, 0).mutable_data_ptr<std::int64_t>();
-  out.a = row_counts.select(0, 1).mutable_data_ptr<std::int64_t>();
+    *fields[field] = entry(rows, field + kMaximumField);
+  out.k = count_entry(row_counts, 0), out.a = count_entry(row_counts, 1);
   return out;
 }
 
@@ -48,12 +57,11 @@ struct StackedStatistics {
       const cuda::Problem& p = on.device;
       at::Tensor out = on.empty({std::ssize(which), p.batch, p.heads, p.n_q}, type);
       for (std::size_t s = 0; s < which.size(); ++s) {
-        auto* const column =
-            static_cast<char*>(out.mutable_data_ptr()) + static_cast<std::int64_t>(s) * p.rows() * out.element_size();
+        void* const column = entry(out, static_cast<std::int64_t>(s));
         if (type != at::kLong)
           places.real[static_cast<int>(which[s])] = column;
         else
-          (which[s] == Statistic::visible ? places.visible : places.argmax) = reinterpret_cast<std::int64_t*>(column);
+          (which[s] == Statistic::visible ? places.visible : places.argmax) = static_cast<std::int64_t*>(column);
       }
       return out;
     };
@@ -76,8 +84,8 @@ std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, c
   const cuda::Problem& p = on.device;
   at::Tensor rows = on.empty({row_fields(on.problem), p.batch, p.heads, p.n_q}, on.real);
   at::Tensor row_counts = on.empty({kCounts, p.batch, p.heads, p.n_q}, at::kLong);
-  const at::Tensor lambda = rows.select(0, kScaleField), status = row_counts.select(0, 3);
-  on.find_scales(lambda, status.mutable_data_ptr<std::int64_t>());
+  const at::Tensor lambda = rows.select(0, kScaleField);
+  on.find_scales(lambda, count_entry(row_counts, 3));
 
   const StatisticsLayout layout(on.problem);
   StackedStatistics statistics(on, layout);
@@ -94,10 +102,10 @@ std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, c
   require_launched(run_forward(on, out));
 
   arrays.k = out.rows.k, arrays.a = out.rows.a;
-  if (!arrays.k) statistics.places.k = row_counts.select(0, 0).mutable_data_ptr<std::int64_t>();
-  if (!arrays.a) statistics.places.a = row_counts.select(0, 1).mutable_data_ptr<std::int64_t>();
-  statistics.places.n = row_counts.select(0, 2).mutable_data_ptr<std::int64_t>();
-  if (!on.spec->scale.is_target_entropy()) statistics.places.status = status.mutable_data_ptr<std::int64_t>();
+  if (!arrays.k) statistics.places.k = count_entry(row_counts, 0);
+  if (!arrays.a) statistics.places.a = count_entry(row_counts, 1);
+  statistics.places.n = count_entry(row_counts, 2);
+  if (!on.spec->scale.is_target_entropy()) statistics.places.status = count_entry(row_counts, 3);
   statistics.places.counts_n = on.spec->scale.looks_at_n();
   if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
   require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));

@@ -3,6 +3,7 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
+#include "attention/cuda/key_mass.hpp"
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/tensor_cores.hpp"
 #include "attention/problem/validate.hpp"
@@ -321,8 +322,12 @@ std::optional<at::Tensor> key_mass(c10::string_view text, const at::Tensor& quer
   DeviceProblem on(text, query, key, std::nullopt, terms);
   const at::Tensor row_numbers = rows.contiguous(), counts = row_counts.contiguous();
   on.take_scales(row_numbers.select(0, kScaleField));
+  on.device.dropout = 0;  // weights are those before it
   at::Tensor out = on.empty({on.device.batch, on.device.heads, on.device.n_k}, on.real);
-  require_launched(cuda::plain_key_mass(on.device, arrays_of(row_numbers, counts), out.mutable_data_ptr(), on.stream));
+  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
+  const bool is_fast = fast && cuda::has_key_mass(*fast);
+  const auto pass = is_fast ? cuda::key_mass : cuda::plain_key_mass;
+  require_launched(pass(is_fast ? *fast : on.device, arrays_of(row_numbers, counts), out.mutable_data_ptr(), on.stream));
   return out;
 }
 

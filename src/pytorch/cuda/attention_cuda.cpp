@@ -3,6 +3,9 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
+#include <utility>
+
+#include "attention/cuda/key_groups.hpp"
 #include "attention/cuda/key_mass.hpp"
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/tensor_cores.hpp"
@@ -68,6 +71,17 @@ struct StackedStatistics {
   }
 };
 
+// Dropout leaves the statistics as they are.
+cudaError_t run_key_groups(DeviceProblem& on, const cuda::KeyGroupArrays& groups) {
+  const double dropout = std::exchange(on.device.dropout, 0.0);
+  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
+  const bool is_fast = fast && cuda::has_key_groups(*fast);
+  const auto pass = is_fast ? cuda::key_groups : cuda::plain_key_groups;
+  const cudaError_t error = pass(is_fast ? *fast : on.device, groups, on.stream);
+  on.device.dropout = dropout;
+  return error;
+}
+
 std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
                                const std::optional<at::Tensor>& value, at::TensorList terms) {
   if (!has_kernels(text, query)) return {};
@@ -102,7 +116,7 @@ std::optional<Forward> forward(c10::string_view text, const at::Tensor& query, c
   statistics.places.counts_n = on.spec->scale.looks_at_n();
   if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
   require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));
-  if (on.problem.statistics.wants_groups()) require_launched(cuda::plain_key_groups(p, statistics.groups, on.stream));
+  if (on.problem.statistics.wants_groups()) require_launched(run_key_groups(on, statistics.groups));
   return Forward(std::move(output), std::move(statistics.differentiable), std::move(statistics.measured),
                  std::move(statistics.counted), std::move(rows), std::move(row_counts),
                  at::empty({0}, query.options().dtype(at::kLong)));

@@ -46,14 +46,24 @@ def qkv(n=50, d=16, d_v=8):
 @pytest.mark.parametrize("dtype, tolerance", [(torch.float64, 1e-12), (torch.float32, 1e-5), (torch.bfloat16, 1e-3)])
 @pytest.mark.parametrize(
     "options",
-    [{}, dict(causal="end"), dict(causal="start", window=20, sink=torch.randn(4)), dict(key_lengths=[57, 30])],
+    [
+        {},
+        dict(causal="end"),
+        dict(causal="start", window=20, sink=torch.randn(4)),
+        dict(key_lengths=[57, 30]),
+        dict(causal="end", scale=Scale.log_n(2.0)),
+        dict(documents=([0, 20, 50], [0, 25, 57]), causal="start"),
+        dict(causal="start", soft_cap=5.0, alibi_slopes=torch.tensor([0.1, 0.2, 0.3, 0.4])),
+        dict(attn_mask=torch.rand(2, 1, 50, 57) > 0.3),
+    ],
 )
 def test_weights_and_key_mass(options, dtype, tolerance):
     q, k, _ = (x.to(dtype) for x in qkv(d=64))
     q[0, 1, 3] *= 20
     moved = {name: x.to(DEVICE) if isinstance(x, torch.Tensor) else x for name, x in options.items()}
-    wide = {name: x.double() if isinstance(x, torch.Tensor) else x for name, x in options.items()}
-    for call in (isentropic.key_mass, lambda *args, **kw: isentropic.attention_weights(*args, [3, 0, 49], **kw)):
+    real = {name: x for name, x in options.items() if isinstance(x, torch.Tensor) and x.is_floating_point()}
+    wide = {**options, **{name: x.double() for name, x in real.items()}}
+    for call in (isentropic.key_mass, lambda *args, **kw: isentropic.attention_weights(*args, [3, 0, 49, 3], **kw)):
         found = call(q.to(DEVICE), k.to(DEVICE), enable_gqa=True, **moved)
         assert_same([found], [call(q.double(), k.double(), enable_gqa=True, **wide)], tolerance)
 

@@ -33,7 +33,7 @@ class BackwardBlock {
         numbers(reinterpret_cast<float*>(shared_ + Shape::kConstantsAt)),
         sums(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
-        order(problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
+        order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
 
   __device__ void run() {
     clear(key_gradient);

@@ -1,7 +1,6 @@
 // Which keys a block of the backward pass owns, which blocks of queries it visits, and in what order blocks add to G.
 #pragma once
 
-#include "attention/cuda/launch_backward.hpp"
 #include "attention/cuda/visible_keys.cuh"
 
 namespace isentropic::cuda {
@@ -21,10 +20,10 @@ class BackwardOrder {
   std::int64_t j0, seen_keys;  // first key; of the batch entry, those before the last that some row may see
 
   // turns: null where the order of additions is free. share: an integer of shared memory.
-  __device__ BackwardOrder(const BackwardProblem& in, unsigned* turns, int* share)
-      : key_blocks(static_cast<int>((in.problem.n_k + kKeys - 1) / kKeys)),
-        p(in.problem),
-        tiles(static_cast<int>((in.problem.n_q + kQueries - 1) / kQueries)),
+  __device__ BackwardOrder(const Problem& problem, unsigned* turns, int* share)
+      : key_blocks(static_cast<int>((problem.n_k + kKeys - 1) / kKeys)),
+        p(problem),
+        tiles(static_cast<int>((problem.n_q + kQueries - 1) / kQueries)),
         added(turns ? turns + 1 : nullptr) {
     choose_keys(turns ? started_before(turns, share) : blockIdx.x);
     find_tiles();

@@ -67,6 +67,14 @@ struct RunningSoftmax {
   __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
                                        PackedWeights<kRowTiles, kTiles>& weights,
                                        Accumulators<kRowTiles, kOutputTiles>& output) {
+    fold(scores, factor, output,
+         [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
+  }
+
+  // use(t, tile, half, x, y) with the weights of two neighbours.
+  template <int kTiles, int kOutputTiles, class Use>
+  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
+                                       Accumulators<kRowTiles, kOutputTiles>& output, Use use) {
     bool higher = false;
     float from[kRowTiles][2];
 #pragma unroll
@@ -94,7 +102,7 @@ struct RunningSoftmax {
         for (int half = 0; half < 2; ++half) {
           const float x = weigh(fmaf(scores[t][tile][2 * half], factor[t][half], -from[t][half]), sums[t][half]);
           const float y = weigh(fmaf(scores[t][tile][2 * half + 1], factor[t][half], -from[t][half]), sums[t][half]);
-          weights[t][tile][half] = pack<E>(x, y);
+          use(t, tile, half, x, y);
         }
   }
 

@@ -1,0 +1,13 @@
+// Statistics over key groups on tensor cores: a pass of its own over queries and keys.
+#pragma once
+
+#include "attention/cuda/plain.hpp"
+
+namespace isentropic::cuda {
+
+// Whether there is a kernel for the problem.
+bool has_key_groups(const Problem& problem);
+
+cudaError_t key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream);
+
+}  // namespace isentropic::cuda

@@ -1,0 +1,194 @@
+// Key groups on tensor cores: a block of queries against blocks of keys, as in the forward pass, without values.
+//
+// The running sums are those of all keys but the first ones, so these cannot drown what the others say. The few blocks
+// of keys that hold first or recent keys of some row sum these apart as well. Distances p - j are summed as such: they
+// are small where attention is local, and exact.
+#pragma once
+
+#include "attention/cuda/forward_kernel.cuh"
+#include "attention/cuda/key_groups_rows.cuh"
+
+namespace isentropic::cuda {
+
+template <ElementType type, int kWidth_, bool kExtras_>
+struct KeyGroupsShape {
+  using E = typename Element<type>::T;
+  static constexpr int kWidth = kWidth_;
+  static constexpr bool kExtras = kExtras_;
+  static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // of 16 rows, for each warp
+  static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64, kScoreTiles = kKeys / 8;
+  using Softmax = RunningSoftmax<MomentSet::entropy, kRowTiles, true>;
+  using Rows = GroupedRows<kRows>;
+  static constexpr std::uint32_t kKeyBytes = kKeys * kRowBytes<kWidth>;
+  static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
+  static constexpr std::uint32_t kScalesAt = kKeysAt + 2 * kKeyBytes;           // lambda of the rows
+  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);  // ForwardBlock
+  static constexpr std::uint32_t kRowsAt = kPlaceAt + 64;
+  static constexpr int kBytes = kRowsAt + sizeof(Rows);
+};
+
+// Of the row's keys that `belongs` is true of, in the block at j0; the same on its four lanes.
+template <class Shape, class Belongs>
+__device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int half, int j0, float factor,
+                                               int position, Belongs belongs) {
+  GroupSums out;
+  for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+    if (s != kHidden && belongs(j)) out.m = fmaxf(out.m, s * factor);
+  });
+  out.m = row_max(out.m);
+  const float reference = out.reference();
+  for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+    if (s == kHidden || !belongs(j)) return;
+    const float weight = exp2_fast(fmaf(s, factor, -reference));
+    out.z += weight;
+    out.distance = fmaf(weight, static_cast<float>(position - j), out.distance);
+  });
+  out.z = row_sum(out.z), out.distance = row_sum(out.distance);
+  return out;
+}
+
+// Sums the groups apart, and hides the first keys from what follows.
+template <class Shape>
+__device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0,
+                                            const float (&factor)[Shape::kRowTiles][2], Scores<Shape>& scores) {
+  const bool has_first = rows.has_first(j0), has_recent = rows.has_recent(j0, j0 + Shape::kKeys);
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int row = first_row + t * 16 + half * 8;
+      const int first_end = rows.first_end[row], position = rows.position[row];
+      const bool writes = threadIdx.x % 4 == 0;
+      if (has_recent) {
+        const int begin = rows.begin_of_recent(row);
+        const GroupSums found = sum_group<Shape>(scores, t, half, j0, factor[t][half], position,
+                                                 [&](int j) { return j >= begin && j <= position; });
+        if (writes) rows.recent_sums[row].merge(found);
+      }
+      if (!has_first) continue;
+      const GroupSums found =
+          sum_group<Shape>(scores, t, half, j0, factor[t][half], position, [&](int j) { return j < first_end; });
+      if (writes) rows.first_sums[row].merge(found);
+      for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+        if (j < first_end) s = kHidden;
+      });
+    }
+}
+
+// The running sums of a warp's rows, distances beside them: of keys with even and odd numbers.
+template <class Shape>
+struct RunningGroups {
+  typename Shape::Softmax softmax{nullptr};
+  Accumulators<Shape::kRowTiles, 1> distance = {};
+
+  __device__ __forceinline__ void fold(const typename Shape::Rows& rows, int first_row, int j0,
+                                       const Scores<Shape>& scores, const float (&factor)[Shape::kRowTiles][2]) {
+    float lag[Shape::kRowTiles][2];
+#pragma unroll
+    for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        lag[t][half] = static_cast<float>(rows.position[first_row + t * 16 + half * 8] - j0 -
+                                          static_cast<int>(threadIdx.x) % 4 * 2);
+    softmax.fold(scores, factor, distance, [&](int t, int tile, int half, float x, float y) {
+      float(&sum)[4] = distance[t][0];
+      sum[2 * half] = fmaf(x, lag[t][half] - static_cast<float>(tile * 8), sum[2 * half]);
+      sum[2 * half + 1] = fmaf(y, lag[t][half] - static_cast<float>(tile * 8 + 1), sum[2 * half + 1]);
+    });
+  }
+
+  __device__ void write(const Problem& p, const KeyGroupArrays& out, const ForwardBlock<Shape>& at,
+                        const typename Shape::Rows& rows) {
+#pragma unroll
+    for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        SoftmaxRecord<float> kept = softmax.record(t, half);
+        GroupSums sums;
+        sums.z = row_sum(softmax.sums[t][half].z);
+        sums.distance = row_sum(distance[t][0][2 * half] + distance[t][0][2 * half + 1]);
+        if (sums.z != 0) sums.m = softmax.reference(t, half);
+        const int i = at.row_of(t, half), row = i - at.i0;
+        if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
+        kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
+        write_key_groups(out, (at.b * p.heads + at.h) * p.n_q + i, rows, row, sums, kept);
+      }
+  }
+};
+
+template <class Shape>
+__device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, const BlockPlace& place,
+                                 unsigned char* shared) {
+  using E = typename Shape::E;
+  auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
+  auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
+  auto& rows = *reinterpret_cast<typename Shape::Rows*>(shared + Shape::kRowsAt);
+  if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, place, shared_address(shared));
+  rows.find(p, out, place.b, place.i0);
+  __syncthreads();
+  const auto copy_keys = [&](int block, int stage) {
+    if (block >= at.end_block) return;
+    const E* from = static_cast<const E*>(p.key) + at.b * p.key_stride.batch + at.kv_head(p) * p.key_stride.head;
+    copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(at.queries + Shape::kKeysAt + stage * Shape::kKeyBytes,
+                                                            from, p.key_stride.row, block * Shape::kKeys, at.end);
+  };
+  const E* queries = static_cast<const E*>(p.query) + at.b * p.query_stride.batch + at.h * p.query_stride.head;
+  copy_rows<Shape::kWidth, Shape::kRows, Shape::kThreads>(at.queries, queries, p.query_stride.row, at.i0, p.n_q);
+  int block = at.skip_gap(0), stage = 0;
+  copy_keys(block, stage);
+  commit_copies();
+
+  const std::int64_t i = min(std::int64_t{at.i0} + threadIdx.x, p.n_q - 1);
+  const float scale = kLog2E * (p.scales ? static_cast<const float*>(p.scales)[(at.b * p.heads + at.h) * p.n_q + i]
+                                         : static_cast<float>(p.scale));
+  lambda[threadIdx.x] = scale;
+  const bool finishes_first = __syncthreads_or(!(scale > 1e-20f)) || Shape::kExtras;
+  const int first_row = at.row_of(0, 0) - at.i0;
+  float factor[Shape::kRowTiles][2];
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      factor[t][half] = finishes_first ? 1.0f : lambda[first_row + t * 16 + half * 8];
+
+  RunningGroups<Shape> running;
+  while (block < at.end_block) {
+    const int j0 = block * Shape::kKeys, here = stage;
+    block = at.skip_gap(block + 1);
+    wait_for_copies<0>();
+    __syncthreads();
+    stage ^= 1;
+    copy_keys(block, stage);
+    commit_copies();
+    Scores<Shape> scores;
+    multiply_rows<E, Shape::kWidth>(at.queries, threadIdx.x / 32 * (16 * Shape::kRowTiles),
+                                    at.queries + Shape::kKeysAt + here * Shape::kKeyBytes, scores);
+    if (finishes_first) finish_scores<Shape>(p, at, j0, lambda, scores);
+    if (!at.is_whole(j0)) hide_keys<Shape>(p, at, j0, scores);
+    if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys))
+      take_groups<Shape>(rows, first_row, j0, factor, scores);
+    running.fold(rows, first_row, j0, scores, factor);
+  }
+  running.write(p, out, at, rows);
+}
+
+template <class Shape>
+__global__ void __launch_bounds__(Shape::kThreads, 3)
+    key_groups_kernel(const __grid_constant__ Problem p, const __grid_constant__ KeyGroupArrays out,
+                      const __grid_constant__ BlockOrder order) {
+  extern __shared__ __align__(1024) unsigned char shared[];
+  key_groups_block<Shape>(p, out, order.place(blockIdx.x), shared);
+}
+
+template <ElementType type, int d, bool extras>
+cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream) {
+  using Shape = KeyGroupsShape<type, d, extras>;
+  const auto kernel = key_groups_kernel<Shape>;
+  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
+  const BlockOrder order(problem, Shape::kRows);
+  if (error != cudaSuccess || order.grid() == 0) return error;
+  kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, groups, order);
+  return cudaGetLastError();
+}
+
+}  // namespace isentropic::cuda

@@ -129,7 +129,7 @@ lint: configure build/venv/ready
 	@build/venv/bin/ruff check --quiet .
 	@build/venv/bin/ruff format --quiet --check .
 	@echo 'clang-tidy over $(TIDY)'
-	@run-clang-tidy -quiet -j $(JOBS) -p build '$(CURDIR)/$(TIDY)/' >build/clang-tidy.txt 2>&1 || { cat build/clang-tidy.txt; exit 1; }
+	@run-clang-tidy -quiet -j $(JOBS) -p build '$(CURDIR)/$(TIDY)/.*\.cpp$$' >build/clang-tidy.txt 2>&1 || { cat build/clang-tidy.txt; exit 1; }
 
 # The linker does not complain of two inline functions that share a name: it keeps one of them.
 odr: packages

@@ -47,10 +47,16 @@ class Kernels(unittest.TestCase):
         self.assertIn("_Z1fPf for sm_80", self.trouble(report() + report(architecture="sm_80", loads=4))[0])
 
     def test_known_spills_have_a_limit_and_must_be_needed(self):
-        known = (("_Z1f", 100, "faster so"),)
+        known = (("_Z1fPf for sm_90", 100, 100, "faster so"),)
         self.assertEqual(self.trouble(report(stores=100, loads=100), known), [])
         self.assertEqual(len(self.trouble(report(stores=100, loads=101), known)), 1)
+        self.assertEqual(len(self.trouble(report(stores=101, loads=100), known)), 1)
         self.assertIn("KNOWN_SPILLS", self.trouble(report(), known)[0])
+
+    def test_known_spills_are_those_of_one_architecture(self):
+        known = (("_Z1fPf for sm_90", 100, 100, "faster so"),)
+        self.assertEqual(self.trouble(report(architecture="sm_80"), known), [])
+        self.assertIn("for sm_80", self.trouble(report(stores=4) + report(architecture="sm_80", stores=4), known)[0])
 
     def test_static_shared_memory_has_a_limit(self):
         self.assertEqual(self.trouble(report(shared=49152)), [])

@@ -3,7 +3,7 @@ JOBS := $(shell nproc)
 # For what runs on a GPU: a Python with PyTorch for CUDA, pytest and transformers.
 GPU_PYTHON ?= $(shell command -v python3)
 
-.PHONY: build models run verify seeds test gpu-test gpu-build bench peers peers-scan gpu-peers architectures python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run verify seeds test gpu-test gpu-build gpu-release gpu-sanitize bench peers peers-scan gpu-peers architectures python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -49,23 +49,35 @@ seeds: configure
 	@for seed in $$(seq 1 20); do echo "seed $$seed"; build/bin/isentropic verify --seed $$seed >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }; done
 	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
 
-# PyTorch is installed while what does without it is compiled.
+# PyTorch is installed while what does without it is compiled. The kernels for GPUs are compiled and judged by what the
+# compiler says of them; the tests that run them are skipped where there is no GPU.
 test: test-packages
+	@nvcc=$$(tools/find-cuda-program nvcc) && CUDACXX=$$nvcc cmake --preset cpu -DISENTROPIC_CUDA=ON >/dev/null
 	@$(MAKE) --no-print-directory build/venv/ready & \
-	  cmake --preset cpu >/dev/null && cmake --build --preset cpu -j $(JOBS) --target isentropic-cli; \
+	  cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic_cuda; \
 	  status=$$?; wait $$! && exit $$status
 	@$(MAKE) --no-print-directory python
 	@cmake --build --preset cpu -j $(JOBS)
 	@tools/run-tests cpu $(JOBS)
 
 gpu-build: packages
-	@cmake --preset cuda -DISENTROPIC_PYTHON="$(GPU_PYTHON)" >/dev/null
+	@nvcc=$$(tools/find-cuda-program nvcc) && CUDACXX=$$nvcc cmake --preset cuda -DISENTROPIC_PYTHON="$(GPU_PYTHON)" >/dev/null
 	@cmake --build --preset cuda -j $(JOBS) --target test_cuda isentropic_torch
+
+# The operators for every card that is promised: code for sm_80 and sm_90, and PTX for those to come.
+gpu-release: packages
+	@nvcc=$$(tools/find-cuda-program nvcc) && CUDACXX=$$nvcc cmake --preset cuda-release -DISENTROPIC_PYTHON="$(GPU_PYTHON)" >/dev/null
+	@cmake --build --preset cuda-release -j $(JOBS)
+	@ctest --preset cuda-release
 
 # The kernels for NVIDIA GPUs, on one; then what Python makes of them.
 gpu-test: gpu-build
 	build/cuda/tests/test_cuda
 	PYTHONPATH=build/cuda/python:$$PYTHONPATH $(GPU_PYTHON) -m pytest -q --no-header -p no:cacheprovider tests/python/test_cuda*.py
+
+# The kernels once more on small cases, under compute-sanitizer: memory, races, memory that nobody wrote.
+gpu-sanitize: gpu-build
+	@tools/sanitise-kernels build/cuda/tests/test_cuda
 
 bench: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
@@ -117,7 +129,7 @@ lint: configure build/venv/ready
 	@build/venv/bin/ruff check --quiet .
 	@build/venv/bin/ruff format --quiet --check .
 	@echo 'clang-tidy over $(TIDY)'
-	@run-clang-tidy -quiet -j $(JOBS) -p build '$(CURDIR)/$(TIDY)/' >build/clang-tidy.txt 2>&1 || { cat build/clang-tidy.txt; exit 1; }
+	@run-clang-tidy -quiet -j $(JOBS) -p build '$(CURDIR)/$(TIDY)/.*\.cpp$$' >build/clang-tidy.txt 2>&1 || { cat build/clang-tidy.txt; exit 1; }
 
 # The linker does not complain of two inline functions that share a name: it keeps one of them.
 odr: packages
@@ -144,8 +156,10 @@ help:
 	@echo 'make run      build with PyTorch; compare the two models of models/ up to four times their length, write report.html'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
-	@echo 'make test     build, run every test (installs a browser, and PyTorch into build/venv)'
+	@echo 'make test     build, run every test (installs a browser, PyTorch into build/venv, and nvcc if there is none)'
 	@echo 'make gpu-test build the CUDA kernels and test them (nvcc, an NVIDIA GPU, GPU_PYTHON=<a Python with PyTorch for it>)'
+	@echo 'make gpu-sanitize  the kernels under compute-sanitizer, on a GPU'
+	@echo 'make gpu-release  the operators with kernels for sm_80 and sm_90, and PTX for later cards, in build/cuda-release/python'
 	@echo 'make bench    build, run the benchmarks'
 	@echo 'make peers    compare with PyTorch in one run'
 	@echo 'make gpu-peers  the same on a GPU: attention, losses, training, scans'

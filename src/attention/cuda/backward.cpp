@@ -37,14 +37,21 @@ BackwardWorkspace divided_workspace(const BackwardProblem& problem, const Backwa
   return out;
 }
 
+bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
+
+// Instead of the one that is asked for: soft cap and slopes leave no registers for 128 queries at a time.
+BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
+  return has_extras(p) && p.d == 64 ? BackwardTile::small : tile;
+}
+
 template <ElementType type, int d>
 cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
                               cudaStream_t stream) {
   using Terms = BackwardTerms;
   using Tile = BackwardTile;
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
-  if (in.problem.soft_cap > 0 || in.problem.slopes)
-    return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
+  if constexpr (d == 128)
+    if (has_extras(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
 }
@@ -82,11 +89,12 @@ bool has_backward(const BackwardProblem& problem) {
 }
 
 std::size_t backward_workspace(const BackwardProblem& problem, BackwardTile tile) {
-  return BackwardWorkspaceSizes(problem, tile).all();
+  return BackwardWorkspaceSizes(problem, fitting_tile(problem.problem, tile)).all();
 }
 
 cudaError_t backward(const BackwardProblem& problem, BackwardTile tile, cudaStream_t stream) {
   if (!has_backward(problem)) return cudaErrorInvalidValue;
+  tile = fitting_tile(problem.problem, tile);
   const BackwardWorkspaceSizes sizes(problem, tile);
   const BackwardWorkspace workspace = divided_workspace(problem, sizes);
   cudaError_t error = cudaSuccess;

@@ -6,6 +6,7 @@
 // keys add to it too) and dK += dx^T Q. Meanwhile the next queries and output gradients travel into shared memory.
 #pragma once
 
+#include "attention/cuda/backward_finite.cuh"
 #include "attention/cuda/backward_order.cuh"
 #include "attention/cuda/backward_row_numbers.cuh"
 #include "attention/cuda/backward_rows.cuh"
@@ -39,6 +40,7 @@ class BackwardBlock {
     clear(key_gradient);
     clear(value_gradient);
     const int turns = order.turns();
+    if (threadIdx.x == 0) store_shared(shared + Shape::kLeakAt, turns);
     QueryBlock here = order.first();
     if (turns > 0) copy_keys();
     copy_queries(here, 0, turns > 0);
@@ -51,8 +53,9 @@ class BackwardBlock {
       arrive();
       copy_queries(following, next_buffer, more);
       if constexpr (Shape::kOutputBuffers == 2) copy_output_gradients(following, next_buffer, more);
-      differentiate(here, buffer);
+      differentiate(here, buffer, turn);
       __syncthreads();
+      if (may_leak(turn)) keep_what_is_finite(buffer);
       if (more) numbers.copy(in, order.b, following.h, following.i0(), next_buffer);
       if (in.gradients.value) add_to_values(buffer);
       if constexpr (Shape::kOutputBuffers == 1) {
@@ -64,6 +67,10 @@ class BackwardBlock {
       if (workspace.turns) order.let_next_add(here);
       if (Shape::kTerms == BackwardTerms::extras && workspace.slopes && (!more || following.h != here.h))
         write_slope(here.h);
+      if (more && may_leak(turn)) {
+        __syncthreads();
+        copy<kKeys>(shared, p.key, p.key_stride, order.kv_head, order.j0, p.n_k);
+      }
       here = following;
     }
     if (in.gradients.key)
@@ -132,11 +139,12 @@ class BackwardBlock {
         });
   }
 
-  __device__ void differentiate(const QueryBlock& block, int buffer) {
+  __device__ void differentiate(const QueryBlock& block, int buffer, int turn) {
     const bool whole = order.sees_all(block);
     ScoreTile scores, products;
     multiply(scores, queries(buffer), shared);
     multiply(products, output_gradients(buffer), shared + Shape::kValuesAt);
+    if (!whole && !is_finite(scores, products, buffer)) store_shared(shared + Shape::kLeakAt, turn);
 #pragma unroll
     for (int t = 0; t < 2; ++t)
 #pragma unroll
@@ -152,6 +160,45 @@ class BackwardBlock {
           });
         }
       }
+  }
+
+  // Whether some row may not see a key that is not finite, or be such a row itself: the last turn of which that was so.
+  __device__ bool may_leak(int turn) const {
+    return load_shared(shared + Shape::kLeakAt) == static_cast<std::uint32_t>(turn);
+  }
+
+  // Of queries and keys each reaches a score of this thread or another, as output gradients do their products. Values
+  // need no look: they are in no sum over keys or rows.
+  __device__ bool is_finite(const ScoreTile& scores, const ScoreTile& products, int buffer) const {
+    float zero = 0;
+#pragma unroll
+    for (int t = 0; t < 2; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+#pragma unroll
+        for (int tile = 0; tile < Scores::kColumnTiles; ++tile)
+#pragma unroll
+          for (int e = 0; e < 2; ++e) zero = fmaf(0.0f, scores[t][tile][2 * half + e], zero);
+        zero = fmaf(0.0f, products[t][0][2 * half], zero);
+        if (p.scales) zero = fmaf(0.0f, numbers.at(RowArray::scale, Scores::row(t, half), buffer), zero);
+      }
+    return zero == 0;
+  }
+
+  // Numbers of keys, queries, output gradients and scales that are not finite become 0. Rows that see such a key or
+  // have such a query have score gradients that are NaN; weights become NaN where the output gradient was not finite.
+  __device__ void keep_what_is_finite(int buffer) const {
+    const auto ignore = [](int) {};
+    zero_what_is_not_finite<E, kKeys * kD>(shared, ignore);
+    zero_what_is_not_finite<E, kQueries * kD>(queries(buffer), ignore);
+    zero_what_is_not_finite<E, kQueries * kD>(output_gradients(buffer), [&](int pair) {
+      const std::uint32_t weights = shared + Shape::kWeightsAt + pair / (kD / 2) * kKeys * 2;
+#pragma unroll 1
+      for (int at = 0; at < kKeys * 2; at += 4) store_shared(weights + at, nan_unless_zero(load_shared(weights + at)));
+    });
+    float* const scale = numbers.scales(buffer);
+    if (p.scales && threadIdx.x < kQueries && !isfinite(scale[threadIdx.x])) scale[threadIdx.x] = 0;
+    __syncthreads();
   }
 
   __device__ Terms terms_of(const QueryBlock& block, int buffer, int row) const {

@@ -25,7 +25,7 @@ struct BackwardShape {
   static constexpr int kValuesAt = kKeyBytes, kQueriesAt = 2 * kKeyBytes, kOutputsAt = kQueriesAt + 2 * kQueryBytes;
   static constexpr int kWeightsAt = kOutputsAt + kOutputBuffers * kQueryBytes;
   static constexpr int kGradientsAt = kWeightsAt + kScoreBytes, kConstantsAt = kGradientsAt + kScoreBytes;
-  static constexpr int kSumsAt = kConstantsAt + kConstantBytes;
+  static constexpr int kSumsAt = kConstantsAt + kConstantBytes, kLeakAt = kSumsAt + 32;
 };
 
 }  // namespace isentropic::cuda

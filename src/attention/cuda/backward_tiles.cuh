@@ -102,6 +102,12 @@ __device__ inline void store_shared(std::uint32_t to, std::uint32_t x) {
   asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
 }
 
+__device__ inline std::uint32_t load_shared(std::uint32_t from) {
+  std::uint32_t x;
+  asm volatile("ld.shared.b32 %0, [%1];\n" : "=r"(x) : "r"(from) : "memory");
+  return x;
+}
+
 // Two pairs of numbers, multiplied.
 template <class E>
 __device__ inline std::uint32_t multiply_pair(std::uint32_t x, std::uint32_t y) {

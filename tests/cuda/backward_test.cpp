@@ -162,15 +162,19 @@ struct Trial {
 
 class CudaBackward : public testing::TestWithParam<Case> {};
 
-TEST_P(CudaBackward, AgreesWithTheOracle) {
-  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+struct Widths {
+  Index d, d_v;
+};
+
+// Gradients of the case by each of the tiles, added up in any order and in a fixed one.
+void expect_agreement(const Case& given, const std::vector<Widths>& widths, const std::vector<BackwardTile>& tiles) {
   std::vector<std::unique_ptr<Trial>> trials;
   std::vector<std::future<reference::DenseGradients>> oracles;
   for (const ElementType type : kTypes)
-    for (const Index d : {64, 128})
+    for (const Widths& width : widths)
       for (const bool higher : {false, true}) {
-        Case c = GetParam();
-        c.sizes.d = d;
+        Case c = given;
+        c.sizes.d = width.d, c.sizes.d_v = width.d_v;
         trials.push_back(std::make_unique<Trial>(c, type, UpstreamSet{.higher = higher}));
         oracles.push_back(std::async(std::launch::async, &Trial::expected, trials.back().get()));
       }
@@ -179,7 +183,7 @@ TEST_P(CudaBackward, AgreesWithTheOracle) {
     const Problem& p = trial->problem.problem;
     const reference::DenseGradients expected = oracles[t].get();
     ASSERT_TRUE(has_backward(trial->problem));
-    for (const BackwardTile tile : {BackwardTile::large, BackwardTile::small})
+    for (const BackwardTile tile : tiles)
       for (const bool deterministic : {false, true}) {
         SCOPED_TRACE("d = " + std::to_string(p.d) + ", type " + std::to_string(static_cast<int>(p.type)) + ", tile " +
                      std::to_string(static_cast<int>(tile)) + (trial->problem.rows.a2 ? ", V and collision" : "") +
@@ -189,6 +193,24 @@ TEST_P(CudaBackward, AgreesWithTheOracle) {
         expect_gradients(run(in, tile, trial->memory), trial->oracle, expected, p.type);
       }
   }
+}
+
+TEST_P(CudaBackward, AgreesWithTheOracle) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  expect_agreement(GetParam(), {{64, 64}, {128, 128}}, {BackwardTile::large, BackwardTile::small});
+}
+
+// Whether the device has shared memory for heads of 256 numbers.
+bool has_room_for_wide_heads() {
+  int bytes = 0;
+  return has_device() && cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, 0) == cudaSuccess &&
+         bytes >= 220000;
+}
+
+// Heads that fill their kernel, and some that do not.
+TEST_P(CudaBackward, WideHeadsAgreeWithTheOracle) {
+  if (!has_room_for_wide_heads()) GTEST_SKIP() << "no NVIDIA GPU with enough shared memory";
+  expect_agreement(GetParam(), {{192, 128}, {256, 256}, {136, 72}, {40, 200}}, {BackwardTile::wide});
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaBackward, testing::ValuesIn(span_cases()), case_name);
@@ -314,6 +336,143 @@ TEST(CudaBackward, PaddingDoesNotLeak) {
   EXPECT_EQ(found.key, clean.key);
   EXPECT_EQ(found.value, clean.value);
   expect_gradients(found, trial.oracle, trial.expected(), ElementType::bfloat16);
+}
+
+// ---- What is not finite ----
+
+constexpr Index kLength = 150;
+
+// One head whose rows from `first` on, and before `end`, know no scores that are finite.
+void break_rows(Trial& trial, std::size_t first, std::size_t end) {
+  HostRows rows = host_rows(trial.oracle, trial.upstream);
+  for (Numbers* array : {&rows.m, &rows.log_z, &rows.mean, &rows.gate, &rows.base})
+    std::fill(array->begin() + static_cast<std::ptrdiff_t>(first), array->begin() + static_cast<std::ptrdiff_t>(end),
+              NAN);
+  RowConstantArrays& to = trial.problem.rows;
+  const DeviceProblem& device = trial.device;
+  to.max_score = device.reals(rows.m), to.log_partition = device.reals(rows.log_z);
+  to.mean_score = device.reals(rows.mean), to.gate = device.reals(rows.gate), to.base = device.reals(rows.base);
+}
+
+// `numbers` with rows [first, end) filled with x.
+const void* filled(Trial& trial, Numbers numbers, Index first, Index end, double x) {
+  const Index width = std::ssize(numbers) / kLength;
+  std::fill(numbers.begin() + first * width, numbers.begin() + end * width, x);
+  return trial.memory.numbers(trial.problem.problem.type, numbers);
+}
+
+// Rows [first, end) are not finite, the others as they were.
+void expect_broken(const Numbers& found, const Numbers& clean, Index first, Index end) {
+  ASSERT_EQ(found.size(), clean.size());
+  for (std::size_t i = 0; i < found.size(); ++i) {
+    const Index row = static_cast<Index>(i) * kLength / std::ssize(found);
+    const bool broken = row >= first && row < end;
+    ASSERT_TRUE(broken ? !std::isfinite(found[i]) : found[i] == clean[i]) << "row " << row << ": " << found[i];
+  }
+}
+
+// test(trial, tile) for each tile, in a fixed order of additions.
+void with_each_tile(const Case& given, const std::function<void(Trial&, BackwardTile)>& test) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  for (const ElementType type : kTypes)
+    for (const BackwardTile tile : {BackwardTile::large, BackwardTile::small, BackwardTile::wide}) {
+      if (tile == BackwardTile::wide && !has_room_for_wide_heads()) continue;
+      SCOPED_TRACE("type " + std::to_string(static_cast<int>(type)) + ", tile " +
+                   std::to_string(static_cast<int>(tile)));
+      Case c = given;
+      if (tile == BackwardTile::wide) c.sizes.d = 192, c.sizes.d_v = 128;
+      Trial trial(c, type, {});
+      trial.problem.deterministic = true;
+      test(trial, tile);
+    }
+}
+
+Case causal_of_one_head() { return causal_of_sizes({.heads = 1, .kv_heads = 1, .n_q = kLength, .n_k = kLength}); }
+
+// A row reaches the keys that it sees and no others.
+TEST(CudaBackward, NanOfARowStaysWithItsKeys) {
+  const Index row = 70;
+  const auto expect_contained = [&](const Found& found, const Found& clean) {
+    expect_broken(found.query, clean.query, row, row + 1);
+    expect_broken(found.key, clean.key, 0, row + 1);
+    expect_broken(found.value, clean.value, 0, row + 1);
+  };
+  with_each_tile(causal_of_one_head(), [&](Trial& trial, BackwardTile tile) {
+    const Found clean = run(trial.problem, tile, trial.memory);
+    for (const double x : {static_cast<double>(NAN), static_cast<double>(INFINITY)}) {
+      const RowConstantArrays rows = trial.problem.rows;
+      const void *query = trial.problem.problem.query, *output_gradient = trial.problem.output_gradient;
+      break_rows(trial, row, row + 1);
+      trial.problem.problem.query = filled(trial, trial.oracle.query, row, row + 1, x);
+      expect_contained(run(trial.problem, tile, trial.memory), clean);
+      trial.problem.problem.query = query, trial.problem.rows = rows;
+      HostRows broken = host_rows(trial.oracle, trial.upstream);
+      broken.base[row] = NAN;
+      trial.problem.rows.base = trial.device.reals(broken.base);
+      trial.problem.output_gradient = filled(trial, trial.upstream.output, row, row + 1, x);
+      expect_contained(run(trial.problem, tile, trial.memory), clean);
+      trial.problem.output_gradient = output_gradient, trial.problem.rows = rows;
+    }
+  });
+}
+
+TEST(CudaBackward, NanOfAScaleStaysWithItsKeys) {
+  const Index row = 70;
+  Case c = causal_of_one_head();
+  c.change = [causal = c.change](reference::Problem& oracle, DeviceProblem& device) {
+    causal(oracle, device);
+    oracle.scale.law = reference::Law::per_row;
+    oracle.scale.rows.assign(kLength, 0.125);
+    device.problem.scales = device.reals(oracle.scale.rows);
+  };
+  with_each_tile(c, [&](Trial& trial, BackwardTile tile) {
+    const Found clean = run(trial.problem, tile, trial.memory);
+    break_rows(trial, row, row + 1);
+    Numbers scales = trial.oracle.scale.rows;
+    scales[row] = NAN;
+    trial.problem.problem.scales = trial.device.reals(scales);
+    const Found found = run(trial.problem, tile, trial.memory);
+    expect_broken(found.query, clean.query, row, row + 1);
+    expect_broken(found.key, clean.key, 0, row + 1);
+  });
+}
+
+// A key reaches the rows that see it and no others. They come before and after it in the order of blocks.
+TEST(CudaBackward, NanOfAKeyStaysWithItsRows) {
+  const Index key = 100;
+  with_each_tile(causal_of_one_head(), [&](Trial& trial, BackwardTile tile) {
+    const Found clean = run(trial.problem, tile, trial.memory);
+    break_rows(trial, key, kLength);
+    trial.problem.problem.key = filled(trial, trial.oracle.key, key, key + 1, NAN);
+    trial.problem.problem.value = filled(trial, trial.oracle.value, key, key + 1, INFINITY);
+    const Found found = run(trial.problem, tile, trial.memory);
+    expect_broken(found.query, clean.query, key, kLength);
+    expect_broken(found.key, clean.key, 0, kLength);
+    expect_broken(found.value, clean.value, 0, kLength);
+  });
+}
+
+// Keys 40 to 59 lie between two documents.
+TEST(CudaBackward, KeysBetweenDocumentsDoNotLeak) {
+  Case c = {"gap", {.heads = 1, .kv_heads = 1, .n_q = kLength, .n_k = kLength}};
+  c.change = [](reference::Problem& oracle, DeviceProblem& device) {
+    oracle.mask.documents = {{{0, 70, 70, kLength}, {0, 40, 60, kLength}}};
+    std::vector<RowSpans> spans;
+    for (Index i = 0; i < kLength; ++i) spans.push_back(i < 70 ? RowSpans{0, 0, 0, 40} : RowSpans{60, 60, 60, kLength});
+    device.problem.visible.spans = device.memory.list(spans);
+  };
+  with_each_tile(c, [&](Trial& trial, BackwardTile tile) {
+    const Found clean = run(trial.problem, tile, trial.memory);
+    trial.problem.problem.key = filled(trial, trial.oracle.key, 40, 60, NAN);
+    trial.problem.problem.value = filled(trial, trial.oracle.value, 40, 60, INFINITY);
+    const Found found = run(trial.problem, tile, trial.memory);
+    EXPECT_EQ(found.query, clean.query);
+    EXPECT_EQ(found.key, clean.key);
+    EXPECT_EQ(found.value, clean.value);
+    const Index d = trial.oracle.d;
+    for (Index i = 40 * d; i < 60 * d; ++i) ASSERT_EQ(found.key[static_cast<std::size_t>(i)], 0);
+    expect_gradients(found, trial.oracle, trial.expected(), trial.problem.problem.type);
+  });
 }
 
 }  // namespace

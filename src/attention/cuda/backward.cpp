@@ -15,11 +15,12 @@ struct BackwardWorkspaceSizes {
 
   BackwardWorkspaceSizes(const BackwardProblem& problem, BackwardTile tile) {
     const Problem& p = problem.problem;
-    const BackwardTileSize size = backward_tile_size(p.d, tile);
+    const int width = backward_width(p.d, p.d_v);
+    const BackwardTileSize size = backward_tile_size(width, tile);
     const std::int64_t tiles = p.batch * p.heads * tiles_over(p.n_q, size.queries);
     const auto padded = [](std::int64_t numbers) { return static_cast<std::size_t>(numbers * 4 + 255) / 256 * 256; };
     if (problem.gradients.query || problem.gradients.lambda) {
-      products = padded(tiles * size.queries * p.d);
+      products = padded(tiles * size.queries * width);
       if (problem.deterministic) turns = padded(tiles + 1);
     }
     if (problem.gradients.slopes) slopes = padded(p.heads * p.batch * tiles_over(p.n_k, size.keys));
@@ -37,14 +38,24 @@ BackwardWorkspace divided_workspace(const BackwardProblem& problem, const Backwa
   return out;
 }
 
+bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
+
+bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
+
+// Instead of the one that is asked for: soft cap and slopes leave no registers for 128 queries at a time.
+BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
+  if (is_wide(p)) return BackwardTile::wide;
+  return has_extras(p) && p.d == 64 ? BackwardTile::small : tile;
+}
+
 template <ElementType type, int d>
 cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
                               cudaStream_t stream) {
   using Terms = BackwardTerms;
   using Tile = BackwardTile;
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
-  if (in.problem.soft_cap > 0 || in.problem.slopes)
-    return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
+  if constexpr (d == 128)
+    if (has_extras(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
 }
@@ -52,17 +63,40 @@ cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace
 template <ElementType type>
 cudaError_t launch_with_width(const BackwardProblem& in, const BackwardWorkspace& workspace, BackwardTile tile,
                               cudaStream_t stream) {
-  return in.problem.d == 64 ? launch_with_terms<type, 64>(in, workspace, tile, stream)
-                            : launch_with_terms<type, 128>(in, workspace, tile, stream);
+  using Terms = BackwardTerms;
+  using Tile = BackwardTile;
+  switch (backward_width(in.problem.d, in.problem.d_v)) {
+    case 64:
+      return launch_with_terms<type, 64>(in, workspace, tile, stream);
+    case 128:
+      return launch_with_terms<type, 128>(in, workspace, tile, stream);
+    case 192:
+      return launch_backward<type, 192, Terms::extras, Tile::wide>(in, workspace, stream);
+    default:
+      return launch_backward<type, 256, Terms::extras, Tile::wide>(in, workspace, stream);
+  }
 }
 
-// The largest that the GPU has room for.
-BackwardTile backward_tile_of_device(const Problem& problem) {
+bool device_has_room(const Problem& p, BackwardTile tile) {
   int device = 0, bytes = 0;
   const bool known = cudaGetDevice(&device) == cudaSuccess &&
                      cudaDeviceGetAttribute(&bytes, cudaDevAttrMaxSharedMemoryPerBlockOptin, device) == cudaSuccess;
-  const bool fits = bytes >= backward_tile_size(problem.d, BackwardTile::large).shared_bytes;
-  return known && fits ? BackwardTile::large : BackwardTile::small;
+  return known && bytes >= backward_tile_size(backward_width(p.d, p.d_v), tile).shared_bytes;
+}
+
+// The largest that the GPU has room for.
+BackwardTile backward_tile_of_device(const Problem& p) {
+  if (is_wide(p)) return BackwardTile::wide;
+  return device_has_room(p, BackwardTile::large) ? BackwardTile::large : BackwardTile::small;
+}
+
+// Heads of up to 256 numbers, in chunks of 16 bytes.
+bool fits_wide_heads(const Problem& p) {
+  const auto fits = [](std::int64_t width) { return width > 0 && width <= 256 && width % 8 == 0; };
+  return suits_tensor_cores(p) && is_wide(p) && fits(p.d) && fits(p.d_v) && device_has_room(p, BackwardTile::wide) &&
+         rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
+         rows_begin_at(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k, 16) &&
+         (!p.value || rows_begin_at(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k, 16));
 }
 
 }  // namespace
@@ -73,7 +107,7 @@ bool has_backward(const BackwardProblem& problem) {
   const auto writes_pairs = [&](const void* data, const Strides& stride, std::int64_t heads, std::int64_t n) {
     return !data || rows_begin_at(data, stride, p.batch, heads, n, 4);
   };
-  return fits_tensor_cores(p) && p.d_v == p.d && !to.bias && !to.relative &&
+  return ((fits_tensor_cores(p) && p.d_v == p.d) || fits_wide_heads(p)) && !to.bias && !to.relative &&
          (!problem.output_gradient ||
           rows_begin_at(problem.output_gradient, problem.output_gradient_stride, p.batch, p.heads, p.n_q, 16)) &&
          writes_pairs(to.query, to.query_stride, p.heads, p.n_q) &&
@@ -82,11 +116,12 @@ bool has_backward(const BackwardProblem& problem) {
 }
 
 std::size_t backward_workspace(const BackwardProblem& problem, BackwardTile tile) {
-  return BackwardWorkspaceSizes(problem, tile).all();
+  return BackwardWorkspaceSizes(problem, fitting_tile(problem.problem, tile)).all();
 }
 
 cudaError_t backward(const BackwardProblem& problem, BackwardTile tile, cudaStream_t stream) {
   if (!has_backward(problem)) return cudaErrorInvalidValue;
+  tile = fitting_tile(problem.problem, tile);
   const BackwardWorkspaceSizes sizes(problem, tile);
   const BackwardWorkspace workspace = divided_workspace(problem, sizes);
   cudaError_t error = cudaSuccess;

@@ -35,14 +35,18 @@ class QueryGradients {
  private:
   __device__ std::int64_t place(std::int64_t i) const { return (b * p.heads + h) * p.n_q + i; }
 
+  // Wide heads need not fill their tiles.
+  __device__ bool exists(int tile) const { return kD <= 128 || Tiles::column(tile) < p.d; }
+
   __device__ void write_query(int t, int half, std::int64_t i) const {
     const float lambda = p.scales ? static_cast<const float*>(p.scales)[place(i)] : static_cast<float>(p.scale);
     const Strides& stride = in.gradients.query_stride;
     E* row = static_cast<E*>(in.gradients.query) + b * stride.batch + h * stride.head + i * stride.row;
 #pragma unroll
     for (int tile = 0; tile < Tiles::kColumnTiles; ++tile)
-      *reinterpret_cast<std::uint32_t*>(row + Tiles::column(tile)) =
-          pack<E>(lambda * sums.read(t, tile, 2 * half), lambda * sums.read(t, tile, 2 * half + 1));
+      if (exists(tile))
+        *reinterpret_cast<std::uint32_t*>(row + Tiles::column(tile)) =
+            pack<E>(lambda * sums.read(t, tile, 2 * half), lambda * sums.read(t, tile, 2 * half + 1));
   }
 
   __device__ float product(int t, int half, std::int64_t i) const {
@@ -53,7 +57,8 @@ class QueryGradients {
     for (int tile = 0; tile < Tiles::kColumnTiles; ++tile)
 #pragma unroll
       for (int e = 0; e < 2; ++e)
-        sum = fmaf(static_cast<float>(row[Tiles::column(tile) + e]), sums.read(t, tile, 2 * half + e), sum);
+        if (exists(tile))
+          sum = fmaf(static_cast<float>(row[Tiles::column(tile) + e]), sums.read(t, tile, 2 * half + e), sum);
     return sum;
   }
 
@@ -84,10 +89,14 @@ __global__ void __launch_bounds__(kBackwardThreads)
 template <class E>
 cudaError_t query_gradients(const BackwardProblem& problem, float* products, BackwardTile tile, cudaStream_t stream) {
   const Problem& p = problem.problem;
-  const int queries = backward_tile_size(p.d, tile).queries;
+  const int width = backward_width(p.d, p.d_v), queries = backward_tile_size(width, tile).queries;
   const auto blocks = static_cast<unsigned>(p.batch * p.heads * ((p.n_q + queries - 1) / queries));
   if (blocks == 0) return cudaSuccess;
-  if (p.d == 128)
+  if (width == 256)
+    query_gradient_kernel<E, 64, 256><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+  else if (width == 192)
+    query_gradient_kernel<E, 64, 192><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+  else if (width == 128)
     query_gradient_kernel<E, 64, 128><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
   else if (queries == 128)
     query_gradient_kernel<E, 128, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
@@ -115,7 +124,7 @@ cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorksp
     error = p.type == ElementType::bfloat16 ? query_gradients<__nv_bfloat16>(problem, workspace.products, tile, stream)
                                             : query_gradients<__half>(problem, workspace.products, tile, stream);
   if (error != cudaSuccess || !workspace.slopes || p.heads == 0) return error;
-  const int keys = backward_tile_size(p.d, tile).keys;
+  const int keys = backward_tile_size(backward_width(p.d, p.d_v), tile).keys;
   const std::int64_t parts = p.batch * ((p.n_k + keys - 1) / keys);
   slope_gradient_kernel<<<static_cast<unsigned>(p.heads), 32, 0, stream>>>(
       workspace.slopes, parts, static_cast<float*>(problem.gradients.slopes));

@@ -33,6 +33,7 @@ struct RowTerms {
     m = empty ? 0.0f : __fmul_rn(highest, kLog2E);  // as the forward pass has it
     l = empty ? INFINITY : kLog2E * read(RowArray::log_partition);
     gate = in.rows.gate ? read(RowArray::gate) : 1.0f;
+    if (isnan(gate)) l = gate, gate = 1.0f;  // which a weight of 0 would not hide
     base = fmaf(-a, mean, read(RowArray::base));
     a1 = kLn2 * a;
     if constexpr (kAll) {
@@ -51,7 +52,7 @@ struct RowTerms {
   __device__ ScoreGradient gradient(float r, float dP, bool seen, int j) const {
     float t, cap_slope = 1, distance = 0;
     if constexpr (kExtras) {
-      float s = r * lambda;
+      float s = seen ? r * lambda : 0.0f;
       if (cap > 0) {
         const float bent = tanhf(s / cap);
         s = cap * bent;

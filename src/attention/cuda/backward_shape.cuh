@@ -15,17 +15,21 @@ struct BackwardShape {
   using E = std::conditional_t<type == ElementType::bfloat16, __nv_bfloat16, __half>;
   static constexpr BackwardTerms kTerms = kTerms_;
   static constexpr BackwardTileSize kSize = backward_tile_size(kD_, kTile);
-  static constexpr int kD = kD_, kQueries = kSize.queries, kKeys = kSize.keys;
+  static constexpr int kD = kD_, kValueD = backward_value_width(kD), kQueries = kSize.queries, kKeys = kSize.keys;
+  static constexpr bool kWide = kTile == BackwardTile::wide;
   static constexpr int kKeyBytes = kKeys * kD * 2, kQueryBytes = kQueries * kD * 2, kScoreBytes = kQueries * kKeys * 2;
+  static constexpr int kValueBytes = kKeys * kValueD * 2, kOutputBytes = kQueries * kValueD * 2;
   static constexpr int kConstantBytes = 40 * kQueries;
   // Blocks of output gradients in shared memory: what it has room for.
   static constexpr int kOutputBuffers =
-      (kSize.shared_bytes - 2 * kKeyBytes - 2 * kQueryBytes - 2 * kScoreBytes - kConstantBytes) / kQueryBytes;
+      (kSize.shared_bytes - kKeyBytes - kValueBytes - 2 * kQueryBytes - 2 * kScoreBytes - kConstantBytes) /
+      kOutputBytes;
   // Where things lie.
-  static constexpr int kValuesAt = kKeyBytes, kQueriesAt = 2 * kKeyBytes, kOutputsAt = kQueriesAt + 2 * kQueryBytes;
-  static constexpr int kWeightsAt = kOutputsAt + kOutputBuffers * kQueryBytes;
+  static constexpr int kValuesAt = kKeyBytes, kQueriesAt = kValuesAt + kValueBytes;
+  static constexpr int kOutputsAt = kQueriesAt + 2 * kQueryBytes;
+  static constexpr int kWeightsAt = kOutputsAt + kOutputBuffers * kOutputBytes;
   static constexpr int kGradientsAt = kWeightsAt + kScoreBytes, kConstantsAt = kGradientsAt + kScoreBytes;
-  static constexpr int kSumsAt = kConstantsAt + kConstantBytes;
+  static constexpr int kSumsAt = kConstantsAt + kConstantBytes, kLeakAt = kSumsAt + 32;
 };
 
 }  // namespace isentropic::cuda

@@ -9,7 +9,8 @@
 namespace isentropic::cuda {
 
 // Which part of each product a warp holds. Scores and G: 32 queries, and a share of the keys or of the width.
-// Gradients of keys and values: a quarter of the keys, half of the width. Tiles are 16 x 8.
+// Gradients of keys and values: a quarter of the keys, half of the width. Tiles are 16 x 8. Of more than 128 numbers,
+// which need not be a power of two, a warp takes its share of every 64.
 template <int kQueries, int kWidth>
 struct QueryTiles {
   static constexpr int kRowWarps = kQueries / 32, kColumnWarps = kBackwardThreads / 32 / kRowWarps;
@@ -19,8 +20,18 @@ struct QueryTiles {
   __device__ static int first_row() { return warp() / kColumnWarps * 32; }
   __device__ static int first_column() { return warp() % kColumnWarps * (kWidth / kColumnWarps); }
   __device__ static int row(int t, int half) { return first_row() + t * 16 + half * 8 + lane() / 4; }
-  __device__ static int column(int tile) { return first_column() + tile * 8 + lane() % 4 * 2; }
+  __device__ static int column(int tile) {
+    if constexpr (kWidth > 128) return tile / 2 * 64 + warp() % kColumnWarps * 16 + tile % 2 * 8 + lane() % 4 * 2;
+    return first_column() + tile * 8 + lane() % 4 * 2;
+  }
 };
+
+// From the address of chunk 0 or 1 of a row of kWidth numbers to that `step` pairs of chunks on.
+template <int kWidth>
+__device__ inline std::uint32_t chunks_on(std::uint32_t address, int step) {
+  if constexpr (kWidth > 128) return pairs_on(address, step);
+  return address ^ (step * 32);
+}
 
 // A tile of G. Additions of a warp fall on neighbouring numbers: each lane's four of a fragment where one instruction
 // adds four, else the lanes' first ones, their second ones and so on.
@@ -68,18 +79,33 @@ __device__ inline void multiply_tiles(float (&sums)[kRowTiles][kColumnTiles][4],
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t) load_left(left[step % 2][t], step, t);
   };
-  load_left_of(0);
-  with_fragments_ahead<kSteps * kPairs>(
-      [&](std::uint32_t(&to)[4], int turn) { load_right(to, turn / kPairs, turn % kPairs); },
-      [&](const std::uint32_t(&right)[4], int turn) {
-        const int step = turn / kPairs, pair = turn % kPairs;
-        if (pair == 0 && step + 1 < kSteps) load_left_of(step + 1);
+  const auto use_pair = [&](const std::uint32_t(&right)[4], int step, int pair) {
+    if (pair == 0 && step + 1 < kSteps) load_left_of(step + 1);
 #pragma unroll
-        for (int t = 0; t < kRowTiles; ++t) {
-          multiply_add<E>(sums[t][2 * pair], left[step % 2][t], right[0], right[1]);
-          multiply_add<E>(sums[t][2 * pair + 1], left[step % 2][t], right[2], right[3]);
-        }
-      });
+    for (int t = 0; t < kRowTiles; ++t) {
+      multiply_add<E>(sums[t][2 * pair], left[step % 2][t], right[0], right[1]);
+      multiply_add<E>(sums[t][2 * pair + 1], left[step % 2][t], right[2], right[3]);
+    }
+  };
+  load_left_of(0);
+  if constexpr (kPairs % 3 != 0) {
+    with_fragments_ahead<kSteps * kPairs>(
+        [&](std::uint32_t(&to)[4], int turn) { load_right(to, turn / kPairs, turn % kPairs); },
+        [&](const std::uint32_t(&right)[4], int turn) { use_pair(right, turn / kPairs, turn % kPairs); });
+  } else {
+    // One loop over all turns is too much for the compiler to take apart where divisions are not shifts.
+    std::uint32_t ring[2][4];
+    load_right(ring[0], 0, 0);
+#pragma unroll
+    for (int step = 0; step < kSteps; ++step)
+#pragma unroll
+      for (int pair = 0; pair < kPairs; ++pair) {
+        const int turn = step * kPairs + pair;
+        const bool last = pair + 1 == kPairs;
+        if (!last || step + 1 < kSteps) load_right(ring[(turn + 1) % 2], last ? step + 1 : step, last ? 0 : pair + 1);
+        use_pair(ring[turn % 2], step, pair);
+      }
+  }
 }
 
 template <int kRowTiles, int kColumnTiles>
@@ -100,6 +126,12 @@ __device__ inline void copy_number(std::uint32_t to, const float* from, bool val
 
 __device__ inline void store_shared(std::uint32_t to, std::uint32_t x) {
   asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
+}
+
+__device__ inline std::uint32_t load_shared(std::uint32_t from) {
+  std::uint32_t x;
+  asm volatile("ld.shared.b32 %0, [%1];\n" : "=r"(x) : "r"(from) : "memory");
+  return x;
 }
 
 // Two pairs of numbers, multiplied.

@@ -10,8 +10,8 @@ namespace isentropic::cuda {
 enum class BackwardTerms : std::uint8_t { entropy, all, extras };
 
 // Of queries and keys that a block works on at a time: `small` fits into 99 KB of shared memory, which every GPU since
-// sm_80 has.
-enum class BackwardTile : std::uint8_t { large, small };
+// sm_80 has. `wide` is for heads of more than 128 numbers, which no other takes.
+enum class BackwardTile : std::uint8_t { large, small, wide };
 
 struct BackwardTileSize {
   int queries, keys, shared_bytes;
@@ -19,13 +19,22 @@ struct BackwardTileSize {
 
 constexpr int kBackwardThreads = 256;
 
+// Of the queries and keys of a kernel, and of its values. Wide heads need not fill theirs.
+constexpr int backward_width(std::int64_t d, std::int64_t d_v) {
+  if (d <= 128 && d_v <= 128) return static_cast<int>(d);
+  return d <= 192 && d_v <= 128 ? 192 : 256;
+}
+constexpr int backward_value_width(int width) { return width == 192 ? 128 : width; }
+
 // Keys, values, two blocks of queries, one or two of output gradients, weights and score gradients, 16 bits each; ten
 // real numbers for each query and a few for the block.
-constexpr BackwardTileSize backward_tile_size(std::int64_t d, BackwardTile tile) {
-  const bool large = tile == BackwardTile::large;
-  const int queries = d == 64 && large ? 128 : 64, keys = d == 64 || large ? 128 : 64;
-  const int blocks_of_queries = d == 64 || large ? 4 : 3, width = static_cast<int>(d);
-  return {queries, keys, (2 * keys + blocks_of_queries * queries) * width * 2 + 4 * queries * keys + 40 * queries + 64};
+constexpr BackwardTileSize backward_tile_size(int width, BackwardTile tile) {
+  const bool large = tile == BackwardTile::large, two_outputs = tile != BackwardTile::small || width == 64;
+  const int queries = width == 64 && large ? 128 : 64;
+  const int keys = tile != BackwardTile::wide && (width == 64 || large) ? 128 : 64;
+  const int numbers =
+      (keys + 2 * queries) * width + (keys + (two_outputs ? 2 : 1) * queries) * backward_value_width(width);
+  return {queries, keys, 2 * numbers + 4 * queries * keys + 40 * queries + 64};
 }
 
 // Where parts of the workspace lie; null: not needed.

@@ -262,8 +262,11 @@ class BackwardCall {
     cuda::BackwardProblem call = call_;
     if (output_gradient_.defined())
       call.output_gradient = output_gradient_.const_data_ptr(), call.output_gradient_stride = strides_of(output_gradient_);
-    if (const std::optional<cuda::Problem> fast = on_.for_tensor_cores();
-        fast && !call.gradients.bias && !call.gradients.relative && on_.device.value) {
+    std::optional<cuda::Problem> fast = on_.for_tensor_cores();
+    const cuda::Problem& p = on_.device;
+    const bool is_short = p.type == cuda::ElementType::bfloat16 || p.type == cuda::ElementType::float16;
+    if (!fast && is_short && p.n_k > 0) fast = p;  // wide heads are taken as they are
+    if (fast && !call.gradients.bias && !call.gradients.relative && p.value) {
       call.problem = *fast;
       Widened widened(on_, call, output_gradient_);
       if (cuda::has_backward(call)) {
@@ -291,18 +294,19 @@ class BackwardCall {
         const at::Tensor padded = on.keep(at::constant_pad_nd(output_gradient, {0, wide.d_v - p.d_v}).contiguous());
         call.output_gradient = padded.const_data_ptr(), call.output_gradient_stride = strides_of(padded);
       }
-      const auto widen = [&](void*& data, cuda::Strides& stride, std::int64_t heads, std::int64_t n, std::int64_t width) {
-        if (!data || (width == wide.d && cuda::rows_begin_at(data, stride, p.batch, heads, n, 4))) return;
+      const auto widen = [&](void*& data, cuda::Strides& stride, std::int64_t heads, std::int64_t n, std::int64_t width,
+                             std::int64_t padded) {
+        if (!data || (width == padded && cuda::rows_begin_at(data, stride, p.batch, heads, n, 4))) return;
         const at::Tensor narrow = at::from_blob(data, {p.batch, heads, n, width},
                                                 {stride.batch, stride.head, stride.row, 1}, [](void*) {},
                                                 on.query.options());
-        const at::Tensor temporary = on.keep(on.empty({p.batch, heads, n, wide.d}, on.query.scalar_type()));
+        const at::Tensor temporary = on.keep(on.empty({p.batch, heads, n, padded}, on.query.scalar_type()));
         data = temporary.mutable_data_ptr(), stride = strides_of(temporary);
         pairs_.emplace_back(narrow, temporary);
       };
-      widen(call.gradients.query, call.gradients.query_stride, p.heads, p.n_q, p.d);
-      widen(call.gradients.key, call.gradients.key_stride, p.kv_heads, p.n_k, p.d);
-      widen(call.gradients.value, call.gradients.value_stride, p.kv_heads, p.n_k, p.d_v);
+      widen(call.gradients.query, call.gradients.query_stride, p.heads, p.n_q, p.d, wide.d);
+      widen(call.gradients.key, call.gradients.key_stride, p.kv_heads, p.n_k, p.d, wide.d);
+      widen(call.gradients.value, call.gradients.value_stride, p.kv_heads, p.n_k, p.d_v, wide.d_v);
     }
     void copy_back() {
       for (auto& [narrow, wide] : pairs_) narrow.copy_(wide.narrow(3, 0, narrow.size(3)));

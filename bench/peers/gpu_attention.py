@@ -71,7 +71,7 @@ def two_passes(q, k, v, causal):
 
 def ours(q, k, v, causal, wanted=None):
     if wanted is None:
-        return isentropic.attention(q, k, v, is_causal=causal)
+        return isentropic.attention(q, k, v, is_causal=causal, backend="isentropic")
     return isentropic.attention(q, k, v, is_causal=causal, statistics=wanted, return_aux=True)
 
 
@@ -231,7 +231,7 @@ def decode(given, n=131072):
             _, expected, entropy, _ = exact(q, k, v, False)
             require(near(output, expected, 1e-2), "decoding: another output")
             require((aux.entropy - entropy).abs().max() < 1e-3, "decoding: other entropies")
-            plain = lambda: isentropic.attention(q, k, v, enable_gqa=True)
+            plain = lambda: isentropic.attention(q, k, v, enable_gqa=True, backend="isentropic")
             works = {"FA-2": flash_only, "default": sdpa, "none": plain, "every": call}
             times = measure({name: lambda work=work: work for name, work in works.items()}, given.rounds)
         read = k.numel() * 2 * k.element_size()

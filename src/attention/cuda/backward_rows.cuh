@@ -48,7 +48,7 @@ struct RowTerms {
     }
   }
 
-  // r = q.k of key j, dP = gO.v. A weight of exactly 0 has gradient 0, whatever the others are.
+  // r = q.k of key j, dP = gO.v, which may be anything where the key is not seen.
   __device__ ScoreGradient gradient(float r, float dP, bool seen, int j) const {
     float t, cap_slope = 1, distance = 0;
     if constexpr (kExtras) {
@@ -70,7 +70,7 @@ struct RowTerms {
       rest = fmaf(a2 * from_mean, from_mean, rest);
       rest = fmaf(a3, weight, rest);
     }
-    const float dS = weight == 0 ? 0.0f : weight * fmaf(gate, dP, rest);
+    const float dS = seen ? weight * fmaf(gate, dP, rest) : 0.0f;
     return {gate * weight, cap_slope * dS, -distance * dS};
   }
 };

@@ -1,9 +1,9 @@
 // The running softmax of a warp's rows, in registers: scores of a block of keys become weights and join the sums.
 //
-// Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t. The
-// reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the new
-// maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any overflow;
-// the maximum itself is known at the end, and the record is written as seen from it.
+// Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t.
+// The reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the
+// new maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any
+// overflow; the maximum itself is known at the end, and the record is written as seen from it.
 #pragma once
 
 #include "attention/cuda/products.cuh"
@@ -64,8 +64,8 @@ struct RunningSoftmax {
 
   // Weights of the scores of a block. A score times its row's factor is in units of log 2; hidden ones are kHidden.
   template <class E, int kTiles, int kOutputTiles>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
-                                       PackedWeights<kRowTiles, kTiles>& weights,
+  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
+                                       const float (&factor)[kRowTiles][2], PackedWeights<kRowTiles, kTiles>& weights,
                                        Accumulators<kRowTiles, kOutputTiles>& output) {
     bool higher = false;
     float from[kRowTiles][2];
@@ -98,7 +98,8 @@ struct RunningSoftmax {
         }
   }
 
-  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen.
+  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
+  // the row NaN.
   __device__ __forceinline__ SoftmaxRecord<float> record(int t, int half) {
     const LaneSums& lane = sums[t][half];
     SoftmaxRecord<float> out;
@@ -107,7 +108,7 @@ struct RunningSoftmax {
     if (z == 0) return out;
     const float delta = reference(t, half) - m;
     const SoftmaxMoments<float> sums_at_m = rebase(SoftmaxMoments<float>{z, u, w, c}, delta, exp2_fast(delta));
-    out.m = m * kLn2;
+    out.m = z != z ? z : m * kLn2;
     out.sums = {sums_at_m.z, sums_at_m.u * kLn2, sums_at_m.w * (kLn2 * kLn2), sums_at_m.c};
     return out;
   }

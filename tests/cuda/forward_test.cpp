@@ -19,8 +19,12 @@ Found run(const Problem& problem, DeviceMemory& memory) {
   require(cudaDeviceSynchronize());
   const auto rows = static_cast<std::size_t>(problem.rows());
   const auto read = [&](const void* data) { return read_numbers(ElementType::float32, data, rows); };
-  return {read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v)), read(out.rows.m),
-          read(out.rows.z), read(out.rows.u), read(out.rows.w), read(out.rows.c)};
+  return {read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v)),
+          read(out.rows.m),
+          read(out.rows.z),
+          read(out.rows.u),
+          read(out.rows.w),
+          read(out.rows.c)};
 }
 
 // L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
@@ -69,6 +73,46 @@ TEST_P(CudaForward, AgreesWithTheOracle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
+
+// What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.
+TEST(CudaForward, ValuesThatAreNotFinite) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
+    for (const Index d : {64, 128}) {
+      SCOPED_TRACE("d = " + std::to_string(d) + ", type " + std::to_string(static_cast<int>(type)));
+      reference::Problem oracle = oracle_of({"", {.n_q = 200, .n_k = 200, .d = d}}, type);
+      const auto value = [&](Index j, Index column) -> double& {
+        return oracle.value[static_cast<std::size_t>(j * d + column)];
+      };
+      value(70, 3) = NAN, value(70, 40) = INFINITY, value(131, 17) = -INFINITY, value(199, 63) = NAN;
+      oracle.mask.causal = true;
+      DeviceMemory memory;
+      Problem problem = on_device(oracle, type, memory);
+      problem.visible.right = 0;
+      const reference::Forward expected = reference::forward(oracle);
+      for (const MomentSet moments : {MomentSet::partition, MomentSet::entropy, MomentSet::all}) {
+        problem.moments = moments;
+        EXPECT_LT(relative_error(run(problem, memory).output, expected.output),
+                  type == ElementType::bfloat16 ? 4e-3 : 6e-4);
+      }
+    }
+}
+
+TEST(CudaForward, ScoresThatAreNaN) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  reference::Problem oracle = oracle_of({"", {.heads = 1, .kv_heads = 1}}, ElementType::bfloat16);
+  for (Index column = 0; column < oracle.d; ++column)
+    oracle.query[static_cast<std::size_t>(5 * oracle.d + column)] = NAN;
+  DeviceMemory memory;
+  Problem problem = on_device(oracle, ElementType::bfloat16, memory);
+  problem.sink = memory.numbers(ElementType::float32, {1});
+  const Found found = run(problem, memory);
+  EXPECT_TRUE(std::isnan(found.m[5]));
+  EXPECT_TRUE(std::isnan(found.z[5]));
+  EXPECT_TRUE(std::isnan(found.output[static_cast<std::size_t>(5 * oracle.d)]));
+  EXPECT_TRUE(std::isfinite(found.m[4]));
+  EXPECT_TRUE(std::isfinite(found.output[static_cast<std::size_t>(4 * oracle.d)]));
+}
 
 TEST(CudaForward, RepeatsBitForBit) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "attention/cuda/block_order.hpp"
+#include "attention/cuda/forward_values.cuh"
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
 #include "attention/cuda/visible_keys.cuh"
@@ -32,29 +33,35 @@ struct ForwardShape {
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
-  static constexpr bool kHighestInRegisters = kMoments != MomentSet::all;
+  // Where the compiler then finds registers for everything else is a matter of trial.
+  static constexpr bool kHighestInRegisters =
+      kMoments == MomentSet::partition || (kWidth > 64 && (kMoments == MomentSet::all) != kExtras);
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kStageBytes = 2 * kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;  // lambda of the rows
-  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);       // ForwardBlock
-  static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;  // Softmax::highest
+  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);              // ForwardBlock
+  static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;                                // Softmax::highest
   static constexpr int kBytes = kHighestAt + kThreads * Softmax::Highest::kBytes;
 };
 
 // The rows of a thread block and the blocks of keys that they see. It lies in shared memory: registers are short.
 template <class Shape>
 struct ForwardBlock {
-  int b, h, i0;
+  int b, h, kv_head, i0;
   int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees
   int prefix, prefix_blocks, band_block, end_block;
   int end;                // of the keys that any row sees
   std::uint32_t queries;  // where they lie in shared memory
 
   __device__ ForwardBlock(const Problem& p, const BlockPlace& place, std::uint32_t shared)
-      : b(place.b), h(place.h), i0(place.i0), queries(shared) {
+      : b(place.b),
+        h(place.h),
+        kv_head(place.h / static_cast<int>(p.heads / p.kv_heads)),
+        i0(place.i0),
+        queries(shared) {
     const RowSpans first = spans_of(p, b, i0), last = spans_of(p, b, i0 + Shape::kRows - 1);
     prefix = first.prefix_end > first.prefix_begin ? first.prefix_end : 0;
     seen_by_all_begin = last.begin, seen_by_all_end = first.end;
@@ -64,7 +71,6 @@ struct ForwardBlock {
     end_block = (end + Shape::kKeys - 1) / Shape::kKeys;
   }
 
-  __device__ int kv_head(const Problem& p) const { return h / static_cast<int>(p.heads / p.kv_heads); }
   __device__ int row_of(int t, int half) const {
     return i0 + threadIdx.x / 32 * (16 * Shape::kRowTiles) + t * 16 + half * 8 + threadIdx.x % 32 / 4;
   }
@@ -78,15 +84,17 @@ struct ForwardBlock {
 template <class Shape>
 using Scores = Accumulators<Shape::kRowTiles, Shape::kScoreTiles>;
 
-// f(score, key) for those of a row that this lane holds.
+// f(score, key) for those of a row that this lane holds, keys numbered from first_key_of_lane on: a comparison with one
+// then takes a constant, and no register.
 template <class Shape, class F>
-__device__ __forceinline__ void for_each_score(Scores<Shape>& scores, int t, int half, int j0, F f) {
+__device__ __forceinline__ void for_each_score(Scores<Shape>& scores, int t, int half, F f) {
 #pragma unroll
   for (int tile = 0; tile < Shape::kScoreTiles; ++tile)
 #pragma unroll
-    for (int e = 0; e < 2; ++e)
-      f(scores[t][tile][2 * half + e], j0 + tile * 8 + static_cast<int>(threadIdx.x) % 4 * 2 + e);
+    for (int e = 0; e < 2; ++e) f(scores[t][tile][2 * half + e], tile * 8 + e);
 }
+
+__device__ inline int first_key_of_lane(int j0) { return j0 + static_cast<int>(threadIdx.x) % 4 * 2; }
 
 template <class Shape>
 __device__ __forceinline__ void hide_keys(const Problem& p, const ForwardBlock<Shape>& at, int j0,
@@ -96,8 +104,11 @@ __device__ __forceinline__ void hide_keys(const Problem& p, const ForwardBlock<S
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const RowSpans seen = spans_of(p, at.b, at.row_of(t, half));
-      for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
-        if (!holds(seen, j)) s = kHidden;
+      const int from = first_key_of_lane(j0);
+      const int begin = seen.begin - from, end = seen.end - from;
+      const int prefix_begin = seen.prefix_begin - from, prefix_end = seen.prefix_end - from;
+      for_each_score<Shape>(scores, t, half, [&](float& s, int j) {
+        if ((j < begin || j >= end) && (j < prefix_begin || j >= prefix_end)) s = kHidden;
       });
     }
 }
@@ -113,15 +124,36 @@ __device__ __forceinline__ void finish_scores(const Problem& p, const ForwardBlo
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
       const float scale = lambda[at.row_of(t, half) - at.i0];
-      const auto position = static_cast<int>(position_of(p, at.b, min(at.row_of(t, half), static_cast<int>(p.n_q) - 1)));
-      for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+      const auto position =
+          static_cast<int>(position_of(p, at.b, min(at.row_of(t, half), static_cast<int>(p.n_q) - 1)));
+      const int lag = position - first_key_of_lane(j0);
+      for_each_score<Shape>(scores, t, half, [&](float& s, int j) {
         s *= scale;
         if constexpr (Shape::kExtras) {
           if (cap > 0) s = cap * tanhf(s / cap);
-          if (slope != 0) s -= slope * fabsf(static_cast<float>(position - j));
+          if (slope != 0) s -= slope * fabsf(static_cast<float>(lag - j));
         }
       });
     }
+}
+
+// Leaves finite values to the product.
+template <class Shape>
+__device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBlock<Shape>& at, int j0,
+                                               unsigned char* values,
+                                               Accumulators<Shape::kRowTiles, Shape::kOutputTiles>& output) {
+  using E = typename Shape::E;
+  constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kWidth>;
+  if (!block_has_infinities<E, kBytes, Shape::kThreads>(values)) return;
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const RowSpans spans = spans_of(p, at.b, at.row_of(t, half));
+      add_infinities_of_row<E, Shape::kKeys>(
+          values, [&](int key) { return holds(spans, j0 + key); }, half, output[t]);
+    }
+  clear_infinities_of_block<E, kBytes, Shape::kThreads>(values);
 }
 
 template <class Shape>
@@ -145,7 +177,8 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
         write(out.rows.m, record.m);
         write(out.rows.z, record.sums.z);
         if constexpr (Shape::kMoments != MomentSet::partition) write(out.rows.u, record.sums.u);
-        if constexpr (Shape::kMoments == MomentSet::all) write(out.rows.w, record.sums.w), write(out.rows.c, record.sums.c);
+        if constexpr (Shape::kMoments == MomentSet::all)
+          write(out.rows.w, record.sums.w), write(out.rows.c, record.sums.c);
       }
       if (!out.output) continue;
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
@@ -177,7 +210,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   }
   __syncthreads();
   const auto copy_block = [&](std::uint32_t to, const void* all, const Strides& stride, int block) {
-    const E* from = static_cast<const E*>(all) + at.b * stride.batch + at.kv_head(p) * stride.head;
+    const E* from = static_cast<const E*>(all) + at.b * stride.batch + at.kv_head * stride.head;
     if (block < at.end_block)
       copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end);
   };
@@ -245,7 +278,9 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
       copy_keys(block, stage);
       commit_copies();
     }
-    if (out.output) add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
+    if (!out.output) continue;
+    if (!at.is_whole(j0)) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, output);
+    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }

@@ -1,9 +1,9 @@
 // The running softmax of a warp's rows, in registers: scores of a block of keys become weights and join the sums.
 //
-// Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t. The
-// reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the new
-// maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any overflow;
-// the maximum itself is known at the end, and the record is written as seen from it.
+// Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t.
+// The reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the
+// new maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any
+// overflow; the maximum itself is known at the end, and the record is written as seen from it.
 #pragma once
 
 #include "attention/cuda/products.cuh"
@@ -64,8 +64,8 @@ struct RunningSoftmax {
 
   // Weights of the scores of a block. A score times its row's factor is in units of log 2; hidden ones are kHidden.
   template <class E, int kTiles, int kOutputTiles>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
-                                       PackedWeights<kRowTiles, kTiles>& weights,
+  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
+                                       const float (&factor)[kRowTiles][2], PackedWeights<kRowTiles, kTiles>& weights,
                                        Accumulators<kRowTiles, kOutputTiles>& output) {
     fold(scores, factor, output,
          [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
@@ -106,7 +106,8 @@ struct RunningSoftmax {
         }
   }
 
-  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen.
+  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
+  // the row NaN.
   __device__ __forceinline__ SoftmaxRecord<float> record(int t, int half) {
     const LaneSums& lane = sums[t][half];
     SoftmaxRecord<float> out;

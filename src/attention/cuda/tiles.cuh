@@ -25,20 +25,19 @@ __device__ inline std::uint32_t pairs_on(std::uint32_t address, int step) {
 // Rows [first, first + kRows) of n, asynchronously, by kThreads threads; rows beyond n and columns beyond `width` are
 // zeros.
 template <int kWidth, int kRows, int kThreads, class E>
-__device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t row_stride, std::int64_t first, std::int64_t n,
-                                 int width = kWidth) {
+__device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t row_stride, std::int64_t first,
+                                 std::int64_t n, int width = kWidth) {
   constexpr int kChunks = kWidth / 8;
   static_assert(kRows * kChunks % kThreads == 0);
   if constexpr (kThreads % kChunks == 0) {
     constexpr int kRowsAtOnce = kThreads / kChunks;
     const int chunk = threadIdx.x % kChunks, row0 = threadIdx.x / kChunks;
     const E* source = from + (first + row0) * row_stride + chunk * 8;
-    const bool inside = chunk * 8 < width;
+    // From this thread's first row on, of which there is no more than one number to compare with.
+    const int left = chunk * 8 < width ? static_cast<int>(min(n - first, std::int64_t{kRows})) - row0 : 0;
 #pragma unroll
-    for (int i = 0; i < kRows / kRowsAtOnce; ++i, source += kRowsAtOnce * row_stride) {
-      const int row = row0 + i * kRowsAtOnce;
-      copy_async(to + chunk_offset<kWidth>(row, chunk), source, inside && first + row < n);
-    }
+    for (int i = 0; i < kRows / kRowsAtOnce; ++i, source += kRowsAtOnce * row_stride)
+      copy_async(to + chunk_offset<kWidth>(row0 + i * kRowsAtOnce, chunk), source, i * kRowsAtOnce < left);
   } else {
 #pragma unroll
     for (int i = 0; i < kRows * kChunks / kThreads; ++i) {

@@ -8,7 +8,7 @@
 # folders below belong to the layer as well.
 
 # ---- isentropic: attention and losses, without dependencies at run time ----
-layer(base LIBRARY isentropic HEADERS error executor export tensor version)
+layer(base LIBRARY isentropic HEADERS error executor export host_device tensor version)
 layer(softmax LIBRARY isentropic USES base HEADERS entropy_solver key_groups softmax_record statistics)
 layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask row_state scale score_map
       score_terms vocabulary PACKAGES json)

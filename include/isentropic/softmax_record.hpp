@@ -26,11 +26,7 @@
 #include <cstdint>
 #include <limits>
 
-#if defined(__CUDACC__)
-#define ISENTROPIC_HOST_DEVICE __host__ __device__
-#else
-#define ISENTROPIC_HOST_DEVICE
-#endif
+#include "isentropic/host_device.hpp"
 
 namespace isentropic {
 

@@ -9,7 +9,7 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "isentropic/softmax_record.hpp"
+#include "isentropic/host_device.hpp"
 
 namespace isentropic {
 

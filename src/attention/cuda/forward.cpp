@@ -10,13 +10,14 @@ namespace {
 // A kernel for the partition alone would save next to nothing of what soft caps and slopes cost.
 template <ElementType type, int d>
 cudaError_t with_extras(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  if (problem.moments == MomentSet::all) return launch_forward<type, d, MomentSet::all, true>(problem, output, stream);
+  if (problem.moments == MomentSet::all || !output.output)
+    return launch_forward<type, d, MomentSet::all, true>(problem, output, stream);
   return launch_forward<type, d, MomentSet::entropy, true>(problem, output, stream);
 }
 
 template <ElementType type, int d>
 cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  if (problem.soft_cap > 0 || problem.slopes) return with_extras<type, d>(problem, output, stream);
+  if (problem.soft_cap > 0 || problem.slopes || !output.output) return with_extras<type, d>(problem, output, stream);
   switch (problem.moments) {
     case MomentSet::partition:
       return launch_forward<type, d, MomentSet::partition, false>(problem, output, stream);

@@ -22,12 +22,13 @@ struct Element<ElementType::float16> {
   using T = __half;
 };
 
-template <ElementType type, int kWidth_, MomentSet kMoments_, bool kExtras_>
+// kOutput: false where statistics alone are wanted.
+template <ElementType type, int kWidth_, MomentSet kMoments_, bool kExtras_, bool kOutput_ = true>
 struct ForwardShape {
   using E = typename Element<type>::T;
   static constexpr int kWidth = kWidth_;
   static constexpr MomentSet kMoments = kMoments_;
-  static constexpr bool kExtras = kExtras_;
+  static constexpr bool kExtras = kExtras_, kOutput = kOutput_;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
   static constexpr int kRowTiles = kWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
@@ -180,7 +181,7 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
         if constexpr (Shape::kMoments == MomentSet::all)
           write(out.rows.w, record.sums.w), write(out.rows.c, record.sums.c);
       }
-      if (!out.output) continue;
+      if constexpr (!Shape::kOutput) continue;
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
       const float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
       E* to = static_cast<E*>(out.output) + at.b * out.output_stride.batch + at.h * out.output_stride.head +
@@ -218,7 +219,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     copy_block(at.queries + Shape::kKeysAt + stage, p.key, p.key_stride, block);
   };
   const auto copy_values = [&](int block, std::uint32_t stage) {
-    if (out.output) copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
+    if constexpr (Shape::kOutput) copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
   };
   const auto arrive = [] {
     wait_for_copies<0>();
@@ -278,22 +279,29 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
       copy_keys(block, stage);
       commit_copies();
     }
-    if (!out.output) continue;
+    if constexpr (!Shape::kOutput) continue;
     if (!at.is_whole(j0)) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, output);
     add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }
 
-template <ElementType type, int d, MomentSet moments, bool extras>
-cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  using Shape = ForwardShape<type, d, moments, extras>;
+template <class Shape>
+cudaError_t launch_shape(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   const auto kernel = forward_kernel<Shape>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);
   if (error != cudaSuccess || order.grid() == 0) return error;
   kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, output, order);
   return cudaGetLastError();
+}
+
+template <ElementType type, int d, MomentSet moments, bool extras>
+cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
+  // Statistics alone have a kernel for everything.
+  if constexpr (extras && moments == MomentSet::all)
+    if (!output.output) return launch_shape<ForwardShape<type, d, moments, extras, false>>(problem, output, stream);
+  return launch_shape<ForwardShape<type, d, moments, extras>>(problem, output, stream);
 }
 
 }  // namespace isentropic::cuda

@@ -5,7 +5,10 @@
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "pytorch/errors.hpp"
 #include "pytorch/executor.hpp"

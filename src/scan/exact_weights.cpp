@@ -9,8 +9,12 @@
 namespace isentropic::scan {
 namespace {
 
+std::size_t given_keys(const SampledRows& sampled) {
+  return static_cast<std::size_t>(sampled.keys - sampled.first_key);
+}
+
 std::span<const float> row_of(const SampledRows& sampled, std::size_t head, std::size_t row) {
-  const auto keys = static_cast<std::size_t>(sampled.keys);
+  const std::size_t keys = given_keys(sampled);
   return sampled.weights.subspan((head * sampled.positions.size() + row) * keys, keys);
 }
 
@@ -42,21 +46,22 @@ std::vector<std::int64_t> rows_of_tile(std::int64_t rows) {
 std::vector<ExactWeights::Head>& ExactWeights::heads_of(const SampledRows& sampled) {
   if (heads_.size() <= sampled.layer) heads_.resize(sampled.layer + 1);
   std::vector<Head>& out = heads_[sampled.layer];
-  if (out.empty() && !sampled.positions.empty() && sampled.keys > 0)
-    out.resize(sampled.weights.size() / (sampled.positions.size() * static_cast<std::size_t>(sampled.keys)));
+  if (out.empty() && !sampled.positions.empty() && given_keys(sampled) > 0)
+    out.resize(sampled.weights.size() / (sampled.positions.size() * given_keys(sampled)));
   return out;
 }
 
 void ExactWeights::add_tile(const SampledRows& sampled) {
   std::vector<Head>& heads = heads_of(sampled);
   const std::int64_t first_key = std::max<std::int64_t>(0, sampled.keys - kTile);
+  const auto skipped = static_cast<std::size_t>(first_key - sampled.first_key);
   for (std::size_t h = 0; h < heads.size(); ++h) {
     Tile& tile = heads[h].tile;
     for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
       if (tile.weights.empty()) tile.first_row = sampled.positions[r], tile.first_key = first_key;
       const bool follows = sampled.positions[r] == tile.first_row + std::ssize(tile.weights);
       if (!follows || tile.first_key != first_key || std::ssize(tile.weights) >= kTile) continue;
-      const std::span<const float> weights = row_of(sampled, h, r).subspan(static_cast<std::size_t>(first_key));
+      const std::span<const float> weights = row_of(sampled, h, r).subspan(skipped);
       tile.weights.emplace_back(weights.begin(), weights.end());
     }
   }

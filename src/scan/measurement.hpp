@@ -50,6 +50,7 @@ struct SampledRows {
   std::int64_t rows = 0, keys = 0;           // of the layer
   std::vector<std::int64_t> positions = {};  // of the queries
   std::span<const float> weights = {};
+  std::int64_t first_key = 0;  // of a tile: `weights` are those of the keys from this one on
 };
 
 // The keys of the groups whose mass tells a local head: the last 16 and, to be left out, the first one.

@@ -45,13 +45,20 @@ TEST(ExactWeights, AShortWindowHasATileOfItsOwnSize) {
   EXPECT_TRUE(rows_of_tile(0).empty());
   // Rows that look across at more keys than there are rows.
   ExactWeights exact;
-  const std::vector<float> weights(2 * 60, 1.0f / 60);
+  std::vector<float> weights(2 * 60);
+  std::iota(weights.begin(), weights.end(), 0.0f);
   exact.add_tile({.layer = 1, .rows = 2, .keys = 60, .positions = {0, 1}, .weights = weights});
   HeadResult head{.layer = 1};
   exact.describe(&head);
   ASSERT_EQ(head.tile.weights.size(), 2u);
   EXPECT_EQ(std::ssize(head.tile.weights[0]), kTile);
   EXPECT_EQ(head.tile.first_key, 12);
+  const std::span<const float> last = std::span(weights).subspan(10, 50);
+  exact.add_tile({.layer = 2, .rows = 1, .keys = 60, .positions = {0}, .weights = last, .first_key = 10});
+  HeadResult last_keys{.layer = 2};
+  exact.describe(&last_keys);
+  ASSERT_EQ(last_keys.tile.weights.size(), 1u);
+  EXPECT_EQ(last_keys.tile.weights[0], head.tile.weights[0]);
   HeadResult unknown{.layer = 3};
   exact.describe(&unknown);
   EXPECT_TRUE(unknown.tile.weights.empty());

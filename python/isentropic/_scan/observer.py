@@ -15,7 +15,7 @@ from .._layers import RunningLayer
 #: of each kind of sampled row (src/scan/measurement.hpp)
 SAMPLED_ROWS = 32
 #: numbers of the weights of sampled rows that are held at a time
-WEIGHTS_AT_ONCE = 1 << 24
+WEIGHTS_AT_ONCE = 1 << 25
 
 _CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
 

@@ -1,14 +1,21 @@
 // torch.classes.isentropic.Scanner: scan::Scanner for Python, fed with tensors; and what is made of its result.
 #include <ATen/ATen.h>
+#include <c10/core/Event.h>
+#include <c10/core/impl/VirtualGuardImpl.h>
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
+#include <algorithm>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "pytorch/errors.hpp"
 #include "pytorch/executor.hpp"
+#include "pytorch/scan/background.hpp"
 #include "scan/arrays.hpp"
 #include "scan/comparison.hpp"
+#include "scan/exact_weights.hpp"
 #include "scan/page.hpp"
 #include "scan/scanner.hpp"
 #include "scan/summary.hpp"
@@ -23,6 +30,32 @@ using Names = std::vector<std::string>;
 
 at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) { return x.detach().to(at::kCPU, type).contiguous(); }
 
+// Copies on the CPU. From a CUDA device they travel into pinned memory, and are complete after the event.
+class Arrivals {
+ public:
+  at::Tensor copy(const at::Tensor& x, at::ScalarType type) {
+    if (!x.is_cuda()) return on_cpu(x, type);
+    const at::Tensor there = x.detach().to(type).contiguous();
+    at::Tensor here = at::empty(there.sizes(), at::TensorOptions(type).pinned_memory(true));
+    here.copy_(there, /*non_blocking=*/true);
+    device_ = x.device();
+    bytes_ += here.nbytes();
+    return here;
+  }
+  std::size_t bytes() const { return bytes_; }
+  // Null: nothing is on its way.
+  std::shared_ptr<c10::Event> event() const {
+    if (!device_) return nullptr;
+    const auto out = std::make_shared<c10::Event>(device_->type());
+    out->record(c10::impl::VirtualGuardImpl(device_->type()).getStream(*device_));
+    return out;
+  }
+
+ private:
+  std::optional<c10::Device> device_;
+  std::size_t bytes_ = 0;
+};
+
 template <class T>
 std::span<const T> numbers_of(const at::Tensor& x) {
   return {x.const_data_ptr<T>(), static_cast<std::size_t>(x.numel())};
@@ -32,7 +65,8 @@ void require_numbers(const char* what, const at::Tensor& x, std::int64_t expecte
   TORCH_CHECK_VALUE(x.numel() == expected, what, " has ", x.numel(), " numbers; expected ", expected);
 }
 
-// Tensors come from any device; those of rows are [heads, rows].
+// Tensors come from any device; those of rows are [heads, rows]. What comes from a CUDA device is added up later, while
+// it computes: everything else that changes the scanner, or looks at what was added, keeps the order.
 class ScannerClass : public torch::CustomClassHolder {
  public:
   ScannerClass(std::string model, std::string family, std::string scale, std::string map, std::int64_t parameters,
@@ -48,12 +82,20 @@ class ScannerClass : public torch::CustomClassHolder {
             }(),
             {}, threads_) {}
 
-  void keep_rows() { scanner_.keep_rows(); }
+  void keep_rows() {
+    background_.finish();
+    scanner_.keep_rows();
+  }
   void set_picture(std::string source, std::int64_t rows, std::int64_t columns) {
+    background_.finish();
     scanner_.set_picture({std::move(source), rows, columns});
   }
-  void begin_text(const std::string& name) { scanner_.begin_text(name); }
+  void begin_text(const std::string& name) {
+    background_.finish();
+    scanner_.begin_text(name);
+  }
   void begin_window(const at::Tensor& ids, const at::Tensor& written) {
+    background_.finish();
     const at::Tensor read_here = on_cpu(ids, at::kInt), written_here = on_cpu(written, at::kInt);
     scanner_.begin_window(numbers_of<std::int32_t>(read_here), numbers_of<std::int32_t>(written_here));
   }
@@ -65,6 +107,7 @@ class ScannerClass : public torch::CustomClassHolder {
     scan::LayerDescription layer = scan::self_attention_with(numbers_of<std::int64_t>(counts));
     if (is_cross) layer.kind = scan::Kind::cross, layer.window.reset();
     layer.module = std::move(module), layer.heads = heads, layer.head_width = head_width;
+    background_.finish();
     return static_cast<std::int64_t>(scanner_.add_layer(std::move(layer)));
   }
 
@@ -72,23 +115,24 @@ class ScannerClass : public torch::CustomClassHolder {
 
   void add_rows(std::int64_t layer, std::int64_t keys, const Names& names, const std::vector<at::Tensor>& statistics,
                 const at::Tensor& visible, const std::optional<at::Tensor>& key_mass) {
-    const at::Tensor counts = on_cpu(visible, at::kLong);
+    Arrivals arrivals;
+    const at::Tensor counts = arrivals.copy(visible, at::kLong);
     scan::LayerRows rows{.layer = static_cast<std::size_t>(layer), .rows = counts.size(-1), .keys = keys};
     const std::int64_t heads = scanner_.layer(rows.layer).heads;
     require_numbers("visible", counts, heads * rows.rows);
     rows.visible = numbers_of<std::int64_t>(counts);
-    std::vector<at::Tensor> kept;
+    std::vector<at::Tensor> kept = {counts};
     for (std::size_t i = 0; i < names.size(); ++i) {
-      kept.push_back(on_cpu(statistics[i], at::kFloat));
+      kept.push_back(arrivals.copy(statistics[i], at::kFloat));
       require_numbers(names[i].c_str(), kept.back(), heads * rows.rows);
       rows.statistics[names[i]] = numbers_of<float>(kept.back());
     }
     if (key_mass) {
-      kept.push_back(on_cpu(*key_mass, at::kFloat));
+      kept.push_back(arrivals.copy(*key_mass, at::kFloat));
       require_numbers("key_mass", kept.back(), heads * keys);
       rows.key_mass = numbers_of<float>(kept.back());
     }
-    scanner_.add(rows);
+    after(arrivals, [this, rows, kept] { scanner_.add(rows); });
   }
 
   std::vector<std::int64_t> rows_to_sample(std::int64_t layer, std::int64_t rows, std::int64_t count) {
@@ -98,23 +142,31 @@ class ScannerClass : public torch::CustomClassHolder {
   // weights [heads, positions, keys]; for_tile: of rows_of_tile.
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
                    const at::Tensor& weights, bool for_tile) {
-    const at::Tensor here = on_cpu(weights, at::kFloat);
-    const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads;
-    require_numbers("weights", here, heads * static_cast<std::int64_t>(positions.size()) * here.size(-1));
+    const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads, keys = weights.size(-1);
+    const std::int64_t first_key = for_tile ? std::max<std::int64_t>(0, keys - scan::kTile) : 0;
+    require_numbers("weights", weights, heads * static_cast<std::int64_t>(positions.size()) * keys);
+    Arrivals arrivals;
+    const at::Tensor here = arrivals.copy(weights.narrow(-1, first_key, keys - first_key), at::kFloat);
     const scan::SampledRows sampled{.layer = static_cast<std::size_t>(layer),
                                     .rows = rows,
-                                    .keys = here.size(-1),
+                                    .keys = keys,
                                     .positions = std::move(positions),
-                                    .weights = numbers_of<float>(here)};
-    for_tile ? scanner_.add_tile(sampled) : scanner_.add(sampled);
+                                    .weights = numbers_of<float>(here),
+                                    .first_key = first_key};
+    after(arrivals, [this, sampled, here, for_tile] { for_tile ? scanner_.add_tile(sampled) : scanner_.add(sampled); });
   }
 
-  void add_residual(std::int64_t layer, double ratio) { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); }
+  void add_residual(std::int64_t layer, double ratio) {
+    background_.add_in_order([=, this] { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); });
+  }
   void add_statistic(std::int64_t layer, const std::string& name, const at::Tensor& by_head) {
     const at::Tensor here = on_cpu(by_head, at::kDouble);
-    scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here));
+    background_.add_in_order(
+        [=, this] { scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here)); });
   }
-  void add_loss(double mean, std::int64_t tokens) { scanner_.add_loss(mean, tokens); }
+  void add_loss(double mean, std::int64_t tokens) {
+    background_.add_in_order([=, this] { scanner_.add_loss(mean, tokens); });
+  }
   void add_length(std::int64_t length, double keys, double loss, const std::vector<at::Tensor>& entropies) {
     std::vector<std::vector<double>> by_layer;
     for (const at::Tensor& layer : entropies) {
@@ -122,11 +174,13 @@ class ScannerClass : public torch::CustomClassHolder {
       const auto numbers = numbers_of<double>(here);
       by_layer.emplace_back(numbers.begin(), numbers.end());
     }
+    background_.finish();
     scanner_.add_length({length, keys, loss}, by_layer);
   }
 
   std::string finish(const Names& other_layers) {
     return with_python_errors([&] {
+      background_.finish();
       scan::Result found = scanner_.finish();
       found.other_layers = other_layers;
       return to_json(found);
@@ -134,8 +188,21 @@ class ScannerClass : public torch::CustomClassHolder {
   }
 
  private:
+  void after(const Arrivals& arrivals, Background::Work work) {
+    if (const std::shared_ptr<c10::Event> event = arrivals.event())
+      background_.add(
+          [event, work = std::move(work)] {
+            event->synchronize();
+            work();
+          },
+          arrivals.bytes());
+    else
+      background_.add_in_order(std::move(work));
+  }
+
   TorchThreads threads_;
   scan::Scanner scanner_;
+  Background background_;
 };
 
 // The bytes of an .npz file: Python's strings are no bytes.

@@ -79,7 +79,7 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
       pytorch PACKAGES torch)
 
 # Built where ISENTROPIC_CUDA asks for it.
-layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES attention/problem attention/passes attention attention/cuda
+layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES softmax attention/problem attention/passes attention/cuda
       losses losses/cuda pytorch PACKAGES cuda torch)
 
 # Scans for Python.

@@ -5,6 +5,7 @@
 
 #include "attention/cuda/launch_backward.hpp"
 #include "cuda/device_case.hpp"
+#include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 #include "reference/gradients.hpp"
 #include "reference/mask.hpp"
@@ -214,6 +215,26 @@ TEST_P(CudaBackward, WideHeadsAgreeWithTheOracle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaBackward, testing::ValuesIn(span_cases()), case_name);
+
+class CudaBackwardDense : public testing::TestWithParam<Case> {};
+
+TEST_P(CudaBackwardDense, AgreesWithTheOracle) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  expect_agreement(GetParam(), {{64, 64}, {128, 128}}, {BackwardTile::small});
+}
+
+// What is read or drawn for each score.
+std::vector<Case> dense_cases() {
+  std::vector<Case> out;
+  for (Case& c : plain_cases())
+    for (const char* name : {"strided", "block sparse", "excluded keys", "dense boolean mask", "additive mask",
+                             "additive mask in bfloat16", "dense bias", "relative table", "relative table in documents",
+                             "dropout", "cap bias and sink"})
+      if (c.name == name) out.push_back(std::move(c));
+  return out;
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaBackwardDense, testing::ValuesIn(dense_cases()), case_name);
 
 Case causal_of_sizes(Sizes sizes) {
   return {"causal", sizes, [](reference::Problem& oracle, DeviceProblem& device) {
@@ -473,6 +494,37 @@ TEST(CudaBackward, KeysBetweenDocumentsDoNotLeak) {
     for (Index i = 40 * d; i < 60 * d; ++i) ASSERT_EQ(found.key[static_cast<std::size_t>(i)], 0);
     expect_gradients(found, trial.oracle, trial.expected(), trial.problem.problem.type);
   });
+}
+
+// Key 5 is masked for all rows, key 9 for the first 50.
+TEST(CudaBackward, MaskedKeysDoNotLeak) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  Case c = {"masked", {.heads = 1, .kv_heads = 1, .n_q = kLength, .n_k = kLength}};
+  c.change = [](reference::Problem& oracle, DeviceProblem& device) {
+    for (Index i = 0; i < kLength; ++i)
+      for (Index j = 0; j < kLength; ++j) oracle.mask.dense_boolean.push_back(j != 5 && (j != 9 || i >= 50));
+    device.problem.tests.mask.data = device.memory.list(oracle.mask.dense_boolean);
+    device.problem.tests.mask.type = ElementType::boolean;
+    device.problem.tests.mask.stride[2] = kLength, device.problem.tests.mask.stride[3] = 1;
+  };
+  for (const ElementType type : kTypes) {
+    Trial trial(c, type, {});
+    trial.problem.deterministic = true;
+    const Found clean = run(trial.problem, BackwardTile::small, trial.memory);
+    expect_gradients(clean, trial.oracle, trial.expected(), type);
+    Numbers key = trial.oracle.key;
+    const Index d = trial.oracle.d;
+    std::fill_n(key.begin() + 5 * d, d, NAN);
+    trial.problem.problem.key = trial.memory.numbers(type, key);
+    const Found hidden = run(trial.problem, BackwardTile::small, trial.memory);
+    EXPECT_EQ(hidden.query, clean.query);
+    EXPECT_EQ(hidden.key, clean.key);
+    EXPECT_EQ(hidden.value, clean.value);
+    std::fill_n(key.begin() + 9 * d, d, NAN);
+    trial.problem.problem.key = trial.memory.numbers(type, key);
+    break_rows(trial, 50, kLength);
+    expect_broken(run(trial.problem, BackwardTile::small, trial.memory).query, clean.query, 50, kLength);
+  }
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 // keys add to it too) and dK += dx^T Q. Meanwhile the next queries and output gradients travel into shared memory.
 #pragma once
 
+#include "attention/cuda/backward_dense.cuh"
 #include "attention/cuda/backward_finite.cuh"
 #include "attention/cuda/backward_order.cuh"
 #include "attention/cuda/backward_row_numbers.cuh"
@@ -65,7 +66,7 @@ class BackwardBlock {
       if (workspace.products) add_to_products(here);
       if (in.gradients.key) add_to_keys(buffer);
       if (workspace.turns) order.let_next_add(here);
-      if (Shape::kTerms == BackwardTerms::extras && workspace.slopes && (!more || following.h != here.h))
+      if (Shape::kTerms >= BackwardTerms::extras && workspace.slopes && (!more || following.h != here.h))
         write_slope(here.h);
       if (more && may_leak(turn)) {
         __syncthreads();
@@ -146,7 +147,7 @@ class BackwardBlock {
   }
 
   __device__ void differentiate(const QueryBlock& block, int buffer, int turn) {
-    const bool whole = order.sees_all(block);
+    const bool whole = Shape::kTerms != BackwardTerms::dense && order.sees_all(block);
     ScoreTile scores, products;
     multiply<kD>(scores, queries(buffer), shared);
     multiply<kValueD>(products, output_gradients(buffer), shared + Shape::kValuesAt);
@@ -157,7 +158,10 @@ class BackwardBlock {
       for (int half = 0; half < 2; ++half) {
         const int row = Scores::row(t, half);
         const std::int64_t i = block.i0() + row;
-        if (whole) {
+        if constexpr (Shape::kTerms == BackwardTerms::dense) {
+          const DenseRow dense(p, order.b, block.h, i);
+          differentiate_row(scores[t], products[t], half, row, terms_of(block, buffer, row), dense);
+        } else if (whole) {
           differentiate_row(scores[t], products[t], half, row, terms_of(block, buffer, row), [](int) { return true; });
         } else {
           const RowSpans seen = i < p.n_q ? spans_of(p, order.b, i) : RowSpans{0, 0, 0, 0};
@@ -209,7 +213,7 @@ class BackwardBlock {
 
   __device__ Terms terms_of(const QueryBlock& block, int buffer, int row) const {
     std::int64_t position = 0;
-    if constexpr (Shape::kTerms == BackwardTerms::extras)
+    if constexpr (Shape::kTerms >= BackwardTerms::extras)
       position = position_of(p, order.b, min(block.i0() + row, p.n_q - 1));
     return Terms(
         in, [&](RowArray array) { return numbers.at(array, row, buffer); }, block.h, position);
@@ -225,11 +229,22 @@ class BackwardBlock {
 #pragma unroll
     for (int tile = 0; tile < Scores::kColumnTiles; ++tile) {
       ScoreGradient found[2];
+      float factor[2] = {1, 1};
+      if constexpr (Shape::kTerms == BackwardTerms::dense) {
+        const auto dropout = seen.dropout(static_cast<int>(order.j0) + Scores::column(tile));
+        factor[0] = dropout.apply(0, 1.0f), factor[1] = dropout.apply(1, 1.0f);
+      }
 #pragma unroll
       for (int e = 0; e < 2; ++e) {
         const int j = static_cast<int>(order.j0) + Scores::column(tile) + e;
-        found[e] = terms.gradient(scores[tile][2 * half + e], products[tile][2 * half + e], seen(j), j);
-        if constexpr (Shape::kTerms == BackwardTerms::extras) slope_sum += found[e].slope;
+        const float score = scores[tile][2 * half + e], product = products[tile][2 * half + e];
+        if constexpr (Shape::kTerms == BackwardTerms::dense) {
+          const bool is_seen = seen(j);
+          found[e] = terms.gradient(score, product, is_seen, j, is_seen ? seen.added(j) : 0.0f, factor[e]);
+        } else {
+          found[e] = terms.gradient(score, product, seen(j), j);
+        }
+        if constexpr (Shape::kTerms >= BackwardTerms::extras) slope_sum += found[e].slope;
       }
       const std::uint32_t place = to ^ (tile * 16);
       store_shared(place, pack<E>(found[0].weight, found[1].weight));

@@ -16,7 +16,7 @@ struct ScoreGradient {
 // taken in what a1 t lacks of a1 (s - E).
 template <BackwardTerms kTerms>
 struct RowTerms {
-  static constexpr bool kAll = kTerms != BackwardTerms::entropy, kExtras = kTerms == BackwardTerms::extras;
+  static constexpr bool kAll = kTerms != BackwardTerms::entropy, kExtras = kTerms >= BackwardTerms::extras;
   static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
   float lambda, m, l, gate, base, a1;
@@ -48,8 +48,9 @@ struct RowTerms {
     }
   }
 
-  // r = q.k of key j, dP = gO.v, which may be anything where the key is not seen.
-  __device__ ScoreGradient gradient(float r, float dP, bool seen, int j) const {
+  // r = q.k of key j, dP = gO.v, which may be anything where the key is not seen. `added` joins the score in place
+  // of slopes (kDense); what dropout does to the weight is `factor`.
+  __device__ ScoreGradient gradient(float r, float dP, bool seen, int j, float added = 0, float factor = 1) const {
     float t, cap_slope = 1, distance = 0;
     if constexpr (kExtras) {
       float s = seen ? r * lambda : 0.0f;
@@ -59,7 +60,7 @@ struct RowTerms {
         cap_slope = fmaf(-bent, bent, 1.0f);
       }
       distance = fabsf(position - static_cast<float>(j));
-      t = fmaf(-slope, distance, s) - m;
+      t = kTerms == BackwardTerms::dense ? fmaf(kLog2E, added, s) - m : fmaf(-slope, distance, s) - m;
     } else {
       t = fmaf(r, lambda, -m);
     }
@@ -70,8 +71,9 @@ struct RowTerms {
       rest = fmaf(a2 * from_mean, from_mean, rest);
       rest = fmaf(a3, weight, rest);
     }
+    if constexpr (kTerms == BackwardTerms::dense) dP = factor == 0 ? 0.0f : factor * dP;
     const float dS = seen ? weight * fmaf(gate, dP, rest) : 0.0f;
-    return {gate * weight, cap_slope * dS, -distance * dS};
+    return {factor * gate * weight, cap_slope * dS, -distance * dS};
   }
 };
 

@@ -6,8 +6,9 @@
 
 namespace isentropic::cuda {
 
-// Which terms a kernel has: a1; a1, a2 and a3; these with soft cap and slopes.
-enum class BackwardTerms : std::uint8_t { entropy, all, extras };
+// Which terms a kernel has: a1; a1, a2 and a3; these with soft cap and slopes; these with what is read or drawn for
+// each score: masks, biases, tests of keys, dropout.
+enum class BackwardTerms : std::uint8_t { entropy, all, extras, dense };
 
 // Of queries and keys that a block works on at a time: `small` fits into 99 KB of shared memory, which every GPU since
 // sm_80 has. `wide` is for heads of more than 128 numbers, which no other takes.

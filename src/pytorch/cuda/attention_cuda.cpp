@@ -265,7 +265,7 @@ class BackwardCall {
     std::optional<cuda::Problem> fast = on_.for_tensor_cores();
     const cuda::Problem& p = on_.device;
     const bool is_short = p.type == cuda::ElementType::bfloat16 || p.type == cuda::ElementType::float16;
-    if (!fast && is_short && p.n_k > 0) fast = p;  // wide heads are taken as they are
+    if (!fast && is_short && p.n_k > 0) fast = p;  // wide heads and dense terms are taken as they are
     if (fast && !call.gradients.bias && !call.gradients.relative && p.value) {
       call.problem = *fast;
       Widened widened(on_, call, output_gradient_);

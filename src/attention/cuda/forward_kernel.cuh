@@ -22,25 +22,26 @@ struct Element<ElementType::float16> {
   using T = __half;
 };
 
-template <ElementType type, int kWidth_, MomentSet kMoments_, bool kExtras_>
+template <ElementType type, int kWidth_, int kValueWidth_, MomentSet kMoments_, bool kExtras_>
 struct ForwardShape {
   using E = typename Element<type>::T;
-  static constexpr int kWidth = kWidth_;
+  static constexpr int kWidth = kWidth_, kValueWidth = kValueWidth_;  // of keys and values
+  static constexpr bool kIsWide = kWidth > 128;                       // heads may then be narrower than this
   static constexpr MomentSet kMoments = kMoments_;
   static constexpr bool kExtras = kExtras_;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kRowTiles = kWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
+  static constexpr int kRowTiles = kValueWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
-      kMoments == MomentSet::partition || (kWidth > 64 && (kMoments == MomentSet::all) != kExtras);
-  static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kWidth / 8;
+      kMoments == MomentSet::partition || (kWidth == 128 && (kMoments == MomentSet::all) != kExtras);
+  static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kValueWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
-  static constexpr std::uint32_t kStageBytes = 2 * kKeys * kRowBytes<kWidth>;
+  static constexpr std::uint32_t kStageBytes = kKeys * (kRowBytes<kWidth> + kRowBytes<kValueWidth>);
   static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;  // lambda of the rows
   static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);              // ForwardBlock
   static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;                                // Softmax::highest
@@ -143,7 +144,7 @@ __device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBl
                                                unsigned char* values,
                                                Accumulators<Shape::kRowTiles, Shape::kOutputTiles>& output) {
   using E = typename Shape::E;
-  constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kWidth>;
+  constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kValueWidth>;
   if (!block_has_infinities<E, kBytes, Shape::kThreads>(values)) return;
 #pragma unroll
   for (int t = 0; t < Shape::kRowTiles; ++t)
@@ -187,8 +188,9 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
               i * out.output_stride.row;
 #pragma unroll
       for (int tile = 0; tile < Shape::kOutputTiles; ++tile)
-        *reinterpret_cast<std::uint32_t*>(to + tile * 8 + threadIdx.x % 4 * 2) =
-            pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
+        if (!Shape::kIsWide || tile * 8 < p.d_v)
+          *reinterpret_cast<std::uint32_t*>(to + tile * 8 + threadIdx.x % 4 * 2) =
+              pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
     }
 }
 
@@ -205,20 +207,26 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     const BlockPlace place = order.place(blockIdx.x);
     const E* from = static_cast<const E*>(p.query) + place.b * p.query_stride.batch + place.h * p.query_stride.head;
     copy_rows<Shape::kWidth, Shape::kRows, Shape::kThreads>(shared_address(shared), from, p.query_stride.row, place.i0,
-                                                            p.n_q);
+                                                            p.n_q,
+                                                            Shape::kIsWide ? static_cast<int>(p.d) : Shape::kWidth);
     if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, place, shared_address(shared));
   }
   __syncthreads();
-  const auto copy_block = [&](std::uint32_t to, const void* all, const Strides& stride, int block) {
+  const auto copy_block = [&]<int kWidth>(std::integral_constant<int, kWidth>, std::uint32_t to, const void* all,
+                                          const Strides& stride, std::int64_t width, int block) {
     const E* from = static_cast<const E*>(all) + at.b * stride.batch + at.kv_head * stride.head;
     if (block < at.end_block)
-      copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end);
+      copy_rows<kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end,
+                                                       Shape::kIsWide ? static_cast<int>(width) : kWidth);
   };
   const auto copy_keys = [&](int block, std::uint32_t stage) {
-    copy_block(at.queries + Shape::kKeysAt + stage, p.key, p.key_stride, block);
+    copy_block(std::integral_constant<int, Shape::kWidth>(), at.queries + Shape::kKeysAt + stage, p.key, p.key_stride,
+               p.d, block);
   };
   const auto copy_values = [&](int block, std::uint32_t stage) {
-    if (out.output) copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
+    if (out.output)
+      copy_block(std::integral_constant<int, Shape::kValueWidth>(), at.queries + Shape::kValuesAt + stage, p.value,
+                 p.value_stride, p.d_v, block);
   };
   const auto arrive = [] {
     wait_for_copies<0>();
@@ -280,14 +288,15 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     }
     if (!out.output) continue;
     if (!at.is_whole(j0)) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, output);
-    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
+    add_values<E, Shape::kValueWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }
 
-template <ElementType type, int d, MomentSet moments, bool extras>
+template <ElementType type, int d, int d_v, MomentSet moments, bool extras>
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  using Shape = ForwardShape<type, d, moments, extras>;
+  using Shape = ForwardShape<type, d, d_v, moments, extras>;
+  static_assert(Shape::kBytes <= 99 << 10, "what a thread block can have on every GPU");
   const auto kernel = forward_kernel<Shape>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);

@@ -21,12 +21,23 @@ inline bool suits_tensor_cores(const Problem& p) {
          !p.relative && p.dropout == 0;
 }
 
-// These, heads of 64 or 128 numbers, and inputs that can be copied 16 bytes at a time.
-inline bool fits_tensor_cores(const Problem& p) {
-  return suits_tensor_cores(p) && (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d) &&
-         rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
+// Inputs that can be copied 16 bytes at a time.
+inline bool inputs_begin_at_chunks(const Problem& p) {
+  return rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
          rows_begin_at(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k, 16) &&
          (!p.value || rows_begin_at(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k, 16));
+}
+
+// What all kernels take: these, and heads of 64 or 128 numbers.
+inline bool fits_tensor_cores(const Problem& p) {
+  return suits_tensor_cores(p) && (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d) && inputs_begin_at_chunks(p);
+}
+
+// The forward pass fills heads of whole chunks up with zeros itself.
+inline constexpr std::int64_t kWidestHead = 256, kChunkNumbers = 8;
+inline bool fits_forward(const Problem& p) {
+  const auto fits = [](std::int64_t width) { return width <= kWidestHead && width % kChunkNumbers == 0; };
+  return fits(p.d) && (!p.value || fits(p.d_v)) && inputs_begin_at_chunks(p);
 }
 
 }  // namespace isentropic::cuda

@@ -1,7 +1,7 @@
 // The forward pass on tensor cores against the oracle: output and records.
 #include "attention/cuda/forward.hpp"
 
-#include "cuda/device_case.hpp"
+#include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 
 namespace isentropic::cuda {
@@ -86,6 +86,14 @@ TEST_P(CudaForward, WideHeads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
+
+TEST(CudaForward, Dropout) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  const std::vector<Case> cases = plain_cases();
+  const auto dropout = std::find_if(cases.begin(), cases.end(), [](const Case& c) { return c.name == "dropout"; });
+  ASSERT_NE(dropout, cases.end());
+  expect_agreement(*dropout, {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::entropy, MomentSet::all});
+}
 
 // What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.
 TEST(CudaForward, ValuesThatAreNotFinite) {

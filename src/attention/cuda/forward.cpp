@@ -7,7 +7,7 @@
 namespace isentropic::cuda {
 namespace {
 
-// A kernel for the partition alone would save next to nothing of what soft caps and slopes cost.
+// A kernel for the partition alone would save next to nothing of what soft caps, slopes and dropout cost.
 template <ElementType type, int d, int d_v>
 cudaError_t with_extras(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   if (problem.moments == MomentSet::all)
@@ -17,7 +17,8 @@ cudaError_t with_extras(const Problem& problem, const ForwardOutput& output, cud
 
 template <ElementType type, int d>
 cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  if (problem.soft_cap > 0 || problem.slopes) return with_extras<type, d, d>(problem, output, stream);
+  if (problem.soft_cap > 0 || problem.slopes || problem.dropout > 0)
+    return with_extras<type, d, d>(problem, output, stream);
   switch (problem.moments) {
     case MomentSet::partition:
       return launch_forward<type, d, d, MomentSet::partition, false>(problem, output, stream);
@@ -31,7 +32,7 @@ cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cu
 
 template <ElementType type>
 cudaError_t with_width(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  if (fits_tensor_cores(problem))
+  if (has_common_width(problem))
     return problem.d == 64 ? with_moments<type, 64>(problem, output, stream)
                            : with_moments<type, 128>(problem, output, stream);
   return problem.d <= 192 && problem.d_v <= 128 ? with_extras<type, 192, 128>(problem, output, stream)
@@ -41,7 +42,7 @@ cudaError_t with_width(const Problem& problem, const ForwardOutput& output, cuda
 }  // namespace
 
 bool has_forward(const Problem& problem) {
-  return suits_tensor_cores(problem) && fits_forward(problem) && !problem.visible.prefix_varies;
+  return suits_forward(problem) && fits_forward(problem) && !problem.visible.prefix_varies;
 }
 
 cudaError_t forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "attention/cuda/block_order.hpp"
+#include "attention/cuda/forward_dropout.cuh"
 #include "attention/cuda/forward_values.cuh"
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
@@ -36,15 +37,16 @@ struct ForwardShape {
   static constexpr bool kTwoStages = kWidth <= 64;
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
-      kMoments == MomentSet::partition || (kWidth == 128 && (kMoments == MomentSet::all) != kExtras);
+      kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && !kExtras);
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kValueWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kStageBytes = kKeys * (kRowBytes<kWidth> + kRowBytes<kValueWidth>);
-  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;  // lambda of the rows
-  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);              // ForwardBlock
-  static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;                                // Softmax::highest
+  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;      // lambda of the rows
+  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);                  // ForwardBlock
+  static constexpr std::uint32_t kDropoutAt = kPlaceAt + 64;                                    // DropoutKey
+  static constexpr std::uint32_t kHighestAt = kDropoutAt + (kExtras ? sizeof(DropoutKey) : 0);  // Softmax::highest
   static constexpr int kBytes = kHighestAt + kThreads * Softmax::Highest::kBytes;
 };
 
@@ -138,10 +140,20 @@ __device__ __forceinline__ void finish_scores(const Problem& p, const ForwardBlo
     }
 }
 
+template <class Shape>
+__device__ __forceinline__ void drop_weights(const volatile DropoutKey& key, const ForwardBlock<Shape>& at, int j0,
+                                             PackedWeights<Shape::kRowTiles, Shape::kScoreTiles>& weights) {
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      drop_weights(key, at.b, at.h, at.row_of(t, half), first_key_of_lane(j0), half, weights[t]);
+}
+
 // Leaves finite values to the product.
 template <class Shape>
 __device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBlock<Shape>& at, int j0,
-                                               unsigned char* values,
+                                               unsigned char* values, const volatile DropoutKey& dropout,
                                                Accumulators<Shape::kRowTiles, Shape::kOutputTiles>& output) {
   using E = typename Shape::E;
   constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kValueWidth>;
@@ -150,9 +162,13 @@ __device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBl
   for (int t = 0; t < Shape::kRowTiles; ++t)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const RowSpans spans = spans_of(p, at.b, at.row_of(t, half));
-      add_infinities_of_row<E, Shape::kKeys>(
-          values, [&](int key) { return holds(spans, j0 + key); }, half, output[t]);
+      const int i = at.row_of(t, half);
+      const RowSpans spans = spans_of(p, at.b, i);
+      const auto is_added = [&](int key) {
+        if (Shape::kExtras && p.dropout > 0 && !is_kept(dropout, at.b, at.h, i, j0 + key)) return false;
+        return holds(spans, j0 + key);
+      };
+      add_infinities_of_row<E, Shape::kKeys>(values, is_added, half, output[t]);
     }
   clear_infinities_of_block<E, kBytes, Shape::kThreads>(values);
 }
@@ -183,7 +199,8 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
       }
       if (!out.output) continue;
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
-      const float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
+      float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
+      if constexpr (Shape::kExtras) inverse *= static_cast<float>(1 / (1 - p.dropout));
       E* to = static_cast<E*>(out.output) + at.b * out.output_stride.batch + at.h * out.output_stride.head +
               i * out.output_stride.row;
 #pragma unroll
@@ -203,6 +220,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   extern __shared__ __align__(1024) unsigned char shared[];
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
+  auto& dropout = *reinterpret_cast<DropoutKey*>(shared + Shape::kDropoutAt);  // with extras
   {
     const BlockPlace place = order.place(blockIdx.x);
     const E* from = static_cast<const E*>(p.query) + place.b * p.query_stride.batch + place.h * p.query_stride.head;
@@ -210,6 +228,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
                                                             p.n_q,
                                                             Shape::kIsWide ? static_cast<int>(p.d) : Shape::kWidth);
     if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, place, shared_address(shared));
+    if (Shape::kExtras && threadIdx.x == 0) dropout = DropoutKey::of(p);
   }
   __syncthreads();
   const auto copy_block = [&]<int kWidth>(std::integral_constant<int, kWidth>, std::uint32_t to, const void* all,
@@ -287,7 +306,11 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
       commit_copies();
     }
     if (!out.output) continue;
-    if (!at.is_whole(j0)) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, output);
+    bool adds_all = at.is_whole(j0);
+    if constexpr (Shape::kExtras) {
+      if (p.dropout > 0) drop_weights<Shape>(dropout, at, j0, weights), adds_all = false;
+    }
+    if (!adds_all) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, dropout, output);
     add_values<E, Shape::kValueWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);

@@ -15,11 +15,13 @@ inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t 
          fits(n, stride.row);
 }
 
-// Types, and terms that are not read for each score.
-inline bool suits_tensor_cores(const Problem& p) {
+// Types, and terms that are not read for each score: what the forward pass takes,
+inline bool suits_forward(const Problem& p) {
   return (p.type == ElementType::bfloat16 || p.type == ElementType::float16) && !p.tests.any() && !p.bias.data &&
-         !p.relative && p.dropout == 0;
+         !p.relative;
 }
+// and what all kernels do.
+inline bool suits_tensor_cores(const Problem& p) { return suits_forward(p) && p.dropout == 0; }
 
 // Inputs that can be copied 16 bytes at a time.
 inline bool inputs_begin_at_chunks(const Problem& p) {
@@ -28,9 +30,10 @@ inline bool inputs_begin_at_chunks(const Problem& p) {
          (!p.value || rows_begin_at(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k, 16));
 }
 
-// What all kernels take: these, and heads of 64 or 128 numbers.
+inline bool has_common_width(const Problem& p) { return (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d); }
+
 inline bool fits_tensor_cores(const Problem& p) {
-  return suits_tensor_cores(p) && (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d) && inputs_begin_at_chunks(p);
+  return suits_tensor_cores(p) && has_common_width(p) && inputs_begin_at_chunks(p);
 }
 
 // The forward pass fills heads of whole chunks up with zeros itself.

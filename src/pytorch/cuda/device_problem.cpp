@@ -217,7 +217,7 @@ void DeviceProblem::bind_terms() {
 
 std::optional<cuda::Problem> DeviceProblem::for_tensor_cores() {
   const std::int64_t widest = std::max(device.d, device.d_v);
-  if (!cuda::suits_tensor_cores(device) || widest > cuda::kWidestHead || device.n_k == 0) return {};
+  if (!cuda::suits_forward(device) || widest > cuda::kWidestHead || device.n_k == 0) return {};
   // Wide heads, which the forward pass alone takes, need no more than whole chunks.
   const auto padded_width = [&](std::int64_t width) {
     const std::int64_t chunks = (width + cuda::kChunkNumbers - 1) / cuda::kChunkNumbers;

@@ -1,7 +1,7 @@
 // The forward pass on tensor cores against the oracle: output and records.
 #include "attention/cuda/forward.hpp"
 
-#include "cuda/device_case.hpp"
+#include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 
 namespace isentropic::cuda {
@@ -49,21 +49,23 @@ void expect_records(const reference::Forward& expected, const Found& found, Mome
   }
 }
 
-TEST_P(CudaForward, AgreesWithTheOracle) {
-  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+struct Widths {
+  Index d, d_v;
+};
+
+void expect_agreement(Case c, const std::vector<Widths>& widths, const std::vector<MomentSet>& all_moments) {
   for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
-    for (const Index d : {64, 128}) {
-      Case c = GetParam();
-      c.sizes.d = d;
+    for (const auto& [d, d_v] : widths) {
+      c.sizes.d = d, c.sizes.d_v = d_v;
       reference::Problem oracle = oracle_of(c, type);
       DeviceMemory memory;
       DeviceProblem device{memory, on_device(oracle, type, memory)};
       c.change(oracle, device);
       ASSERT_TRUE(has_forward(device.problem));
       const reference::Forward expected = reference::forward(oracle);
-      for (const MomentSet moments : {MomentSet::partition, MomentSet::entropy, MomentSet::all}) {
-        SCOPED_TRACE(c.name + ", d = " + std::to_string(d) + ", moments " + std::to_string(static_cast<int>(moments)) +
-                     ", type " + std::to_string(static_cast<int>(type)));
+      for (const MomentSet moments : all_moments) {
+        SCOPED_TRACE(c.name + ", d = " + std::to_string(d) + ", d_v = " + std::to_string(d_v) + ", moments " +
+                     std::to_string(static_cast<int>(moments)) + ", type " + std::to_string(static_cast<int>(type)));
         device.problem.moments = moments;
         const Found found = run(device.problem, memory);
         EXPECT_LT(relative_error(found.output, expected.output), type == ElementType::bfloat16 ? 4e-3 : 6e-4);
@@ -72,13 +74,32 @@ TEST_P(CudaForward, AgreesWithTheOracle) {
     }
 }
 
+TEST_P(CudaForward, AgreesWithTheOracle) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  expect_agreement(GetParam(), {{64, 64}, {128, 128}}, {MomentSet::partition, MomentSet::entropy, MomentSet::all});
+}
+
+TEST_P(CudaForward, WideHeads) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  expect_agreement(GetParam(), {{192, 128}, {256, 256}, {136, 72}, {200, 160}, {40, 24}},
+                   {MomentSet::entropy, MomentSet::all});
+}
+
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
+
+TEST(CudaForward, Dropout) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  const std::vector<Case> cases = plain_cases();
+  const auto dropout = std::find_if(cases.begin(), cases.end(), [](const Case& c) { return c.name == "dropout"; });
+  ASSERT_NE(dropout, cases.end());
+  expect_agreement(*dropout, {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::entropy, MomentSet::all});
+}
 
 // What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.
 TEST(CudaForward, ValuesThatAreNotFinite) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
-    for (const Index d : {64, 128}) {
+    for (const Index d : {64, 128, 256}) {
       SCOPED_TRACE("d = " + std::to_string(d) + ", type " + std::to_string(static_cast<int>(type)));
       reference::Problem oracle = oracle_of({"", {.n_q = 200, .n_k = 200, .d = d}}, type);
       const auto value = [&](Index j, Index column) -> double& {

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "attention/cuda/block_order.hpp"
+#include "attention/cuda/forward_dropout.cuh"
 #include "attention/cuda/forward_values.cuh"
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
@@ -22,29 +23,30 @@ struct Element<ElementType::float16> {
   using T = __half;
 };
 
-// kOutput: false where statistics alone are wanted.
-template <ElementType type, int kWidth_, MomentSet kMoments_, bool kExtras_, bool kOutput_ = true>
+template <ElementType type, int kWidth_, int kValueWidth_, MomentSet kMoments_, bool kExtras_>
 struct ForwardShape {
   using E = typename Element<type>::T;
-  static constexpr int kWidth = kWidth_;
+  static constexpr int kWidth = kWidth_, kValueWidth = kValueWidth_;  // of keys and values
+  static constexpr bool kIsWide = kWidth > 128;                       // heads may then be narrower than this
   static constexpr MomentSet kMoments = kMoments_;
-  static constexpr bool kExtras = kExtras_, kOutput = kOutput_;
+  static constexpr bool kExtras = kExtras_;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kRowTiles = kWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
+  static constexpr int kRowTiles = kValueWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
-      kMoments == MomentSet::partition || (kWidth > 64 && (kMoments == MomentSet::all) != kExtras);
-  static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kWidth / 8;
+      kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && !kExtras);
+  static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kValueWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
-  static constexpr std::uint32_t kStageBytes = 2 * kKeys * kRowBytes<kWidth>;
-  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;  // lambda of the rows
-  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);              // ForwardBlock
-  static constexpr std::uint32_t kHighestAt = kPlaceAt + 64;                                // Softmax::highest
+  static constexpr std::uint32_t kStageBytes = kKeys * (kRowBytes<kWidth> + kRowBytes<kValueWidth>);
+  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;      // lambda of the rows
+  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);                  // ForwardBlock
+  static constexpr std::uint32_t kDropoutAt = kPlaceAt + 64;                                    // DropoutKey
+  static constexpr std::uint32_t kHighestAt = kDropoutAt + (kExtras ? sizeof(DropoutKey) : 0);  // Softmax::highest
   static constexpr int kBytes = kHighestAt + kThreads * Softmax::Highest::kBytes;
 };
 
@@ -138,21 +140,35 @@ __device__ __forceinline__ void finish_scores(const Problem& p, const ForwardBlo
     }
 }
 
+template <class Shape>
+__device__ __forceinline__ void drop_weights(const volatile DropoutKey& key, const ForwardBlock<Shape>& at, int j0,
+                                             PackedWeights<Shape::kRowTiles, Shape::kScoreTiles>& weights) {
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half)
+      drop_weights(key, at.b, at.h, at.row_of(t, half), first_key_of_lane(j0), half, weights[t]);
+}
+
 // Leaves finite values to the product.
 template <class Shape>
 __device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBlock<Shape>& at, int j0,
-                                               unsigned char* values,
+                                               unsigned char* values, const volatile DropoutKey& dropout,
                                                Accumulators<Shape::kRowTiles, Shape::kOutputTiles>& output) {
   using E = typename Shape::E;
-  constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kWidth>;
+  constexpr int kBytes = Shape::kKeys * kRowBytes<Shape::kValueWidth>;
   if (!block_has_infinities<E, kBytes, Shape::kThreads>(values)) return;
 #pragma unroll
   for (int t = 0; t < Shape::kRowTiles; ++t)
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
-      const RowSpans spans = spans_of(p, at.b, at.row_of(t, half));
-      add_infinities_of_row<E, Shape::kKeys>(
-          values, [&](int key) { return holds(spans, j0 + key); }, half, output[t]);
+      const int i = at.row_of(t, half);
+      const RowSpans spans = spans_of(p, at.b, i);
+      const auto is_added = [&](int key) {
+        if (Shape::kExtras && p.dropout > 0 && !is_kept(dropout, at.b, at.h, i, j0 + key)) return false;
+        return holds(spans, j0 + key);
+      };
+      add_infinities_of_row<E, Shape::kKeys>(values, is_added, half, output[t]);
     }
   clear_infinities_of_block<E, kBytes, Shape::kThreads>(values);
 }
@@ -181,15 +197,17 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
         if constexpr (Shape::kMoments == MomentSet::all)
           write(out.rows.w, record.sums.w), write(out.rows.c, record.sums.c);
       }
-      if constexpr (!Shape::kOutput) continue;
+      if (!out.output) continue;
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
-      const float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
+      float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
+      if constexpr (Shape::kExtras) inverse *= static_cast<float>(1 / (1 - p.dropout));
       E* to = static_cast<E*>(out.output) + at.b * out.output_stride.batch + at.h * out.output_stride.head +
               i * out.output_stride.row;
 #pragma unroll
       for (int tile = 0; tile < Shape::kOutputTiles; ++tile)
-        *reinterpret_cast<std::uint32_t*>(to + tile * 8 + threadIdx.x % 4 * 2) =
-            pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
+        if (!Shape::kIsWide || tile * 8 < p.d_v)
+          *reinterpret_cast<std::uint32_t*>(to + tile * 8 + threadIdx.x % 4 * 2) =
+              pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
     }
 }
 
@@ -202,24 +220,32 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   extern __shared__ __align__(1024) unsigned char shared[];
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
+  auto& dropout = *reinterpret_cast<DropoutKey*>(shared + Shape::kDropoutAt);  // with extras
   {
     const BlockPlace place = order.place(blockIdx.x);
     const E* from = static_cast<const E*>(p.query) + place.b * p.query_stride.batch + place.h * p.query_stride.head;
     copy_rows<Shape::kWidth, Shape::kRows, Shape::kThreads>(shared_address(shared), from, p.query_stride.row, place.i0,
-                                                            p.n_q);
+                                                            p.n_q,
+                                                            Shape::kIsWide ? static_cast<int>(p.d) : Shape::kWidth);
     if (threadIdx.x == 0) at = ForwardBlock<Shape>(p, place, shared_address(shared));
+    if (Shape::kExtras && threadIdx.x == 0) dropout = DropoutKey::of(p);
   }
   __syncthreads();
-  const auto copy_block = [&](std::uint32_t to, const void* all, const Strides& stride, int block) {
+  const auto copy_block = [&]<int kWidth>(std::integral_constant<int, kWidth>, std::uint32_t to, const void* all,
+                                          const Strides& stride, std::int64_t width, int block) {
     const E* from = static_cast<const E*>(all) + at.b * stride.batch + at.kv_head * stride.head;
     if (block < at.end_block)
-      copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end);
+      copy_rows<kWidth, Shape::kKeys, Shape::kThreads>(to, from, stride.row, block * Shape::kKeys, at.end,
+                                                       Shape::kIsWide ? static_cast<int>(width) : kWidth);
   };
   const auto copy_keys = [&](int block, std::uint32_t stage) {
-    copy_block(at.queries + Shape::kKeysAt + stage, p.key, p.key_stride, block);
+    copy_block(std::integral_constant<int, Shape::kWidth>(), at.queries + Shape::kKeysAt + stage, p.key, p.key_stride,
+               p.d, block);
   };
   const auto copy_values = [&](int block, std::uint32_t stage) {
-    if constexpr (Shape::kOutput) copy_block(at.queries + Shape::kValuesAt + stage, p.value, p.value_stride, block);
+    if (out.output)
+      copy_block(std::integral_constant<int, Shape::kValueWidth>(), at.queries + Shape::kValuesAt + stage, p.value,
+                 p.value_stride, p.d_v, block);
   };
   const auto arrive = [] {
     wait_for_copies<0>();
@@ -279,29 +305,27 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
       copy_keys(block, stage);
       commit_copies();
     }
-    if constexpr (!Shape::kOutput) continue;
-    if (!at.is_whole(j0)) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, output);
-    add_values<E, Shape::kWidth>(weights, at.queries + Shape::kValuesAt + here, output);
+    if (!out.output) continue;
+    bool adds_all = at.is_whole(j0);
+    if constexpr (Shape::kExtras) {
+      if (p.dropout > 0) drop_weights<Shape>(dropout, at, j0, weights), adds_all = false;
+    }
+    if (!adds_all) add_infinities<Shape>(p, at, j0, shared + Shape::kValuesAt + here, dropout, output);
+    add_values<E, Shape::kValueWidth>(weights, at.queries + Shape::kValuesAt + here, output);
   }
   write_rows<Shape>(p, out, at, softmax, output);
 }
 
-template <class Shape>
-cudaError_t launch_shape(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
+template <ElementType type, int d, int d_v, MomentSet moments, bool extras>
+cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
+  using Shape = ForwardShape<type, d, d_v, moments, extras>;
+  static_assert(Shape::kBytes <= 99 << 10, "what a thread block can have on every GPU");
   const auto kernel = forward_kernel<Shape>;
   const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);
   if (error != cudaSuccess || order.grid() == 0) return error;
   kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, output, order);
   return cudaGetLastError();
-}
-
-template <ElementType type, int d, MomentSet moments, bool extras>
-cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
-  // Statistics alone have a kernel for everything.
-  if constexpr (extras && moments == MomentSet::all)
-    if (!output.output) return launch_shape<ForwardShape<type, d, moments, extras, false>>(problem, output, stream);
-  return launch_shape<ForwardShape<type, d, moments, extras>>(problem, output, stream);
 }
 
 }  // namespace isentropic::cuda

@@ -5,8 +5,8 @@
 
 namespace isentropic::cuda {
 
-// extras: a soft cap or slopes.
-template <ElementType type, int d, MomentSet moments, bool extras>
+// extras: a soft cap, slopes or dropout. Heads wider than 128 always have them; d and d_v are then the most it takes.
+template <ElementType type, int d, int d_v, MomentSet moments, bool extras>
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream);
 
 }  // namespace isentropic::cuda

@@ -15,18 +15,32 @@ inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t 
          fits(n, stride.row);
 }
 
-// Types, and terms that are not read for each score.
-inline bool suits_tensor_cores(const Problem& p) {
+// Types, and terms that are not read for each score: what the forward pass takes,
+inline bool suits_forward(const Problem& p) {
   return (p.type == ElementType::bfloat16 || p.type == ElementType::float16) && !p.tests.any() && !p.bias.data &&
-         !p.relative && p.dropout == 0;
+         !p.relative;
 }
+// and what all kernels do.
+inline bool suits_tensor_cores(const Problem& p) { return suits_forward(p) && p.dropout == 0; }
 
-// These, heads of 64 or 128 numbers, and inputs that can be copied 16 bytes at a time.
-inline bool fits_tensor_cores(const Problem& p) {
-  return suits_tensor_cores(p) && (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d) &&
-         rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
+// Inputs that can be copied 16 bytes at a time.
+inline bool inputs_begin_at_chunks(const Problem& p) {
+  return rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
          rows_begin_at(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k, 16) &&
          (!p.value || rows_begin_at(p.value, p.value_stride, p.batch, p.kv_heads, p.n_k, 16));
+}
+
+inline bool has_common_width(const Problem& p) { return (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d); }
+
+inline bool fits_tensor_cores(const Problem& p) {
+  return suits_tensor_cores(p) && has_common_width(p) && inputs_begin_at_chunks(p);
+}
+
+// The forward pass fills heads of whole chunks up with zeros itself.
+inline constexpr std::int64_t kWidestHead = 256, kChunkNumbers = 8;
+inline bool fits_forward(const Problem& p) {
+  const auto fits = [](std::int64_t width) { return width <= kWidestHead && width % kChunkNumbers == 0; };
+  return fits(p.d) && (!p.value || fits(p.d_v)) && inputs_begin_at_chunks(p);
 }
 
 }  // namespace isentropic::cuda

@@ -27,38 +27,34 @@ __device__ inline std::uint32_t pairs_on(std::uint32_t address, int step) {
 template <int kWidth, int kRows, int kThreads, class E>
 __device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t row_stride, std::int64_t first,
                                  std::int64_t n, int width = kWidth) {
-  constexpr int kChunks = kWidth / 8;
-  static_assert(kRows * kChunks % kThreads == 0);
-  if constexpr (kThreads % kChunks == 0) {
-    constexpr int kRowsAtOnce = kThreads / kChunks;
-    const int chunk = threadIdx.x % kChunks, row0 = threadIdx.x / kChunks;
-    const E* source = from + (first + row0) * row_stride + chunk * 8;
-    // From this thread's first row on, of which there is no more than one number to compare with.
-    const int left = chunk * 8 < width ? static_cast<int>(min(n - first, std::int64_t{kRows})) - row0 : 0;
+  // Threads that would begin a row that they cannot all take stand by.
+  constexpr int kChunks = kWidth / 8, kRowsAtOnce = kThreads / kChunks / 4 * 4;
+  static_assert(kRows % kRowsAtOnce == 0);
+  const int chunk = threadIdx.x % kChunks, row0 = threadIdx.x / kChunks;
+  if (kRowsAtOnce * kChunks < kThreads && row0 >= kRowsAtOnce) return;
+  const E* source = from + (first + row0) * row_stride + chunk * 8;
+  // From this thread's first row on, of which there is no more than one number to compare with.
+  const int left = chunk * 8 < width ? static_cast<int>(min(n - first, std::int64_t{kRows})) - row0 : 0;
 #pragma unroll
-    for (int i = 0; i < kRows / kRowsAtOnce; ++i, source += kRowsAtOnce * row_stride)
-      copy_async(to + chunk_offset<kWidth>(row0 + i * kRowsAtOnce, chunk), source, i * kRowsAtOnce < left);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kRows * kChunks / kThreads; ++i) {
-      const int place = threadIdx.x + i * kThreads, row = place / kChunks, chunk = place % kChunks;
-      copy_async(to + chunk_offset<kWidth>(row, chunk), from + (first + row) * row_stride + chunk * 8,
-                 chunk * 8 < width && first + row < n);
-    }
-  }
+  for (int i = 0; i < kRows / kRowsAtOnce; ++i, source += kRowsAtOnce * row_stride)
+    copy_async(to + chunk_offset<kWidth>(row0 + i * kRowsAtOnce, chunk), source, i * kRowsAtOnce < left);
 }
 
 // use(fragments, turn) for every turn, each with its fragments, loaded a turn ahead: a load takes as long as a few
 // products.
 template <int kTurns, class Load, class Use>
 __device__ inline void with_fragments_ahead(Load load, Use use) {
+  constexpr int kAtOnce = kTurns % 32 == 0 ? 32 : kTurns;  // longer loops are not unrolled
+  static_assert(kAtOnce <= 48);
   std::uint32_t ring[2][4];
   load(ring[0], 0);
 #pragma unroll
-  for (int turn = 0; turn < kTurns; ++turn) {
-    if (turn + 1 < kTurns) load(ring[(turn + 1) % 2], turn + 1);
-    use(ring[turn % 2], turn);
-  }
+  for (int first = 0; first < kTurns; first += kAtOnce)
+#pragma unroll
+    for (int turn = first; turn < first + kAtOnce; ++turn) {
+      if (turn + 1 < kTurns) load(ring[(turn + 1) % 2], turn + 1);
+      use(ring[turn % 2], turn);
+    }
 }
 
 }  // namespace isentropic::cuda

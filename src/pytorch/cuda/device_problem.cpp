@@ -232,20 +232,25 @@ void DeviceProblem::bind_terms() {
 
 std::optional<cuda::Problem> DeviceProblem::for_tensor_cores() {
   const std::int64_t widest = std::max(device.d, device.d_v);
-  if (!cuda::suits_tensor_cores(device) || widest > 128 || device.n_k == 0) return {};
-  const std::int64_t width = widest <= 64 ? 64 : 128;
+  if (!cuda::suits_forward(device) || widest > cuda::kWidestHead || device.n_k == 0) return {};
+  // Wide heads, which the forward pass alone takes, need no more than whole chunks.
+  const auto padded_width = [&](std::int64_t width) {
+    const std::int64_t chunks = (width + cuda::kChunkNumbers - 1) / cuda::kChunkNumbers;
+    return widest > 128 ? chunks * cuda::kChunkNumbers : widest <= 64 ? 64 : 128;
+  };
   cuda::Problem out = device;
-  const auto place = [&](const at::Tensor& x, const void*& data, cuda::Strides& stride) {
+  const auto place = [&](const at::Tensor& x, const void*& data, cuda::Strides& stride, std::int64_t& width) {
+    width = padded_width(width);
     if (!x.defined()) return;
     if (x.size(3) == width && cuda::rows_begin_at(x.const_data_ptr(), strides_of(x), x.size(0), x.size(1), x.size(2), 16))
       return;
     const at::Tensor padded = keep(at::constant_pad_nd(x, {0, width - x.size(3)}).contiguous());
     data = padded.const_data_ptr(), stride = strides_of(padded);
   };
-  place(query, out.query, out.query_stride);
-  place(key, out.key, out.key_stride);
-  place(value, out.value, out.value_stride);
-  out.d = out.d_v = width;
+  std::int64_t key_width = device.d;
+  place(query, out.query, out.query_stride, out.d);
+  place(key, out.key, out.key_stride, key_width);
+  place(value, out.value, out.value_stride, out.d_v);
   return out;
 }
 

@@ -93,6 +93,15 @@ TEST(CudaForward, Dropout) {
   const auto dropout = std::find_if(cases.begin(), cases.end(), [](const Case& c) { return c.name == "dropout"; });
   ASSERT_NE(dropout, cases.end());
   expect_agreement(*dropout, {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::entropy, MomentSet::all});
+  // What is dropped is not looked at.
+  Case with_nan = *dropout;
+  with_nan.change = [&](reference::Problem& oracle, DeviceProblem& device) {
+    dropout->change(oracle, device);
+    oracle.value[static_cast<std::size_t>(10 * oracle.d_v + 5)] = NAN;
+    oracle.value[static_cast<std::size_t>(40 * oracle.d_v + 7)] = INFINITY;
+    device.problem.value = device.memory.numbers(device.problem.type, oracle.value);
+  };
+  expect_agreement(with_nan, {{64, 64}, {128, 128}}, {MomentSet::entropy});
 }
 
 // What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.

@@ -27,17 +27,24 @@ struct KeyGroupsShape {
   static constexpr int kBytes = kRowsAt + sizeof(Rows);
 };
 
+// f(score, key) for those of a row that this lane holds.
+template <class Shape, class F>
+__device__ __forceinline__ void for_each_key(Scores<Shape>& scores, int t, int half, int j0, F f) {
+  const int first = first_key_of_lane(j0);
+  for_each_score<Shape>(scores, t, half, [&](float& s, int j) { f(s, first + j); });
+}
+
 // Of the row's keys that `belongs` is true of, in the block at j0; the same on its four lanes.
 template <class Shape, class Belongs>
 __device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int half, int j0, float factor,
                                                int position, Belongs belongs) {
   GroupSums out;
-  for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+  for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
     if (s != kHidden && belongs(j)) out.m = fmaxf(out.m, s * factor);
   });
   out.m = row_max(out.m);
   const float reference = out.reference();
-  for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+  for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
     if (s == kHidden || !belongs(j)) return;
     const float weight = exp2_fast(fmaf(s, factor, -reference));
     out.z += weight;
@@ -69,7 +76,7 @@ __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int firs
       const GroupSums found =
           sum_group<Shape>(scores, t, half, j0, factor[t][half], position, [&](int j) { return j < first_end; });
       if (writes) rows.first_sums[row].merge(found);
-      for_each_score<Shape>(scores, t, half, j0, [&](float& s, int j) {
+      for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
         if (j < first_end) s = kHidden;
       });
     }
@@ -128,7 +135,7 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
   __syncthreads();
   const auto copy_keys = [&](int block, int stage) {
     if (block >= at.end_block) return;
-    const E* from = static_cast<const E*>(p.key) + at.b * p.key_stride.batch + at.kv_head(p) * p.key_stride.head;
+    const E* from = static_cast<const E*>(p.key) + at.b * p.key_stride.batch + at.kv_head * p.key_stride.head;
     copy_rows<Shape::kWidth, Shape::kKeys, Shape::kThreads>(at.queries + Shape::kKeysAt + stage * Shape::kKeyBytes,
                                                             from, p.key_stride.row, block * Shape::kKeys, at.end);
   };

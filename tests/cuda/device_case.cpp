@@ -44,9 +44,9 @@ void documents(reference::Problem& oracle, DeviceProblem& device) {
 void scale_of_each_row(reference::Problem& oracle, DeviceProblem& device) {
   oracle.scale.law = reference::Law::per_row;
   for (Index row = 0; row < oracle.batch * oracle.heads * oracle.n_q; ++row)
-    oracle.scale.rows.push_back(
-        round_to(ElementType::float32,
-                 row % 7 == 0 ? 0.0 : row % 5 == 0 ? -0.1 : 0.02 * static_cast<double>(row % 11)));
+    oracle.scale.rows.push_back(round_to(ElementType::float32, row % 7 == 0   ? 0.0
+                                                               : row % 5 == 0 ? -0.1
+                                                                              : 0.02 * static_cast<double>(row % 11)));
   device.problem.scales = device.reals(oracle.scale.rows);
 }
 

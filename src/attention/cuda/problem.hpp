@@ -32,9 +32,9 @@ struct alignas(16) RowSpans {
 // [p - left + 1, p + right]. Keys are numbered from 0 here, positions from where the whole problem begins.
 struct VisibleKeys {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
-  const RowSpans* spans = nullptr;           // [batch, n_q]; begin and end do not fall with i
-  bool prefix_varies = false;                // among the rows of a batch entry
-  const std::int32_t* positions = nullptr;   // p, [batch, n_q]; null: i + offset
+  const RowSpans* spans = nullptr;          // [batch, n_q]; begin and end do not fall with i
+  bool prefix_varies = false;               // among the rows of a batch entry
+  const std::int32_t* positions = nullptr;  // p, [batch, n_q]; null: i + offset
   std::int64_t offset = 0;
   std::int64_t left = kAll, right = kAll, prefix = 0;
 };
@@ -53,8 +53,8 @@ struct KeyTests {
   std::int64_t layout_stride[4] = {};
   std::int64_t block_q = 1, block_k = 1;
   DenseTerm mask;  // boolean: true is seen; floating: added to the score, -inf and the type's lowest value hide
-  bool excludes_self = false;               // key p
-  const std::int64_t* excluded = nullptr;   // key excluded[i], [n_q]
+  bool excludes_self = false;              // key p
+  const std::int64_t* excluded = nullptr;  // key excluded[i], [n_q]
   bool any() const { return stride > 0 || layout || mask.data || excludes_self || excluded; }
 };
 
@@ -71,12 +71,12 @@ struct Problem {
   Strides query_stride, key_stride, value_stride;
   VisibleKeys visible;
   KeyTests tests;
-  double scale = 1;              // lambda of every row,
-  const void* scales = nullptr;  // or of each, real [batch, heads, n_q]
-  double soft_cap = 0;           // 0: none
-  const void* sink = nullptr;    // real [heads]: logits that take part in the normaliser
-  const void* slopes = nullptr;  // real [heads], of ALiBi
-  DenseTerm bias;                // -inf and the type's lowest value hide a key
+  double scale = 1;                // lambda of every row,
+  const void* scales = nullptr;    // or of each, real [batch, heads, n_q]
+  double soft_cap = 0;             // 0: none
+  const void* sink = nullptr;      // real [heads]: logits that take part in the normaliser
+  const void* slopes = nullptr;    // real [heads], of ALiBi
+  DenseTerm bias;                  // -inf and the type's lowest value hide a key
   const void* relative = nullptr;  // real table [heads, 2 reach + 1]
   std::int64_t reach = 0;
   double dropout = 0;                   // probability

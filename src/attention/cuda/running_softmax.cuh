@@ -73,7 +73,8 @@ struct RunningSoftmax {
 
   // use(t, tile, half, x, y) with the weights of two neighbours.
   template <int kTiles, int kOutputTiles, class Use>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores, const float (&factor)[kRowTiles][2],
+  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
+                                       const float (&factor)[kRowTiles][2],
                                        Accumulators<kRowTiles, kOutputTiles>& output, Use use) {
     bool higher = false;
     float from[kRowTiles][2];

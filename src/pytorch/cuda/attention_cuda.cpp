@@ -74,9 +74,10 @@ struct StackedStatistics {
     measured = stack(layout.measured, on.real);
     counted = stack(layout.counted, at::kLong);
     const auto of = [&](Statistic statistic) { return places.real[static_cast<int>(statistic)]; };
-    groups = {on.problem.statistics.first_keys(),       on.problem.statistics.recent_keys(), on.positions_in_document,
-              of(Statistic::first_mass),                of(Statistic::recent_mass),
-              of(Statistic::entropy_without_first),     of(Statistic::mean_distance)};
+    groups = {on.problem.statistics.first_keys(), on.problem.statistics.recent_keys(),
+              on.positions_in_document,           of(Statistic::first_mass),
+              of(Statistic::recent_mass),         of(Statistic::entropy_without_first),
+              of(Statistic::mean_distance)};
   }
 };
 
@@ -208,8 +209,7 @@ class BackwardCall {
     if (scales) lambda = row_numbers(), to.lambda = lambda.mutable_data_ptr();
     if (bias_gradient) bias = bias_memory(to);
     run_kernels();
-    if (bias_gradient && on_.spec->bias != Bias::Kind::alibi)
-      bias = at::sum_to(bias, on_.problem_term("bias").sizes());
+    if (bias_gradient && on_.spec->bias != Bias::Kind::alibi) bias = at::sum_to(bias, on_.problem_term("bias").sizes());
     if (p.sink) {
       sink = on_.empty({p.heads}, on_.real);
       require_launched(cuda::sum_by_head(p, sink_shares_.const_data_ptr(), sink.mutable_data_ptr(), on_.stream));
@@ -242,7 +242,9 @@ class BackwardCall {
     const at::Tensor out = kind == Bias::Kind::alibi   ? on_.empty({p.heads}, on_.real)
                            : kind == Bias::Kind::dense ? on_.empty({p.batch, p.heads, p.n_q, p.n_k}, on_.real)
                                                        : on_.empty({p.heads, 2 * p.reach + 1}, on_.real);
-    (kind == Bias::Kind::alibi ? to.slopes : kind == Bias::Kind::dense ? to.bias : to.relative) = out.mutable_data_ptr();
+    (kind == Bias::Kind::alibi   ? to.slopes
+     : kind == Bias::Kind::dense ? to.bias
+                                 : to.relative) = out.mutable_data_ptr();
     return out;
   }
 
@@ -261,7 +263,8 @@ class BackwardCall {
   void run_kernels() {
     cuda::BackwardProblem call = call_;
     if (output_gradient_.defined())
-      call.output_gradient = output_gradient_.const_data_ptr(), call.output_gradient_stride = strides_of(output_gradient_);
+      call.output_gradient = output_gradient_.const_data_ptr(),
+      call.output_gradient_stride = strides_of(output_gradient_);
     std::optional<cuda::Problem> fast = on_.for_tensor_cores();
     const cuda::Problem& p = on_.device;
     const bool is_short = p.type == cuda::ElementType::bfloat16 || p.type == cuda::ElementType::float16;
@@ -277,7 +280,8 @@ class BackwardCall {
     }
     call = call_;
     if (output_gradient_.defined())
-      call.output_gradient = output_gradient_.const_data_ptr(), call.output_gradient_stride = strides_of(output_gradient_);
+      call.output_gradient = output_gradient_.const_data_ptr(),
+      call.output_gradient_stride = strides_of(output_gradient_);
     call.problem = on_.device;
     call.workspace = on_.workspace(cuda::plain_backward_workspace(call));
     require_launched(cuda::plain_backward(call, on_.stream));
@@ -297,9 +301,9 @@ class BackwardCall {
       const auto widen = [&](void*& data, cuda::Strides& stride, std::int64_t heads, std::int64_t n, std::int64_t width,
                              std::int64_t padded) {
         if (!data || (width == padded && cuda::rows_begin_at(data, stride, p.batch, heads, n, 4))) return;
-        const at::Tensor narrow = at::from_blob(data, {p.batch, heads, n, width},
-                                                {stride.batch, stride.head, stride.row, 1}, [](void*) {},
-                                                on.query.options());
+        const at::Tensor narrow = at::from_blob(
+            data, {p.batch, heads, n, width}, {stride.batch, stride.head, stride.row, 1}, [](void*) {},
+            on.query.options());
         const at::Tensor temporary = on.keep(on.empty({p.batch, heads, n, padded}, on.query.scalar_type()));
         data = temporary.mutable_data_ptr(), stride = strides_of(temporary);
         pairs_.emplace_back(narrow, temporary);
@@ -354,7 +358,8 @@ std::optional<at::Tensor> key_mass(c10::string_view text, const at::Tensor& quer
   const std::optional<cuda::Problem> fast = on.for_tensor_cores();
   const bool is_fast = fast && cuda::has_key_mass(*fast);
   const auto pass = is_fast ? cuda::key_mass : cuda::plain_key_mass;
-  require_launched(pass(is_fast ? *fast : on.device, arrays_of(row_numbers, counts), out.mutable_data_ptr(), on.stream));
+  require_launched(
+      pass(is_fast ? *fast : on.device, arrays_of(row_numbers, counts), out.mutable_data_ptr(), on.stream));
   return out;
 }
 

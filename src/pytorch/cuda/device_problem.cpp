@@ -32,9 +32,9 @@ void require_device(const char* argument, const at::Tensor& tensor, const at::Te
 }
 
 // For checks of shapes.
-View shape_of(const at::Tensor& tensor, const char* argument) {
+View shape_of(const at::Tensor& tensor, const char* argument, Device device) {
   const Shape sizes = tensor.sizes().vec();
-  return View(tensor.const_data_ptr(), type_of(tensor, argument), sizes, contiguous_strides(sizes));
+  return View(tensor.const_data_ptr(), type_of(tensor, argument), sizes, contiguous_strides(sizes), device);
 }
 
 PerHead as_many(const at::Tensor& numbers, double value) {
@@ -108,21 +108,23 @@ void DeviceProblem::check_terms() const {
                 to_string(queries->sizes().vec()) + ", as for the queries");
   if (const at::Tensor* layout = find("layout")) {
     if (!spec->block) throw Error("layout", "given without the sizes of a block", "both");
-    checked.mask = checked.mask.block_sparse(shape_of(*layout, "layout"), spec->block->first,
+    checked.mask = checked.mask.block_sparse(shape_of(*layout, "layout", checked.query.device), spec->block->first,
                                              spec->block->second);
   }
-  if (const at::Tensor* mask = find("mask")) checked.mask = checked.mask.dense(shape_of(*mask, "mask"));
+  if (const at::Tensor* mask = find("mask"))
+    checked.mask = checked.mask.dense(shape_of(*mask, "mask", checked.query.device));
   if (spec->bias != Bias::Kind::none) {
     const at::Tensor* bias = find("bias");
     if (!bias) throw Error("bias", "absent", "a tensor");
-    checked.bias = spec->bias == Bias::Kind::alibi   ? Bias::alibi(as_many(*bias, 0))
-                   : spec->bias == Bias::Kind::dense ? Bias::dense(shape_of(*bias, "bias"))
-                                                     : Bias::relative(shape_of(*bias, "bias table"));
+    checked.bias = spec->bias == Bias::Kind::alibi ? Bias::alibi(as_many(*bias, 0))
+                   : spec->bias == Bias::Kind::dense
+                       ? Bias::dense(shape_of(*bias, "bias", checked.query.device))
+                       : Bias::relative(shape_of(*bias, "bias table", checked.query.device));
   }
   if (const at::Tensor* sink = find("sink")) checked.sink = as_many(*sink, 0);
   const std::vector<std::size_t> places = spec->scale_places();
   if (checked.scale.is_per_row())
-    checked.scale = Scale::per_row(shape_of(terms_.at(places.at(0)), "scale rows"));
+    checked.scale = Scale::per_row(shape_of(terms_.at(places.at(0)), "scale rows", checked.query.device));
   else
     for (std::size_t i = 0; i < places.size(); ++i)
       checked.scale = checked.scale.with_parameter(spec->scale_tensors[i], as_many(terms_[places[i]], 1));
@@ -160,8 +162,7 @@ cuda::DenseTerm DeviceProblem::dense(const at::Tensor& tensor) {
 
 cuda::IntegerList DeviceProblem::integers(const at::Tensor& tensor) {
   const bool is_short = tensor.scalar_type() == at::kInt;
-  const at::Tensor list =
-      keep(tensor.detach().to(query.device(), is_short ? at::kInt : at::kLong).contiguous());
+  const at::Tensor list = keep(tensor.detach().to(query.device(), is_short ? at::kInt : at::kLong).contiguous());
   if (is_short) return list.const_data_ptr<std::int32_t>();
   return list.const_data_ptr<std::int64_t>();
 }
@@ -182,8 +183,8 @@ void DeviceProblem::bind_mask() {
   if (const at::Tensor* tensor = find("mask")) device.tests.mask = dense(*tensor);
   const at::Tensor* layout = find("layout");
   if (!layout) return;
-  const at::Tensor blocks = keep(layout->detach().to(query.device()))
-                                .expand({device.batch, device.heads, layout->size(2), layout->size(3)});
+  const at::Tensor blocks =
+      keep(layout->detach().to(query.device())).expand({device.batch, device.heads, layout->size(2), layout->size(3)});
   device.tests.layout = blocks.const_data_ptr<bool>();
   for (int axis = 0; axis < 4; ++axis) device.tests.layout_stride[axis] = blocks.stride(axis);
   device.tests.block_q = spec->block->first, device.tests.block_k = spec->block->second;
@@ -220,8 +221,9 @@ void DeviceProblem::bind_terms() {
     if (spec->bias == Bias::Kind::dense) device.bias = dense(*bias);
     if (spec->bias == Bias::Kind::relative) {
       device.reach = (bias->size(-1) - 1) / 2;
-      device.relative = keep(bias->detach().to(query.device(), real).expand({device.heads, bias->size(-1)}).contiguous())
-                            .const_data_ptr();
+      device.relative =
+          keep(bias->detach().to(query.device(), real).expand({device.heads, bias->size(-1)}).contiguous())
+              .const_data_ptr();
     }
   }
   if (!problem.dropout) return;
@@ -242,7 +244,8 @@ std::optional<cuda::Problem> DeviceProblem::for_tensor_cores() {
   const auto place = [&](const at::Tensor& x, const void*& data, cuda::Strides& stride, std::int64_t& width) {
     width = padded_width(width);
     if (!x.defined()) return;
-    if (x.size(3) == width && cuda::rows_begin_at(x.const_data_ptr(), strides_of(x), x.size(0), x.size(1), x.size(2), 16))
+    if (x.size(3) == width &&
+        cuda::rows_begin_at(x.const_data_ptr(), strides_of(x), x.size(0), x.size(1), x.size(2), 16))
       return;
     const at::Tensor padded = keep(at::constant_pad_nd(x, {0, width - x.size(3)}).contiguous());
     data = padded.const_data_ptr(), stride = strides_of(padded);

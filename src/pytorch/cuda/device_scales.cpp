@@ -1,4 +1,5 @@
 // The scales of a problem's rows on a GPU, the gradients of their laws, and the kernel that suits a forward pass.
+#include "attention/cuda/argmax.hpp"
 #include "attention/cuda/forward.hpp"
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/split.hpp"
@@ -111,7 +112,6 @@ at::Tensor DeviceProblem::scale_gradient(const at::Tensor& lambda_gradient) {
 }
 
 cudaError_t run_forward(DeviceProblem& on, const cuda::ForwardOutput& output) {
-  if (output.rows.a && !output.output) return cuda::plain_forward(on.device, output, on.stream);
   const std::optional<cuda::Problem> fast = on.for_tensor_cores();
   if (!fast) return cuda::plain_forward(on.device, output, on.stream);
   cuda::ForwardOutput padded = output;
@@ -123,12 +123,14 @@ cudaError_t run_forward(DeviceProblem& on, const cuda::ForwardOutput& output) {
     padded.output_stride = {wide.stride(0), wide.stride(1), wide.stride(2)};
   }
   cudaError_t error = cudaSuccess;
-  if (!fast->active && cuda::has_split_forward(*fast))
+  if (!fast->active && cuda::has_split_forward(*fast)) {
     error = cuda::split_forward(*fast, padded, on.workspace(cuda::split_workspace(*fast)), on.stream);
-  else if (cuda::has_forward(*fast) && !output.rows.a)
+  } else if (cuda::has_forward(*fast) && (!output.rows.a || cuda::has_argmax(*fast))) {
     error = cuda::forward(*fast, padded, on.stream);
-  else
+    if (error == cudaSuccess && output.rows.a) error = cuda::argmax(*fast, output.rows.a, on.stream);
+  } else {
     return cuda::plain_forward(on.device, output, on.stream);
+  }
   if (error == cudaSuccess && is_wider) {
     const cuda::Strides& stride = output.output_stride;
     at::Tensor narrow = at::from_blob(

@@ -314,9 +314,8 @@ at::Tensor weights(c10::string_view text, const at::Tensor& query, const at::Ten
   return with_python_errors([&] {
     if (const CudaKernels* kernels = cuda_kernels())
       if (std::optional<at::Tensor> found = kernels->weights(text, query, key, terms, rows)) return *std::move(found);
-    static const auto operation = c10::Dispatcher::singleton()
-                                      .findSchemaOrThrow("isentropic::attention_weights", "")
-                                      .typed<decltype(weights)>();
+    static const auto operation =
+        c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention_weights", "").typed<decltype(weights)>();
     return operation.call(text, query.cpu(), key.cpu(), on_cpu(terms), rows).to(query.device());
   });
 }

@@ -14,6 +14,7 @@ struct MaskCase {
   std::int64_t batch = 1, n_q = 1, n_k = 1;
   Mask mask;
   Shard shard;
+  std::int64_t query_offset = 0, key_offset = 0;  // of its one run
   List lengths, query_offsets, key_offsets;
   std::int64_t documents = 0;
   bool documents_by_batch = false;
@@ -54,9 +55,10 @@ MaskCase random_case(unsigned seed) {
   c.batch = draw.from(1, 3), c.n_q = draw.from(1, 40), c.n_k = draw.from(1, 40);
   std::int64_t total_queries = c.n_q, total_keys = c.n_k;
   if (draw.coin()) {
-    c.shard = {.query_offset = draw.from(0, 9), .key_offset = draw.from(0, 30)};
-    total_queries = c.shard.total_queries = c.shard.query_offset + c.n_q + draw.from(0, 9);
-    total_keys = c.shard.total_keys = c.shard.key_offset + c.n_k + draw.from(0, 30);
+    c.query_offset = draw.from(0, 9), c.key_offset = draw.from(0, 30);
+    c.shard = {.query_runs = {Run{c.query_offset}}, .key_runs = {Run{c.key_offset}}};
+    total_queries = c.shard.total_queries = c.query_offset + c.n_q + draw.from(0, 9);
+    total_keys = c.shard.total_keys = c.key_offset + c.n_k + draw.from(0, 30);
   }
   if (draw.coin()) c.mask = Mask::causal();
   if (draw.coin()) c.mask = c.mask.aligned(Align::end);
@@ -82,7 +84,7 @@ SpanMask span_mask(const MaskCase& c, F place) {
   out.prefix = c.mask.prefix_keys, out.segment = c.mask.segment_length;
   out.key_lengths = list(c.lengths), out.query_offsets = list(c.query_offsets), out.key_offsets = list(c.key_offsets);
   out.documents = c.documents, out.documents_by_batch = c.documents_by_batch;
-  out.query_offset = c.shard.query_offset, out.key_offset = c.shard.key_offset;
+  out.query_offset = c.query_offset, out.key_offset = c.key_offset;
   out.total_queries = std::max<std::int64_t>(0, c.shard.total_queries);
   out.total_keys = std::max<std::int64_t>(0, c.shard.total_keys);
   return out;

@@ -29,7 +29,7 @@ int main() {
     AttentionProblem problem = whole;
     problem.key = whole.key.slice(2, begin, end);
     problem.value = whole.value.slice(2, begin, end);
-    problem.shard = {.key_offset = begin, .total_queries = n, .total_keys = n};
+    problem.shard = {.key_runs = {Run{begin}}, .total_queries = n, .total_keys = n};
     return attention_partial(problem);
   };
   const Partial first = part(0, 100), second = part(100, 500), third = part(500, n);

@@ -204,6 +204,9 @@ def assert_as_on_the_cpu(
     digits = size * outlier * (1e-14 if dtype == torch.float64 else 5e-7)
     solved = 1e-4 if "target" in case and dtype != torch.float64 else 0.0  # where the solver of the scale stops
     for name, value in values.items():
+        if name == "argmax":  # of scores that agree to their last digits either may be the highest
+            assert (value.cpu() != exact_values[name]).double().mean() <= 2e-3, f"{name} of {case}"
+            continue
         tolerance = of_output if name == "output" else STATISTICS[dtype] + solved
         assert_near(
             f"{name} of {case}", value, exact_values[name], tolerance + digits, rows=0.1 if name == "output" else None

@@ -25,9 +25,7 @@ auto with_split_kernel(const Problem& problem, F f) {
                          : f.template operator()<ElementType::float16, 128>();
 }
 
-bool takes_split(const Problem& p) {
-  return fits_tensor_cores(p) && !p.visible.prefix_varies && p.n_k <= kMostSplitLength;
-}
+bool takes_split(const Problem& p) { return fits_tensor_cores(p) && p.n_k <= kMostSplitLength; }
 
 std::int64_t resident_blocks(const Problem& problem) {
   return with_split_kernel(problem, []<ElementType type, int d>() { return resident_split_blocks<type, d>(); });

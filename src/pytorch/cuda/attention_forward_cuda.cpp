@@ -1,0 +1,98 @@
+// The forward operator on the kernels for NVIDIA GPUs: memory for what they write, and which of them run.
+#include <ATen/core/grad_mode.h>
+#include <c10/core/DeviceGuard.h>
+
+#include "attention/cuda/key_groups.hpp"
+#include "pytorch/bound_problem.hpp"
+#include "pytorch/cuda/attention_cuda.hpp"
+#include "pytorch/cuda/stream.hpp"
+
+namespace isentropic::pytorch {
+namespace {
+
+struct StackedStatistics {
+  at::Tensor differentiable, measured, counted;
+  cuda::StatisticsOutput places;
+  cuda::KeyGroupArrays groups;
+
+  StackedStatistics(DeviceProblem& on, const StatisticsLayout& layout) {
+    const auto stack = [&](const std::vector<Statistic>& which, at::ScalarType type) {
+      const cuda::Problem& p = on.device;
+      at::Tensor out = on.empty({std::ssize(which), p.batch, p.heads, p.n_q}, type);
+      for (std::size_t s = 0; s < which.size(); ++s) {
+        void* const column = entry(out, static_cast<std::int64_t>(s));
+        if (type != at::kLong)
+          places.real[static_cast<int>(which[s])] = column;
+        else
+          (which[s] == Statistic::visible ? places.visible : places.argmax) = static_cast<std::int64_t*>(column);
+      }
+      return out;
+    };
+    differentiable = stack(layout.differentiable, on.real);
+    measured = stack(layout.measured, on.real);
+    counted = stack(layout.counted, at::kLong);
+    const auto of = [&](Statistic statistic) { return places.real[static_cast<int>(statistic)]; };
+    groups = {on.problem.statistics.first_keys(), on.problem.statistics.recent_keys(),
+              on.positions_in_document,           of(Statistic::first_mass),
+              of(Statistic::recent_mass),         of(Statistic::entropy_without_first),
+              of(Statistic::mean_distance)};
+  }
+};
+
+// Dropout leaves the statistics as they are.
+cudaError_t run_key_groups(DeviceProblem& on, const cuda::KeyGroupArrays& groups) {
+  const double dropout = std::exchange(on.device.dropout, 0.0);
+  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
+  const bool is_fast = fast && cuda::has_key_groups(*fast);
+  const auto pass = is_fast ? cuda::key_groups : cuda::plain_key_groups;
+  const cudaError_t error = pass(is_fast ? *fast : on.device, groups, on.stream);
+  on.device.dropout = dropout;
+  return error;
+}
+
+constexpr CudaKernels kKernels = {forward_on_cuda, backward_on_cuda, key_mass_on_cuda, weights_on_cuda};
+[[maybe_unused]] const bool announced = (cuda_kernels() = &kKernels, true);
+
+}  // namespace
+
+std::optional<Forward> forward_on_cuda(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
+                                       const std::optional<at::Tensor>& value, at::TensorList terms) {
+  if (!has_kernels(text, query)) return {};
+  const at::NoGradGuard no_gradient;
+  const c10::DeviceGuard guard(query.device());
+  DeviceProblem on(text, query, key, value, terms);
+  const cuda::Problem& p = on.device;
+  at::Tensor rows = on.empty({row_fields(on.problem), p.batch, p.heads, p.n_q}, on.real);
+  at::Tensor row_counts = on.empty({kCounts, p.batch, p.heads, p.n_q}, at::kLong);
+  const at::Tensor lambda = rows.select(0, kScaleField);
+  on.find_scales(lambda, count_entry(row_counts, 3));
+
+  const StatisticsLayout layout(on.problem);
+  StackedStatistics statistics(on, layout);
+  cuda::RowArrays arrays = arrays_of(rows, row_counts);
+  cuda::ForwardOutput out;
+  out.rows = arrays;
+  // Spans say how many keys a row sees, and the place of the maximum takes a kernel that looks for it.
+  const bool counts_keys = p.tests.any() || p.bias.data;
+  if (!counts_keys) out.rows.k = nullptr;
+  if (!on.problem.statistics.has(Statistic::argmax)) out.rows.a = nullptr;
+  at::Tensor output = value ? empty_in_order_of(query, {p.batch, p.heads, p.n_q, p.d_v}, query.options())
+                            : at::empty({0}, query.options());
+  if (value) out.output = output.mutable_data_ptr(), out.output_stride = strides_of(output);
+  require_launched(run_forward(on, out));
+
+  arrays.k = out.rows.k, arrays.a = out.rows.a;
+  if (!arrays.k) statistics.places.k = count_entry(row_counts, 0);
+  if (!arrays.a) statistics.places.a = count_entry(row_counts, 1);
+  statistics.places.n = count_entry(row_counts, 2);
+  if (!on.spec->scale.is_target_entropy()) statistics.places.status = count_entry(row_counts, 3);
+  statistics.places.counts_n = on.spec->scale.looks_at_n();
+  if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
+  require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));
+  if (on.problem.statistics.wants_groups()) require_launched(run_key_groups(on, statistics.groups));
+  return Forward(std::move(output), std::move(statistics.differentiable), std::move(statistics.measured),
+                 std::move(statistics.counted), std::move(rows), std::move(row_counts),
+                 at::empty({0}, query.options().dtype(at::kLong)));
+}
+
+}  // namespace isentropic::pytorch

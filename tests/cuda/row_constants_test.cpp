@@ -107,8 +107,7 @@ std::vector<RowConstants> expected_constants(const Upstreams& in, bool with_sink
   AttentionResult forward;
   forward.rows.lambda = Tensor(DType::float64, shape);
   forward.rows.allocate_records(MomentSet::all);
-  for (std::size_t row = 0; row < rows; ++row)
-    forward.rows.set_record(static_cast<std::int64_t>(row), in.records[row]);
+  for (std::size_t row = 0; row < rows; ++row) forward.rows.set_record(static_cast<std::int64_t>(row), in.records[row]);
   const AttentionUpstream upstream = {.log_partition = View(of_l.data(), shape),
                                       .entropy = View(of_h.data(), shape),
                                       .mean_score = View(of_e.data(), shape),

@@ -30,8 +30,8 @@ class DeviceProblem {
   // One for all rows: `lambda` of find_scales is then left to who writes the rows.
   bool has_one_scale() const { return !device.scales; }
 
-  // The problem with heads of 64 or 128 numbers at multiples of 16 bytes, padded with zeros where they are others; none
-  // where no kernel on tensor cores takes it.
+  // The problem with rows at multiples of 16 bytes, its heads padded with zeros to 64 or 128 numbers or, where they are
+  // wider, to a multiple of 8; none where no kernel on tensor cores takes it.
   std::optional<cuda::Problem> for_tensor_cores();
 
   // From dlambda of every row to the parameters of the law; the rows themselves where the scale is per_row.

@@ -11,6 +11,7 @@
 #include <cmath>
 #include <functional>
 #include <memory>
+#include <ostream>
 #include <random>
 #include <string>
 #include <vector>
@@ -169,6 +170,8 @@ struct Case {
   std::function<void(reference::Problem&, DeviceProblem&)> change = [](auto&, auto&) {};
   double size = 1;  // of queries
 };
+
+inline void PrintTo(const Case& c, std::ostream* out) { *out << c.name; }
 
 inline Numbers normal(Index count, double size, ElementType type, std::mt19937& random) {
   std::normal_distribution<double> draw(0, size);

@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "base/list_of.hpp"
+#include "base/one_line.hpp"
 #include "isentropic/error.hpp"
 
 namespace isentropic::model {
@@ -46,7 +47,7 @@ Activation read_activation(const Config& config, const Field& field, const char*
   if (name == "gelu_new" || name == "gelu_pytorch_tanh" || name == "gelu_fast") return Activation::gelu_tanh;
   if (name == "relu") return Activation::relu;
   if (name == "silu" || name == "swish") return Activation::silu;
-  throw Error(config.place(field.spellings.front()), "'" + name + "'",
+  throw Error(config.place(field.spellings.front()), in_quotes(name),
               list_of({"gelu", "gelu_new", "gelu_pytorch_tanh", "gelu_fast", "relu", "silu", "swish"}));
 }
 
@@ -76,7 +77,7 @@ void read_windows(const Config& config, Description& out, const std::function<bo
 
 void require_absolute_positions(const Config& config) {
   const std::string type = config.find_text("position_embedding_type").value_or("absolute");
-  if (type != "absolute") throw Error(config.place("position_embedding_type"), "'" + type + "'", "absolute");
+  if (type != "absolute") throw Error(config.place("position_embedding_type"), in_quotes(type), "absolute");
 }
 
 }  // namespace isentropic::model

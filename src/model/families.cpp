@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/list_of.hpp"
+#include "base/one_line.hpp"
 #include "isentropic/error.hpp"
 #include "model/config_fields.hpp"
 #include "model/design.hpp"
@@ -321,7 +322,7 @@ const Family& family_of(const Config& config) {
   if (const Family* found = find_family(type)) return *found;
   std::vector<std::string> known;
   for (const Family& family : families()) known.emplace_back(family.model_type);
-  throw Error(config.place("model_type"), "'" + type + "'",
+  throw Error(config.place("model_type"), in_quotes(type),
               list_of(known) + " (the Python package takes any Hugging Face model)");
 }
 

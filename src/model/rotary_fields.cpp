@@ -1,6 +1,7 @@
 // Reads rotary positions from config.json: rope_theta, rope_scaling and rope_parameters in their old and new forms.
 #include <algorithm>
 
+#include "base/one_line.hpp"
 #include "isentropic/error.hpp"
 #include "model/config_fields.hpp"
 #include "model/rotary.hpp"
@@ -20,7 +21,7 @@ Scaling scaling_named(const Config& section) {
   if (name == "linear") return Scaling::linear;
   if (name == "llama3") return Scaling::llama3;
   if (name == "yarn") return Scaling::yarn;
-  throw Error(section.place("rope_type"), "'" + name + "'", "default, linear, llama3 or yarn");
+  throw Error(section.place("rope_type"), in_quotes(name), "default, linear, llama3 or yarn");
 }
 
 void read_yarn(const Config& section, Rotary& out) {

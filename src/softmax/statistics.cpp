@@ -6,6 +6,7 @@
 
 #include "base/checks.hpp"
 #include "base/list_of.hpp"
+#include "base/one_line.hpp"
 
 namespace isentropic {
 namespace {
@@ -29,7 +30,7 @@ const char* name(Statistic statistic) { return kNames[static_cast<std::size_t>(s
 Statistic statistic_named(const std::string& name) {
   for (std::size_t i = 0; i < kNames.size(); ++i)
     if (name == kNames[i]) return static_cast<Statistic>(i);
-  throw Error("statistic", "'" + name + "'", list_of(statistic_names()));
+  throw Error("statistic", in_quotes(name), list_of(statistic_names()));
 }
 
 const std::vector<std::string>& statistic_names() {

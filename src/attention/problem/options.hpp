@@ -2,6 +2,7 @@
 #pragma once
 
 #include "base/list_of.hpp"
+#include "base/one_line.hpp"
 #include "isentropic/error.hpp"
 #include "isentropic/scale.hpp"
 #include "isentropic/vocabulary.hpp"
@@ -25,7 +26,7 @@ const Word& word_named(const char* kind, const std::vector<Word>& words, const s
     if (word.name == name) return word;
   std::vector<std::string> known;
   for (const Word& word : words) known.push_back(word.name);
-  throw Error(kind, "'" + name + "'", list_of(known));
+  throw Error(kind, in_quotes(name), list_of(known));
 }
 
 }  // namespace isentropic

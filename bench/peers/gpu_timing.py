@@ -94,7 +94,7 @@ def measure(prepared, rounds, graphs=True):
             torch.cuda.empty_cache()
     order = random.Random(1)
     for turn in range(rounds + 1):
-        order.shuffle(works)  # a work that takes much power slows down the one after it
+        order.shuffle(works)  # none should always follow the same one
         for work in works:
             work.turn()
             if turn == 0 and work.how != "called once":

@@ -192,8 +192,8 @@ def assert_as_on_the_cpu(
 ):
     """Values and gradients of a case on the GPU are those of float64 on the CPU; ``outlier``: of scores, over ``size``.
 
-    ``cancels``: rows rest on one key, so that their gradients are what is left of terms that cancel, and the rounding of
-    the output is all of it in 16 bits. They may then err twice as much as the CPU does in the same type.
+    ``cancels``: rows rest on one key, so that their gradients are what is left of terms that cancel. They may then err
+    twice as much as the CPU does in the same type.
     """
     shape = shape or Shape()
     values, gradients = run(case, shape, dtype, DEVICE, False, size, view=view, **options)

@@ -9,9 +9,18 @@ namespace {
 
 std::int64_t tiles_over(std::int64_t n, int size) { return (n + size - 1) / size; }
 
+// What is read or drawn for each score.
+bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative || p.dropout > 0; }
+bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
+// Whether the kernel has more terms than a1.
+bool has_higher_terms(const BackwardProblem& in, BackwardTile tile) {
+  return in.rows.a2 || in.rows.a3 || tile != BackwardTile::large;
+}
+
 // In bytes; each part begins at a multiple of 256.
 struct BackwardWorkspaceSizes {
-  std::size_t products = 0, slopes = 0, turns = 0;
+  std::size_t products = 0, slopes = 0, turns = 0;  // which begin as zeros
+  std::size_t rows = 0, higher = 0;
 
   BackwardWorkspaceSizes(const BackwardProblem& problem, BackwardTile tile) {
     const Problem& p = problem.problem;
@@ -24,31 +33,34 @@ struct BackwardWorkspaceSizes {
       if (problem.deterministic) turns = padded(tiles + 1);
     }
     if (problem.gradients.slopes) slopes = padded(p.heads * p.batch * tiles_over(p.n_k, size.keys));
+    rows = padded(p.rows() * 4);
+    if (has_higher_terms(problem, tile)) higher = padded(p.rows() * 4);
   }
-  std::size_t all() const { return products + slopes + turns; }
+  std::size_t zeros() const { return products + slopes + turns; }
+  std::size_t all() const { return zeros() + rows + higher; }
 };
 
 BackwardWorkspace divided_workspace(const BackwardProblem& problem, const BackwardWorkspaceSizes& sizes) {
   auto* const start = static_cast<std::byte*>(problem.workspace);
   const auto part = [&](std::size_t from, std::size_t bytes) { return bytes ? start + from : nullptr; };
+  constexpr float kLog2E = 1.4426950408889634f;
   BackwardWorkspace out;
+  out.scale = kLog2E * static_cast<float>(problem.problem.scale);  // rounded as in the forward pass
+  out.soft_cap = kLog2E * static_cast<float>(problem.problem.soft_cap);
   out.products = reinterpret_cast<float*>(part(0, sizes.products));
   out.slopes = reinterpret_cast<float*>(part(sizes.products, sizes.slopes));
   out.turns = reinterpret_cast<unsigned*>(part(sizes.products + sizes.slopes, sizes.turns));
+  out.rows = reinterpret_cast<PackedRow*>(part(sizes.zeros(), sizes.rows));
+  out.higher = reinterpret_cast<HigherTerms*>(part(sizes.zeros() + sizes.rows, sizes.higher));
   return out;
 }
 
-// What is read or drawn for each score.
-bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative || p.dropout > 0; }
-bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
-
 bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
 
-// Instead of the one that is asked for: soft cap and slopes leave no registers for 128 queries at a time, dense terms
-// none for a large tile.
+// Instead of the one that is asked for: soft cap, slopes and dense terms leave no registers for a large tile.
 BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
   if (is_wide(p)) return BackwardTile::wide;
-  return has_dense_terms(p) || (has_extras(p) && p.d == 64) ? BackwardTile::small : tile;
+  return has_dense_terms(p) || has_extras(p) ? BackwardTile::small : tile;
 }
 
 template <ElementType type, int d>
@@ -58,8 +70,6 @@ cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace
   using Tile = BackwardTile;
   if (has_dense_terms(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
-  if constexpr (d == 128)
-    if (has_extras(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
 }
@@ -136,7 +146,8 @@ cudaError_t backward(const BackwardProblem& problem, BackwardTile tile, cudaStre
   const BackwardWorkspaceSizes sizes(problem, tile);
   const BackwardWorkspace workspace = divided_workspace(problem, sizes);
   cudaError_t error = cudaSuccess;
-  if (sizes.all() > 0) error = cudaMemsetAsync(problem.workspace, 0, sizes.all(), stream);
+  if (sizes.zeros() > 0) error = cudaMemsetAsync(problem.workspace, 0, sizes.zeros(), stream);
+  if (error == cudaSuccess) error = pack_rows(problem, workspace, stream);
   if (error == cudaSuccess)
     error = problem.problem.type == ElementType::bfloat16
                 ? launch_with_width<ElementType::bfloat16>(problem, workspace, tile, stream)

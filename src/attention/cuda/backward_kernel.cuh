@@ -32,7 +32,7 @@ class BackwardBlock {
       : in(problem),
         p(problem.problem),
         workspace(workspace_),
-        numbers(reinterpret_cast<float*>(shared_ + Shape::kConstantsAt)),
+        numbers(shared_ + Shape::kConstantsAt),
         sums(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
         order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
@@ -43,25 +43,31 @@ class BackwardBlock {
     const int turns = order.turns();
     if (threadIdx.x == 0) store_shared(shared + Shape::kLeakAt, turns);
     QueryBlock here = order.first();
-    if (turns > 0) copy_keys();
-    copy_queries(here, 0, turns > 0);
-    copy_output_gradients(here, 0, turns > 0);
-    if (turns > 0) numbers.copy(in, order.b, here.h, here.i0(), 0);
+    if (turns > 0) {
+      copy_keys();
+      aim_at(here);
+      copy_queries(here, 0);
+      copy_output_gradients(here, 0);
+      numbers.copy(p, workspace, order.b, here.h, here.i0(), 0);
+    }
     for (int turn = 0; turn < turns; ++turn) {
       const QueryBlock following = order.after(here);
       const bool more = turn + 1 < turns;
       const int buffer = turn % 2, next_buffer = 1 - buffer;
       arrive();
-      copy_queries(following, next_buffer, more);
-      if constexpr (Shape::kOutputBuffers == 2) copy_output_gradients(following, next_buffer, more);
+      if (more) {
+        following.h == here.h ? aim_at_next() : aim_at(following);
+        copy_queries(following, next_buffer);
+        if constexpr (Shape::kOutputBuffers == 2) copy_output_gradients(following, next_buffer);
+      }
       differentiate(here, buffer, turn);
       __syncthreads();
       if (may_leak(turn)) keep_what_is_finite(buffer);
-      if (more) numbers.copy(in, order.b, following.h, following.i0(), next_buffer);
+      if (more) numbers.copy(p, workspace, order.b, following.h, following.i0(), next_buffer);
       if (in.gradients.value) add_to_values(buffer);
       if constexpr (Shape::kOutputBuffers == 1) {
         __syncthreads();
-        copy_output_gradients(following, 0, more);
+        if (more) copy_output_gradients(following, 0);
       }
       if (workspace.products) add_to_products(here);
       if (in.gradients.key) add_to_keys(buffer);
@@ -118,13 +124,34 @@ class BackwardBlock {
     copy<kKeys, kValueD>(shared + Shape::kValuesAt, p.value, p.value_stride, order.kv_head, order.j0, order.seen_keys,
                          p.d_v);
   }
-  __device__ void copy_queries(const QueryBlock& block, int buffer, bool any) {
-    if (any) copy<kQueries, kD>(queries(buffer), p.query, p.query_stride, block.h, block.i0(), p.n_q, p.d);
+
+  // Where this thread's share of the next block of queries and output gradients begins.
+  __device__ void aim_at(const QueryBlock& block) {
+    const auto begin = [&]<int kWidth>(std::integral_constant<int, kWidth>, const void* all, const Strides& stride) {
+      using Share = CopyShare<kWidth, kQueries, kBackwardThreads>;
+      return static_cast<const E*>(all) + order.b * stride.batch + block.h * stride.head +
+             (block.i0() + Share::row()) * stride.row + Share::chunk() * 8;
+    };
+    query_share = begin(std::integral_constant<int, kD>(), p.query, p.query_stride);
+    if (in.output_gradient)
+      output_share = begin(std::integral_constant<int, kValueD>(), in.output_gradient, in.output_gradient_stride);
   }
-  __device__ void copy_output_gradients(const QueryBlock& block, int buffer, bool any) {
-    if (any)
-      copy<kQueries, kValueD>(output_gradients(buffer), in.output_gradient, in.output_gradient_stride, block.h,
-                              block.i0(), p.n_q, p.d_v);
+  __device__ void aim_at_next() {
+    query_share += kQueries * p.query_stride.row;
+    output_share += kQueries * in.output_gradient_stride.row;
+  }
+  __device__ int rows_from(const QueryBlock& block) const {
+    return static_cast<int>(min(p.n_q - block.i0(), std::int64_t{kQueries}));
+  }
+  __device__ void copy_queries(const QueryBlock& block, int buffer) {
+    copy_share<kD, kQueries, kBackwardThreads>(queries(buffer), query_share, p.query_stride.row, rows_from(block),
+                                               Shape::kWide ? static_cast<int>(p.d) : kD);
+  }
+  // Zeros where there are none.
+  __device__ void copy_output_gradients(const QueryBlock& block, int buffer) {
+    copy_share<kValueD, kQueries, kBackwardThreads>(
+        output_gradients(buffer), output_share, in.output_gradient_stride.row,
+        in.output_gradient ? rows_from(block) : 0, Shape::kWide ? static_cast<int>(p.d_v) : kValueD);
   }
 
   // ---- Weights and score gradients ----
@@ -157,19 +184,33 @@ class BackwardBlock {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = Scores::row(t, half);
-        const std::int64_t i = block.i0() + row;
-        if constexpr (Shape::kTerms == BackwardTerms::dense) {
-          const DenseRow dense(p, order.b, block.h, i);
-          differentiate_row(scores[t], products[t], half, row, terms_of(block, buffer, row), dense);
-        } else if (whole) {
-          differentiate_row(scores[t], products[t], half, row, terms_of(block, buffer, row), [](int) { return true; });
-        } else {
-          const RowSpans seen = i < p.n_q ? spans_of(p, order.b, i) : RowSpans{0, 0, 0, 0};
-          differentiate_row(scores[t], products[t], half, row, terms_of(block, buffer, row), [&](int j) {
-            return (j >= seen.begin && j < seen.end) || (j >= seen.prefix_begin && j < seen.prefix_end);
-          });
-        }
+        const Terms terms = terms_of(block, buffer, row);
+        if constexpr (Shape::kTerms == BackwardTerms::dense)
+          differentiate_row(scores[t], products[t], t, half, terms, DenseRow(p, order.b, block.h, block.i0() + row));
+        else if (whole)
+          differentiate_row(scores[t], products[t], t, half, terms, SeenByAll());
+        else
+          differentiate_row(scores[t], products[t], t, half, terms, seen_keys(block, row));
       }
+  }
+
+  // Which keys a row sees, by their numbers from this lane's first column on.
+  struct SeenByAll {
+    __device__ bool operator()(int) const { return true; }
+  };
+  struct SeenKeys {
+    int begin, end, prefix_begin, prefix_end;
+    // Without branches, which the compiler would make of && and ||.
+    __device__ bool operator()(int j) const {
+      return ((j >= begin) & (j < end)) | ((j >= prefix_begin) & (j < prefix_end));
+    }
+  };
+  __device__ SeenKeys seen_keys(const QueryBlock& block, int row) const {
+    const std::int64_t i = block.i0() + row;
+    if (i >= p.n_q) return {0, 0, 0, 0};
+    const RowSpans seen = spans_of(p, order.b, i);
+    const int first = static_cast<int>(order.j0) + Scores::column(0);
+    return {seen.begin - first, seen.end - first, seen.prefix_begin - first, seen.prefix_end - first};
   }
 
   // Whether some row may not see a key that is not finite, or be such a row itself: the last turn of which that was so.
@@ -190,7 +231,7 @@ class BackwardBlock {
 #pragma unroll
           for (int e = 0; e < 2; ++e) zero = fmaf(0.0f, scores[t][tile][2 * half + e], zero);
         zero = fmaf(0.0f, products[t][0][2 * half], zero);
-        if (p.scales) zero = fmaf(0.0f, numbers.at(RowArray::scale, Scores::row(t, half), buffer), zero);
+        if (p.scales) zero = fmaf(0.0f, numbers.scales(buffer)[Scores::row(t, half)], zero);
       }
     return zero == 0;
   }
@@ -212,43 +253,59 @@ class BackwardBlock {
   }
 
   __device__ Terms terms_of(const QueryBlock& block, int buffer, int row) const {
-    std::int64_t position = 0;
-    if constexpr (Shape::kTerms >= BackwardTerms::extras)
-      position = position_of(p, order.b, min(block.i0() + row, p.n_q - 1));
-    return Terms(
-        in, [&](RowArray array) { return numbers.at(array, row, buffer); }, block.h, position);
+    Terms out;
+    out.row = numbers.row(row);
+    out.lambda = p.scales ? Terms::kLog2E * numbers.scales(buffer)[row] : workspace.scale;
+    if constexpr (Terms::kAll) out.higher = numbers.higher(row);
+    if constexpr (Terms::kExtras) {
+      out.cap = workspace.soft_cap;
+      out.slope = p.slopes ? Terms::kLog2E * static_cast<const float*>(p.slopes)[block.h] : 0.0f;
+      out.position = static_cast<float>(position_of(p, order.b, min(block.i0() + row, p.n_q - 1)));
+    }
+    return out;
   }
 
   // Weights and score gradients of a row's keys that this lane holds, rounded, into shared memory.
   template <class Seen>
   __device__ void differentiate_row(const float (&scores)[Scores::kColumnTiles][4],
-                                    const float (&products)[Scores::kColumnTiles][4], int half, int row,
-                                    const Terms& terms, Seen seen) {
+                                    const float (&products)[Scores::kColumnTiles][4], int t, int half,
+                                    const Terms& terms, const Seen& seen) {
+    constexpr int kAtOnce = Scores::kColumnTiles % 4 == 0 ? 4 : 2;
     const std::uint32_t to =
-        shared + Shape::kWeightsAt + lane() % 4 * 4 + chunk_offset<kKeys>(row, Scores::first_column() / 8);
+        shared + Shape::kWeightsAt +
+        place_to_store<kKeys, kAtOnce>(Scores::first_row() + t * 16 + half * 8, Scores::first_column() / 8);
 #pragma unroll
-    for (int tile = 0; tile < Scores::kColumnTiles; ++tile) {
-      ScoreGradient found[2];
-      float factor[2] = {1, 1};
+    for (int first = 0; first < Scores::kColumnTiles; first += kAtOnce) {
+      std::uint32_t weights[kAtOnce], gradients[kAtOnce];
+#pragma unroll
+      for (int i = 0; i < kAtOnce; ++i) {
+        const int tile = first + i;
+        ScoreGradient found[2];
+        differentiate_pair(&scores[tile][2 * half], &products[tile][2 * half], tile, terms, seen, found);
+        weights[i] = pack<E>(found[0].weight, found[1].weight);
+        gradients[i] = pack<E>(found[0].gradient, found[1].gradient);
+      }
+      store_fragments(to ^ (first * 16), weights);
+      store_fragments((to ^ (first * 16)) + Shape::kScoreBytes, gradients);
+    }
+  }
+
+  // Of two neighbouring keys of a row.
+  template <class Seen>
+  __device__ void differentiate_pair(const float* scores, const float* products, int tile, const Terms& terms,
+                                     const Seen& seen, ScoreGradient (&found)[2]) {
+    const int first = static_cast<int>(order.j0) + Scores::column(tile);
+#pragma unroll
+    for (int e = 0; e < 2; ++e) {
       if constexpr (Shape::kTerms == BackwardTerms::dense) {
-        const auto dropout = seen.dropout(static_cast<int>(order.j0) + Scores::column(tile));
-        factor[0] = dropout.apply(0, 1.0f), factor[1] = dropout.apply(1, 1.0f);
+        const bool is_seen = seen(first + e);
+        const float factor = seen.dropout(first).apply(e, 1.0f);
+        found[e] =
+            terms.gradient(scores[e], products[e], is_seen, first + e, is_seen ? seen.added(first + e) : 0.0f, factor);
+      } else {
+        found[e] = terms.gradient(scores[e], products[e], seen(tile * 8 + e), first + e);
       }
-#pragma unroll
-      for (int e = 0; e < 2; ++e) {
-        const int j = static_cast<int>(order.j0) + Scores::column(tile) + e;
-        const float score = scores[tile][2 * half + e], product = products[tile][2 * half + e];
-        if constexpr (Shape::kTerms == BackwardTerms::dense) {
-          const bool is_seen = seen(j);
-          found[e] = terms.gradient(score, product, is_seen, j, is_seen ? seen.added(j) : 0.0f, factor[e]);
-        } else {
-          found[e] = terms.gradient(score, product, seen(j), j);
-        }
-        if constexpr (Shape::kTerms >= BackwardTerms::extras) slope_sum += found[e].slope;
-      }
-      const std::uint32_t place = to ^ (tile * 16);
-      store_shared(place, pack<E>(found[0].weight, found[1].weight));
-      store_shared(place + Shape::kScoreBytes, pack<E>(found[0].gradient, found[1].gradient));
+      if constexpr (Shape::kTerms >= BackwardTerms::extras) slope_sum += found[e].slope;
     }
   }
 
@@ -288,17 +345,17 @@ class BackwardBlock {
 
   // Scales of rows join dx here, in units of 1 / sqrt d that keep its size.
   __device__ void add_to_keys(int buffer) {
+    const std::uint32_t left = shared + Shape::kGradientsAt, right = queries(buffer);
+    if (!p.scales) return multiply_transposed<kD>(key_gradient, left, right, [](std::uint32_t(&)[4], int) {});
     const float* scale = numbers.scales(buffer) + lane() % 4 * 2;
-    multiply_transposed<kD>(key_gradient, shared + Shape::kGradientsAt, queries(buffer),
-                            [&](std::uint32_t(&to)[4], int step) {
-                              if (!p.scales) return;
-                              const float root = sqrtf(kD);
-                              const float* here = scale + step * 16;
-                              const std::uint32_t low = pack<E>(here[0] * root, here[1] * root);
-                              const std::uint32_t high = pack<E>(here[8] * root, here[9] * root);
-                              to[0] = multiply_pair<E>(to[0], low), to[1] = multiply_pair<E>(to[1], low);
-                              to[2] = multiply_pair<E>(to[2], high), to[3] = multiply_pair<E>(to[3], high);
-                            });
+    multiply_transposed<kD>(key_gradient, left, right, [&](std::uint32_t(&to)[4], int step) {
+      const float root = sqrtf(kD);
+      const float* here = scale + step * 16;
+      const std::uint32_t low = pack<E>(here[0] * root, here[1] * root);
+      const std::uint32_t high = pack<E>(here[8] * root, here[9] * root);
+      to[0] = multiply_pair<E>(to[0], low), to[1] = multiply_pair<E>(to[1], low);
+      to[2] = multiply_pair<E>(to[2], high), to[3] = multiply_pair<E>(to[3], high);
+    });
   }
 
   __device__ void add_to_products(const QueryBlock& block) {
@@ -367,6 +424,7 @@ class BackwardBlock {
   float* const sums;  // of warps
   const std::uint32_t shared;
   Order order;
+  const E *query_share = nullptr, *output_share = nullptr;
   float slope_sum = 0;
   KeySums<kD> key_gradient;
   KeySums<kValueD> value_gradient;

@@ -41,11 +41,7 @@ class BackwardOrder {
 
   // Every row of the block sees every key of this one.
   __device__ bool sees_all(const QueryBlock& block) const {
-    const std::int64_t i0 = block.i0();
-    if (i0 + kQueries > p.n_q || j0 + kKeys > p.n_k) return false;
-    const RowSpans first = spans_of(p, b, i0), last = spans_of(p, b, i0 + kQueries - 1);
-    const bool in_prefix = !p.visible.prefix_varies && j0 >= first.prefix_begin && j0 + kKeys <= first.prefix_end;
-    return in_prefix || (j0 >= last.begin && j0 + kKeys <= first.end);
+    return block.tile >= first_whole && block.tile < end_whole;
   }
 
   // The keys that come last add first: in causal attention each block of keys then begins where it need not wait, one
@@ -95,7 +91,7 @@ class BackwardOrder {
   // Bands never fall with i: the blocks of queries whose rows may see these keys are neighbours. A prefix is seen by
   // all rows, and where it varies nothing is left out.
   __device__ void find_tiles() {
-    first_tile = end_tile = 0, seen_keys = 0, prefix_blocks = 0;
+    first_tile = end_tile = first_whole = end_whole = 0, seen_keys = 0, prefix_blocks = 0;
     if (p.n_q == 0) return;
     const RowSpans top = spans_of(p, b, 0);
     const std::int64_t prefix = top.prefix_end > top.prefix_begin ? min(std::int64_t{top.prefix_end}, p.n_k) : 0;
@@ -103,9 +99,23 @@ class BackwardOrder {
     prefix_blocks = p.visible.prefix_varies ? key_blocks : static_cast<int>((prefix + kKeys - 1) / kKeys);
     seen_keys = p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k);
     end_tile = tiles;
-    if (key_block() < prefix_blocks) return;
-    first_tile = first_that([&](int tile) { return end_block(tile) > key_block(); });
-    end_tile = first_that([&](int tile) { return begin_block(tile) > key_block(); });
+    if (key_block() >= prefix_blocks) {
+      first_tile = first_that(0, tiles, [&](int tile) { return end_block(tile) > key_block(); });
+      end_tile = first_that(first_tile, tiles, [&](int tile) { return begin_block(tile) > key_block(); });
+    }
+    find_whole_tiles(!p.visible.prefix_varies && j0 >= top.prefix_begin && j0 + kKeys <= top.prefix_end);
+  }
+
+  // Those whose last row's band has not begun beyond these keys, and whose first row's reaches their end.
+  __device__ void find_whole_tiles(bool in_prefix) {
+    const int full = static_cast<int>(p.n_q / kQueries);
+    first_whole = first_tile, end_whole = j0 + kKeys <= p.n_k ? max(first_tile, min(end_tile, full)) : first_tile;
+    if (in_prefix) return;
+    const auto row = [&](int tile) { return std::int64_t{tile} * kQueries; };
+    first_whole =
+        first_that(first_tile, end_whole, [&](int tile) { return spans_of(p, b, row(tile)).end >= j0 + kKeys; });
+    end_whole =
+        first_that(first_whole, end_whole, [&](int tile) { return spans_of(p, b, row(tile + 1) - 1).begin > j0; });
   }
 
   // Of the band of a block of queries.
@@ -115,10 +125,9 @@ class BackwardOrder {
     return static_cast<int>((min(end, p.n_k) + kKeys - 1) / kKeys);
   }
 
-  // The first block of queries of which `late`, which never turns false again, is true.
+  // The first block of queries of [low, high) of which `late`, which never turns false again, is true; else high.
   template <class Late>
-  __device__ int first_that(Late late) const {
-    int low = 0, high = tiles;
+  __device__ static int first_that(int low, int high, Late late) {
     while (low < high) {
       const int middle = low + (high - low) / 2;
       if (late(middle))
@@ -139,7 +148,7 @@ class BackwardOrder {
   const Problem& p;
   const int tiles;
   unsigned* const added;
-  int first_tile, end_tile, prefix_blocks;
+  int first_tile, end_tile, first_whole, end_whole, prefix_blocks;
 };
 
 }  // namespace isentropic::cuda

@@ -19,7 +19,7 @@ struct BackwardShape {
   static constexpr bool kWide = kTile == BackwardTile::wide;
   static constexpr int kKeyBytes = kKeys * kD * 2, kQueryBytes = kQueries * kD * 2, kScoreBytes = kQueries * kKeys * 2;
   static constexpr int kValueBytes = kKeys * kValueD * 2, kOutputBytes = kQueries * kValueD * 2;
-  static constexpr int kConstantBytes = 40 * kQueries;
+  static constexpr int kConstantBytes = kBackwardRowBytes * kQueries;
   // Blocks of output gradients in shared memory: what it has room for.
   static constexpr int kOutputBuffers =
       (kSize.shared_bytes - kKeyBytes - kValueBytes - 2 * kQueryBytes - 2 * kScoreBytes - kConstantBytes) /

@@ -20,6 +20,15 @@ struct BackwardTileSize {
 
 constexpr int kBackwardThreads = 256;
 
+// What a kernel reads of a row, in units of log 2 and divided by z = e^(L - m), a3 by z^2 (RowTerms).
+struct alignas(16) PackedRow {
+  float m, base, a1, gate;
+};
+struct alignas(16) HigherTerms {
+  float mean, a2, a3, unused;
+};
+constexpr int kBackwardRowBytes = sizeof(PackedRow) + sizeof(HigherTerms) + 2 * sizeof(float);  // with two scales
+
 // Of the queries and keys of a kernel, and of its values. Wide heads need not fill theirs.
 constexpr int backward_width(std::int64_t d, std::int64_t d_v) {
   if (d <= 128 && d_v <= 128) return static_cast<int>(d);
@@ -27,26 +36,33 @@ constexpr int backward_width(std::int64_t d, std::int64_t d_v) {
 }
 constexpr int backward_value_width(int width) { return width == 192 ? 128 : width; }
 
-// Keys, values, two blocks of queries, one or two of output gradients, weights and score gradients, 16 bits each; ten
-// real numbers for each query and a few for the block.
+// Keys, values, two blocks of queries, one or two of output gradients, weights and score gradients, 16 bits each; the
+// numbers of the queries and a few for the block.
 constexpr BackwardTileSize backward_tile_size(int width, BackwardTile tile) {
   const bool large = tile == BackwardTile::large, two_outputs = tile != BackwardTile::small || width == 64;
   const int queries = width == 64 && large ? 128 : 64;
   const int keys = tile != BackwardTile::wide && (width == 64 || large) ? 128 : 64;
   const int numbers =
       (keys + 2 * queries) * width + (keys + (two_outputs ? 2 : 1) * queries) * backward_value_width(width);
-  return {queries, keys, 2 * numbers + 4 * queries * keys + 40 * queries + 64};
+  return {queries, keys, 2 * numbers + 4 * queries * keys + kBackwardRowBytes * queries + 64};
 }
 
-// Where parts of the workspace lie; null: not needed.
+// Where parts of the workspace lie; null: not needed. Numbers of the problem in units of log 2, which kernels then
+// read without a register.
 struct BackwardWorkspace {
+  float scale = 0, soft_cap = 0;
   float* products = nullptr;  // G, [batch, heads, blocks of queries] tiles, in the order of fragments
   float* slopes = nullptr;    // [heads, batch, blocks of keys]
   unsigned* turns = nullptr;  // blocks of keys that have begun; then those that have added to G, as G's tiles
+  PackedRow* rows = nullptr;  // [batch, heads, n_q]
+  HigherTerms* higher = nullptr;
 };
 
 template <ElementType type, int d, BackwardTerms terms, BackwardTile tile>
 cudaError_t launch_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream);
+
+// The rows of the workspace, from the arrays of the problem.
+cudaError_t pack_rows(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream);
 
 // From G to the gradients of query and lambda; from the parts of blocks to the gradient of the slopes.
 cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, BackwardTile tile,

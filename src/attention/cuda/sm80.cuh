@@ -36,6 +36,27 @@ __device__ inline void load_fragments_transposed(std::uint32_t (&out)[4], std::u
                : "r"(row));
 }
 
+// Two or four 8 x 8 matrices that lie beside one another, 16 bytes each of a row; lane l gives the address of row l % 8
+// of matrix l / 8. GPUs before sm_90 have no such instruction: there lane l gives the address of its own part of row
+// l / 4 of the first matrix, and the others' lie at exclusive ors with multiples of 16.
+template <int kCount>
+__device__ inline void store_fragments(std::uint32_t row, const std::uint32_t (&x)[kCount]) {
+  static_assert(kCount == 2 || kCount == 4);
+#if __CUDA_ARCH__ >= 900
+  if constexpr (kCount == 4)
+    asm volatile("stmatrix.sync.aligned.m8n8.x4.shared.b16 [%0], {%1,%2,%3,%4};\n" ::"r"(row), "r"(x[0]), "r"(x[1]),
+                 "r"(x[2]), "r"(x[3])
+                 : "memory");
+  else
+    asm volatile("stmatrix.sync.aligned.m8n8.x2.shared.b16 [%0], {%1,%2};\n" ::"r"(row), "r"(x[0]), "r"(x[1])
+                 : "memory");
+#else
+#pragma unroll
+  for (int matrix = 0; matrix < kCount; ++matrix)
+    asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(row ^ (matrix * 16)), "r"(x[matrix]) : "memory");
+#endif
+}
+
 // c += a b, 16 x 16 times 16 x 8.
 template <class E>
 __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);

@@ -1,18 +1,38 @@
 // What is left when all blocks of keys have added to G: the gradients of query and lambda, dQ = lambda G and
 // dlambda = q.G; and the gradient of the slopes, from the parts of blocks.
 #include "attention/cuda/backward_tiles.cuh"
+#include "attention/cuda/tensor_cores.hpp"
 
 namespace isentropic::cuda {
 namespace {
 
-// A block for each tile of G, its threads as they were when they added to it.
+// Four lanes, neighbours from a multiple of four on, each with four words: lane l gets word l of each.
+__device__ inline void transpose_among_four(std::uint32_t (&x)[4]) {
+#pragma unroll
+  for (int distance = 1; distance <= 2; distance *= 2) {
+    const bool upper = threadIdx.x & distance;
+#pragma unroll
+    for (int i = 0; i < 4; ++i) {
+      if (i & distance) continue;
+      std::uint32_t &low = x[i], &high = x[i | distance];
+      const std::uint32_t came = __shfl_xor_sync(0xffffffffu, upper ? low : high, distance);
+      (upper ? low : high) = came;
+    }
+  }
+}
+
+// A block for each tile of G, its threads as they were when they added to it. Chunks of 16 bytes are written where the
+// rows of the gradient begin at multiples of that.
 template <class E, int kQueries, int kD>
 class QueryGradients {
  public:
   using Tiles = QueryTiles<kQueries, kD>;
 
-  __device__ QueryGradients(const BackwardProblem& problem, float* products)
-      : in(problem), p(problem.problem), sums(products + std::int64_t{blockIdx.x} * (kQueries * kD)) {
+  __device__ QueryGradients(const BackwardProblem& problem, float* products, bool in_chunks)
+      : in(problem),
+        p(problem.problem),
+        writes_chunks(in_chunks),
+        sums(products + std::int64_t{blockIdx.x} * (kQueries * kD)) {
     const std::int64_t tiles = (p.n_q + kQueries - 1) / kQueries, head = blockIdx.x / tiles;
     i0 = (blockIdx.x - head * tiles) * kQueries, h = head % p.heads, b = head / p.heads;
   }
@@ -23,7 +43,7 @@ class QueryGradients {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         const int row = Tiles::row(t, half);
-        if (in.gradients.query && i0 + row < p.n_q) write_query(t, half, i0 + row);
+        if (in.gradients.query) write_query(t, half, i0 + row);
         if (in.gradients.lambda) {
           const float share = row_sum(i0 + row < p.n_q ? product(t, half, i0 + row) : 0.0f);
           if (Tiles::lane() % 4 == 0) shares[Tiles::warp() % Tiles::kColumnWarps][row] = share;
@@ -39,14 +59,28 @@ class QueryGradients {
   __device__ bool exists(int tile) const { return kD <= 128 || Tiles::column(tile) < p.d; }
 
   __device__ void write_query(int t, int half, std::int64_t i) const {
-    const float lambda = p.scales ? static_cast<const float*>(p.scales)[place(i)] : static_cast<float>(p.scale);
+    const bool is_row = i < p.n_q;
+    const float lambda =
+        p.scales && is_row ? static_cast<const float*>(p.scales)[place(i)] : static_cast<float>(p.scale);
     const Strides& stride = in.gradients.query_stride;
     E* row = static_cast<E*>(in.gradients.query) + b * stride.batch + h * stride.head + i * stride.row;
+    const auto pair_of = [&](int tile) {
+      return pack<E>(lambda * sums.read(t, tile, 2 * half), lambda * sums.read(t, tile, 2 * half + 1));
+    };
+    if constexpr (kD <= 128 && Tiles::kColumnTiles % 4 == 0)
+      if (writes_chunks) {
+#pragma unroll
+        for (int first = 0; first < Tiles::kColumnTiles; first += 4) {
+          std::uint32_t pairs[4] = {pair_of(first), pair_of(first + 1), pair_of(first + 2), pair_of(first + 3)};
+          transpose_among_four(pairs);  // to the columns of one tile
+          const int column = Tiles::first_column() + (first + Tiles::lane() % 4) * 8;
+          if (is_row) *reinterpret_cast<uint4*>(row + column) = {pairs[0], pairs[1], pairs[2], pairs[3]};
+        }
+        return;
+      }
 #pragma unroll
     for (int tile = 0; tile < Tiles::kColumnTiles; ++tile)
-      if (exists(tile))
-        *reinterpret_cast<std::uint32_t*>(row + Tiles::column(tile)) =
-            pack<E>(lambda * sums.read(t, tile, 2 * half), lambda * sums.read(t, tile, 2 * half + 1));
+      if (is_row && exists(tile)) *reinterpret_cast<std::uint32_t*>(row + Tiles::column(tile)) = pair_of(tile);
   }
 
   __device__ float product(int t, int half, std::int64_t i) const {
@@ -74,16 +108,17 @@ class QueryGradients {
 
   const BackwardProblem& in;
   const Problem& p;
+  const bool writes_chunks;
   const ProductTile<kQueries, kD> sums;
   std::int64_t i0, h, b;
 };
 
 template <class E, int kQueries, int kD>
 __global__ void __launch_bounds__(kBackwardThreads)
-    query_gradient_kernel(const __grid_constant__ BackwardProblem problem, float* products) {
+    query_gradient_kernel(const __grid_constant__ BackwardProblem problem, float* products, bool in_chunks) {
   using Gradients = QueryGradients<E, kQueries, kD>;
   __shared__ float shares[Gradients::Tiles::kColumnWarps][kQueries];
-  Gradients(problem, products).run(shares);
+  Gradients(problem, products, in_chunks).run(shares);
 }
 
 template <class E>
@@ -92,16 +127,18 @@ cudaError_t query_gradients(const BackwardProblem& problem, float* products, Bac
   const int width = backward_width(p.d, p.d_v), queries = backward_tile_size(width, tile).queries;
   const auto blocks = static_cast<unsigned>(p.batch * p.heads * ((p.n_q + queries - 1) / queries));
   if (blocks == 0) return cudaSuccess;
+  const bool in_chunks =
+      rows_begin_at(problem.gradients.query, problem.gradients.query_stride, p.batch, p.heads, p.n_q, 16);
   if (width == 256)
-    query_gradient_kernel<E, 64, 256><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    query_gradient_kernel<E, 64, 256><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
   else if (width == 192)
-    query_gradient_kernel<E, 64, 192><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    query_gradient_kernel<E, 64, 192><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
   else if (width == 128)
-    query_gradient_kernel<E, 64, 128><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    query_gradient_kernel<E, 64, 128><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
   else if (queries == 128)
-    query_gradient_kernel<E, 128, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    query_gradient_kernel<E, 128, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
   else
-    query_gradient_kernel<E, 64, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    query_gradient_kernel<E, 64, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
   return cudaGetLastError();
 }
 

@@ -1,4 +1,5 @@
-// Constants of the gradient: D = sum_c gO_c O_c by a few lanes for each row, then the rest by a thread for each.
+// Constants of the gradient: D = sum_c gO_c O_c by a few lanes for each row, then the rest by a thread for each row of
+// the block.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -12,8 +13,7 @@ namespace isentropic::cuda {
 namespace {
 
 constexpr int kLanes = 8;  // read 128 bytes of a row at a time
-constexpr int kRowsOfBlock = 32;
-constexpr int kThreads = kLanes * kRowsOfBlock;
+constexpr int kThreads = 256, kRowsOfBlock = kThreads, kRowsAtOnce = kThreads / kLanes;
 
 template <class R, class E>
 __device__ R contained_product(E g, E x) {
@@ -79,15 +79,18 @@ __global__ void __launch_bounds__(kThreads)
   __shared__ R products[kRowsOfBlock];
   const std::int64_t count = p.batch * p.heads * p.n_q, first = std::int64_t{blockIdx.x} * kRowsOfBlock;
   if (upstream.output_gradient) {
-    const int local = static_cast<int>(threadIdx.x) / kLanes, lane = static_cast<int>(threadIdx.x) % kLanes;
-    // Lanes beyond the last row repeat it: all of a warp take part in its sums.
-    const RowIndex at = row_index(p, min(first + local, count - 1));
-    const R product = output_product<R, E, wide>(p, upstream, at, lane);
-    if (lane == 0) products[local] = product;
+    const int lane = static_cast<int>(threadIdx.x) % kLanes;
+#pragma unroll 4
+    for (int local = static_cast<int>(threadIdx.x) / kLanes; local < kRowsOfBlock; local += kRowsAtOnce) {
+      // Lanes beyond the last row repeat it: all of a warp take part in its sums.
+      const RowIndex at = row_index(p, min(first + local, count - 1));
+      const R product = output_product<R, E, wide>(p, upstream, at, lane);
+      if (lane == 0) products[local] = product;
+    }
     __syncthreads();
   }
   const std::int64_t row = first + threadIdx.x;
-  if (threadIdx.x >= kRowsOfBlock || row >= count) return;
+  if (row >= count) return;
   const RowIndex at = row_index(p, row);
   const auto gradient_of = [&](Statistic statistic) {
     return number_at<R>(upstream.statistics[static_cast<int>(statistic)], row);

@@ -2,6 +2,7 @@
 // dlambda = q.G; and the gradient of the slopes, from the parts of blocks.
 #include "attention/cuda/backward_tiles.cuh"
 #include "attention/cuda/tensor_cores.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -126,20 +127,18 @@ cudaError_t query_gradients(const BackwardProblem& problem, float* products, Bac
   const Problem& p = problem.problem;
   const int width = backward_width(p.d, p.d_v), queries = backward_tile_size(width, tile).queries;
   const auto blocks = static_cast<unsigned>(p.batch * p.heads * ((p.n_q + queries - 1) / queries));
-  if (blocks == 0) return cudaSuccess;
   const bool in_chunks =
       rows_begin_at(problem.gradients.query, problem.gradients.query_stride, p.batch, p.heads, p.n_q, 16);
+  auto kernel = query_gradient_kernel<E, 64, 64>;
   if (width == 256)
-    query_gradient_kernel<E, 64, 256><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
+    kernel = query_gradient_kernel<E, 64, 256>;
   else if (width == 192)
-    query_gradient_kernel<E, 64, 192><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
+    kernel = query_gradient_kernel<E, 64, 192>;
   else if (width == 128)
-    query_gradient_kernel<E, 64, 128><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
+    kernel = query_gradient_kernel<E, 64, 128>;
   else if (queries == 128)
-    query_gradient_kernel<E, 128, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
-  else
-    query_gradient_kernel<E, 64, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products, in_chunks);
-  return cudaGetLastError();
+    kernel = query_gradient_kernel<E, 128, 64>;
+  return launch_kernel(kernel, blocks, kBackwardThreads, 0, stream, problem, products, in_chunks);
 }
 
 // A warp for each head: lanes add every 32nd part, then what lanes found, in one order.
@@ -160,12 +159,11 @@ cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorksp
   if (workspace.products)
     error = p.type == ElementType::bfloat16 ? query_gradients<__nv_bfloat16>(problem, workspace.products, tile, stream)
                                             : query_gradients<__half>(problem, workspace.products, tile, stream);
-  if (error != cudaSuccess || !workspace.slopes || p.heads == 0) return error;
+  if (error != cudaSuccess || !workspace.slopes) return error;
   const int keys = backward_tile_size(backward_width(p.d, p.d_v), tile).keys;
   const std::int64_t parts = p.batch * ((p.n_k + keys - 1) / keys);
-  slope_gradient_kernel<<<static_cast<unsigned>(p.heads), 32, 0, stream>>>(
-      workspace.slopes, parts, static_cast<float*>(problem.gradients.slopes));
-  return cudaGetLastError();
+  return launch_kernel(slope_gradient_kernel, static_cast<unsigned>(p.heads), 32, 0, stream, workspace.slopes, parts,
+                       static_cast<float*>(problem.gradients.slopes));
 }
 
 }  // namespace isentropic::cuda

@@ -13,6 +13,7 @@
 #include "attention/cuda/backward_rows.cuh"
 #include "attention/cuda/backward_shape.cuh"
 #include "attention/cuda/backward_tiles.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -33,7 +34,7 @@ class BackwardBlock {
         p(problem.problem),
         workspace(workspace_),
         numbers(shared_ + Shape::kConstantsAt),
-        sums(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
+        sums_of_warps(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
         order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
 
@@ -387,10 +388,10 @@ class BackwardBlock {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     __syncthreads();
-    if (lane() == 0) sums[warp()] = sum;
+    if (lane() == 0) sums_of_warps[warp()] = sum;
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (int other = 1; other < kBackwardThreads / 32; ++other) sum += sums[other];
+      for (int other = 1; other < kBackwardThreads / 32; ++other) sum += sums_of_warps[other];
       workspace.slopes[(h * p.batch + order.b) * order.key_blocks + order.key_block()] = sum;
     }
     slope_sum = 0;
@@ -421,7 +422,7 @@ class BackwardBlock {
   const Problem& p;
   const BackwardWorkspace& workspace;
   const RowNumbers<kQueries, Shape::kTerms> numbers;
-  float* const sums;  // of warps
+  float* const sums_of_warps;
   const std::uint32_t shared;
   Order order;
   const E *query_share = nullptr, *output_share = nullptr;
@@ -434,21 +435,17 @@ template <class Shape>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
     backward_kernel(const __grid_constant__ BackwardProblem problem,
                     const __grid_constant__ BackwardWorkspace workspace) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  BackwardBlock<Shape>(problem, workspace, shared).run();
+  BackwardBlock<Shape>(problem, workspace, block_memory()).run();
 }
 
 template <ElementType type, int d, BackwardTerms terms, BackwardTile tile>
 cudaError_t launch_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream) {
   using Shape = BackwardShape<type, d, terms, tile>;
-  const auto kernel = backward_kernel<Shape>;
   constexpr int kBytes = Shape::kSize.shared_bytes;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   const Problem& p = problem.problem;
   const std::int64_t blocks = (p.n_k + Shape::kKeys - 1) / Shape::kKeys * p.batch * p.kv_heads;
-  if (error != cudaSuccess || blocks == 0) return error;
-  kernel<<<static_cast<unsigned>(blocks), kBackwardThreads, kBytes, stream>>>(problem, workspace);
-  return cudaGetLastError();
+  return launch_kernel(backward_kernel<Shape>, static_cast<unsigned>(blocks), kBackwardThreads, kBytes, stream, problem,
+                       workspace);
 }
 
 }  // namespace isentropic::cuda

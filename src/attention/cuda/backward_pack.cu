@@ -1,5 +1,6 @@
 // The constants of rows as the kernels of the backward pass read them: PackedRow and HigherTerms.
 #include "attention/cuda/launch_backward.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -29,9 +30,8 @@ __global__ void __launch_bounds__(kPackThreads)
 cudaError_t pack_rows(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream) {
   const std::int64_t count = problem.problem.rows();
   const auto blocks = static_cast<unsigned>((count + kPackThreads - 1) / kPackThreads);
-  if (blocks == 0) return cudaSuccess;
-  pack_rows_kernel<<<blocks, kPackThreads, 0, stream>>>(problem.rows, count, workspace.rows, workspace.higher);
-  return cudaGetLastError();
+  return launch_kernel(pack_rows_kernel, blocks, kPackThreads, 0, stream, problem.rows, count, workspace.rows,
+                       workspace.higher);
 }
 
 }  // namespace isentropic::cuda

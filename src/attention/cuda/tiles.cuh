@@ -60,15 +60,12 @@ __device__ inline void copy_rows(std::uint32_t to, const E* from, std::int64_t r
 }
 
 // The address that a lane gives to store_fragments, for the 8 rows from `row` on and kCount chunks from `chunk` on, a
-// multiple of that.
+// multiple of that: of a row of one matrix, or of its own part of row lane / 4 of the first.
 template <int kWidth, int kCount>
 __device__ inline std::uint32_t place_to_store(int row, int chunk) {
   const int lane = threadIdx.x % 32;
-#if __CUDA_ARCH__ >= 900
-  return chunk_offset<kWidth>(row + lane % 8, chunk + lane / 8 % kCount);
-#else
+  if constexpr (kStoresMatrices) return chunk_offset<kWidth>(row + lane % 8, chunk + lane / 8 % kCount);
   return chunk_offset<kWidth>(row + lane / 4, chunk) + lane % 4 * 4;
-#endif
 }
 
 // use(fragments, turn) for every turn, each with its fragments, loaded a turn ahead: a load takes as long as a few

@@ -6,6 +6,7 @@
 // keys add to it too) and dK += dx^T Q. Meanwhile the next queries and output gradients travel into shared memory.
 #pragma once
 
+#include "attention/cuda/backward_copies.cuh"
 #include "attention/cuda/backward_dense.cuh"
 #include "attention/cuda/backward_finite.cuh"
 #include "attention/cuda/backward_order.cuh"
@@ -36,7 +37,8 @@ class BackwardBlock {
         numbers(shared_ + Shape::kConstantsAt),
         sums_of_warps(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
-        order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
+        order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)),
+        copies(problem, order, shared) {}
 
   __device__ void run() {
     clear(key_gradient);
@@ -45,21 +47,23 @@ class BackwardBlock {
     if (threadIdx.x == 0) store_shared(shared + Shape::kLeakAt, turns);
     QueryBlock here = order.first();
     if (turns > 0) {
-      copy_keys();
-      aim_at(here);
-      copy_queries(here, 0);
-      copy_output_gradients(here, 0);
+      // Keys that no row sees are zeros: a weight of 0 would not hide what they hold.
+      copies.copy_keys(order.seen_keys);
+      copies.copy_values(order.seen_keys);
+      copies.aim_at(here);
+      copies.copy_queries(here, 0);
+      copies.copy_output_gradients(here, 0);
       numbers.copy(p, workspace, order.b, here.h, here.i0(), 0);
     }
     for (int turn = 0; turn < turns; ++turn) {
       const QueryBlock following = order.after(here);
       const bool more = turn + 1 < turns;
       const int buffer = turn % 2, next_buffer = 1 - buffer;
-      arrive();
+      copies.arrive();
       if (more) {
-        following.h == here.h ? aim_at_next() : aim_at(following);
-        copy_queries(following, next_buffer);
-        if constexpr (Shape::kOutputBuffers == 2) copy_output_gradients(following, next_buffer);
+        following.h == here.h ? copies.aim_at_next() : copies.aim_at(following);
+        copies.copy_queries(following, next_buffer);
+        if constexpr (Shape::kOutputBuffers == 2) copies.copy_output_gradients(following, next_buffer);
       }
       differentiate(here, buffer, turn);
       __syncthreads();
@@ -68,7 +72,7 @@ class BackwardBlock {
       if (in.gradients.value) add_to_values(buffer);
       if constexpr (Shape::kOutputBuffers == 1) {
         __syncthreads();
-        if (more) copy_output_gradients(following, 0);
+        if (more) copies.copy_output_gradients(following, 0);
       }
       if (workspace.products) add_to_products(here);
       if (in.gradients.key) add_to_keys(buffer);
@@ -77,7 +81,7 @@ class BackwardBlock {
         write_slope(here.h);
       if (more && may_leak(turn)) {
         __syncthreads();
-        copy<kKeys, kD>(shared, p.key, p.key_stride, order.kv_head, order.j0, p.n_k, p.d);
+        copies.copy_keys(p.n_k);
       }
       here = following;
     }
@@ -95,66 +99,6 @@ class BackwardBlock {
 
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ static int warp() { return threadIdx.x / 32; }
-  __device__ std::uint32_t queries(int buffer) const {
-    return shared + Shape::kQueriesAt + buffer * Shape::kQueryBytes;
-  }
-  __device__ std::uint32_t output_gradients(int buffer) const {
-    return shared + Shape::kOutputsAt + (Shape::kOutputBuffers == 2 ? buffer * Shape::kOutputBytes : 0);
-  }
-
-  // ---- Copies ----
-
-  __device__ static void arrive() {
-    commit_copies();
-    wait_for_copies<0>();
-    __syncthreads();
-  }
-
-  template <int kRows, int kWidth>
-  __device__ void copy(std::uint32_t to, const void* from, const Strides& stride, int head, std::int64_t first,
-                       std::int64_t n, std::int64_t width) {
-    const void* present = from ? from : p.query;  // zeros where there is nothing to read
-    copy_rows<kWidth, kRows, kBackwardThreads>(
-        to, static_cast<const E*>(present) + order.b * stride.batch + head * stride.head, stride.row, first,
-        from ? n : 0, Shape::kWide ? static_cast<int>(width) : kWidth);
-  }
-
-  // Keys that no row sees are zeros: a weight of 0 would not hide what they hold.
-  __device__ void copy_keys() {
-    copy<kKeys, kD>(shared, p.key, p.key_stride, order.kv_head, order.j0, order.seen_keys, p.d);
-    copy<kKeys, kValueD>(shared + Shape::kValuesAt, p.value, p.value_stride, order.kv_head, order.j0, order.seen_keys,
-                         p.d_v);
-  }
-
-  // Where this thread's share of the next block of queries and output gradients begins.
-  __device__ void aim_at(const QueryBlock& block) {
-    const auto begin = [&]<int kWidth>(std::integral_constant<int, kWidth>, const void* all, const Strides& stride) {
-      using Share = CopyShare<kWidth, kQueries, kBackwardThreads>;
-      return static_cast<const E*>(all) + order.b * stride.batch + block.h * stride.head +
-             (block.i0() + Share::row()) * stride.row + Share::chunk() * 8;
-    };
-    query_share = begin(std::integral_constant<int, kD>(), p.query, p.query_stride);
-    if (in.output_gradient)
-      output_share = begin(std::integral_constant<int, kValueD>(), in.output_gradient, in.output_gradient_stride);
-  }
-  __device__ void aim_at_next() {
-    query_share += kQueries * p.query_stride.row;
-    output_share += kQueries * in.output_gradient_stride.row;
-  }
-  __device__ int rows_from(const QueryBlock& block) const {
-    return static_cast<int>(min(p.n_q - block.i0(), std::int64_t{kQueries}));
-  }
-  __device__ void copy_queries(const QueryBlock& block, int buffer) {
-    copy_share<kD, kQueries, kBackwardThreads>(queries(buffer), query_share, p.query_stride.row, rows_from(block),
-                                               Shape::kWide ? static_cast<int>(p.d) : kD);
-  }
-  // Zeros where there are none.
-  __device__ void copy_output_gradients(const QueryBlock& block, int buffer) {
-    copy_share<kValueD, kQueries, kBackwardThreads>(
-        output_gradients(buffer), output_share, in.output_gradient_stride.row,
-        in.output_gradient ? rows_from(block) : 0, Shape::kWide ? static_cast<int>(p.d_v) : kValueD);
-  }
-
   // ---- Weights and score gradients ----
 
   // sums = rows columns^T, of blocks of queries and of keys.
@@ -177,8 +121,8 @@ class BackwardBlock {
   __device__ void differentiate(const QueryBlock& block, int buffer, int turn) {
     const bool whole = Shape::kTerms != BackwardTerms::dense && order.sees_all(block);
     ScoreTile scores, products;
-    multiply<kD>(scores, queries(buffer), shared);
-    multiply<kValueD>(products, output_gradients(buffer), shared + Shape::kValuesAt);
+    multiply<kD>(scores, copies.queries(buffer), shared);
+    multiply<kValueD>(products, copies.output_gradients(buffer), shared + Shape::kValuesAt);
     if (!whole && !is_finite(scores, products, buffer)) store_shared(shared + Shape::kLeakAt, turn);
 #pragma unroll
     for (int t = 0; t < 2; ++t)
@@ -242,8 +186,8 @@ class BackwardBlock {
   __device__ void keep_what_is_finite(int buffer) const {
     const auto ignore = [](int) {};
     zero_what_is_not_finite<E, kKeys * kD>(shared, ignore);
-    zero_what_is_not_finite<E, kQueries * kD>(queries(buffer), ignore);
-    zero_what_is_not_finite<E, kQueries * kValueD>(output_gradients(buffer), [&](int pair) {
+    zero_what_is_not_finite<E, kQueries * kD>(copies.queries(buffer), ignore);
+    zero_what_is_not_finite<E, kQueries * kValueD>(copies.output_gradients(buffer), [&](int pair) {
       const std::uint32_t weights = shared + Shape::kWeightsAt + pair / (kValueD / 2) * kKeys * 2;
 #pragma unroll 1
       for (int at = 0; at < kKeys * 2; at += 4) store_shared(weights + at, nan_unless_zero(load_shared(weights + at)));
@@ -340,13 +284,13 @@ class BackwardBlock {
   }
 
   __device__ void add_to_values(int buffer) {
-    multiply_transposed<kValueD>(value_gradient, shared + Shape::kWeightsAt, output_gradients(buffer),
+    multiply_transposed<kValueD>(value_gradient, shared + Shape::kWeightsAt, copies.output_gradients(buffer),
                                  [](std::uint32_t(&)[4], int) {});
   }
 
   // Scales of rows join dx here, in units of 1 / sqrt d that keep its size.
   __device__ void add_to_keys(int buffer) {
-    const std::uint32_t left = shared + Shape::kGradientsAt, right = queries(buffer);
+    const std::uint32_t left = shared + Shape::kGradientsAt, right = copies.queries(buffer);
     if (!p.scales) return multiply_transposed<kD>(key_gradient, left, right, [](std::uint32_t(&)[4], int) {});
     const float* scale = numbers.scales(buffer) + lane() % 4 * 2;
     multiply_transposed<kD>(key_gradient, left, right, [&](std::uint32_t(&to)[4], int step) {
@@ -425,7 +369,7 @@ class BackwardBlock {
   float* const sums_of_warps;
   const std::uint32_t shared;
   Order order;
-  const E *query_share = nullptr, *output_share = nullptr;
+  BackwardCopies<Shape> copies;
   float slope_sum = 0;
   KeySums<kD> key_gradient;
   KeySums<kValueD> value_gradient;

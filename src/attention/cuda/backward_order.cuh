@@ -18,7 +18,8 @@ class BackwardOrder {
   using QueryBlock = QueryBlockOf<kQueries>;
   int b, kv_head;
   int key_blocks;
-  std::int64_t j0, seen_keys;  // first key; of the batch entry, those before the last that some row may see
+  std::int64_t j0;  // first key
+  int seen_keys;    // of the batch entry, those before the last that some row may see
 
   // turns: null where the order of additions is free. share: an integer of shared memory.
   __device__ BackwardOrder(const Problem& problem, unsigned* turns, int* share)
@@ -91,7 +92,7 @@ class BackwardOrder {
     const std::int64_t prefix = top.prefix_end > top.prefix_begin ? min(std::int64_t{top.prefix_end}, p.n_k) : 0;
     const std::int64_t end = spans_of(p, b, p.n_q - 1).end;
     prefix_blocks = p.visible.prefix_varies ? key_blocks : static_cast<int>((prefix + kKeys - 1) / kKeys);
-    seen_keys = p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k);
+    seen_keys = static_cast<int>(p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k));
     end_tile = tiles;
     if (key_block() >= prefix_blocks) {
       first_tile = first_that(0, tiles, [&](int tile) { return end_block(tile) > key_block(); });

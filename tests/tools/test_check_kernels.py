@@ -16,14 +16,15 @@ loader.exec_module(check_kernels)
 KERNEL = """ptxas info    : 0 bytes gmem
 ptxas info    : Compiling entry function '{name}' for '{architecture}'
 ptxas info    : Function properties for {name}
-    {stores} bytes stack frame, {stores} bytes spill stores, {loads} bytes spill loads
+    {stack} bytes stack frame, {stores} bytes spill stores, {loads} bytes spill loads
 ptxas info    : Used 128 registers, used 1 barriers, {shared} bytes smem, 16 bytes cmem[2]
 ptxas info    : Compile time = 5.746 ms
 """
 
 
-def report(name="_Z1fPf", architecture="sm_90", stores=0, loads=0, shared=0):
-    return KERNEL.format(name=name, architecture=architecture, stores=stores, loads=loads, shared=shared)
+def report(name="_Z1fPf", architecture="sm_90", stack=None, stores=0, loads=0, shared=0):
+    stack = stores if stack is None else stack
+    return KERNEL.format(name=name, architecture=architecture, stack=stack, stores=stores, loads=loads, shared=shared)
 
 
 class Kernels(unittest.TestCase):
@@ -45,6 +46,10 @@ class Kernels(unittest.TestCase):
         self.assertEqual(len(self.trouble(report(stores=4))), 1)
         self.assertEqual(len(self.trouble(report(loads=4))), 1)
         self.assertIn("_Z1fPf for sm_80", self.trouble(report() + report(architecture="sm_80", loads=4))[0])
+
+    def test_arrays_in_local_memory_are_found(self):
+        self.assertEqual(self.trouble(report(stack=48)), [])
+        self.assertIn("456 bytes of local memory", self.trouble(report(stack=456))[0])
 
     def test_known_spills_have_a_limit_and_must_be_needed(self):
         known = (("_Z1fPf for sm_90", 100, 100, "faster so"),)

@@ -78,16 +78,18 @@ std::size_t Scanner::add_layer(LayerDescription layer) {
 void Scanner::begin_text(const std::string& name) {
   result_.texts.push_back(name);
   texts_.push_back(std::make_unique<TextTally>(layers_));
+  sampling_.begin_text();
 }
 void Scanner::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
-  texts_.back()->begin_window(ids, written);
+  sampling_.begin_window(ids, written);
+  texts_.back()->begin_window(std::ssize(ids) + std::ssize(written));
 }
-std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const {
-  return scan::rows_to_sample(rows, texts_.back()->ids_of_rows(layer, rows), count);
+std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) {
+  return sampling_.rows_to_sample(layers_[layer], rows, count);
 }
 void Scanner::add(const LayerRows& rows) {
   texts_.back()->add(rows, executor_);
-  if (!keeps_rows_ || !is_first_window()) return;
+  if (!keeps_rows_ || !sampling_.is_first_window()) return;
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
     auto& heads = result_.rows[name].emplace_back();
@@ -98,16 +100,38 @@ void Scanner::add(const LayerRows& rows) {
                          values.begin() + static_cast<std::ptrdiff_t>(begin + n));
   }
 }
-bool Scanner::is_first_window() const { return texts_.size() == 1 && texts_.front()->windows == 1; }
 void Scanner::add(const SampledRows& sampled) {
-  texts_.back()->add(sampled, executor_);
-  if (is_first_window()) exact_.add_rows(layers_[sampled.layer], sampled, executor_);
+  const LayerDescription& layer = layers_[sampled.layer];
+  const SampledPlaces& places = sampling_.places(layer, sampled.rows, sampled.keys, sampled.positions);
+  const DigestLayout layout = sampling_.layout(sampled.rows, sampled.keys);
+  const auto heads = static_cast<std::size_t>(layer.heads), keys = static_cast<std::size_t>(sampled.keys);
+  const std::size_t rows = places.rows.size(), size = static_cast<std::size_t>(layout.size());
+  std::vector<double> numbers(heads * rows * size), sinks;
+  shuffled_keys_.resize(heads);
+  in_parallel(executor_, heads, [&](std::size_t head) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const SampledPlace& place = places.rows[r];
+      const SampledRow row{place, sampled.weights.subspan((head * rows + r) * keys, keys), places.targets_of(place),
+                           shuffle_offset(sampled.layer, head, place)};
+      digest_row(row, layout, std::span(numbers).subspan((head * rows + r) * size, size));
+      if (layout.is_drawn) shuffled_keys_[head].add(row);
+    }
+  });
+  if (sampled.is_last) {
+    for (const KeyWeights& keys_of_head : shuffled_keys_) sinks.push_back(keys_of_head.largest());
+    shuffled_keys_.clear();
+  }
+  add({sampled.layer, sampled.rows, sampled.keys, places.rows, layout, numbers, sinks});
+}
+void Scanner::add(const SampledDigests& digests) {
+  texts_.back()->add(digests, executor_);
+  if (digests.layout.is_drawn) exact_.add_rows(digests);
 }
 std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
-  return is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
+  return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
 }
 void Scanner::add_tile(const SampledRows& tile) {
-  if (is_first_window()) exact_.add_tile(tile);
+  if (sampling_.is_first_window()) exact_.add_tile(tile);
 }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
 void Scanner::add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head) {

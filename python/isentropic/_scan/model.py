@@ -130,15 +130,16 @@ class ScannedModel:
             self.module(**_accepted(self.module, inputs))
         return kept[-1] if kept else None
 
-    def loss(self, hidden: Tensor, targets: Tensor) -> float:
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean of -log p of ``targets`` ``[batch, m]``, which the last m of the ``hidden`` states predict."""
         hidden = hidden[:, -targets.shape[1] :]
-        losses = 0.0
+        losses = torch.zeros((), dtype=torch.float64, device=hidden.device)
         for first in range(0, targets.shape[1], _LOGITS_AT_ONCE):
             part = slice(first, first + _LOGITS_AT_ONCE)
             logits = self._logits(hidden[:, part]).float()
             wanted = targets[:, part].to(logits.device)
-            losses += nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum").item()
+            found = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum")
+            losses += found.to(losses.device)
         return losses / targets.numel()
 
     def _logits(self, hidden: Tensor) -> Tensor:
@@ -219,9 +220,9 @@ class ScannedModel:
         config = self._text_config
         width = getattr(config, "hidden_size", 0) or 0
         wide = getattr(config, "intermediate_size", None) or 4 * width
-        heads, layers = getattr(config, "num_attention_heads", 0) or 0, getattr(config, "num_hidden_layers", 0) or 0
+        heads = getattr(config, "num_attention_heads", 0) or 0
         numbers = length * (8 * width + 3 * wide + 24 * heads) + max(1 << 24, heads * length)
-        return 4 * numbers + 6 * layers * heads * length
+        return 4 * numbers + 6 * heads * length
 
 
 def _load(name: str, tokenizer, **loading):

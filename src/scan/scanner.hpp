@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "isentropic/executor.hpp"
+#include "isentropic/information/table.hpp"
 #include "scan/exact_weights.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
@@ -59,9 +60,10 @@ class Scanner {
   Result finish();
 
  private:
-  void find_neighbours();
+  void compare_heads();
   void describe_head(HeadResult* head);
-  void describe_layer(std::size_t layer);
+  information::Table measure_rows(HeadResult* head);
+  void find_redundancies(std::span<const information::Table> rows);
   void add_up_losses();
   void count_labels_of_shuffled_keys();
 

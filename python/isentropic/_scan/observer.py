@@ -118,6 +118,7 @@ class RowObserver(Observer):
         sampled = self._weights(self._scanner.rows_to_sample(layer, rows, SAMPLED_ROWS), call)
         if batch > 1:
             sampled = [(positions, weights.cpu(), is_last) for positions, weights, is_last in sampled]
+
         def tell(entry: int) -> None:
             values = [x[entry] for x in statistics.values()]
             self._scanner.add_rows(

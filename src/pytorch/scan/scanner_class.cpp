@@ -39,6 +39,16 @@ at::Tensor bytes_on(c10::Device device, const std::vector<T>& list, at::ScalarTy
   return here.to(device, /*non_blocking=*/true);
 }
 
+// What was found. Its text is as long as all numbers of all heads: written when it is asked for.
+class ScanResult : public torch::CustomClassHolder {
+ public:
+  explicit ScanResult(scan::Result found) : found_(std::move(found)) {}
+  std::string json() { return to_json(found_); }
+
+ private:
+  scan::Result found_;
+};
+
 // Tensors come from any device; those of rows are [heads, rows]. What comes from a CUDA device is added up later, while
 // it computes, and so is all that follows: the scanner is told everything in order and asked nothing before the end.
 // What has to be known at once (the layers, the rows to look at) is kept here.
@@ -173,12 +183,12 @@ class ScannerClass : public torch::CustomClassHolder {
     in_order([=, this] { scanner_.add_length({length, keys, loss}, by_layer); });
   }
 
-  std::string finish(const Names& other_layers) {
+  c10::intrusive_ptr<ScanResult> finish(const Names& other_layers) {
     return with_python_errors([&] {
       background_.finish();
       scan::Result found = scanner_.finish();
       found.other_layers = other_layers;
-      return to_json(found);
+      return c10::make_intrusive<ScanResult>(std::move(found));
     });
   }
 
@@ -261,6 +271,7 @@ class ScannerClass : public torch::CustomClassHolder {
 };
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
+  library.class_<ScanResult>("ScanResult").def("json", &ScanResult::json);
   library.class_<ScannerClass>("Scanner")
       .def(torch::init<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                        Names, Names>())

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from .. import _unseen, hf
 from ..losses import linear_cross_entropy
 from ..sdpa import replace_sdpa
+from .observer import SAMPLED_ROWS, weights_at_once
 
 _LOGITS_AT_ONCE = 256  # rows of them
 _COMPARED_LOGITS = 4
@@ -136,6 +137,8 @@ class ScannedModel:
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean of -log p of ``targets`` ``[batch, m]``, which the last m of the ``hidden`` states predict."""
         hidden = hidden[:, -targets.shape[1] :]
+        if hidden.is_cuda and not targets.is_cuda:
+            targets = targets.pin_memory().to(hidden.device, non_blocking=True)
         if self._has_plain_head is None:
             self._has_plain_head = self._finds_plain_head(hidden[:, :_COMPARED_LOGITS])
         if self._has_plain_head:
@@ -143,14 +146,14 @@ class ScannedModel:
             found = linear_cross_entropy(
                 hidden, head.weight, targets, bias=head.bias, source_entropy=0.0, reduction="none"
             )
-            return found.loss.double().sum() / targets.numel()
-        losses = torch.zeros((), dtype=torch.float64, device=hidden.device)
+            return _double(found.loss).sum() / targets.numel()
+        losses = 0.0
         for first in range(0, targets.shape[1], _LOGITS_AT_ONCE):
             part = slice(first, first + _LOGITS_AT_ONCE)
             logits = self._logits(hidden[:, part]).float()
             wanted = targets[:, part].to(logits.device)
             found = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum")
-            losses += found.to(losses.device)
+            losses = losses + _double(found)
         return losses / targets.numel()
 
     def _finds_plain_head(self, hidden: Tensor) -> bool:
@@ -242,8 +245,14 @@ class ScannedModel:
         width = getattr(config, "hidden_size", 0) or 0
         wide = getattr(config, "intermediate_size", None) or 4 * width
         heads = getattr(config, "num_attention_heads", 0) or 0
-        numbers = length * (8 * width + 3 * wide + 24 * heads) + max(1 << 24, heads * length)
-        return 4 * numbers + 6 * heads * length
+        weights = max(heads * length, min(2 * SAMPLED_ROWS * heads * length, weights_at_once(self.device)))
+        numbers = length * (8 * width + 3 * wide + 24 * heads) + weights
+        return 4 * numbers + 8 * heads * length
+
+
+def _double(x: Tensor) -> Tensor:
+    """In float64, which not every device has."""
+    return x.double() if x.device.type in ("cpu", "cuda") else x.cpu().double()
 
 
 def _is_real(weight: Tensor) -> bool:

@@ -14,8 +14,12 @@ from .._layers import RunningLayer
 
 #: of each kind of sampled row (src/scan/measurement.hpp)
 SAMPLED_ROWS = 32
-#: numbers of the weights of sampled rows that are held at a time
-WEIGHTS_AT_ONCE = 1 << 25
+
+
+def weights_at_once(device: torch.device) -> int:
+    """Numbers of the weights of sampled rows that are held at a time; kernels take up to 64 rows in the time of one."""
+    return 1 << 28 if device.type == "cuda" else 1 << 25
+
 
 _CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
 
@@ -142,7 +146,7 @@ class RowObserver(Observer):
         batch, heads, _, _ = call.problem.query.shape
         keys = call.problem.key.shape[2]
         formed = keys - first_key if call.problem.query.is_cuda else keys
-        at_once = max(1, WEIGHTS_AT_ONCE // (batch * heads * formed))
+        at_once = max(1, weights_at_once(call.problem.query.device) // (batch * heads * formed))
         for first in range(0, len(positions), at_once):
             part = positions[first : first + at_once]
             weights = call.problem.weights(part, call.aux, first_key)

@@ -18,7 +18,7 @@
 namespace isentropic::pytorch {
 
 inline at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) {
-  return x.detach().to(at::kCPU, type).contiguous();
+  return x.detach().cpu().to(type).contiguous();  // other devices may not have the type
 }
 
 // One stream for the copies from each device.

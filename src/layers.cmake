@@ -78,12 +78,13 @@ layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem atten
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
       pytorch PACKAGES torch)
 
-# Built where ISENTROPIC_CUDA asks for it.
-layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES softmax attention/problem attention/passes attention/cuda
-      losses losses/cuda pytorch PACKAGES cuda torch)
-
 # Scans for Python.
-layer(pytorch/scan LIBRARY isentropic_torch USES scan pytorch PACKAGES json torch)
+layer(pytorch/scan LIBRARY isentropic_torch USES attention/problem scan pytorch PACKAGES json torch)
+
+# Built where ISENTROPIC_CUDA asks for it.
+layer(scan/cuda LIBRARY isentropic_torch_cuda USES attention/cuda scan PACKAGES cuda)
+layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES softmax attention/problem attention/passes attention/cuda
+      losses losses/cuda scan scan/cuda pytorch pytorch/scan PACKAGES cuda torch)
 
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)

@@ -2,9 +2,10 @@
 
     python bench/peers/gpu_scan.py                     (isentropic installed with its CUDA kernels, and transformers)
 
-Random bfloat16 weights made on the GPU (speed does not depend on them), width 4096, 32 heads, 8 of keys, n = 32768. Layers
-are alike: 8 of the 32 tell the ratio. The forward pass is that of the body: a scan too forms no whole matrix of logits.
-Entropies of the first rows are compared with eager attention's before anything is timed.
+Random bfloat16 weights made on the GPU (speed does not depend on them), width 4096, 32 layers of 32 heads, 8 of keys,
+n = 32768. A forward pass ends with the loss, as a scan does: without a matrix of logits. There are three of them: with
+PyTorch's attention, with this library's kernel but no statistics, and with this library's attention as it chooses.
+Entropies of the first rows and the loss are compared with eager attention's before anything is timed.
 """
 
 import argparse
@@ -34,20 +35,23 @@ def make_model(given):
 
 def verify(model, ids):
     few = ids[:, :256]
-    found = isentropic.scan(model, inputs={"input_ids": few}, fast=True).data["heads"]
-    found = torch.tensor([head["statistics"]["entropy"]["mean"] for head in found])
+    scan = isentropic.scan(model, inputs={"input_ids": few}, fast=True).data
+    found = torch.tensor([head["statistics"]["entropy"]["mean"] for head in scan["heads"]])
     model.set_attn_implementation("eager")
     with torch.no_grad():
-        weights = model(few, use_cache=False, output_attentions=True).attentions
+        out = model(few, labels=few, use_cache=False, output_attentions=True)
+    weights = out.attentions
     expected = [torch.special.entr(layer[0].double()).sum(-1)[:, 1:].mean(-1).cpu() for layer in weights]
     error = (found - torch.cat(expected)).abs().max().item()
     if not error < 2e-2:  # eager weights are rounded to bfloat16
         raise SystemExit(f"not timed: entropies differ by {error}")
+    if not abs(scan["loss"]["mean"] - out.loss.item()) < 2e-2:  # its logits are rounded, too
+        raise SystemExit(f"not timed: the loss is {scan['loss']['mean']}, eager attention's {out.loss.item()}")
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    for name, usual in dict(layers=8, width=4096, heads=32, n=32768, vocabulary=128256, rounds=5).items():
+    for name, usual in dict(layers=32, width=4096, heads=32, n=32768, vocabulary=128256, rounds=5).items():
         parser.add_argument(f"--{name}", type=int, default=usual)
     parser.add_argument("--json")
     given = parser.parse_args()
@@ -58,13 +62,16 @@ def main():
     ids = torch.randint(3, given.vocabulary, (1, given.n), device="cuda")
     verify(model, ids)
 
-    def forward(implementation):
+    def forward(implementation, backend="auto"):
+        isentropic.hf.register(backend)
         model.set_attn_implementation(implementation)
         with torch.no_grad():
-            return model.model(ids, use_cache=False)
+            hidden = model.model(ids, use_cache=False).last_hidden_state[:, :-1]
+            return isentropic.linear_cross_entropy(hidden, model.lm_head.weight, ids[:, 1:]).loss
 
     works = {
         "forward, sdpa": lambda: forward("sdpa"),
+        "forward, own kernel": lambda: forward("isentropic", "isentropic"),
         "forward, isentropic": lambda: forward("isentropic"),
         "scan(fast=True)": lambda: isentropic.scan(model, inputs={"input_ids": ids}, fast=True),
         "scan": lambda: isentropic.scan(model, inputs={"input_ids": ids}),
@@ -72,8 +79,9 @@ def main():
     memory = {name: peak_bytes(work) / 2**30 for name, work in works.items()}
     times = measure({name: lambda work=work: work for name, work in works.items()}, given.rounds, graphs=False)
     rows = [
-        {"what": name, "ms": time, "over sdpa": time / times["forward, sdpa"]}
-        | {"over isentropic": time / times["forward, isentropic"], "extra GiB": memory[name]}
+        {"what": name, "ms": time}
+        | {f"over {other.removeprefix('forward, ')}": time / times[other] for other in times if "forward" in other}
+        | {"extra GiB": memory[name]}
         for name, time in times.items()
     ]
     parameters = sum(parameter.numel() for parameter in model.parameters())

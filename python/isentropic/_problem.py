@@ -125,13 +125,19 @@ class Problem:
         aux = Aux({name: x.reshape(self.row_shape) for name, x in zip(names, entropies)})
         return output.reshape(*self.row_shape, self.value.shape[-1]), aux
 
-    def weights(self, rows):
+    def weights(self, rows, aux: Optional[Aux] = None, first_key: int = 0):
+        """Of the keys from ``first_key`` on; ``aux`` of a pass that was made already saves one on a GPU."""
+        finished = None
+        if aux is not None and self._is_softmax:
+            finished = aux._rows.detach().reshape(-1, *self.query.shape[:-1])
         found = torch.ops.isentropic.attention_weights(
             self.text(),
             self.query.detach(),
             self.key.detach(),
             self._detached_terms(),
             [integer("rows", row) for row in rows],
+            finished,
+            first_key,
         )
         return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
 

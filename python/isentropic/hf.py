@@ -19,14 +19,20 @@ from torch import Tensor, nn
 
 from ._hf_adapt import adapt as adapt, adapted as adapted, restore as restore
 from ._hf_config import own_options
+from ._routing import BACKENDS
 from .attention import attention, attention_weights
 from .collect import collect as collect  # what is seen here is what every model shows
 
 NAME = "isentropic"
 
+_backend = "auto"
 
-def register() -> None:
+
+def register(backend: Optional[str] = None) -> None:
     """Makes ``attn_implementation="isentropic"`` known to transformers.
+
+    ``backend`` is that of :func:`isentropic.attention` for all models from now on; None leaves it as it is, "auto" at
+    first.
 
     Models that use transformers' attention interface then compute what their eager attention computes: masks with
     padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads, the keys
@@ -38,6 +44,11 @@ def register() -> None:
     Models trained by this project may carry a scale law or a score map in their config.json; they are honoured here, and
     here alone: other attention implementations do not know them.
     """
+    global _backend
+    if backend is not None:
+        if backend not in BACKENDS:
+            raise ValueError(f"backend is {backend!r}; expected 'auto' or 'isentropic'")
+        _backend = backend
     try:
         from transformers import AttentionInterface, AttentionMaskInterface, __version__, masking_utils
     except ImportError as error:
@@ -82,7 +93,8 @@ def _attention(
     options |= dict(soft_cap=softcap, bias=position_bias, enable_gqa=True) | own_options(module, scaling)
     if s_aux is not None:
         options["sink"] = s_aux.reshape(-1)
-    output = attention(query, key, value, dropout_p=dropout if module.training else 0.0, **options)
+    dropout_p = dropout if module.training else 0.0
+    output = attention(query, key, value, dropout_p=dropout_p, backend=_backend, **options)
     weights = None
     if output_attentions or _weights_are_captured():
         weights = attention_weights(query, key, range(query.shape[-2]), **options).to(query.dtype)

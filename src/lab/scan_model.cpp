@@ -53,6 +53,7 @@ class TellScanner : public model::ForwardObserver {
       scan::SampledRows sampled{.layer = call.layer, .rows = call.query.size(2), .keys = keys};
       sampled.positions.assign(rows.begin() + static_cast<std::ptrdiff_t>(i),
                                rows.begin() + static_cast<std::ptrdiff_t>(std::min(rows.size(), i + at_once)));
+      sampled.is_last = i + at_once >= rows.size();
       const at::Tensor weights =
           on_cpu(pytorch::attention_weights(call.query, call.key, sampled.positions, call.options), at::kFloat);
       sampled.weights = span_of<float>(weights);
@@ -195,8 +196,7 @@ std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
   const std::int64_t activations = 8 * length * model.width + 3 * in_mlp * model.mlp_width;
   const std::int64_t rows = length * model.heads * kStatistics;
   const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);
-  const auto layers = static_cast<std::int64_t>(model.layers.size());
-  const std::int64_t tallies = 6 * layers * model.heads * length;  // what shuffled keys receive
+  const std::int64_t tallies = 6 * model.heads * length;  // what shuffled keys of a layer receive
   return 4 * (activations + rows + weights) + tallies;
 }
 

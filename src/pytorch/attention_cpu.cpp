@@ -56,12 +56,14 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
   });
 }
 
-// Weights [batch, heads, rows, n_k] of some rows, before dropout; no gradient.
+// Weights [batch, heads, rows, n_k - first_key] of some rows, those of the keys from first_key on, before dropout; no
+// gradient. What is known of rows that are finished saves nothing here: whole rows are formed.
 at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
-                       at::IntArrayRef rows) {
+                       at::IntArrayRef rows, const std::optional<at::Tensor>&, std::int64_t first_key) {
   return with_python_errors([&] {
     const CpuCall on(text, query, key, std::nullopt, terms);
-    return to_torch(isentropic::attention_weights(on.problem, rows.vec()));
+    at::Tensor all = to_torch(isentropic::attention_weights(on.problem, rows.vec()));
+    return first_key == 0 ? all : all.slice(3, first_key).contiguous();
   });
 }
 

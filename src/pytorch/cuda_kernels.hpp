@@ -21,7 +21,8 @@ struct CudaKernels {
                                         at::TensorList terms, const at::Tensor& rows, const at::Tensor& row_counts,
                                         const at::Tensor& selected);
   std::optional<at::Tensor> (*weights)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
-                                       at::TensorList terms, at::IntArrayRef rows);
+                                       at::TensorList terms, at::IntArrayRef rows,
+                                       const std::optional<at::Tensor>& finished, std::int64_t first_key);
 };
 
 // Null: none were built.

@@ -112,12 +112,13 @@ AttentionOutput attention(const at::Tensor& query, const at::Tensor& key, const 
 at::Tensor attention_weights(const at::Tensor& query, const at::Tensor& key, const std::vector<std::int64_t>& rows,
                              const AttentionOptions& options) {
   return with_python_errors([&] {
-    using Weights = at::Tensor(c10::string_view, const at::Tensor&, const at::Tensor&, at::TensorList, at::IntArrayRef);
+    using Weights = at::Tensor(c10::string_view, const at::Tensor&, const at::Tensor&, at::TensorList, at::IntArrayRef,
+                               const std::optional<at::Tensor>&, std::int64_t);
     static const auto operation =
         c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention_weights", "").typed<Weights>();
     const at::NoGradGuard no_gradient;
     const Call call(options);
-    return operation.call(call.text, query, key, call.tensors, rows);
+    return operation.call(call.text, query, key, call.tensors, rows, std::nullopt, 0);
   });
 }
 

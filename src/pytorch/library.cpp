@@ -22,7 +22,9 @@ TORCH_LIBRARY(isentropic, library) {
       " Tensor rows, Tensor row_counts, Tensor selected, Tensor? output_gradient, Tensor? statistics_gradient,"
       " bool bias_gradient)"
       " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sink, Tensor scale)");
-  library.def("attention_weights(str problem, Tensor query, Tensor key, Tensor[] terms, int[] rows) -> Tensor");
+  library.def(
+      "attention_weights(str problem, Tensor query, Tensor key, Tensor[] terms, int[] rows, Tensor? finished=None,"
+      " int first_key=0) -> Tensor");
   library.def(
       "attention_key_mass(str problem, Tensor query, Tensor key, Tensor[] terms, Tensor rows, Tensor row_counts,"
       " Tensor selected) -> Tensor");
@@ -118,9 +120,9 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
 }
 
 at::Tensor weights_meta(c10::string_view, const at::Tensor& query, const at::Tensor& key, at::TensorList,
-                        at::IntArrayRef rows) {
+                        at::IntArrayRef rows, const std::optional<at::Tensor>&, std::int64_t first_key) {
   return at::empty_symint(
-      {query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2)},
+      {query.sym_size(0), query.sym_size(1), static_cast<std::int64_t>(rows.size()), key.sym_size(2) - first_key},
       query.options().dtype(statistics_type(query)));
 }
 

@@ -4,8 +4,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "scan/in_parallel.hpp"
-
 namespace isentropic::scan {
 namespace {
 
@@ -18,20 +16,10 @@ std::span<const float> row_of(const SampledRows& sampled, std::size_t head, std:
   return sampled.weights.subspan((head * sampled.positions.size() + row) * keys, keys);
 }
 
-// In one pass over the row: the heaviest so far, in descending order.
-ExactRow heaviest(std::int64_t position, KeyRange visible, std::span<const float> weights) {
-  ExactRow out{.position = position};
-  for (std::int64_t key = visible.begin; key < visible.end; ++key) {
-    const double weight = weights[static_cast<std::size_t>(key)];
-    const bool full = out.keys.size() == kKeysOfRow;
-    if (full && !(weight > out.keys.back().weight)) {
-      out.rest += weight;
-      continue;
-    }
-    if (full) out.rest += out.keys.back().weight, out.keys.pop_back();
-    const auto place = std::ranges::upper_bound(out.keys, weight, std::ranges::greater(), &KeyWeight::weight);
-    out.keys.insert(place, {key, weight});
-  }
+ExactRow exact_row(const SampledPlace& place, const RowDigest& digest) {
+  ExactRow out{.position = place.position, .rest = digest.rest()};
+  for (std::size_t i = 0; i < kKeysOfRow && digest.heaviest_keys()[i] >= 0; ++i)
+    out.keys.push_back({static_cast<std::int64_t>(digest.heaviest_keys()[i]), digest.heaviest_weights()[i]});
   return out;
 }
 
@@ -43,16 +31,16 @@ std::vector<std::int64_t> rows_of_tile(std::int64_t rows) {
   return out;
 }
 
-std::vector<ExactWeights::Head>& ExactWeights::heads_of(const SampledRows& sampled) {
-  if (heads_.size() <= sampled.layer) heads_.resize(sampled.layer + 1);
-  std::vector<Head>& out = heads_[sampled.layer];
-  if (out.empty() && !sampled.positions.empty() && given_keys(sampled) > 0)
-    out.resize(sampled.weights.size() / (sampled.positions.size() * given_keys(sampled)));
-  return out;
+std::vector<ExactWeights::Head>& ExactWeights::heads_of(std::size_t layer, std::size_t heads) {
+  if (heads_.size() <= layer) heads_.resize(layer + 1);
+  if (heads_[layer].empty()) heads_[layer].resize(heads);
+  return heads_[layer];
 }
 
 void ExactWeights::add_tile(const SampledRows& sampled) {
-  std::vector<Head>& heads = heads_of(sampled);
+  const std::size_t of_head = sampled.positions.size() * given_keys(sampled);
+  if (of_head == 0) return;
+  std::vector<Head>& heads = heads_of(sampled.layer, sampled.weights.size() / of_head);
   const std::int64_t first_key = std::max<std::int64_t>(0, sampled.keys - kTile);
   const auto skipped = static_cast<std::size_t>(first_key - sampled.first_key);
   for (std::size_t h = 0; h < heads.size(); ++h) {
@@ -67,15 +55,17 @@ void ExactWeights::add_tile(const SampledRows& sampled) {
   }
 }
 
-void ExactWeights::add_rows(const LayerDescription& layer, const SampledRows& sampled, Executor& executor) {
-  std::vector<Head>& heads = heads_of(sampled);
-  in_parallel(executor, heads.size(), [&](std::size_t h) {
-    for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
-      const std::int64_t position = sampled.positions[r];
-      if (!heads[h].rows.empty() && position <= heads[h].rows.back().position) continue;
-      heads[h].rows.push_back(heaviest(position, visible_keys(layer, position, sampled.keys), row_of(sampled, h, r)));
+void ExactWeights::add_rows(const SampledDigests& digests) {
+  const auto size = static_cast<std::size_t>(digests.layout.size());
+  if (digests.places.empty()) return;
+  std::vector<Head>& heads = heads_of(digests.layer, digests.numbers.size() / (digests.places.size() * size));
+  for (std::size_t h = 0; h < heads.size(); ++h)
+    for (std::size_t r = 0; r < digests.places.size(); ++r) {
+      const SampledPlace& place = digests.places[r];
+      if (!heads[h].rows.empty() && place.position <= heads[h].rows.back().position) continue;
+      const auto numbers = digests.numbers.subspan((h * digests.places.size() + r) * size, size);
+      heads[h].rows.push_back(exact_row(place, {digests.layout, numbers}));
     }
-  });
 }
 
 void ExactWeights::describe(HeadResult* head) const {

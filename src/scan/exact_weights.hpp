@@ -8,14 +8,13 @@
 #include <cstdint>
 #include <vector>
 
-#include "isentropic/executor.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
 
 namespace isentropic::scan {
 
 inline constexpr std::int64_t kTile = 48;
-inline constexpr std::size_t kExactRows = 8, kKeysOfRow = 16;
+inline constexpr std::size_t kExactRows = 8;
 
 // The positions of the last rows, rising.
 std::vector<std::int64_t> rows_of_tile(std::int64_t rows);
@@ -24,7 +23,7 @@ class ExactWeights {
  public:
   // Rows may come in several parts, each rising; what came before is ignored.
   void add_tile(const SampledRows& sampled);
-  void add_rows(const LayerDescription& layer, const SampledRows& sampled, Executor& executor);
+  void add_rows(const SampledDigests& digests);
   // Hands over what belongs to the head, kExactRows rows evenly chosen.
   void describe(HeadResult* head) const;
 
@@ -33,7 +32,7 @@ class ExactWeights {
     Tile tile;
     std::vector<ExactRow> rows;
   };
-  std::vector<Head>& heads_of(const SampledRows& sampled);
+  std::vector<Head>& heads_of(std::size_t layer, std::size_t heads);
 
   std::vector<std::vector<Head>> heads_;  // layer, head
 };

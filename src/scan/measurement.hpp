@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "scan/row_digest.hpp"
+
 namespace isentropic::scan {
 
 enum class Kind : std::uint8_t { decoder, encoder, cross };
@@ -51,10 +53,21 @@ struct SampledRows {
   std::vector<std::int64_t> positions = {};  // of the queries
   std::span<const float> weights = {};
   std::int64_t first_key = 0;  // of a tile: `weights` are those of the keys from this one on
+  bool is_last = true;         // no more rows of this layer follow in this window
 };
 
-// The keys of the groups whose mass tells a local head: the last 16 and, to be left out, the first one.
-inline constexpr std::int64_t kFirstKeys = 1, kRecentKeys = 16;
+// The same, digested where the weights were.
+struct SampledDigests {
+  std::size_t layer = 0;
+  std::int64_t rows = 0, keys = 0;
+  std::span<const SampledPlace> places = {};
+  DigestLayout layout = {};
+  std::span<const double> numbers = {};         // heads x places x layout.size()
+  std::span<const double> shuffled_sinks = {};  // by head, with the last rows: KeyWeights::largest
+};
+
+// The keys of the groups whose mass tells a local head: the last kRecentKeys and, to be left out, the first one.
+inline constexpr std::int64_t kFirstKeys = 1;
 
 // Rows whose weights a scan asks for: `count` evenly spaced ones, from the eighth on, and as many whose token has
 // occurred before, at least two tokens earlier. Rising, none twice. `ids` of the rows' tokens: empty if they have none.

@@ -78,16 +78,18 @@ std::size_t Scanner::add_layer(LayerDescription layer) {
 void Scanner::begin_text(const std::string& name) {
   result_.texts.push_back(name);
   texts_.push_back(std::make_unique<TextTally>(layers_));
+  sampling_.begin_text();
 }
 void Scanner::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
-  texts_.back()->begin_window(ids, written);
+  sampling_.begin_window(ids, written);
+  texts_.back()->begin_window(std::ssize(ids) + std::ssize(written));
 }
-std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const {
-  return scan::rows_to_sample(rows, texts_.back()->ids_of_rows(layer, rows), count);
+std::vector<std::int64_t> Scanner::rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) {
+  return sampling_.rows_to_sample(layers_[layer], rows, count);
 }
 void Scanner::add(const LayerRows& rows) {
   texts_.back()->add(rows, executor_);
-  if (!keeps_rows_ || !is_first_window()) return;
+  if (!keeps_rows_ || !sampling_.is_first_window()) return;
   const auto n = static_cast<std::size_t>(rows.rows);
   for (const std::string& name : kRowStatistics) {
     auto& heads = result_.rows[name].emplace_back();
@@ -98,16 +100,38 @@ void Scanner::add(const LayerRows& rows) {
                          values.begin() + static_cast<std::ptrdiff_t>(begin + n));
   }
 }
-bool Scanner::is_first_window() const { return texts_.size() == 1 && texts_.front()->windows == 1; }
 void Scanner::add(const SampledRows& sampled) {
-  texts_.back()->add(sampled, executor_);
-  if (is_first_window()) exact_.add_rows(layers_[sampled.layer], sampled, executor_);
+  const LayerDescription& layer = layers_[sampled.layer];
+  const SampledPlaces& places = sampling_.places(layer, sampled.rows, sampled.keys, sampled.positions);
+  const DigestLayout layout = sampling_.layout(sampled.rows, sampled.keys);
+  const auto heads = static_cast<std::size_t>(layer.heads), keys = static_cast<std::size_t>(sampled.keys);
+  const std::size_t rows = places.rows.size(), size = static_cast<std::size_t>(layout.size());
+  std::vector<double> numbers(heads * rows * size), sinks;
+  shuffled_keys_.resize(heads);
+  in_parallel(executor_, heads, [&](std::size_t head) {
+    for (std::size_t r = 0; r < rows; ++r) {
+      const SampledPlace& place = places.rows[r];
+      const SampledRow row{place, sampled.weights.subspan((head * rows + r) * keys, keys), places.targets_of(place),
+                           shuffle_offset(sampled.layer, head, place)};
+      digest_row(row, layout, std::span(numbers).subspan((head * rows + r) * size, size));
+      if (layout.is_drawn) shuffled_keys_[head].add(row);
+    }
+  });
+  if (sampled.is_last) {
+    for (const KeyWeights& keys_of_head : shuffled_keys_) sinks.push_back(keys_of_head.largest());
+    shuffled_keys_.clear();
+  }
+  add({sampled.layer, sampled.rows, sampled.keys, places.rows, layout, numbers, sinks});
+}
+void Scanner::add(const SampledDigests& digests) {
+  texts_.back()->add(digests, executor_);
+  if (digests.layout.is_drawn) exact_.add_rows(digests);
 }
 std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
-  return is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
+  return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
 }
 void Scanner::add_tile(const SampledRows& tile) {
-  if (is_first_window()) exact_.add_tile(tile);
+  if (sampling_.is_first_window()) exact_.add_tile(tile);
 }
 void Scanner::add_residual(std::size_t layer, double ratio) { texts_.back()->add_residual(layer, ratio); }
 void Scanner::add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head) {
@@ -120,24 +144,34 @@ void Scanner::add_length(const LengthResult& length, const std::vector<std::vect
   length_entropies_.push_back(entropies);
 }
 
-// Heads are compared over the first window of the first text, those of one kind whose rows and keys are the same.
-void Scanner::find_neighbours() {
+// Heads are compared over the first window of the first text, those of one kind whose rows and keys are the same: all
+// heads of a layer are.
+void Scanner::compare_heads() {
   using Shape = std::tuple<Kind, std::size_t, std::size_t>;
-  std::map<Shape, std::vector<HeadResult*>> groups;
-  for (HeadResult& head : result_.heads) {
-    const information::Table rows = texts_.front()->sampled_rows(head.layer, head.head);
-    groups[{layers_[head.layer].kind, rows.rows, rows.columns}].push_back(&head);
-  }
-  for (const auto& [shape, heads] : groups) {
-    if (heads.size() < 2 || std::get<1>(shape) == 0) continue;
-    const Pooling pooling = pooling_for(result_.heads.size());
-    std::vector<information::Table> tables;
-    for (const HeadResult* head : heads)
-      tables.push_back(pooled(texts_.front()->sampled_rows(head->layer, head->head), pooling));
-    const std::vector<std::vector<double>> similarities = similarity_matrix(tables, executor_);
+  std::vector<information::Table> tables(result_.heads.size());
+  in_parallel(executor_, tables.size(), [&](std::size_t i) {
+    const HeadResult& head = result_.heads[i];
+    tables[i] = pooled(texts_.front()->sampled_rows(head.layer, head.head), pooling_for(tables.size()));
+  });
+  std::map<Shape, std::vector<std::size_t>> groups;
+  for (std::size_t i = 0; i < tables.size(); ++i)
+    groups[{layers_[result_.heads[i].layer].kind, tables[i].rows, tables[i].columns}].push_back(i);
+  for (const auto& [shape, members] : groups) {
+    if (members.size() < 2 || std::get<1>(shape) == 0) continue;
+    std::vector<information::Table> compared;
+    for (const std::size_t i : members) compared.push_back(std::move(tables[i]));
+    const std::vector<std::vector<double>> similarities = similarity_matrix(compared, executor_);
     const std::vector<std::size_t> found = nearest(similarities);
-    for (std::size_t i = 0; i < heads.size(); ++i)
-      heads[i]->nearest = Neighbour{heads[found[i]]->layer, heads[found[i]]->head, similarities[i][found[i]]};
+    for (std::size_t i = 0; i < members.size(); ++i) {
+      HeadResult& head = result_.heads[members[i]];
+      const HeadResult& other = result_.heads[members[found[i]]];
+      head.nearest = Neighbour{other.layer, other.head, similarities[i][found[i]]};
+      const std::size_t first = i - head.head, heads = texts_.front()->heads[head.layer].size();  // of its layer
+      if (heads > 1 && std::get<1>(shape) > 1)
+        result_.layers[head.layer].similarities.emplace_back(
+            similarities[i].begin() + static_cast<std::ptrdiff_t>(first),
+            similarities[i].begin() + static_cast<std::ptrdiff_t>(first + heads));
+    }
   }
 }
 
@@ -174,29 +208,30 @@ void Scanner::describe_head(HeadResult* head) {
   for (HeavyKey& key : head->heavy_keys)
     if (static_cast<std::size_t>(key.position) < tokens.size())
       key.token = tokens[static_cast<std::size_t>(key.position)];
-  const information::Table rows = texts_.front()->sampled_rows(head->layer, head->head);
-  if (rows.rows > 1) head->statistics["effective_rank"] = {information::effective_rank(rows), 0};
   average_blocks(tally, head);
   exact_.describe(head);
 }
 
-void Scanner::describe_layer(std::size_t layer) {
+// The matrices of a head: what takes its time, and what the index of its layer is made of.
+information::Table Scanner::measure_rows(HeadResult* head) {
   constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
-  const Pooling pooling = pooling_for(result_.heads.size());
-  std::vector<information::Table> heads, heads_to_compare;
-  for (std::size_t head = 0; head < texts_.front()->heads[layer].size(); ++head) {
-    const information::Table rows = texts_.front()->sampled_rows(layer, head);
-    heads.push_back(pooled(rows, {.columns = kColumns}));
-    heads_to_compare.push_back(pooled(rows, pooling));
+  const information::Table rows = texts_.front()->sampled_rows(head->layer, head->head);
+  if (rows.rows > 1) head->statistics["effective_rank"] = {information::effective_rank(rows), 0};
+  return pooled(rows, {.columns = kColumns});
+}
+
+// rows: of every head, layer by layer.
+void Scanner::find_redundancies(std::span<const information::Table> rows) {
+  std::vector<std::span<const information::Table>> layers;
+  for (const LayerDescription& layer : layers_) {
+    layers.push_back(rows.first(static_cast<std::size_t>(layer.heads)));
+    rows = rows.subspan(layers.back().size());
   }
-  const bool can_compare = heads.size() > 1 && heads.front().rows > 1;
-  const Extent extent = texts_.front()->extents[layer];
-  LayerResult out{layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured, extent.rows, extent.keys};
-  if (can_compare) {
-    out.redundancy = information::head_redundancy(heads);
-    out.similarities = similarity_matrix(heads_to_compare, executor_);
-  }
-  result_.layers.push_back(std::move(out));
+  in_parallel(executor_, layers.size(), [&](std::size_t layer) {
+    const auto& heads = layers[layer];
+    if (heads.size() > 1 && heads.front().rows > 1)
+      result_.layers[layer].redundancy = information::head_redundancy(heads);
+  });
 }
 
 void Scanner::add_up_losses() {
@@ -226,10 +261,19 @@ Result Scanner::finish() {
       result_.heads.emplace_back();
       result_.heads.back().layer = layer, result_.heads.back().head = head;
     }
+  for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
+    const Extent extent = texts_.front()->extents[layer];
+    result_.layers.push_back(
+        {layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured, extent.rows, extent.keys});
+  }
   if (result_.length == 0) result_.length = texts_.front()->tokens / texts_.front()->windows;  // patches
-  find_neighbours();
-  in_parallel(executor_, result_.heads.size(), [&](std::size_t i) { describe_head(&result_.heads[i]); });
-  for (std::size_t layer = 0; layer < layers_.size(); ++layer) describe_layer(layer);
+  compare_heads();
+  std::vector<information::Table> rows(result_.heads.size());
+  in_parallel(executor_, result_.heads.size(), [&](std::size_t i) {
+    describe_head(&result_.heads[i]);
+    rows[i] = measure_rows(&result_.heads[i]);
+  });
+  find_redundancies(rows);
   add_up_losses();
   count_labels_of_shuffled_keys();
   return std::move(result_);

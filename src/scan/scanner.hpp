@@ -17,9 +17,12 @@
 #include <vector>
 
 #include "isentropic/executor.hpp"
+#include "isentropic/information/table.hpp"
 #include "scan/exact_weights.hpp"
 #include "scan/measurement.hpp"
 #include "scan/result.hpp"
+#include "scan/sampled_tally.hpp"
+#include "scan/sampling.hpp"
 
 namespace isentropic::scan {
 
@@ -37,12 +40,13 @@ class Scanner {
   void begin_text(const std::string& name);
   // The tokens; an encoder-decoder writes others than it reads; an image has none.
   void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written = {});
-  std::vector<std::int64_t> rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count) const;
+  std::vector<std::int64_t> rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count);
   void set_picture(Picture picture) { result_.picture = std::move(picture); }
   // Rows of the first window are kept one by one (Result::rows).
   void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);  // may come in several parts
+  void add(const SampledDigests& digests);
   // Rows whose weights are shown one by one, to be fetched like the sampled ones; none after the first window.
   std::vector<std::int64_t> rows_of_tile(std::int64_t rows) const;
   void add_tile(const SampledRows& tile);  // may come in several parts
@@ -56,17 +60,18 @@ class Scanner {
   Result finish();
 
  private:
-  void find_neighbours();
+  void compare_heads();
   void describe_head(HeadResult* head);
-  void describe_layer(std::size_t layer);
+  information::Table measure_rows(HeadResult* head);
+  void find_redundancies(std::span<const information::Table> rows);
   void add_up_losses();
   void count_labels_of_shuffled_keys();
 
-  bool is_first_window() const;
-
   Executor& executor_;
   Result result_;
+  Sampling sampling_;
   ExactWeights exact_;
+  std::vector<KeyWeights> shuffled_keys_;  // by head, of the layer whose rows are coming
   bool keeps_rows_ = false;
   std::vector<LayerDescription> layers_;
   std::vector<std::unique_ptr<TextTally>> texts_;

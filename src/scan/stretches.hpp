@@ -7,10 +7,12 @@
 #include <span>
 #include <vector>
 
+#include "isentropic/host_device.hpp"
+
 namespace isentropic::scan {
 
 // Where a stretch begins; that of stretch `count` is n.
-inline std::size_t stretch_begin(std::size_t stretch, std::size_t n, std::size_t count) {
+ISENTROPIC_HOST_DEVICE inline std::size_t stretch_begin(std::size_t stretch, std::size_t n, std::size_t count) {
   return (stretch * n + count - 1) / count;
 }
 

@@ -12,23 +12,6 @@ namespace {
 
 std::size_t size(std::int64_t x) { return static_cast<std::size_t>(x); }
 
-// A number below `bound`, from a congruential generator: enough to shuffle by, and much faster than the standard's.
-std::uint64_t draw(std::uint64_t* state, std::uint64_t bound) {
-  *state = *state * 6364136223846793005u + 1442695040888963407u;
-  return ((*state >> 32) * bound) >> 32;
-}
-
-// The weights of the keys that the row sees, in another order.
-std::vector<float> shuffled(const SampledRow& row, std::uint64_t seed) {
-  std::vector<float> out(row.weights.begin(), row.weights.end());
-  std::uint64_t state = seed;
-  for (std::int64_t j = row.visible.end - 1; j > row.visible.begin; --j) {
-    const auto other = static_cast<std::int64_t>(draw(&state, static_cast<std::uint64_t>(j - row.visible.begin + 1)));
-    std::swap(out[size(j)], out[size(row.visible.begin + other)]);
-  }
-  return out;
-}
-
 bool is_heavier(const HeavyKey& a, const HeavyKey& b) { return a.weight > b.weight; }
 
 }  // namespace
@@ -52,16 +35,10 @@ void TextTally::grow() {
   extents.resize(layers_.size());
 }
 
-void TextTally::begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written) {
-  ids_.assign(ids.begin(), ids.end());
-  written_.assign(written.begin(), written.end());
+void TextTally::begin_window(std::int64_t tokens_of_window) {
+  has_tokens_ = tokens_of_window > 0;
   ++windows;
-  tokens += static_cast<std::int64_t>(ids.size() + written.size());
-}
-
-std::span<const std::int32_t> TextTally::ids_of_rows(std::size_t layer, std::int64_t rows) const {
-  const auto& ids = layers_[layer].kind == Kind::encoder || written_.empty() ? ids_ : written_;
-  return std::ssize(ids) == rows ? std::span(ids) : std::span<const std::int32_t>();
+  tokens += tokens_of_window;
 }
 
 void TextTally::add_statistics(const LayerRows& rows, std::size_t head) {
@@ -98,7 +75,7 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
   if (!keys.empty()) out.sinks.push_back(keys.front());
   if (windows > 1) return;
   out.heavy_keys = keys;
-  if (ids_.empty()) out.patches = means;
+  if (!has_tokens_) out.patches = means;
   const std::size_t points = std::min(kCurvePoints, means.size());
   out.key_strip.assign(points, 0);
   for (std::size_t j = 0; j < means.size(); ++j) {
@@ -108,7 +85,7 @@ void TextTally::add_key_mass(const LayerRows& rows, std::size_t head) {
 }
 
 void TextTally::add(const LayerRows& rows, Executor& executor) {
-  if (ids_.empty() && rows.layer == 0) tokens += rows.rows;  // patches of an image
+  if (!has_tokens_ && rows.layer == 0) tokens += rows.rows;  // patches of an image
   if (windows == 1) extents[rows.layer] = {rows.rows, rows.keys};
   in_parallel(executor, heads[rows.layer].size(), [&](std::size_t head) {
     add_statistics(rows, head);
@@ -116,56 +93,43 @@ void TextTally::add(const LayerRows& rows, Executor& executor) {
   });
 }
 
-void TextTally::add_to_blocks(const SampledRow& row, std::int64_t all_rows, HeadTally* head) {
-  const std::size_t side = std::min(kBlocks, row.weights.size()), rows = std::min(kBlocks, size(all_rows));
+void TextTally::add_to_blocks(const SampledPlace& place, const RowDigest& digest, std::int64_t all_rows,
+                              HeadTally* head) {
+  const std::span<const double> weights = digest.blocks();
+  const std::size_t rows = std::min(kBlocks, size(all_rows));
   if (head->blocks.empty()) {
-    head->blocks.assign(rows, std::vector<double>(side));
+    head->blocks.assign(rows, std::vector<double>(weights.size()));
     head->block_rows.assign(rows, 0);
   }
-  const std::size_t block = size(row.position) * rows / size(all_rows);
-  const std::vector<double> weights = stretch_sums(row.weights, side);
-  for (std::size_t j = 0; j < side; ++j) head->blocks[block][j] += weights[j];
+  const std::size_t block = size(place.position) * rows / size(all_rows);
+  for (std::size_t j = 0; j < weights.size(); ++j) head->blocks[block][j] += weights[j];
   ++head->block_rows[block];
 }
 
-void TextTally::keep_for_comparison(const SampledRow& row, HeadTally* head) {
+void TextTally::keep_for_comparison(const RowDigest& digest, HeadTally* head) {
   constexpr Pooling kept;
-  const std::size_t columns = std::min(kept.columns, row.weights.size());
-  if (head->sampled_columns == 0) head->sampled_columns = columns;
-  if (head->sampled_columns != columns) return;  // the layer ran again over other keys
+  const std::span<const double> columns = digest.columns();
+  if (head->sampled_columns == 0) head->sampled_columns = columns.size();
+  if (head->sampled_columns != columns.size()) return;  // the layer ran again over other keys
   if (head->sampled_rows.size() >= kept.rows * head->sampled_columns) return;
-  for (const double weight : stretch_sums(row.weights, kept.columns))
-    head->sampled_rows.push_back(static_cast<float>(weight));
+  for (const double weight : columns) head->sampled_rows.push_back(static_cast<float>(weight));
 }
 
-void TextTally::add(const SampledRows& sampled, Executor& executor) {
-  const LayerDescription& layer = layers_[sampled.layer];
-  std::vector<std::vector<std::int64_t>> targets;
-  const std::span<const std::int32_t> ids = ids_of_rows(sampled.layer, sampled.rows);
-  const bool looks_at_itself = layer.kind != Kind::cross && std::ssize(ids) == sampled.keys;
-  for (const std::int64_t position : sampled.positions)
-    targets.push_back(looks_at_itself ? copy_targets(ids, position, visible_keys(layer, position, sampled.keys))
-                                      : std::vector<std::int64_t>{});
-  in_parallel(executor, heads[sampled.layer].size(), [&](std::size_t head) {
-    HeadTally& out = heads[sampled.layer][head];
-    for (std::size_t r = 0; r < sampled.positions.size(); ++r) {
-      SampledRow row;
-      row.position = sampled.positions[r];
-      row.visible = visible_keys(layer, row.position, sampled.keys);
-      row.weights =
-          sampled.weights.subspan((head * sampled.positions.size() + r) * size(sampled.keys), size(sampled.keys));
-      row.targets = targets[r];
-      out.sampled.add(row);
-      if (windows > 1) continue;
-      add_to_blocks(row, sampled.rows, &out);
-      keep_for_comparison(row, &out);
-      SampledRow null = row;
-      const std::vector<float> other =
-          shuffled(row, (sampled.layer << 40) ^ (head << 24) ^ static_cast<std::uint64_t>(row.position));
-      null.weights = other;
-      out.shuffled.add(null);
-      out.shuffled_keys.add(null);
+void TextTally::add(const SampledDigests& digests, Executor& executor) {
+  const std::size_t rows = digests.places.size(), numbers = size(digests.layout.size());
+  in_parallel(executor, heads[digests.layer].size(), [&](std::size_t head) {
+    HeadTally& out = heads[digests.layer][head];
+    for (std::size_t r = 0; r < rows; ++r) {
+      const SampledPlace& place = digests.places[r];
+      const RowDigest digest(digests.layout, digests.numbers.subspan((head * rows + r) * numbers, numbers));
+      out.sampled.add(place, digest.evidence());
+      out.sampled.add_profile(place, digest.profile());
+      if (!digests.layout.is_drawn) continue;
+      out.shuffled.add(place, digest.shuffled());
+      add_to_blocks(place, digest, digests.rows, &out);
+      keep_for_comparison(digest, &out);
     }
+    if (!digests.shuffled_sinks.empty()) out.shuffled_sink = digests.shuffled_sinks[head];
   });
 }
 
@@ -203,7 +167,7 @@ Evidence TextTally::null_evidence(std::size_t layer, std::size_t head) const {
     out.previous = tally.shuffled.previous();
     out.local = tally.shuffled.local();
   }
-  out.sink = tally.shuffled_keys.largest(4);
+  out.sink = tally.shuffled_sink;
   return out;
 }
 

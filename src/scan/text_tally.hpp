@@ -42,7 +42,7 @@ struct HeadTally {
   std::vector<float> sampled_rows;       // as Pooling keeps them, row after row
   std::size_t sampled_columns = 0;
   SampledTally shuffled;  // the same rows with their keys in another order
-  KeyWeights shuffled_keys;
+  double shuffled_sink = kNotMeasured;
 };
 
 struct Extent {
@@ -53,10 +53,10 @@ class TextTally {
  public:
   explicit TextTally(const std::vector<LayerDescription>& layers);
 
-  void grow();  // there are more layers
-  void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written);
+  void grow();                                       // there are more layers
+  void begin_window(std::int64_t tokens_of_window);  // 0: rows are patches of an image
   void add(const LayerRows& rows, Executor& executor);
-  void add(const SampledRows& sampled, Executor& executor);
+  void add(const SampledDigests& digests, Executor& executor);
   void add_residual(std::size_t layer, double ratio) { residuals[layer].add(ratio); }
 
   Evidence evidence(std::size_t layer, std::size_t head) const;
@@ -64,8 +64,6 @@ class TextTally {
   Evidence null_evidence(std::size_t layer, std::size_t head) const;
   // Of the first window, scaled to sum to 1; Pooling says how many.
   information::Table sampled_rows(std::size_t layer, std::size_t head) const;
-  // Empty where rows or keys are no tokens.
-  std::span<const std::int32_t> ids_of_rows(std::size_t layer, std::int64_t rows) const;
 
   std::vector<std::vector<HeadTally>> heads;  // layer, head
   std::vector<Running> residuals;             // by layer
@@ -76,11 +74,11 @@ class TextTally {
  private:
   void add_statistics(const LayerRows& rows, std::size_t head);
   void add_key_mass(const LayerRows& rows, std::size_t head);
-  static void add_to_blocks(const SampledRow& row, std::int64_t rows, HeadTally* head);
-  static void keep_for_comparison(const SampledRow& row, HeadTally* head);
+  static void add_to_blocks(const SampledPlace& place, const RowDigest& digest, std::int64_t rows, HeadTally* head);
+  static void keep_for_comparison(const RowDigest& digest, HeadTally* head);
 
   const std::vector<LayerDescription>& layers_;
-  std::vector<std::int32_t> ids_, written_;
+  bool has_tokens_ = false;
 };
 
 }  // namespace isentropic::scan

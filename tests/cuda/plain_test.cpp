@@ -120,7 +120,7 @@ TEST_P(CudaPlain, CountsWeighsAndAddsUp) {
         rows.insert(rows.end(), from, from + p.n_k);
       }
     void* weights = c.memory.poisoned(rows.size() * real);
-    require(plain_weights(p, out.rows, c.memory.list(which), std::ssize(which), weights, nullptr));
+    require(plain_weights(p, out.rows, c.memory.list(which), std::ssize(which), 0, weights, nullptr));
     EXPECT_LT(relative_error(read_numbers(real_type(type), weights, rows.size()), rows), bound);
   }
 }

@@ -1,6 +1,7 @@
 """Around attention on a GPU: modules, losses, weights and key mass, two levels, models of transformers, scans, mistakes."""
 
 import copy
+import json
 
 import pytest
 import torch
@@ -223,6 +224,99 @@ def test_scan(dtype, tolerance):
             mean = other["statistics"][name]["mean"]
             assert one["statistics"][name]["mean"] == pytest.approx(mean, rel=tolerance), name
     assert found["loss"]["mean"] == pytest.approx(expected["loss"]["mean"], rel=tolerance)
+    if dtype == torch.float32:
+        assert_same_drawings(found, expected, 1e-4)
+
+
+def assert_same_drawings(found, expected, tolerance):
+    """What is made of sampled rows."""
+    near = lambda one, other: torch.testing.assert_close(
+        *(torch.tensor(x, dtype=torch.float64) for x in (one, other)), atol=tolerance, rtol=tolerance, equal_nan=True
+    )
+    assert found["shuffled_keys"] == expected["shuffled_keys"]
+    numbers = lambda rows: [[float("nan") if x is None else x for x in row] for row in rows]
+    for one, other in zip(found["heads"], expected["heads"], strict=True):
+        near(one["distance_profile"], other["distance_profile"])
+        near(numbers(one["blocks"]), numbers(other["blocks"]))
+        near(one["tile"]["weights"], other["tile"]["weights"])
+        assert [one["tile"][key] for key in ("first_row", "first_key")] == [
+            other["tile"][key] for key in ("first_row", "first_key")
+        ]
+        for row, same in zip(one["exact_rows"], other["exact_rows"], strict=True):
+            assert row["position"] == same["position"]
+            near([weight for _, weight in row["keys"]], [weight for _, weight in same["keys"]])
+            near(row["rest"], same["rest"])
+        for name in ("previous_weight", "retrieval_score", "effective_rank"):
+            if name in other["statistics"]:
+                near(one["statistics"][name]["mean"], other["statistics"][name]["mean"])
+    for one, other in zip(found["layers"], expected["layers"], strict=True):
+        assert (one["kind"], one["window"]) == (other["kind"], other["window"])
+        near(one["similarities"], other["similarities"])
+
+
+@pytest.mark.parametrize("n", [30, 3000])
+@pytest.mark.parametrize("at_once", [20, 1000])
+def test_sampled_rows_are_digested_alike(n, at_once):
+    """The same weights on both devices, in parts or not: layer, head and row, keys that many rows give much to."""
+    torch.manual_seed(3)
+    heads, ids, found = 3, torch.randint(40, (n,)), []
+    scores = 3 * torch.randn(heads, n, n)
+    scores[1, :, 7] += 6
+    weights = scores.masked_fill(torch.ones(n, n).triu(1).bool(), -torch.inf).softmax(-1)
+    for device in ("cpu", DEVICE):
+        scanner = torch.classes.isentropic.Scanner("m", "f", "s", "softmax", 1, 0, n, [], [])
+        scanner.begin_text("text")
+        for _ in range(2):  # what is drawn is the first window's
+            scanner.begin_window(ids, ids[:0])
+            visible = torch.arange(1, n + 1, device=device)
+            layer = scanner.add_layer("layer", False, heads, 64, '{"causal": true, "tensors": []}', n, visible)
+            rows = scanner.rows_to_sample(layer, n, 32)
+            for first in range(0, len(rows), at_once):
+                part = rows[first : first + at_once]
+                scanner.add_sampled(layer, n, part, weights[:, part].to(device), first + at_once >= len(rows))
+        found.append(json.loads(scanner.finish([]).json()))
+    assert_same_drawings(found[1], found[0], 1e-6)
+
+
+def test_no_layer_of_a_scan_waits():
+    """From the first layer to the last; what transformers does before may look at positions."""
+    model, ids = model_of("Llama", "sdpa").to(DEVICE, torch.bfloat16), torch.randint(3, 97, (1, 120), device=DEVICE)
+    isentropic.scan(model, inputs={"input_ids": ids})
+    waits = lambda mode: lambda *_: torch.cuda.set_sync_debug_mode(mode)
+    handles = [
+        model.model.layers[0].register_forward_pre_hook(waits("error")),
+        model.model.layers[-1].register_forward_hook(waits("default")),
+    ]
+    try:
+        for fast in (False, True):
+            found = isentropic.scan(model, inputs={"input_ids": ids}, fast=fast)
+            assert len(found.data["heads"]) == 8
+    finally:
+        torch.cuda.set_sync_debug_mode("default")
+        for handle in handles:
+            handle.remove()
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=str)
+@pytest.mark.parametrize(
+    "options",
+    [{}, dict(causal=True), dict(causal=True, window=50, scale="log_n"), dict(key_lengths=[150, 90]),
+     dict(sink=torch.tensor([1.0, -1.0, 2.0, 0.5])), dict(strided=(7, 5))],
+    ids=str,
+)  # fmt: skip
+def test_weights_of_finished_rows(options, dtype):
+    """By the sums of a pass that was made already, of all keys and of the last ones."""
+    from isentropic._problem import Problem
+
+    q, k, v = (torch.randn(2, 4, 160, 64, device=DEVICE, dtype=dtype) for _ in range(3))
+    options = {name: x.to(DEVICE) if isinstance(x, torch.Tensor) else x for name, x in options.items()}
+    problem, rows = Problem(q, k, v, statistics=["entropy"], **options), [3, 159, 80, 3]
+    _, aux = problem.run()
+    expected = problem.weights(rows)
+    tolerance = 1e-5 if dtype == torch.float32 else 1e-2
+    assert_same([problem.weights(rows, aux)], [expected], tolerance)
+    assert_same([problem.weights(rows, aux, 100)], [expected[..., 100:]], tolerance)
+    assert_same([problem.weights(rows, first_key=100)], [expected[..., 100:]], tolerance)
 
 
 # ---- mistakes ----

@@ -5,6 +5,7 @@ import functools
 import json
 import math
 import pathlib
+import pickle
 
 import pytest
 import torch
@@ -306,3 +307,32 @@ def test_gates_are_reported_and_other_layers_are_listed():
 def test_models_without_a_gate_have_none():
     model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
     assert "output_gate" not in scan_of(model, random_ids(40)).columns
+
+
+# ---- the loss ----
+
+
+@pytest.mark.parametrize("case, is_plain", [("mixtral", True), ("cohere", False), ("phi", True)])
+def test_the_loss_without_logits_is_that_of_the_logits(case, is_plain):
+    """phi has a bias there, cohere multiplies its logits by a number."""
+    from isentropic._scan.model import ScannedModel
+
+    model = lively(TOKENS[case]())
+    if case == "phi":
+        nn.init.normal_(model.lm_head.bias)
+    ids = torch.tensor([random_ids(60)])
+    scanned = ScannedModel(model, None, "x")
+    with scanned.ready():
+        hidden = scanned.run({"input_ids": ids})[:, :-1]
+        found = scanned.loss(hidden, ids[:, 1:])
+        assert scanned._has_plain_head == is_plain
+        scanned._has_plain_head = False
+        expected = scanned.loss(hidden, ids[:, 1:])
+    assert found.item() == pytest.approx(expected.item(), rel=1e-6)
+    assert found.item() == pytest.approx(model(ids, labels=ids).loss.item(), rel=1e-5)
+
+
+def test_scans_can_be_copied_and_pickled():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    found = scan_of(model, random_ids(40))
+    assert pickle.loads(pickle.dumps(found)).to_json() == copy.deepcopy(found).to_json() == found.to_json()

@@ -11,9 +11,12 @@ import torch
 from torch import Tensor, nn
 
 from .. import _unseen, hf
+from ..losses import linear_cross_entropy
 from ..sdpa import replace_sdpa
+from .observer import SAMPLED_ROWS, weights_at_once
 
 _LOGITS_AT_ONCE = 256  # rows of them
+_COMPARED_LOGITS = 4
 
 
 class ScannedModel:
@@ -25,6 +28,7 @@ class ScannedModel:
         elif not isinstance(model, nn.Module):
             raise TypeError(f"model is a {type(model).__name__}; expected a module, or the name of a checkpoint")
         self.module = model
+        self._has_plain_head: Optional[bool] = None  # not known before there are hidden states
         self.config = getattr(model, "config", None)
         self.is_hf = hasattr(model, "_can_set_attn_implementation")
         self.name = name or getattr(self.config, "_name_or_path", "") or type(model).__name__
@@ -130,16 +134,37 @@ class ScannedModel:
             self.module(**_accepted(self.module, inputs))
         return kept[-1] if kept else None
 
-    def loss(self, hidden: Tensor, targets: Tensor) -> float:
+    def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
         """The mean of -log p of ``targets`` ``[batch, m]``, which the last m of the ``hidden`` states predict."""
         hidden = hidden[:, -targets.shape[1] :]
+        if hidden.is_cuda and not targets.is_cuda:
+            targets = targets.pin_memory().to(hidden.device, non_blocking=True)
+        if self._has_plain_head is None:
+            self._has_plain_head = self._finds_plain_head(hidden[:, :_COMPARED_LOGITS])
+        if self._has_plain_head:
+            head, targets = self._head(), targets.to(hidden.device)
+            found = linear_cross_entropy(
+                hidden, head.weight, targets, bias=head.bias, source_entropy=0.0, reduction="none"
+            )
+            return _double(found.loss).sum() / targets.numel()
         losses = 0.0
         for first in range(0, targets.shape[1], _LOGITS_AT_ONCE):
             part = slice(first, first + _LOGITS_AT_ONCE)
             logits = self._logits(hidden[:, part]).float()
             wanted = targets[:, part].to(logits.device)
-            losses += nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum").item()
+            found = nn.functional.cross_entropy(logits.flatten(0, 1), wanted.flatten(), reduction="sum")
+            losses = losses + _double(found)
         return losses / targets.numel()
+
+    def _finds_plain_head(self, hidden: Tensor) -> bool:
+        """Whether logits are a linear map of the hidden states and nothing else: no cap, no factor, no other sum."""
+        head = self._head()
+        if type(head) is not nn.Linear or "forward" in vars(head) or head._forward_hooks or head._forward_pre_hooks:
+            return False
+        weight = head.weight
+        if (weight.device, weight.dtype) != (hidden.device, hidden.dtype) or not _is_real(weight):
+            return False
+        return torch.equal(self._logits(hidden).float(), nn.functional.linear(hidden, weight, head.bias).float())
 
     def _logits(self, hidden: Tensor) -> Tensor:
         """As the model makes them, with whatever it does to them: its own forward, given the hidden states."""
@@ -219,9 +244,19 @@ class ScannedModel:
         config = self._text_config
         width = getattr(config, "hidden_size", 0) or 0
         wide = getattr(config, "intermediate_size", None) or 4 * width
-        heads, layers = getattr(config, "num_attention_heads", 0) or 0, getattr(config, "num_hidden_layers", 0) or 0
-        numbers = length * (8 * width + 3 * wide + 24 * heads) + max(1 << 24, heads * length)
-        return 4 * numbers + 6 * layers * heads * length
+        heads = getattr(config, "num_attention_heads", 0) or 0
+        weights = max(heads * length, min(2 * SAMPLED_ROWS * heads * length, weights_at_once(self.device)))
+        numbers = length * (8 * width + 3 * wide + 24 * heads) + weights
+        return 4 * numbers + 8 * heads * length
+
+
+def _double(x: Tensor) -> Tensor:
+    """In float64, which not every device has."""
+    return x.double() if x.device.type in ("cpu", "cuda") else x.cpu().double()
+
+
+def _is_real(weight: Tensor) -> bool:
+    return type(weight) in (Tensor, nn.Parameter) and weight.is_floating_point()
 
 
 def _load(name: str, tokenizer, **loading):

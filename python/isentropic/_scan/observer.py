@@ -14,8 +14,12 @@ from .._layers import RunningLayer
 
 #: of each kind of sampled row (src/scan/measurement.hpp)
 SAMPLED_ROWS = 32
-#: numbers of the weights of sampled rows that are held at a time
-WEIGHTS_AT_ONCE = 1 << 25
+
+
+def weights_at_once(device: torch.device) -> int:
+    """Numbers of the weights of sampled rows that are held at a time; kernels take up to 64 rows in the time of one."""
+    return 1 << 28 if device.type == "cuda" else 1 << 25
+
 
 _CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
 
@@ -105,7 +109,10 @@ class RowObserver(Observer):
         visible = statistics.pop("visible")
         if name not in self.layers:
             crosses = query.shape[2] != key.shape[2] or bool(_CROSS.search(name))
-            self.layers[name] = self._scanner.add_layer(name, crosses, query.shape[1], query.shape[3], visible[0, 0])
+            heads, _, width = query.shape[1:]
+            self.layers[name] = self._scanner.add_layer(
+                name, crosses, heads, width, call.problem.text(), key.shape[2], visible[0, 0]
+            )
         layer = self.layers[name]
         mass = call.problem.key_mass(call.aux).reshape(*query.shape[:2], -1) if self._key_mass else None
         self._outputs[name.partition("#")[0]] = (layer, call.output)
@@ -114,8 +121,7 @@ class RowObserver(Observer):
         keys = key.shape[2]
         sampled = self._weights(self._scanner.rows_to_sample(layer, rows, SAMPLED_ROWS), call)
         if batch > 1:
-            sampled = [(positions, weights.cpu()) for positions, weights in sampled]
-        tile = self._weights(self._scanner.rows_of_tile(rows), call)
+            sampled = [(positions, weights.cpu(), is_last) for positions, weights, is_last in sampled]
 
         def tell(entry: int) -> None:
             values = [x[entry] for x in statistics.values()]
@@ -123,24 +129,28 @@ class RowObserver(Observer):
                 layer, keys, list(statistics), values, visible[entry], None if mass is None else mass[entry]
             )
             if residual is not None:
-                self._scanner.add_residual(layer, float(residual[entry]))
-            for positions, weights in sampled:
-                self._scanner.add_sampled(layer, rows, positions, weights[entry], False)
+                self._scanner.add_residual(layer, residual[entry])
+            for positions, weights, is_last in sampled:
+                self._scanner.add_sampled(layer, rows, positions, weights[entry], is_last)
 
         tell(0)
-        for positions, weights in tile:
-            self._scanner.add_sampled(layer, rows, positions, weights[0], True)
+        first_key = self._scanner.first_key_of_tile(keys)
+        for positions, weights, _ in self._weights(self._scanner.rows_of_tile(rows), call, first_key):
+            self._scanner.add_tile(layer, rows, keys, positions, first_key, weights[0])
         if batch > 1:
             self._later.append(tell)
 
     @staticmethod
-    def _weights(positions: list[int], call: _observe.Call):
-        batch, heads, rows = call.problem.query.shape[:3]
+    def _weights(positions: list[int], call: _observe.Call, first_key: int = 0):
+        """Rows, their weights of the keys from ``first_key`` on, whether they are the last; as many as memory allows."""
+        batch, heads, _, _ = call.problem.query.shape
         keys = call.problem.key.shape[2]
-        at_once = max(1, WEIGHTS_AT_ONCE // (batch * heads * keys))
+        formed = keys - first_key if call.problem.query.is_cuda else keys
+        at_once = max(1, weights_at_once(call.problem.query.device) // (batch * heads * formed))
         for first in range(0, len(positions), at_once):
             part = positions[first : first + at_once]
-            yield part, call.problem.weights(part).reshape(batch, heads, len(part), keys)
+            weights = call.problem.weights(part, call.aux, first_key)
+            yield part, weights.reshape(batch, heads, len(part), -1), first + at_once >= len(positions)
 
     # ---- what enters and leaves a layer ----
 
@@ -159,9 +169,20 @@ class RowObserver(Observer):
         heads_last = output.transpose(1, 2)
         if x.numel() != output.numel():
             return
-        gate = _gate(heads_last, x.detach().reshape(heads_last.shape))
+        gate = None if _is_same_memory(x, heads_last) else _gate(heads_last, x.detach().reshape(heads_last.shape))
         if gate is not None:
             self._scanner.add_statistic(layer, "output_gate", gate)
+
+
+def _is_same_memory(x: Tensor, output: Tensor) -> bool:
+    """Whether ``x`` is ``output`` in another shape, element for element: nothing can have come between the two."""
+    return (
+        x.device == output.device
+        and x.dtype == output.dtype
+        and x.data_ptr() == output.data_ptr()
+        and x.is_contiguous()
+        and output.is_contiguous()
+    )
 
 
 def _gate(before: Tensor, after: Tensor) -> Optional[Tensor]:

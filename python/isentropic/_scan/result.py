@@ -25,8 +25,16 @@ class Found:
 
     FORMAT = ""  # as the JSON says it
 
-    def __init__(self, text: str):
-        self._json = text
+    def __init__(self, found):
+        """``found``: JSON, or what :meth:`Scanner.finish` returns, which writes it when it is asked for."""
+        self._found = found
+
+    @functools.cached_property
+    def _json(self) -> str:
+        return self._found if isinstance(self._found, str) else self._found.json()
+
+    def __getstate__(self) -> dict:
+        return {"_found": self._json}
 
     @functools.cached_property
     def data(self) -> dict[str, Any]:

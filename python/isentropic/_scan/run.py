@@ -274,7 +274,7 @@ class _Run:
                 window = text.window((i + 1) * step, length)[None]
                 hidden = self._model.run({"input_ids": window})
                 predicts = hidden is not None and rows.looks_back_only()
-                loss += self._model.loss(hidden[:, :-1], window[:, -scored:]) if predicts else math.nan
+                loss += float(self._model.loss(hidden[:, :-1], window[:, -scored:])) if predicts else math.nan
                 self._advance(length)
         keys = length - 0.5 * (scored - 1) if rows.looks_back_only() else float(length)
         entropies = [observer.found[layer] / windows for layer in rows.layers]

@@ -18,9 +18,10 @@ cudaError_t count_visible(const Problem& problem, std::int64_t* counts, cudaStre
 // Column sums of the weights, real [batch, heads, n_k], from the rows' finished records (m and z).
 cudaError_t plain_key_mass(const Problem& problem, const RowArrays& rows, void* key_mass, cudaStream_t stream);
 
-// Weights of `count` rows (indices on the device), real [batch, heads, count, n_k], likewise; dropout is not applied.
+// Weights of `count` rows (indices on the device) for the keys from first_key on, real
+// [batch, heads, count, n_k - first_key], likewise; dropout is not applied.
 cudaError_t plain_weights(const Problem& problem, const RowArrays& rows, const std::int64_t* which, std::int64_t count,
-                          void* weights, cudaStream_t stream);
+                          std::int64_t first_key, void* weights, cudaStream_t stream);
 
 // Statistics over key groups (isentropic/key_groups.hpp): the first keys of a row's document, the most recent ones, and
 // the rest. Real [batch, heads, n_q]; a null one is not written.

@@ -67,15 +67,15 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
   if (is_first_sharer() && j < p.n_k) static_cast<R*>(key_mass)[of * p.n_k + j] = mass;
 }
 
-// A block for each 64 of the wanted rows and 64 keys.
+// A block for each 64 of the wanted rows and 64 keys from first_key on.
 template <class R>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     weights_kernel(const __grid_constant__ Problem p, const __grid_constant__ RowArrays finished,
-                   const std::int64_t* which, const std::int64_t count, const std::int64_t row_tiles,
-                   const std::int64_t key_tiles, void* weights) {
+                   const std::int64_t* which, const std::int64_t count, const std::int64_t first_key,
+                   const std::int64_t row_tiles, const std::int64_t key_tiles, void* weights) {
   WeightShared<R>& shared = *reinterpret_cast<WeightShared<R>*>(block_memory());
-  const std::int64_t keys = blockIdx.x % key_tiles * kTile, first = blockIdx.x / key_tiles % row_tiles * kTile;
-  const std::int64_t of = blockIdx.x / key_tiles / row_tiles;
+  const std::int64_t keys = first_key + blockIdx.x % key_tiles * kTile;
+  const std::int64_t first = blockIdx.x / key_tiles % row_tiles * kTile, of = blockIdx.x / key_tiles / row_tiles;
   const Head head = {of / p.heads, of % p.heads};
   if (threadIdx.x < kTile) {
     const std::int64_t row = first + threadIdx.x;
@@ -93,12 +93,13 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
   }
   const int at = outer_of_thread();
   if (first + at >= count) return;
-  R* out = static_cast<R*>(weights) + (of * count + first + at) * p.n_k;
+  R* out = static_cast<R*>(weights) + (of * count + first + at) * (p.n_k - first_key);
 #pragma unroll 1
   for (int n = 0; n < kShare; ++n) {
     const std::int64_t j = keys + inner_of(n);
     if (j >= p.n_k) continue;
-    out[j] = seen >> n & 1u ? weight_of(p, head, shared, at, j, shared.products[inner_of(n) * kPitch + at]) : R(0);
+    out[j - first_key] =
+        seen >> n & 1u ? weight_of(p, head, shared, at, j, shared.products[inner_of(n) * kPitch + at]) : R(0);
   }
 }
 
@@ -136,12 +137,12 @@ cudaError_t plain_key_mass(const Problem& problem, const RowArrays& rows, void* 
 }
 
 cudaError_t plain_weights(const Problem& problem, const RowArrays& rows, const std::int64_t* which, std::int64_t count,
-                          void* weights, cudaStream_t stream) {
+                          std::int64_t first_key, void* weights, cudaStream_t stream) {
   return with_real(problem.type, [&](auto real) {
     using R = decltype(real);
-    const std::int64_t row_tiles = tiles_of(count), key_tiles = tiles_of(problem.n_k);
+    const std::int64_t row_tiles = tiles_of(count), key_tiles = tiles_of(problem.n_k - first_key);
     return launch(weights_kernel<R>, problem.batch * problem.heads * row_tiles * key_tiles, sizeof(WeightShared<R>),
-                  stream, problem, rows, which, count, row_tiles, key_tiles, weights);
+                  stream, problem, rows, which, count, first_key, row_tiles, key_tiles, weights);
   });
 }
 

@@ -56,6 +56,35 @@ void gather_rows(DeviceProblem& on, const std::vector<std::int64_t>& rows) {
   p.n_q = std::ssize(rows);
 }
 
+// m and z of all rows, [2, batch, heads, n_q], and their scales, as a forward pass left them.
+at::Tensor take_sums(DeviceProblem& on, const at::Tensor& finished) {
+  const at::Tensor rows = finished.contiguous();
+  on.take_scales(rows.select(0, kScaleField));
+  return on.keep(rows.narrow(0, kMaximumField, 2));
+}
+
+// m and z of the wanted rows by a forward pass over them, or over all where rows cannot be told apart from the whole
+// problem; `wanted` then counts among those that it went over.
+at::Tensor find_sums(DeviceProblem& on, std::vector<std::int64_t>* wanted) {
+  const cuda::Problem& p = on.device;
+  const at::Tensor lambda = on.empty({p.batch, p.heads, p.n_q}, on.real);
+  const at::Tensor status = on.keep(on.empty({p.batch, p.heads, p.n_q}, at::kLong));
+  on.find_scales(lambda, status.mutable_data_ptr<std::int64_t>());
+  if (can_gather_rows(p)) {
+    std::vector<std::int64_t> rows = *wanted;
+    std::ranges::sort(rows);
+    rows.erase(std::ranges::unique(rows).begin(), rows.end());
+    gather_rows(on, rows);
+    for (std::int64_t& row : *wanted) row = std::ranges::lower_bound(rows, row) - rows.begin();
+  }
+  on.device.moments = MomentSet::partition;
+  const at::Tensor sums = on.keep(on.empty({2, p.batch, p.heads, p.n_q}, on.real));
+  cuda::ForwardOutput records;
+  records.rows.m = sums[0].mutable_data_ptr(), records.rows.z = sums[1].mutable_data_ptr();
+  require_launched(run_forward(on, records));
+  return sums;
+}
+
 }  // namespace
 
 std::optional<at::Tensor> key_mass_on_cuda(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
@@ -78,7 +107,8 @@ std::optional<at::Tensor> key_mass_on_cuda(c10::string_view text, const at::Tens
 }
 
 std::optional<at::Tensor> weights_on_cuda(c10::string_view text, const at::Tensor& query, const at::Tensor& key,
-                                          at::TensorList terms, at::IntArrayRef which) {
+                                          at::TensorList terms, at::IntArrayRef which,
+                                          const std::optional<at::Tensor>& finished, std::int64_t first_key) {
   if (!has_kernels(text, query)) return {};
   const at::NoGradGuard no_gradient;
   const c10::DeviceGuard guard(query.device());
@@ -87,27 +117,15 @@ std::optional<at::Tensor> weights_on_cuda(c10::string_view text, const at::Tenso
   for (const std::int64_t row : which)
     if (row < 0 || row >= p.n_q)
       throw Error("row", std::to_string(row), "from 0 to n_q - 1 = " + std::to_string(p.n_q - 1));
-  at::Tensor out = on.empty({p.batch, p.heads, std::ssize(which), p.n_k}, on.real);
+  at::Tensor out = on.empty({p.batch, p.heads, std::ssize(which), p.n_k - first_key}, on.real);
   if (out.numel() == 0) return out;
-  const at::Tensor lambda = on.empty({p.batch, p.heads, p.n_q}, on.real);
-  const at::Tensor status = on.empty({p.batch, p.heads, p.n_q}, at::kLong);
-  on.find_scales(lambda, status.mutable_data_ptr<std::int64_t>());
-  std::vector<std::int64_t> wanted = which.vec();
-  if (can_gather_rows(p)) {
-    std::vector<std::int64_t> rows = wanted;
-    std::ranges::sort(rows);
-    rows.erase(std::ranges::unique(rows).begin(), rows.end());
-    gather_rows(on, rows);
-    for (std::int64_t& row : wanted) row = std::ranges::lower_bound(rows, row) - rows.begin();
-  }
   on.device.dropout = 0;  // weights are those before it
-  on.device.moments = MomentSet::partition;
-  const at::Tensor sums = on.empty({2, p.batch, p.heads, p.n_q}, on.real);
-  cuda::ForwardOutput records;
-  records.rows.m = sums[0].mutable_data_ptr(), records.rows.z = sums[1].mutable_data_ptr();
-  require_launched(run_forward(on, records));
+  std::vector<std::int64_t> wanted = which.vec();
+  const at::Tensor sums = finished ? take_sums(on, *finished) : find_sums(on, &wanted);
+  cuda::RowArrays rows;
+  rows.m = sums[0].mutable_data_ptr(), rows.z = sums[1].mutable_data_ptr();
   const at::Tensor list = on.keep(at::tensor(wanted, at::kLong).to(query.device(), /*non_blocking=*/true));
-  require_launched(cuda::plain_weights(p, records.rows, list.const_data_ptr<std::int64_t>(), std::ssize(wanted),
+  require_launched(cuda::plain_weights(p, rows, list.const_data_ptr<std::int64_t>(), std::ssize(wanted), first_key,
                                        out.mutable_data_ptr(), on.stream));
   return out;
 }

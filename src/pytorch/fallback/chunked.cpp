@@ -310,13 +310,15 @@ at::Tensor key_mass(c10::string_view text, const at::Tensor& query, const at::Te
 }
 
 at::Tensor weights(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
-                   at::IntArrayRef rows) {
+                   at::IntArrayRef rows, const std::optional<at::Tensor>& finished, std::int64_t first_key) {
   return with_python_errors([&] {
     if (const CudaKernels* kernels = cuda_kernels())
-      if (std::optional<at::Tensor> found = kernels->weights(text, query, key, terms, rows)) return *std::move(found);
+      if (std::optional<at::Tensor> found = kernels->weights(text, query, key, terms, rows, finished, first_key))
+        return *std::move(found);
     static const auto operation =
         c10::Dispatcher::singleton().findSchemaOrThrow("isentropic::attention_weights", "").typed<decltype(weights)>();
-    return operation.call(text, query.cpu(), key.cpu(), on_cpu(terms), rows).to(query.device());
+    return operation.call(text, query.cpu(), key.cpu(), on_cpu(terms), rows, std::nullopt, first_key)
+        .to(query.device());
   });
 }
 

@@ -50,7 +50,7 @@ class Background {
   }
 
  private:
-  static constexpr std::size_t kMostBytes = std::size_t{1} << 30;
+  static constexpr std::size_t kMostBytes = std::size_t{1} << 28;  // pinning memory takes time
   struct Waiting {
     Work work;
     std::size_t bytes;

@@ -1,60 +1,24 @@
-// torch.classes.isentropic.Scanner: scan::Scanner for Python, fed with tensors; and what is made of its result.
-#include <ATen/ATen.h>
-#include <c10/core/Event.h>
-#include <c10/core/impl/VirtualGuardImpl.h>
+// torch.classes.isentropic.Scanner: scan::Scanner for Python, fed with tensors.
 #include <torch/custom_class.h>
 #include <torch/library.h>
 
 #include <algorithm>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <optional>
 
 #include "pytorch/errors.hpp"
 #include "pytorch/executor.hpp"
+#include "pytorch/scan/arrivals.hpp"
 #include "pytorch/scan/background.hpp"
-#include "scan/arrays.hpp"
-#include "scan/comparison.hpp"
+#include "pytorch/scan/device_digests.hpp"
+#include "pytorch/scan/what_layers_see.hpp"
 #include "scan/exact_weights.hpp"
-#include "scan/page.hpp"
 #include "scan/scanner.hpp"
-#include "scan/summary.hpp"
-#include "scan/tables.hpp"
-#include "scan/terminal.hpp"
-#include "scan/training_page.hpp"
 
 namespace isentropic::pytorch {
 namespace {
 
 using Names = std::vector<std::string>;
-
-at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) { return x.detach().to(at::kCPU, type).contiguous(); }
-
-// Copies on the CPU. From a CUDA device they travel into pinned memory, and are complete after the event.
-class Arrivals {
- public:
-  at::Tensor copy(const at::Tensor& x, at::ScalarType type) {
-    if (!x.is_cuda()) return on_cpu(x, type);
-    const at::Tensor there = x.detach().to(type).contiguous();
-    at::Tensor here = at::empty(there.sizes(), at::TensorOptions(type).pinned_memory(true));
-    here.copy_(there, /*non_blocking=*/true);
-    device_ = x.device();
-    bytes_ += here.nbytes();
-    return here;
-  }
-  std::size_t bytes() const { return bytes_; }
-  // Null: nothing is on its way.
-  std::shared_ptr<c10::Event> event() const {
-    if (!device_) return nullptr;
-    const auto out = std::make_shared<c10::Event>(device_->type());
-    out->record(c10::impl::VirtualGuardImpl(device_->type()).getStream(*device_));
-    return out;
-  }
-
- private:
-  std::optional<c10::Device> device_;
-  std::size_t bytes_ = 0;
-};
 
 template <class T>
 std::span<const T> numbers_of(const at::Tensor& x) {
@@ -65,8 +29,29 @@ void require_numbers(const char* what, const at::Tensor& x, std::int64_t expecte
   TORCH_CHECK_VALUE(x.numel() == expected, what, " has ", x.numel(), " numbers; expected ", expected);
 }
 
+// The bytes of a list on a device.
+template <class T>
+at::Tensor bytes_on(c10::Device device, const std::vector<T>& list, at::ScalarType type) {
+  const auto bytes = static_cast<std::int64_t>(list.size() * sizeof(T));
+  at::Tensor here = at::empty({bytes / static_cast<std::int64_t>(c10::elementSize(type))},
+                              at::TensorOptions(type).pinned_memory(true));
+  std::ranges::copy(list, static_cast<T*>(here.mutable_data_ptr()));
+  return here.to(device, /*non_blocking=*/true);
+}
+
+// What was found. Its text is as long as all numbers of all heads: written when it is asked for.
+class ScanResult : public torch::CustomClassHolder {
+ public:
+  explicit ScanResult(scan::Result found) : found_(std::move(found)) {}
+  std::string json() { return to_json(found_); }
+
+ private:
+  scan::Result found_;
+};
+
 // Tensors come from any device; those of rows are [heads, rows]. What comes from a CUDA device is added up later, while
-// it computes: everything else that changes the scanner, or looks at what was added, keeps the order.
+// it computes, and so is all that follows: the scanner is told everything in order and asked nothing before the end.
+// What has to be known at once (the layers, the rows to look at) is kept here.
 class ScannerClass : public torch::CustomClassHolder {
  public:
   ScannerClass(std::string model, std::string family, std::string scale, std::string map, std::int64_t parameters,
@@ -83,42 +68,48 @@ class ScannerClass : public torch::CustomClassHolder {
             {}, threads_) {}
 
   void keep_rows() {
-    background_.finish();
-    scanner_.keep_rows();
+    in_order([this] { scanner_.keep_rows(); });
   }
   void set_picture(std::string source, std::int64_t rows, std::int64_t columns) {
-    background_.finish();
-    scanner_.set_picture({std::move(source), rows, columns});
+    in_order([this, picture = scan::Picture{std::move(source), rows, columns}] { scanner_.set_picture(picture); });
   }
   void begin_text(const std::string& name) {
-    background_.finish();
-    scanner_.begin_text(name);
+    sampling_.begin_text();
+    in_order([this, name] { scanner_.begin_text(name); });
   }
   void begin_window(const at::Tensor& ids, const at::Tensor& written) {
-    background_.finish();
     const at::Tensor read_here = on_cpu(ids, at::kInt), written_here = on_cpu(written, at::kInt);
-    scanner_.begin_window(numbers_of<std::int32_t>(read_here), numbers_of<std::int32_t>(written_here));
+    on_device_.clear();
+    sampling_.begin_window(numbers_of<std::int32_t>(read_here), numbers_of<std::int32_t>(written_here));
+    in_order([this, read_here, written_here] {
+      scanner_.begin_window(numbers_of<std::int32_t>(read_here), numbers_of<std::int32_t>(written_here));
+    });
   }
 
-  // visible [rows] of one head: what the layer sees.
+  // problem: the written form of its attention; visible [rows] of one head is looked at where that does not say what
+  // the layer sees.
   std::int64_t add_layer(std::string module, bool is_cross, std::int64_t heads, std::int64_t head_width,
-                         const at::Tensor& visible) {
-    const at::Tensor counts = on_cpu(visible, at::kLong);
-    scan::LayerDescription layer = scan::self_attention_with(numbers_of<std::int64_t>(counts));
-    if (is_cross) layer.kind = scan::Kind::cross, layer.window.reset();
-    layer.module = std::move(module), layer.heads = heads, layer.head_width = head_width;
-    background_.finish();
-    return static_cast<std::int64_t>(scanner_.add_layer(std::move(layer)));
+                         const std::string& problem, std::int64_t keys, const at::Tensor& visible) {
+    std::optional<scan::LayerDescription> found = what_layers_see_.description(problem, visible.numel(), keys);
+    if (!found) {
+      const at::Tensor counts = on_cpu(visible, at::kLong);
+      found = scan::self_attention_with(numbers_of<std::int64_t>(counts));
+    }
+    if (is_cross) found->kind = scan::Kind::cross, found->window.reset();
+    found->module = std::move(module), found->heads = heads, found->head_width = head_width;
+    layers_.push_back(*found);
+    in_order([this, layer = *found] { scanner_.add_layer(layer); });
+    return std::ssize(layers_) - 1;
   }
 
-  std::string kind(std::int64_t layer) { return name(scanner_.layer(static_cast<std::size_t>(layer)).kind); }
+  std::string kind(std::int64_t layer) { return name(about(layer).kind); }
 
   void add_rows(std::int64_t layer, std::int64_t keys, const Names& names, const std::vector<at::Tensor>& statistics,
                 const at::Tensor& visible, const std::optional<at::Tensor>& key_mass) {
     Arrivals arrivals;
     const at::Tensor counts = arrivals.copy(visible, at::kLong);
     scan::LayerRows rows{.layer = static_cast<std::size_t>(layer), .rows = counts.size(-1), .keys = keys};
-    const std::int64_t heads = scanner_.layer(rows.layer).heads;
+    const std::int64_t heads = about(layer).heads;
     require_numbers("visible", counts, heads * rows.rows);
     rows.visible = numbers_of<std::int64_t>(counts);
     std::vector<at::Tensor> kept = {counts};
@@ -136,36 +127,51 @@ class ScannerClass : public torch::CustomClassHolder {
   }
 
   std::vector<std::int64_t> rows_to_sample(std::int64_t layer, std::int64_t rows, std::int64_t count) {
-    return scanner_.rows_to_sample(static_cast<std::size_t>(layer), rows, count);
+    return sampling_.rows_to_sample(about(layer), rows, count);
   }
-  std::vector<std::int64_t> rows_of_tile(std::int64_t rows) { return scanner_.rows_of_tile(rows); }
-  // weights [heads, positions, keys]; for_tile: of rows_of_tile.
+  std::vector<std::int64_t> rows_of_tile(std::int64_t rows) {
+    return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
+  }
+  // The first of the keys that a tile shows.
+  std::int64_t first_key_of_tile(std::int64_t keys) { return std::max<std::int64_t>(0, keys - scan::kTile); }
+
+  // weights [heads, positions, keys]; is_last: no more of this layer follow in this window.
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
-                   const at::Tensor& weights, bool for_tile) {
-    const std::int64_t heads = scanner_.layer(static_cast<std::size_t>(layer)).heads, keys = weights.size(-1);
-    const std::int64_t first_key = for_tile ? std::max<std::int64_t>(0, keys - scan::kTile) : 0;
-    require_numbers("weights", weights, heads * static_cast<std::int64_t>(positions.size()) * keys);
-    Arrivals arrivals;
-    const at::Tensor here = arrivals.copy(weights.narrow(-1, first_key, keys - first_key), at::kFloat);
-    const scan::SampledRows sampled{.layer = static_cast<std::size_t>(layer),
-                                    .rows = rows,
-                                    .keys = keys,
-                                    .positions = std::move(positions),
-                                    .weights = numbers_of<float>(here),
-                                    .first_key = first_key};
-    after(arrivals, [this, sampled, here, for_tile] { for_tile ? scanner_.add_tile(sampled) : scanner_.add(sampled); });
+                   const at::Tensor& weights, bool is_last) {
+    const std::int64_t keys = weights.size(-1);
+    require_numbers("weights", weights, about(layer).heads * std::ssize(positions) * keys);
+    if (weights.is_cuda() && digest_rows_on_cuda() && add_digests(layer, rows, positions, weights, is_last)) return;
+    tell_sampled({.layer = static_cast<std::size_t>(layer),
+                  .rows = rows,
+                  .keys = keys,
+                  .positions = std::move(positions),
+                  .is_last = is_last},
+                 weights, [this](const scan::SampledRows& sampled) { scanner_.add(sampled); });
+  }
+  // weights [heads, positions, keys - first_key] of rows_of_tile: those of the keys from first_key on.
+  void add_tile(std::int64_t layer, std::int64_t rows, std::int64_t keys, std::vector<std::int64_t> positions,
+                std::int64_t first_key, const at::Tensor& weights) {
+    require_numbers("weights", weights, about(layer).heads * std::ssize(positions) * (keys - first_key));
+    tell_sampled({.layer = static_cast<std::size_t>(layer),
+                  .rows = rows,
+                  .keys = keys,
+                  .positions = std::move(positions),
+                  .first_key = first_key},
+                 weights, [this](const scan::SampledRows& tile) { scanner_.add_tile(tile); });
   }
 
-  void add_residual(std::int64_t layer, double ratio) {
-    background_.add_in_order([=, this] { scanner_.add_residual(static_cast<std::size_t>(layer), ratio); });
+  // One number each.
+  void add_residual(std::int64_t layer, const at::Tensor& ratio) {
+    tell_number(ratio, [=, this](double value) { scanner_.add_residual(static_cast<std::size_t>(layer), value); });
+  }
+  void add_loss(const at::Tensor& mean, std::int64_t tokens) {
+    tell_number(mean, [=, this](double value) { scanner_.add_loss(value, tokens); });
   }
   void add_statistic(std::int64_t layer, const std::string& name, const at::Tensor& by_head) {
-    const at::Tensor here = on_cpu(by_head, at::kDouble);
-    background_.add_in_order(
-        [=, this] { scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here)); });
-  }
-  void add_loss(double mean, std::int64_t tokens) {
-    background_.add_in_order([=, this] { scanner_.add_loss(mean, tokens); });
+    Arrivals arrivals;
+    const at::Tensor here = arrivals.copy(by_head, at::kDouble);
+    after(arrivals,
+          [=, this] { scanner_.add_statistic(static_cast<std::size_t>(layer), name, numbers_of<double>(here)); });
   }
   void add_length(std::int64_t length, double keys, double loss, const std::vector<at::Tensor>& entropies) {
     std::vector<std::vector<double>> by_layer;
@@ -174,22 +180,25 @@ class ScannerClass : public torch::CustomClassHolder {
       const auto numbers = numbers_of<double>(here);
       by_layer.emplace_back(numbers.begin(), numbers.end());
     }
-    background_.finish();
-    scanner_.add_length({length, keys, loss}, by_layer);
+    in_order([=, this] { scanner_.add_length({length, keys, loss}, by_layer); });
   }
 
-  std::string finish(const Names& other_layers) {
+  c10::intrusive_ptr<ScanResult> finish(const Names& other_layers) {
     return with_python_errors([&] {
       background_.finish();
       scan::Result found = scanner_.finish();
       found.other_layers = other_layers;
-      return to_json(found);
+      return c10::make_intrusive<ScanResult>(std::move(found));
     });
   }
 
  private:
-  void after(const Arrivals& arrivals, Background::Work work) {
-    if (const std::shared_ptr<c10::Event> event = arrivals.event())
+  const scan::LayerDescription& about(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)]; }
+
+  void in_order(Background::Work work) { background_.add_in_order(std::move(work)); }
+  // When the copies have come.
+  void after(Arrivals& arrivals, Background::Work work) {
+    if (const std::shared_ptr<c10::Event> event = arrivals.start(copy_streams_))
       background_.add(
           [event, work = std::move(work)] {
             event->synchronize();
@@ -197,70 +206,72 @@ class ScannerClass : public torch::CustomClassHolder {
           },
           arrivals.bytes());
     else
-      background_.add_in_order(std::move(work));
+      in_order(std::move(work));
   }
 
+  template <class Tell>
+  void tell_number(const at::Tensor& number, Tell tell) {
+    Arrivals arrivals;
+    const at::Tensor here = arrivals.copy(number, at::kDouble);
+    require_numbers("number", here, 1);
+    after(arrivals, [here, tell] { tell(*here.const_data_ptr<double>()); });
+  }
+  template <class Tell>
+  void tell_sampled(scan::SampledRows sampled, const at::Tensor& weights, Tell tell) {
+    Arrivals arrivals;
+    const at::Tensor here = arrivals.copy(weights, at::kFloat);
+    sampled.weights = numbers_of<float>(here);
+    after(arrivals, [sampled = std::move(sampled), here, tell] { tell(sampled); });
+  }
+
+  // False: the device is not one for the kernels.
+  bool add_digests(std::int64_t layer, std::int64_t rows, const std::vector<std::int64_t>& positions,
+                   const at::Tensor& weights, bool is_last) {
+    const std::int64_t heads = about(layer).heads, keys = weights.size(-1);
+    const scan::SampledPlaces& places = sampling_.places(about(layer), rows, keys, positions);
+    const auto [lists, is_new] = on_device_.try_emplace({&places, weights.device().index()});
+    if (is_new)
+      lists->second = {bytes_on(weights.device(), places.rows, at::kByte),
+                       bytes_on(weights.device(), places.targets, at::kInt)};
+    DeviceRows given{.weights = weights.detach().to(at::kFloat).contiguous().view({heads, -1, keys}),
+                     .places = lists->second.first,
+                     .targets = lists->second.second,
+                     .layer = static_cast<std::uint64_t>(layer),
+                     .layout = sampling_.layout(rows, keys),
+                     .is_last = is_last};
+    if (given.layout.is_drawn) {
+      at::Tensor& totals = totals_[layer];
+      if (!totals.defined()) totals = at::zeros({heads, keys, 2}, given.weights.options());
+      given.totals = totals;
+      if (is_last) totals_.erase(layer);
+    }
+    const std::optional<DeviceDigests> found = digest_rows_on_cuda()(given);
+    if (!found) return false;
+    Arrivals arrivals;
+    const at::Tensor numbers = arrivals.copy(found->numbers, at::kDouble);
+    const at::Tensor sinks = found->shuffled_sinks.defined() ? arrivals.copy(found->shuffled_sinks, at::kDouble)
+                                                             : at::empty({0}, at::kDouble);
+    after(arrivals, [=, this, layout = given.layout, on = places.rows] {
+      scanner_.add({static_cast<std::size_t>(layer), rows, keys, on, layout, numbers_of<double>(numbers),
+                    numbers_of<double>(sinks)});
+    });
+    return true;
+  }
+
+  using Lists = std::pair<at::Tensor, at::Tensor>;  // places and targets
+  std::vector<scan::LayerDescription> layers_;
+  WhatLayersSee what_layers_see_;
+  scan::Sampling sampling_;
+  std::map<std::pair<const scan::SampledPlaces*, c10::DeviceIndex>, Lists> on_device_;  // of this window
+  std::map<std::int64_t, at::Tensor> totals_;  // by layer, whose last rows are still to come
+  CopyStreams copy_streams_;
   TorchThreads threads_;
   scan::Scanner scanner_;
   Background background_;
 };
 
-// The bytes of an .npz file: Python's strings are no bytes.
-at::Tensor arrays_of(const scan::Result& result) {
-  const std::string bytes = scan::npz(result);
-  at::Tensor out = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
-  std::ranges::copy(bytes, reinterpret_cast<char*>(out.mutable_data_ptr<std::uint8_t>()));
-  return out;
-}
-
-// f(result), or f(comparison) where the JSON holds one.
-template <class F>
-auto of_json(const std::string& json, F f) {
-  return with_python_errors([&] {
-    std::vector<scan::Result> found = scan::results_from_json(json, "the scan");
-    if (found.size() == 1) return f(found.front());
-    return f(scan::compare(std::move(found[0]), std::move(found[1])));
-  });
-}
-// Of a result, or of the second of two.
-const scan::Result& result_of(const scan::Result& result) { return result; }
-const scan::Result& result_of(const scan::Comparison& comparison) { return comparison.second; }
-
-std::string terminal_text(const std::string& json) {
-  return of_json(json, [](const auto& found) { return scan::terminal_text(found); });
-}
-Names sentences(const std::string& json) {
-  return of_json(json, [](const auto& found) { return scan::sentences(found); });
-}
-std::string tsv(const std::string& json) {
-  return of_json(json, [](const auto& found) { return scan::tsv(found); });
-}
-at::Tensor arrays(const std::string& json) {
-  return of_json(json, [](const auto& found) { return arrays_of(result_of(found)); });
-}
-std::string retrieval_scores(const std::string& json) {
-  return of_json(json, [](const auto& found) { return scan::retrieval_scores(result_of(found)); });
-}
-// layers and heads: those that are shown in full.
-std::string page(const std::string& json, at::IntArrayRef layers, at::IntArrayRef heads, std::int64_t most_in_full) {
-  scan::PageOptions options;
-  for (std::size_t i = 0; i < layers.size(); ++i)
-    options.heads.emplace_back(static_cast<std::size_t>(layers[i]), static_cast<std::size_t>(heads[i]));
-  options.most_in_full = static_cast<std::size_t>(most_in_full);
-  return of_json(json, [&](const auto& found) { return scan::page(found, options); });
-}
-std::string compare(const std::string& first, const std::string& second) {
-  return with_python_errors([&] {
-    const scan::Comparison found = scan::compare(scan::result_from_json(first, "the first scan"),
-                                                 scan::result_from_json(second, "the second scan"));
-    return scan::json_of(found).dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
-  });
-}
-std::string training_page(const std::string& json) {
-  return with_python_errors([&] { return scan::training_page(json); });
-}
-
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
+  library.class_<ScanResult>("ScanResult").def("json", &ScanResult::json);
   library.class_<ScannerClass>("Scanner")
       .def(torch::init<std::string, std::string, std::string, std::string, std::int64_t, std::int64_t, std::int64_t,
                        Names, Names>())
@@ -273,20 +284,14 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
       .def("add_rows", &ScannerClass::add_rows)
       .def("rows_to_sample", &ScannerClass::rows_to_sample)
       .def("rows_of_tile", &ScannerClass::rows_of_tile)
+      .def("first_key_of_tile", &ScannerClass::first_key_of_tile)
       .def("add_sampled", &ScannerClass::add_sampled)
+      .def("add_tile", &ScannerClass::add_tile)
       .def("add_residual", &ScannerClass::add_residual)
       .def("add_statistic", &ScannerClass::add_statistic)
       .def("add_loss", &ScannerClass::add_loss)
       .def("add_length", &ScannerClass::add_length)
       .def("finish", &ScannerClass::finish);
-  library.def("scan_page(str json, int[] layers, int[] heads, int most_in_full) -> str", page);
-  library.def("scan_terminal_text(str json) -> str", terminal_text);
-  library.def("scan_sentences(str json) -> str[]", sentences);
-  library.def("scan_tsv(str json) -> str", tsv);
-  library.def("scan_arrays(str json) -> Tensor", arrays);
-  library.def("scan_retrieval_scores(str json) -> str", retrieval_scores);
-  library.def("scan_compare(str first, str second) -> str", compare);
-  library.def("training_page(str json) -> str", training_page);
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -162,6 +163,8 @@ T __reduce_max_sync(unsigned mask, T x) {
   return emulator::reduce("__reduce_max_sync", mask, x, [](T a, T b) { return max(a, b); });
 }
 
+inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
+inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
 // All bits of the halves that are the same in both.

@@ -47,14 +47,15 @@ void TextTally::add_statistics(const LayerRows& rows, std::size_t head) {
   const auto visible = rows.visible.subspan(begin, size(rows.rows));
   for (const auto& [name, all] : rows.statistics) {
     const auto values = all.subspan(begin, size(rows.rows));
-    Running mean;
+    const bool is_score = name == "max_score", is_recent = name == "recent_mass";
+    double sum = 0, count = 0;
     for (std::size_t i = 0; i < values.size(); ++i) {
       if (visible[i] < 2) continue;  // such a row has no choice
-      mean.add(values[i]);
-      if (name == "max_score" && !(out.largest_score >= values[i])) out.largest_score = values[i];
-      if (name == "recent_mass" && visible[i] >= kFewestKeysForLocal) out.local.add(values[i]);
+      sum += values[i], ++count;
+      if (is_score && !(out.largest_score >= values[i])) out.largest_score = values[i];
+      if (is_recent && visible[i] >= kFewestKeysForLocal) out.local.add(values[i]);
     }
-    out.statistics[name].add(mean.mean());
+    out.statistics[name].add(count > 0 ? sum / count : kNotMeasured);
     if (name == "entropy" && windows == 1) out.curve = stretch_means(values, kCurvePoints);
   }
 }

@@ -113,15 +113,17 @@ TEST_P(CudaPlain, CountsWeighsAndAddsUp) {
 
     std::vector<std::int64_t> which;
     for (std::int64_t i = p.n_q - 1; i >= 0; i -= i > 2 ? 2 : 1) which.push_back(i);
-    Numbers rows;
-    for (std::size_t head = 0; head < heads; ++head)
-      for (const std::int64_t i : which) {
-        const auto from = expected.weights.begin() + (static_cast<std::int64_t>(head) * p.n_q + i) * p.n_k;
-        rows.insert(rows.end(), from, from + p.n_k);
-      }
-    void* weights = c.memory.poisoned(rows.size() * real);
-    require(plain_weights(p, out.rows, c.memory.list(which), std::ssize(which), 0, weights, nullptr));
-    EXPECT_LT(relative_error(read_numbers(real_type(type), weights, rows.size()), rows), bound);
+    for (const std::int64_t first_key : {std::int64_t{0}, p.n_k / 3, p.n_k - 1}) {
+      Numbers rows;
+      for (std::size_t head = 0; head < heads; ++head)
+        for (const std::int64_t i : which) {
+          const auto from = expected.weights.begin() + (static_cast<std::int64_t>(head) * p.n_q + i) * p.n_k;
+          rows.insert(rows.end(), from + first_key, from + p.n_k);
+        }
+      void* weights = c.memory.poisoned(rows.size() * real);
+      require(plain_weights(p, out.rows, c.memory.list(which), std::ssize(which), first_key, weights, nullptr));
+      EXPECT_LT(relative_error(read_numbers(real_type(type), weights, rows.size()), rows), bound) << first_key;
+    }
   }
 }
 

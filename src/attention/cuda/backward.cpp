@@ -39,8 +39,8 @@ BackwardWorkspace divided_workspace(const BackwardProblem& problem, const Backwa
 }
 
 // What is read or drawn for each score.
-bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative || p.dropout > 0; }
-bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
+bool reads_or_draws(const Problem& p) { return has_dense_terms(p) || p.dropout > 0; }
+bool has_cap_or_slopes(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
 
 bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
 
@@ -48,7 +48,7 @@ bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
 // none for a large tile.
 BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
   if (is_wide(p)) return BackwardTile::wide;
-  return has_dense_terms(p) || (has_extras(p) && p.d == 64) ? BackwardTile::small : tile;
+  return reads_or_draws(p) || (has_cap_or_slopes(p) && p.d == 64) ? BackwardTile::small : tile;
 }
 
 template <ElementType type, int d>
@@ -56,10 +56,10 @@ cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace
                               cudaStream_t stream) {
   using Terms = BackwardTerms;
   using Tile = BackwardTile;
-  if (has_dense_terms(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
+  if (reads_or_draws(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
   if constexpr (d == 128)
-    if (has_extras(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
+    if (has_cap_or_slopes(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
 }
@@ -94,13 +94,6 @@ BackwardTile backward_tile_of_device(const Problem& p) {
   return device_has_room(p, BackwardTile::large) ? BackwardTile::large : BackwardTile::small;
 }
 
-// Heads of 64 or 128 numbers, with or without dense terms.
-bool fits_narrow_heads(const Problem& p) {
-  Problem bare = p;
-  bare.tests = {}, bare.bias = {}, bare.relative = nullptr, bare.dropout = 0;
-  return fits_tensor_cores(bare) && p.d_v == p.d;
-}
-
 // Heads of up to 256 numbers, in chunks of 16 bytes.
 bool fits_wide_heads(const Problem& p) {
   const auto fits = [](std::int64_t width) { return width > 0 && width <= 256 && width % 8 == 0; };
@@ -118,7 +111,7 @@ bool has_backward(const BackwardProblem& problem) {
   const auto writes_pairs = [&](const void* data, const Strides& stride, std::int64_t heads, std::int64_t n) {
     return !data || rows_begin_at(data, stride, p.batch, heads, n, 4);
   };
-  return (fits_narrow_heads(p) || fits_wide_heads(p)) && !to.bias && !to.relative &&
+  return ((fits_narrow_heads(p) && p.d_v == p.d) || fits_wide_heads(p)) && !to.bias && !to.relative &&
          (!problem.output_gradient ||
           rows_begin_at(problem.output_gradient, problem.output_gradient_stride, p.batch, p.heads, p.n_q, 16)) &&
          writes_pairs(to.query, to.query_stride, p.heads, p.n_q) &&

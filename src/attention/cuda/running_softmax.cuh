@@ -18,6 +18,7 @@ inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 // The sums over the keys of a row that one lane has seen, of four that share the row.
 struct LaneSums {
   float z, u, w, c;
+  float columns;  // weights times the numbers of their columns, counted from where the caller says
 };
 
 // A number for each row of a lane: in registers or, where these are short, in shared memory.
@@ -37,8 +38,14 @@ struct LaneNumbers<kRowTiles, false> {
   __device__ __forceinline__ float& at(int t, int half) { return numbers[t][half]; }
 };
 
-// By tile of rows and half.
-template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters>
+template <int kRowTiles, bool kInRegisters>
+__device__ inline void clear(LaneNumbers<kRowTiles, kInRegisters>& numbers) {
+#pragma unroll
+  for (int t = 0; t < kRowTiles; ++t) numbers.at(t, 0) = numbers.at(t, 1) = 0;
+}
+
+// By tile of rows and half. kColumns: sums of columns are kept.
+template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters, bool kColumns = false>
 struct RunningSoftmax {
   static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
 
@@ -54,7 +61,7 @@ struct RunningSoftmax {
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         highest.at(t, half) = limit[t][half] = -INFINITY;
-        sums[t][half] = {0, 0, 0, 0};
+        sums[t][half] = {};
       }
   }
 
@@ -76,8 +83,35 @@ struct RunningSoftmax {
   __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
                                        const float (&factor)[kRowTiles][2],
                                        Accumulators<kRowTiles, kOutputTiles>& output, Use use) {
-    bool higher = false;
+    follow(scores, factor, output);
     float from[kRowTiles][2];
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) from[t][half] = reference(t, half);
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float both[2];
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const float score = fmaf(scores[t][tile][2 * half + e], factor[t][half], -from[t][half]);
+            both[e] = exp2_fast(score);
+            add(score, both[e], tile * 8 + e, sums[t][half]);
+          }
+          use(t, tile, half, both[0], both[1]);
+        }
+  }
+
+  // Takes note of the maxima of a block, and moves rows whose reference is left too far behind.
+  template <int kTiles, int kOutputTiles>
+  __device__ __forceinline__ void follow(const Accumulators<kRowTiles, kTiles>& scores,
+                                         const float (&factor)[kRowTiles][2],
+                                         Accumulators<kRowTiles, kOutputTiles>& output) {
+    bool higher = false;
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
@@ -91,20 +125,31 @@ struct RunningSoftmax {
         higher |= most > limit[t][half];
       }
     if (__any_sync(0xffffffffu, higher)) raise(factor, output);
+  }
+
+  // A weight joins sums: 2^t, of the key in a column.
+  __device__ static __forceinline__ void add(float t, float weight, int column, LaneSums& row) {
+    row.z += weight;
+    if constexpr (kColumns) {
+      if (column > 0) row.columns = fmaf(weight, static_cast<float>(column), row.columns);
+    }
+    if constexpr (kAll) {
+      const float moment = t * weight;
+      row.u += moment;
+      row.w = fmaf(t, moment, row.w);
+      row.c = fmaf(weight, weight, row.c);
+    } else if constexpr (kEntropy) {
+      row.u = fmaf(t, weight, row.u);
+    }
+  }
+
+  // Columns are counted from `keys` further on.
+  __device__ __forceinline__ void move_columns(int keys) {
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
-      for (int half = 0; half < 2; ++half) from[t][half] = reference(t, half);
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile)
-#pragma unroll
-      for (int t = 0; t < kRowTiles; ++t)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          const float x = weigh(fmaf(scores[t][tile][2 * half], factor[t][half], -from[t][half]), sums[t][half]);
-          const float y = weigh(fmaf(scores[t][tile][2 * half + 1], factor[t][half], -from[t][half]), sums[t][half]);
-          use(t, tile, half, x, y);
-        }
+      for (int half = 0; half < 2; ++half)
+        sums[t][half].columns = fmaf(-static_cast<float>(keys), sums[t][half].z, sums[t][half].columns);
   }
 
   // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
@@ -143,6 +188,7 @@ struct RunningSoftmax {
           row.c *= shrink * shrink;
         }
         if constexpr (kEntropy) row.u = shrink * (row.u + delta * row.z);
+        if constexpr (kColumns) row.columns *= shrink;
         row.z *= shrink;
         limit[t][half] = m + kSlack;
 #pragma unroll
@@ -151,20 +197,6 @@ struct RunningSoftmax {
           output[t][tile][2 * half + 1] *= shrink;
         }
       }
-  }
-
-  __device__ static __forceinline__ float weigh(float t, LaneSums& row) {
-    const float weight = exp2_fast(t);
-    row.z += weight;
-    if constexpr (kAll) {
-      const float moment = t * weight;
-      row.u += moment;
-      row.w = fmaf(t, moment, row.w);
-      row.c = fmaf(weight, weight, row.c);
-    } else if constexpr (kEntropy) {
-      row.u = fmaf(t, weight, row.u);
-    }
-    return weight;
   }
 };
 

@@ -27,14 +27,13 @@ struct FirstSums : GroupSums {
   }
 };
 
-// Weights of a block as RunningSoftmax::fold makes them, the groups summed apart.
+// Weights of a block as RunningSoftmax::weigh makes them, the groups summed apart.
 template <class Shape>
-__device__ __forceinline__ void fold_with_groups(typename Shape::Groups& rows, int first_row, int j0,
-                                                 const Scores<Shape>& scores, const float (&factor)[Shape::kRowTiles][2],
-                                                 typename Shape::Softmax& softmax,
-                                                 PackedWeights<Shape::kRowTiles, Shape::kScoreTiles>& weights,
-                                                 Accumulators<Shape::kRowTiles, Shape::kOutputTiles>& output) {
-  softmax.follow(scores, factor, output);
+__device__ __forceinline__ void weigh_with_groups(typename Shape::Groups& rows, int first_row, int j0,
+                                                  const Scores<Shape>& scores,
+                                                  const float (&factor)[Shape::kRowTiles][2],
+                                                  typename Shape::Softmax& softmax,
+                                                  PackedWeights<Shape::kRowTiles, Shape::kScoreTiles>& weights) {
   const int first_key = first_key_of_lane(j0);
 #pragma unroll
   for (int t = 0; t < Shape::kRowTiles; ++t)
@@ -45,7 +44,7 @@ __device__ __forceinline__ void fold_with_groups(typename Shape::Groups& rows, i
       const int recent_end = position - first_key;
       const float reference = softmax.reference(t, half);
       LaneSums first = {};
-      float recent = 0;
+      float recent = 0, first_columns = 0, columns = softmax.columns.at(t, half);
 #pragma unroll
       for (int tile = 0; tile < Shape::kScoreTiles; ++tile) {
         float both[2];
@@ -55,14 +54,16 @@ __device__ __forceinline__ void fold_with_groups(typename Shape::Groups& rows, i
           const float score = fmaf(scores[t][tile][2 * half + e], factor[t][half], -reference);
           const float weight = exp2_fast(score);
           const bool is_first = column < first_end;
-          Shape::Softmax::add(score, is_first ? 0.0f : weight, column, softmax.sums[t][half]);
-          Shape::Softmax::add(score, is_first ? weight : 0.0f, column, first);
+          const float kept = is_first ? 0.0f : weight, apart = is_first ? weight : 0.0f;
+          softmax.add(score, kept, softmax.sums[t][half]), softmax.add_column(kept, column, columns);
+          softmax.add(score, apart, first), softmax.add_column(apart, column, first_columns);
           if (column >= recent_begin && column <= recent_end) recent += weight;
           both[e] = weight;
         }
         weights[t][tile][half] = pack<typename Shape::E>(both[0], both[1]);
       }
-      const GroupSums sums = kept_sums(first, reference, position, first_key);
+      softmax.columns.at(t, half) = columns;
+      const GroupSums sums = row_of_lanes(first.z, first_columns, reference, position, first_key);
       const SoftmaxMoments<float> moments = {sums.z, row_sum(first.u), row_sum(first.w), row_sum(first.c)};
       recent = row_sum(recent);
       if (threadIdx.x % 4 != 0) continue;
@@ -87,7 +88,8 @@ __device__ __forceinline__ void finish_groups(const Problem& p, const KeyGroupAr
       const int i = at.row_of(t, half), row = i - at.i0;
       const float reference = softmax.reference(t, half);
       LaneSums& lane = softmax.sums[t][half];
-      const GroupSums sums = kept_sums(lane, reference, rows.position[row], first_key);
+      const GroupSums sums =
+          row_of_lanes(lane.z, softmax.columns.at(t, half), reference, rows.position[row], first_key);
       SoftmaxRecord<float> kept;
       kept.sums = {sums.z, row_sum(lane.u) * kLn2, 0, 0};
       if (threadIdx.x % 4 != 0) continue;

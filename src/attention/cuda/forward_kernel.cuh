@@ -23,7 +23,7 @@ struct ForwardShape {
   static constexpr bool kHasGroups = kTerms == ForwardTerms::groups;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
   static constexpr int kRowTiles = kValueWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
-  static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth <= 64 ? 128 : 64;
+  static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth > 64 || kDense ? 64 : kHasGroups ? 96 : 128;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
   // Where the compiler then finds registers for everything else is a matter of trial.
@@ -41,7 +41,8 @@ struct ForwardShape {
   static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);                  // ForwardBlock
   static constexpr std::uint32_t kDropoutAt = kPlaceAt + 64;                                    // DropoutKey
   static constexpr std::uint32_t kHighestAt = kDropoutAt + (kExtras ? sizeof(DropoutKey) : 0);  // Softmax::highest
-  static constexpr std::uint32_t kCountsAt = kHighestAt + kThreads * Softmax::Highest::kBytes;
+  static constexpr std::uint32_t kColumnsAt = kHighestAt + kThreads * Softmax::Highest::kBytes;  // Softmax::columns
+  static constexpr std::uint32_t kCountsAt = kColumnsAt + kThreads * Softmax::Columns::kBytes;
   static constexpr std::uint32_t kGroupsAt = kCountsAt + (kDense ? kThreads * Counts::kBytes : 0);
   static constexpr int kBytes = kGroupsAt + (kHasGroups ? sizeof(Groups) : 0);
 };
@@ -193,7 +194,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   }
   const bool finishes_first = __syncthreads_or(falling) || Shape::kExtras;
 
-  typename Shape::Softmax softmax(shared + Shape::kHighestAt);
+  typename Shape::Softmax softmax(shared + Shape::kHighestAt, shared + Shape::kColumnsAt);
   typename Shape::Counts counts(shared + Shape::kCountsAt);
   if constexpr (Shape::kDense) clear(counts);
   Accumulators<Shape::kRowTiles, Shape::kOutputTiles> output;
@@ -230,10 +231,11 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     if constexpr (Shape::kDense) {
       if (out.rows.k) count_keys<Shape>(scores, counts);
     }
+    softmax.follow(scores, factor, output);
     if (Shape::kHasGroups && (groups.has_first(j0) || groups.has_recent(j0, j0 + Shape::kKeys)))
-      fold_with_groups<Shape>(groups, at.row_of(0, 0) - at.i0, j0, scores, factor, softmax, weights, output);
+      weigh_with_groups<Shape>(groups, at.row_of(0, 0) - at.i0, j0, scores, factor, softmax, weights);
     else
-      softmax.template fold<E>(scores, factor, weights, output);
+      softmax.template weigh<E>(scores, factor, weights);
     if constexpr (Shape::kHasGroups) softmax.move_columns(block * Shape::kKeys - j0);
     if constexpr (!Shape::kTwoStages) {
       copy_keys(block, stage);

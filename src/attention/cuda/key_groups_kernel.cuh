@@ -24,7 +24,8 @@ struct KeyGroupsShape {
   static constexpr std::uint32_t kScalesAt = kKeysAt + 2 * kKeyBytes;           // lambda of the rows
   static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);  // ForwardBlock
   static constexpr std::uint32_t kRowsAt = kPlaceAt + 64;
-  static constexpr int kBytes = kRowsAt + sizeof(Rows);
+  static constexpr std::uint32_t kColumnsAt = kRowsAt + sizeof(Rows);  // Softmax::columns
+  static constexpr int kBytes = kColumnsAt + kThreads * Softmax::Columns::kBytes;
 };
 
 // f(score, key) for those of a row that this lane holds.
@@ -93,7 +94,8 @@ __device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const 
       SoftmaxRecord<float> kept = softmax.record(t, half);
       const int i = at.row_of(t, half), row = i - at.i0;
       const GroupSums sums =
-          kept_sums(softmax.sums[t][half], softmax.reference(t, half), rows.position[row], first_key);
+          row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half), softmax.reference(t, half),
+                       rows.position[row], first_key);
       if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
       // Keys that are tested one by one are not counted: entropies are then not cut to the logarithm of how many.
       if (!has_tests(p)) kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
@@ -131,7 +133,7 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
   __syncthreads();
   const int first_row = at.row_of(0, 0) - at.i0;
 
-  typename Shape::Softmax softmax(nullptr);
+  typename Shape::Softmax softmax(nullptr, shared + Shape::kColumnsAt);
   Accumulators<Shape::kRowTiles, 1> nothing = {};
   while (block < at.end_block) {
     const int j0 = block * Shape::kKeys, here = stage;
@@ -149,7 +151,8 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
     if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys))
       take_groups<Shape>(rows, first_row, j0, scores);
     constexpr float kFinished[Shape::kRowTiles][2] = {{1, 1}, {1, 1}};
-    softmax.fold(scores, kFinished, nothing, [](int, int, int, float, float) {});
+    softmax.follow(scores, kFinished, nothing);
+    softmax.weigh(scores, kFinished, [](int, int, int, float, float) {});
     softmax.move_columns(block * Shape::kKeys - j0);
   }
   write_groups<Shape>(p, out, at, rows, first_key_of_lane(block * Shape::kKeys), softmax);

@@ -60,12 +60,11 @@ struct GroupedRows {
   __device__ bool has_recent(int j0, int end) const { return j0 < recent_end && end > recent_begin; }
 };
 
-// The running sums of all keys but the first, of a row whose columns are counted from the lane's key `first_key` on;
-// the same on its four lanes.
-__device__ inline GroupSums kept_sums(const LaneSums& lane, float reference, int position, int first_key) {
+// From the sums of a row's lanes, whose columns are counted from each one's key `first_key` on: the same on all four.
+__device__ inline GroupSums row_of_lanes(float z, float columns, float reference, int position, int first_key) {
   GroupSums out;
-  out.z = row_sum(lane.z);
-  out.distance = row_sum(fmaf(static_cast<float>(position - first_key), lane.z, -lane.columns));
+  out.z = row_sum(z);
+  out.distance = row_sum(fmaf(static_cast<float>(position - first_key), z, -columns));
   if (out.z != 0) out.m = reference;
   return out;
 }

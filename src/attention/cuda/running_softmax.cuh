@@ -18,7 +18,6 @@ inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 // The sums over the keys of a row that one lane has seen, of four that share the row.
 struct LaneSums {
   float z, u, w, c;
-  float columns;  // weights times the numbers of their columns, counted from where the caller says
 };
 
 // A number for each row of a lane: in registers or, where these are short, in shared memory.
@@ -44,7 +43,7 @@ __device__ inline void clear(LaneNumbers<kRowTiles, kInRegisters>& numbers) {
   for (int t = 0; t < kRowTiles; ++t) numbers.at(t, 0) = numbers.at(t, 1) = 0;
 }
 
-// By tile of rows and half. kColumns: sums of columns are kept.
+// By tile of rows and half. kColumns: weights times the numbers of their columns are summed too.
 template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters, bool kColumns = false>
 struct RunningSoftmax {
   static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
@@ -53,9 +52,13 @@ struct RunningSoftmax {
   Highest highest;            // of what this lane has seen
   float limit[kRowTiles][2];  // reference + kSlack; -inf: the row has seen no key
   LaneSums sums[kRowTiles][2];
+  using Columns = LaneNumbers<kRowTiles, !kColumns>;
+  Columns columns;  // counted from the first of the lane's next block
 
-  // `shared` has Highest::kBytes for each thread.
-  __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared) : highest(shared) {
+  // `shared` has Highest::kBytes for each thread, and `for_columns` Columns::kBytes.
+  __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared, unsigned char* for_columns = nullptr)
+      : highest(shared), columns(for_columns) {
+    if constexpr (kColumns) clear(columns);
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
@@ -69,44 +72,8 @@ struct RunningSoftmax {
     return limit[t][half] == -INFINITY ? 0.0f : limit[t][half] - kSlack;
   }
 
-  // Weights of the scores of a block. A score times its row's factor is in units of log 2; hidden ones are kHidden.
-  template <class E, int kTiles, int kOutputTiles>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
-                                       const float (&factor)[kRowTiles][2], PackedWeights<kRowTiles, kTiles>& weights,
-                                       Accumulators<kRowTiles, kOutputTiles>& output) {
-    fold(scores, factor, output,
-         [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
-  }
-
-  // use(t, tile, half, x, y) with the weights of two neighbours.
-  template <int kTiles, int kOutputTiles, class Use>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
-                                       const float (&factor)[kRowTiles][2],
-                                       Accumulators<kRowTiles, kOutputTiles>& output, Use use) {
-    follow(scores, factor, output);
-    float from[kRowTiles][2];
-#pragma unroll
-    for (int t = 0; t < kRowTiles; ++t)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) from[t][half] = reference(t, half);
-#pragma unroll
-    for (int tile = 0; tile < kTiles; ++tile)
-#pragma unroll
-      for (int t = 0; t < kRowTiles; ++t)
-#pragma unroll
-        for (int half = 0; half < 2; ++half) {
-          float both[2];
-#pragma unroll
-          for (int e = 0; e < 2; ++e) {
-            const float score = fmaf(scores[t][tile][2 * half + e], factor[t][half], -from[t][half]);
-            both[e] = exp2_fast(score);
-            add(score, both[e], tile * 8 + e, sums[t][half]);
-          }
-          use(t, tile, half, both[0], both[1]);
-        }
-  }
-
-  // Takes note of the maxima of a block, and moves rows whose reference is left too far behind.
+  // What comes before the weights of a block's scores: takes note of maxima, and moves rows whose reference is left too
+  // far behind. A score times its row's factor is in units of log 2; hidden ones are kHidden.
   template <int kTiles, int kOutputTiles>
   __device__ __forceinline__ void follow(const Accumulators<kRowTiles, kTiles>& scores,
                                          const float (&factor)[kRowTiles][2],
@@ -127,12 +94,54 @@ struct RunningSoftmax {
     if (__any_sync(0xffffffffu, higher)) raise(factor, output);
   }
 
-  // A weight joins sums: 2^t, of the key in a column.
-  __device__ static __forceinline__ void add(float t, float weight, int column, LaneSums& row) {
-    row.z += weight;
+  // Weights of a block, rounded, two in a register.
+  template <class E, int kTiles>
+  __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
+                                        const float (&factor)[kRowTiles][2],
+                                        PackedWeights<kRowTiles, kTiles>& weights) {
+    weigh(scores, factor,
+          [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
+  }
+
+  // use(t, tile, half, x, y) with the weights of two neighbours.
+  template <int kTiles, class Use>
+  __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
+                                        const float (&factor)[kRowTiles][2], Use use) {
+    float from[kRowTiles][2], of_columns[kRowTiles][2];
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half) {
+        from[t][half] = reference(t, half);
+        if constexpr (kColumns) of_columns[t][half] = columns.at(t, half);
+      }
+#pragma unroll
+    for (int tile = 0; tile < kTiles; ++tile)
+#pragma unroll
+      for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) {
+          float both[2];
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const float score = fmaf(scores[t][tile][2 * half + e], factor[t][half], -from[t][half]);
+            both[e] = exp2_fast(score);
+            add(score, both[e], sums[t][half]);
+            if constexpr (kColumns) add_column(both[e], tile * 8 + e, of_columns[t][half]);
+          }
+          use(t, tile, half, both[0], both[1]);
+        }
     if constexpr (kColumns) {
-      if (column > 0) row.columns = fmaf(weight, static_cast<float>(column), row.columns);
+#pragma unroll
+      for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) columns.at(t, half) = of_columns[t][half];
     }
+  }
+
+  // A weight, 2^t, joins sums.
+  __device__ static __forceinline__ void add(float t, float weight, LaneSums& row) {
+    row.z += weight;
     if constexpr (kAll) {
       const float moment = t * weight;
       row.u += moment;
@@ -143,13 +152,17 @@ struct RunningSoftmax {
     }
   }
 
+  __device__ static __forceinline__ void add_column(float weight, int column, float& sum) {
+    if (column > 0) sum = fmaf(weight, static_cast<float>(column), sum);
+  }
+
   // Columns are counted from `keys` further on.
   __device__ __forceinline__ void move_columns(int keys) {
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half)
-        sums[t][half].columns = fmaf(-static_cast<float>(keys), sums[t][half].z, sums[t][half].columns);
+        columns.at(t, half) = fmaf(-static_cast<float>(keys), sums[t][half].z, columns.at(t, half));
   }
 
   // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
@@ -188,7 +201,7 @@ struct RunningSoftmax {
           row.c *= shrink * shrink;
         }
         if constexpr (kEntropy) row.u = shrink * (row.u + delta * row.z);
-        if constexpr (kColumns) row.columns *= shrink;
+        if constexpr (kColumns) columns.at(t, half) *= shrink;
         row.z *= shrink;
         limit[t][half] = m + kSlack;
 #pragma unroll

@@ -46,7 +46,7 @@ template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 2)
     argmax_kernel(const __grid_constant__ Problem p, std::int64_t* places, const __grid_constant__ BlockOrder order) {
   using E = typename Shape::E;
-  extern __shared__ __align__(1024) unsigned char shared[];
+  unsigned char* const shared = block_memory();
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
   const BlockPlace place = order.place(blockIdx.x);
@@ -108,12 +108,9 @@ template <ElementType type, int d>
 cudaError_t launch_argmax(const Problem& problem, std::int64_t* places, cudaStream_t stream) {
   using Shape = ArgmaxShape<type, d>;
   static_assert(Shape::kThreads == Shape::kRows, "a thread writes the scale of a row");
-  const auto kernel = argmax_kernel<Shape>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);
-  if (error != cudaSuccess || order.grid() == 0) return error;
-  kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, places, order);
-  return cudaGetLastError();
+  return launch_kernel(argmax_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, places,
+                       order);
 }
 
 }  // namespace isentropic::cuda

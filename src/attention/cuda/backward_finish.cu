@@ -1,6 +1,7 @@
 // What is left when all blocks of keys have added to G: the gradients of query and lambda, dQ = lambda G and
 // dlambda = q.G; and the gradient of the slopes, from the parts of blocks.
 #include "attention/cuda/backward_tiles.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -91,18 +92,16 @@ cudaError_t query_gradients(const BackwardProblem& problem, float* products, Bac
   const Problem& p = problem.problem;
   const int width = backward_width(p.d, p.d_v), queries = backward_tile_size(width, tile).queries;
   const auto blocks = static_cast<unsigned>(p.batch * p.heads * ((p.n_q + queries - 1) / queries));
-  if (blocks == 0) return cudaSuccess;
+  auto kernel = query_gradient_kernel<E, 64, 64>;
   if (width == 256)
-    query_gradient_kernel<E, 64, 256><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    kernel = query_gradient_kernel<E, 64, 256>;
   else if (width == 192)
-    query_gradient_kernel<E, 64, 192><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    kernel = query_gradient_kernel<E, 64, 192>;
   else if (width == 128)
-    query_gradient_kernel<E, 64, 128><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
+    kernel = query_gradient_kernel<E, 64, 128>;
   else if (queries == 128)
-    query_gradient_kernel<E, 128, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
-  else
-    query_gradient_kernel<E, 64, 64><<<blocks, kBackwardThreads, 0, stream>>>(problem, products);
-  return cudaGetLastError();
+    kernel = query_gradient_kernel<E, 128, 64>;
+  return launch_kernel(kernel, blocks, kBackwardThreads, 0, stream, problem, products);
 }
 
 // A warp for each head: lanes add every 32nd part, then what lanes found, in one order.
@@ -123,12 +122,11 @@ cudaError_t finish_backward(const BackwardProblem& problem, const BackwardWorksp
   if (workspace.products)
     error = p.type == ElementType::bfloat16 ? query_gradients<__nv_bfloat16>(problem, workspace.products, tile, stream)
                                             : query_gradients<__half>(problem, workspace.products, tile, stream);
-  if (error != cudaSuccess || !workspace.slopes || p.heads == 0) return error;
+  if (error != cudaSuccess || !workspace.slopes) return error;
   const int keys = backward_tile_size(backward_width(p.d, p.d_v), tile).keys;
   const std::int64_t parts = p.batch * ((p.n_k + keys - 1) / keys);
-  slope_gradient_kernel<<<static_cast<unsigned>(p.heads), 32, 0, stream>>>(
-      workspace.slopes, parts, static_cast<float*>(problem.gradients.slopes));
-  return cudaGetLastError();
+  return launch_kernel(slope_gradient_kernel, static_cast<unsigned>(p.heads), 32, 0, stream, workspace.slopes, parts,
+                       static_cast<float*>(problem.gradients.slopes));
 }
 
 }  // namespace isentropic::cuda

@@ -13,6 +13,7 @@
 #include "attention/cuda/backward_rows.cuh"
 #include "attention/cuda/backward_shape.cuh"
 #include "attention/cuda/backward_tiles.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -376,21 +377,17 @@ template <class Shape>
 __global__ void __launch_bounds__(kBackwardThreads, 1)
     backward_kernel(const __grid_constant__ BackwardProblem problem,
                     const __grid_constant__ BackwardWorkspace workspace) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  BackwardBlock<Shape>(problem, workspace, shared).run();
+  BackwardBlock<Shape>(problem, workspace, block_memory()).run();
 }
 
 template <ElementType type, int d, BackwardTerms terms, BackwardTile tile>
 cudaError_t launch_backward(const BackwardProblem& problem, const BackwardWorkspace& workspace, cudaStream_t stream) {
   using Shape = BackwardShape<type, d, terms, tile>;
-  const auto kernel = backward_kernel<Shape>;
   constexpr int kBytes = Shape::kSize.shared_bytes;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes);
   const Problem& p = problem.problem;
   const std::int64_t blocks = (p.n_k + Shape::kKeys - 1) / Shape::kKeys * p.batch * p.kv_heads;
-  if (error != cudaSuccess || blocks == 0) return error;
-  kernel<<<static_cast<unsigned>(blocks), kBackwardThreads, kBytes, stream>>>(problem, workspace);
-  return cudaGetLastError();
+  return launch_kernel(backward_kernel<Shape>, static_cast<unsigned>(blocks), kBackwardThreads, kBytes, stream, problem,
+                       workspace);
 }
 
 }  // namespace isentropic::cuda

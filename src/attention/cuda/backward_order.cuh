@@ -1,6 +1,7 @@
 // Which keys a block of the backward pass owns, which blocks of queries it visits, and in what order blocks add to G.
 #pragma once
 
+#include "attention/cuda/instructions.cuh"
 #include "attention/cuda/visible_keys.cuh"
 
 namespace isentropic::cuda {
@@ -51,20 +52,13 @@ class BackwardOrder {
   // The keys that come last add first: in causal attention each block of keys then begins where it need not wait, one
   // block of queries behind the one before it.
   __device__ void wait_to_add(const QueryBlock& block) const {
-    if (threadIdx.x == 0) {
-      const unsigned turn = static_cast<unsigned>(visitors_before(block));
-      const unsigned* count = added + product_tile(block);
-      unsigned found;
-      do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(found) : "l"(count) : "memory");
-      while (found != turn);
-    }
+    if (threadIdx.x == 0) wait_for_count(added + product_tile(block), static_cast<unsigned>(visitors_before(block)));
     __syncthreads();
   }
   __device__ void let_next_add(const QueryBlock& block) const {
     __threadfence();
     __syncthreads();
-    if (threadIdx.x == 0)
-      asm volatile("red.release.gpu.global.add.u32 [%0], 1;\n" ::"l"(added + product_tile(block)) : "memory");
+    if (threadIdx.x == 0) raise_count(added + product_tile(block));
   }
 
  private:

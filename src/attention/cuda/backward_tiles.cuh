@@ -46,14 +46,12 @@ class ProductTile {
 
   __device__ void add(int t, int tile, const float (&x)[4]) const {
     float* to = own + (t * Tiles::kColumnTiles + tile) * 128;
-#if __CUDA_ARCH__ >= 900
-    asm volatile("red.relaxed.gpu.global.add.v4.f32 [%0], {%1, %2, %3, %4};\n" ::"l"(to), "f"(x[0]), "f"(x[1]),
-                 "f"(x[2]), "f"(x[3])
-                 : "memory");
-#else
+    if constexpr (kAddsFour) {
+      add_four(to, x);
+    } else {
 #pragma unroll
-    for (int e = 0; e < 4; ++e) atomicAdd(to + e * kStride, x[e]);
-#endif
+      for (int e = 0; e < 4; ++e) atomicAdd(to + e * kStride, x[e]);
+    }
   }
 
   __device__ float read(int t, int tile, int e) const {
@@ -61,11 +59,7 @@ class ProductTile {
   }
 
  private:
-#if __CUDA_ARCH__ >= 900
-  static constexpr int kStep = 4, kStride = 1;
-#else
-  static constexpr int kStep = 1, kStride = 32;
-#endif
+  static constexpr int kStep = kAddsFour ? 4 : 1, kStride = kAddsFour ? 1 : 32;
   float* own;
 };
 
@@ -116,22 +110,6 @@ __device__ inline void clear(float (&sums)[kRowTiles][kColumnTiles][4]) {
     for (int tile = 0; tile < kColumnTiles; ++tile)
 #pragma unroll
       for (int e = 0; e < 4; ++e) sums[t][tile][e] = 0;
-}
-
-// One real number into shared memory, asynchronously; 0 instead unless `valid`.
-__device__ inline void copy_number(std::uint32_t to, const float* from, bool valid) {
-  const int bytes = valid ? 4 : 0;
-  asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
-}
-
-__device__ inline void store_shared(std::uint32_t to, std::uint32_t x) {
-  asm volatile("st.shared.b32 [%0], %1;\n" ::"r"(to), "r"(x) : "memory");
-}
-
-__device__ inline std::uint32_t load_shared(std::uint32_t from) {
-  std::uint32_t x;
-  asm volatile("ld.shared.b32 %0, [%1];\n" : "=r"(x) : "r"(from) : "memory");
-  return x;
 }
 
 // Two pairs of numbers, multiplied.

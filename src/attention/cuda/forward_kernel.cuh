@@ -10,6 +10,7 @@
 #include "attention/cuda/forward_scores.cuh"
 #include "attention/cuda/forward_values.cuh"
 #include "attention/cuda/launch.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -141,7 +142,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
                    const __grid_constant__ BlockOrder order) {
   using E = typename Shape::E;
   if (p.active && *p.active == 0) return;
-  extern __shared__ __align__(1024) unsigned char shared[];
+  unsigned char* const shared = block_memory();
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
   auto& dropout = *reinterpret_cast<DropoutKey*>(shared + Shape::kDropoutAt);        // with extras
@@ -258,12 +259,9 @@ template <ElementType type, int d, int d_v, MomentSet moments, ForwardTerms term
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using Shape = ForwardShape<type, d, d_v, moments, terms>;
   static_assert(Shape::kBytes <= 99 << 10, "what a thread block can have on every GPU");
-  const auto kernel = forward_kernel<Shape>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);
-  if (error != cudaSuccess || order.grid() == 0) return error;
-  kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, output, order);
-  return cudaGetLastError();
+  return launch_kernel(forward_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, output,
+                       order);
 }
 
 }  // namespace isentropic::cuda

@@ -162,20 +162,16 @@ template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 3)
     key_groups_kernel(const __grid_constant__ Problem p, const __grid_constant__ KeyGroupArrays out,
                       const __grid_constant__ BlockOrder order) {
-  extern __shared__ __align__(1024) unsigned char shared[];
   if (out.drowned && out.drowned[blockIdx.x] == 0) return;
-  key_groups_block<Shape>(p, out, order.place(blockIdx.x), shared);
+  key_groups_block<Shape>(p, out, order.place(blockIdx.x), block_memory());
 }
 
 template <ElementType type, int d>
 cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream) {
   using Shape = KeyGroupsShape<type, d>;
-  const auto kernel = key_groups_kernel<Shape>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const BlockOrder order(problem, Shape::kRows);
-  if (error != cudaSuccess || order.grid() == 0) return error;
-  kernel<<<order.grid(), Shape::kThreads, Shape::kBytes, stream>>>(problem, groups, order);
-  return cudaGetLastError();
+  return launch_kernel(key_groups_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, groups,
+                       order);
 }
 
 }  // namespace isentropic::cuda

@@ -9,6 +9,7 @@
 #include "attention/cuda/backward_order.cuh"
 #include "attention/cuda/key_mass_launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -201,20 +202,16 @@ class KeyMassBlock {
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 3) key_mass_kernel(const __grid_constant__ KeyMassProblem problem) {
-  extern __shared__ __align__(1024) unsigned char shared[];
-  KeyMassBlock<Shape>(problem, shared).run();
+  KeyMassBlock<Shape>(problem, block_memory()).run();
 }
 
 template <ElementType type, int d, bool extras>
 cudaError_t launch_key_mass(const KeyMassProblem& problem, cudaStream_t stream) {
   using Shape = KeyMassShape<type, d, extras>;
-  const auto kernel = key_mass_kernel<Shape>;
-  const cudaError_t error = cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
   const Problem& p = problem.problem;
   const std::int64_t blocks = (p.n_k + Shape::kKeys - 1) / Shape::kKeys * p.batch * p.heads;
-  if (error != cudaSuccess || blocks == 0) return error;
-  kernel<<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem);
-  return cudaGetLastError();
+  return launch_kernel(key_mass_kernel<Shape>, static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream,
+                       problem);
 }
 
 }  // namespace isentropic::cuda

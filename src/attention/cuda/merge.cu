@@ -7,6 +7,7 @@
 
 #include "attention/cuda/merge.cuh"
 #include "attention/cuda/split.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -133,8 +134,7 @@ cudaError_t launch_merge(const Problem& problem, const PartialRows& parts, const
   const std::int64_t blocks = few ? (rows + kMergeWarps - 1) / kMergeWarps : rows;
   if (blocks > std::numeric_limits<std::int32_t>::max()) return cudaErrorInvalidConfiguration;
   const auto kernel = few ? merge_few_kernel<R, E> : merge_many_kernel<R, E>;
-  kernel<<<static_cast<unsigned>(blocks), 32 * kMergeWarps, 0, stream>>>(problem, parts, output);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(blocks), 32 * kMergeWarps, 0, stream, problem, parts, output);
 }
 
 }  // namespace

@@ -38,8 +38,7 @@ constexpr std::size_t kSumBytes = kThreads * sizeof(double);
 template <class R>
 __global__ void sum_parts(const void* parts, std::int64_t batch, std::int64_t heads, std::int64_t count,
                           std::int64_t entries, void* sums) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  double* threads = reinterpret_cast<double*>(shared_bytes);
+  double* threads = reinterpret_cast<double*>(block_memory());
   const std::int64_t h = blockIdx.x / entries, e = blockIdx.x % entries;
   double sum = 0;
   for (std::int64_t b = 0; b < batch; ++b)

@@ -59,8 +59,7 @@ template <class R, int kSlices>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
     key_kernel(const __grid_constant__ BackwardProblem backward, const bool* silent, const std::int64_t tiles,
                const std::int64_t chunks, const Target target) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  GradientShared<R>& shared = *reinterpret_cast<GradientShared<R>*>(shared_bytes);
+  GradientShared<R>& shared = *reinterpret_cast<GradientShared<R>*>(block_memory());
   const Problem& p = backward.problem;
   const std::int64_t chunk = blockIdx.x % chunks, tile = blockIdx.x / chunks % tiles, of = blockIdx.x / chunks / tiles;
   const std::int64_t b = of / p.kv_heads, kv_head = of % p.kv_heads, group = p.heads / p.kv_heads;

@@ -85,8 +85,7 @@ template <class R, int kSlices>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
     query_kernel(const __grid_constant__ BackwardProblem backward, const __grid_constant__ BackwardWorkspace workspace,
                  const std::int64_t tiles, const std::int64_t chunks) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  GradientShared<R>& shared = *reinterpret_cast<GradientShared<R>*>(shared_bytes);
+  GradientShared<R>& shared = *reinterpret_cast<GradientShared<R>*>(block_memory());
   const Problem& p = backward.problem;
   const Gradients& gradients = backward.gradients;
   const std::int64_t chunk = blockIdx.x % chunks, tile = blockIdx.x / chunks % tiles, of = blockIdx.x / chunks / tiles;

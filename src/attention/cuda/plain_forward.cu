@@ -114,8 +114,7 @@ template <class R, int kSlices>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
     forward_kernel(const __grid_constant__ Problem p, const __grid_constant__ ForwardOutput out,
                    const std::int64_t tiles, const std::int64_t chunks) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  ForwardShared<R>& shared = *reinterpret_cast<ForwardShared<R>*>(shared_bytes);
+  ForwardShared<R>& shared = *reinterpret_cast<ForwardShared<R>*>(block_memory());
   const std::int64_t chunk = blockIdx.x % chunks, tile = blockIdx.x / chunks % tiles, of = blockIdx.x / chunks / tiles;
   const Head head = {of / p.heads, of % p.heads};
   const std::int64_t first = (tiles - 1 - tile) * kTile;  // under causal masks the long rows begin

@@ -88,8 +88,7 @@ template <class R>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     groups_kernel(const __grid_constant__ Problem p, const __grid_constant__ KeyGroupArrays out,
                   const std::int64_t tiles) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  GroupShared<R>& shared = *reinterpret_cast<GroupShared<R>*>(shared_bytes);
+  GroupShared<R>& shared = *reinterpret_cast<GroupShared<R>*>(block_memory());
   const std::int64_t first = (tiles - 1 - blockIdx.x % tiles) * kTile, of = blockIdx.x / tiles;
   const Head head = {of / p.heads, of % p.heads};
   load_rows(p, head, first, shared.rows, shared.range);

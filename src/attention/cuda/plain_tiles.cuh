@@ -7,6 +7,7 @@
 #pragma once
 
 #include "attention/cuda/scores.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda::plain {
 
@@ -289,12 +290,7 @@ __device__ inline R weight_factor(const Problem& p, const Head& head, R m, R z) 
 template <class... Parameters, class... Arguments>
 cudaError_t launch(void (*kernel)(Parameters...), std::int64_t blocks, std::size_t shared, cudaStream_t stream,
                    const Arguments&... arguments) {
-  if (blocks == 0) return cudaSuccess;
-  const cudaError_t error = cudaFuncSetAttribute(reinterpret_cast<const void*>(kernel),
-                                                 cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
-  if (error != cudaSuccess) return error;
-  kernel<<<static_cast<unsigned>(blocks), kThreads, shared, stream>>>(arguments...);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(blocks), kThreads, shared, stream, arguments...);
 }
 
 // f(R()) with the type of sums.

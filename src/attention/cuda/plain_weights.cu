@@ -41,8 +41,7 @@ template <class R>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     key_mass_kernel(const __grid_constant__ Problem p, const __grid_constant__ RowArrays finished,
                     const std::int64_t tiles, void* key_mass) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  WeightShared<R>& shared = *reinterpret_cast<WeightShared<R>*>(shared_bytes);
+  WeightShared<R>& shared = *reinterpret_cast<WeightShared<R>*>(block_memory());
   const std::int64_t keys = blockIdx.x % tiles * kTile, of = blockIdx.x / tiles, j = keys + outer_of_thread();
   const Head head = {of / p.heads, of % p.heads};
   R mass = R(0);
@@ -74,8 +73,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     weights_kernel(const __grid_constant__ Problem p, const __grid_constant__ RowArrays finished,
                    const std::int64_t* which, const std::int64_t count, const std::int64_t row_tiles,
                    const std::int64_t key_tiles, void* weights) {
-  extern __shared__ __align__(16) unsigned char shared_bytes[];
-  WeightShared<R>& shared = *reinterpret_cast<WeightShared<R>*>(shared_bytes);
+  WeightShared<R>& shared = *reinterpret_cast<WeightShared<R>*>(block_memory());
   const std::int64_t keys = blockIdx.x % key_tiles * kTile, first = blockIdx.x / key_tiles % row_tiles * kTile;
   const std::int64_t of = blockIdx.x / key_tiles / row_tiles;
   const Head head = {of / p.heads, of % p.heads};

@@ -7,6 +7,7 @@
 #include "attention/cuda/head_sums.cuh"
 #include "attention/cuda/row_constants.cuh"
 #include "attention/cuda/statistics_record.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -116,24 +117,19 @@ template <class R, class E>
 cudaError_t launch(const Problem& problem, const RowArrays& rows, const RowUpstream& upstream,
                    const RowConstantArrays& constants, void* sink, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((problem.rows() + kRowsOfBlock - 1) / kRowsOfBlock);
-  if (blocks == 0) return cudaSuccess;
   const bool wide = problem.d_v % static_cast<std::int64_t>(sizeof(uint4) / sizeof(E)) == 0 &&
                     rows_are_wide<E>(upstream.output, upstream.output_stride) &&
                     rows_are_wide<E>(upstream.output_gradient, upstream.output_gradient_stride);
-  if (wide)
-    row_constants_kernel<R, E, true><<<blocks, kThreads, 0, stream>>>(problem, rows, upstream, constants, sink);
-  else
-    row_constants_kernel<R, E, false><<<blocks, kThreads, 0, stream>>>(problem, rows, upstream, constants, sink);
-  return cudaGetLastError();
+  const auto kernel = wide ? row_constants_kernel<R, E, true> : row_constants_kernel<R, E, false>;
+  return launch_kernel(kernel, blocks, kThreads, 0, stream, problem, rows, upstream, constants, sink);
 }
 
 template <class R>
 cudaError_t launch_sum_by_head(const Problem& sizes, const void* rows, void* sums, cudaStream_t stream) {
   if (sizes.heads == 0) return cudaSuccess;
   if (sizes.rows() == 0) return cudaMemsetAsync(sums, 0, static_cast<std::size_t>(sizes.heads) * sizeof(R), stream);
-  sum_by_head_kernel<R><<<static_cast<unsigned>(sizes.heads), kThreadsOfHeadSum, 0, stream>>>(
-      sizes, static_cast<const R*>(rows), static_cast<R*>(sums));
-  return cudaGetLastError();
+  return launch_kernel(sum_by_head_kernel<R>, static_cast<unsigned>(sizes.heads), kThreadsOfHeadSum, 0, stream, sizes,
+                       static_cast<const R*>(rows), static_cast<R*>(sums));
 }
 
 }  // namespace

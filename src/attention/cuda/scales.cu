@@ -1,6 +1,7 @@
 // The scale of every row by a law that is a formula, and the gradients of the law's parameters.
 #include "attention/cuda/head_sums.cuh"
 #include "attention/cuda/statistics_record.cuh"
+#include "attention/cuda/thread_block.cuh"
 #include "attention/problem/scale_formulas.hpp"
 
 namespace isentropic::cuda {
@@ -46,8 +47,7 @@ __global__ void __launch_bounds__(kThreadsOfHeadSum)
 template <class R>
 cudaError_t launch_row_scales(const Problem& problem, const ScaleFormula& law, void* lambda, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((problem.rows() + kRowsOfBlock - 1) / kRowsOfBlock);
-  if (blocks > 0) row_scales_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem, law, static_cast<R*>(lambda));
-  return cudaGetLastError();
+  return launch_kernel(row_scales_kernel<R>, blocks, kRowsOfBlock, 0, stream, problem, law, static_cast<R*>(lambda));
 }
 
 template <class R>
@@ -57,9 +57,8 @@ cudaError_t launch_parameter_gradients(const Problem& problem, const ScaleFormul
   if (problem.rows() == 0)  // sums of nothing
     return cudaMemsetAsync(gradients, 0, static_cast<std::size_t>(law.learnable * problem.heads) * sizeof(R), stream);
   const dim3 blocks(static_cast<unsigned>(problem.heads), static_cast<unsigned>(law.learnable));
-  parameter_gradients_kernel<R><<<blocks, kThreadsOfHeadSum, 0, stream>>>(
-      problem, law, static_cast<const R*>(lambda_gradient), static_cast<R*>(gradients));
-  return cudaGetLastError();
+  return launch_kernel(parameter_gradients_kernel<R>, blocks, kThreadsOfHeadSum, 0, stream, problem, law,
+                       static_cast<const R*>(lambda_gradient), static_cast<R*>(gradients));
 }
 
 bool is_formula(const ScaleFormula& law) {

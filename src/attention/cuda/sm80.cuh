@@ -1,58 +1,9 @@
-// Instructions of sm_80 that the kernels are made of: asynchronous copies, fragment loads, matrix products.
+// What the kernels on tensor cores are made of: the instructions, numbers packed for them, and sums over fragments.
 #pragma once
 
-#include <cuda_bf16.h>
-#include <cuda_fp16.h>
-
-#include <cstdint>
+#include "attention/cuda/instructions.cuh"
 
 namespace isentropic::cuda {
-
-__device__ inline std::uint32_t shared_address(const void* p) {
-  return static_cast<std::uint32_t>(__cvta_generic_to_shared(p));
-}
-
-// 16 bytes into shared memory, asynchronously; zeros instead unless `valid`.
-__device__ inline void copy_async(std::uint32_t to, const void* from, bool valid) {
-  const int bytes = valid ? 16 : 0;
-  asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
-}
-__device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n"); }
-// Until at most `kPending` of the committed groups are under way.
-template <int kPending>
-__device__ inline void wait_for_copies() {
-  asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending));
-}
-
-// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of a row of matrix l / 8.
-__device__ inline void load_fragments(std::uint32_t (&out)[4], std::uint32_t row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-               : "r"(row));
-}
-__device__ inline void load_fragments_transposed(std::uint32_t (&out)[4], std::uint32_t row) {
-  asm volatile("ldmatrix.sync.aligned.m8n8.x4.trans.shared.b16 {%0,%1,%2,%3}, [%4];\n"
-               : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
-               : "r"(row));
-}
-
-// c += a b, 16 x 16 times 16 x 8.
-template <class E>
-__device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
-template <>
-__device__ inline void multiply_add<__nv_bfloat16>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                                   std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.bf16.bf16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
-template <>
-__device__ inline void multiply_add<__half>(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0,
-                                            std::uint32_t b1) {
-  asm("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%0,%1,%2,%3}, {%4,%5,%6,%7}, {%8,%9}, {%0,%1,%2,%3};\n"
-      : "+f"(c[0]), "+f"(c[1]), "+f"(c[2]), "+f"(c[3])
-      : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
-}
 
 // Two numbers rounded into one register, x in the low half.
 template <class E>
@@ -66,13 +17,6 @@ template <>
 __device__ inline std::uint32_t pack<__half>(float x, float y) {
   const __half2 both = __floats2half2_rn(x, y);
   return reinterpret_cast<const std::uint32_t&>(both);
-}
-
-// 2^x in one instruction: 0 for -inf.
-__device__ inline float exp2_fast(float x) {
-  float out;
-  asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
-  return out;
 }
 
 // Of the four lanes that hold a row of a fragment.

@@ -1,5 +1,6 @@
 // Spans and positions of all rows, a thread for each.
 #include "attention/cuda/spans.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -26,9 +27,8 @@ __global__ void find_spans_kernel(const Problem sizes, const SpanMask mask, RowS
 cudaError_t find_spans(const Problem& sizes, const SpanMask& mask, RowSpans* spans, std::int32_t* positions,
                        std::int32_t* positions_in_document, cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((sizes.batch * sizes.n_q + kRowsOfBlock - 1) / kRowsOfBlock);
-  if (blocks == 0) return cudaSuccess;
-  find_spans_kernel<<<blocks, kRowsOfBlock, 0, stream>>>(sizes, mask, spans, positions, positions_in_document);
-  return cudaGetLastError();
+  return launch_kernel(find_spans_kernel, blocks, kRowsOfBlock, 0, stream, sizes, mask, spans, positions,
+                       positions_in_document);
 }
 
 }  // namespace isentropic::cuda

@@ -10,6 +10,7 @@
 #include "attention/cuda/merge.cuh"
 #include "attention/cuda/split_place.cuh"
 #include "attention/cuda/split_values.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -318,8 +319,7 @@ class SplitBlock {
 template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 2)
     split_kernel(const __grid_constant__ Problem problem, const __grid_constant__ PartialRows parts) {
-  extern __shared__ __align__(1024) unsigned char split_memory[];
-  SplitBlock<Shape>(problem, parts, split_memory).run();
+  SplitBlock<Shape>(problem, parts, block_memory()).run();
 }
 
 }  // namespace isentropic::cuda

@@ -9,11 +9,6 @@
 
 namespace isentropic::cuda {
 
-template <class Shape>
-cudaError_t prepare_split_kernel() {
-  return cudaFuncSetAttribute(split_kernel<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes);
-}
-
 // Asked once for each device.
 template <ElementType type, int d>
 std::int64_t resident_split_blocks() {
@@ -24,7 +19,8 @@ std::int64_t resident_split_blocks() {
   std::atomic<int>* const cached = device < static_cast<int>(known.size()) ? &known[device] : nullptr;
   if (cached && *cached > 0) return *cached;
   int processors = 0, blocks = 0;
-  if (prepare_split_kernel<Shape>() != cudaSuccess ||
+  if (cudaFuncSetAttribute(split_kernel<Shape>, cudaFuncAttributeMaxDynamicSharedMemorySize, Shape::kBytes) !=
+          cudaSuccess ||
       cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device) != cudaSuccess ||
       cudaOccupancyMaxActiveBlocksPerMultiprocessor(&blocks, split_kernel<Shape>, Shape::kThreads, Shape::kBytes) !=
           cudaSuccess)
@@ -36,12 +32,10 @@ std::int64_t resident_split_blocks() {
 template <ElementType type, int d>
 cudaError_t launch_split(const Problem& problem, const PartialRows& parts, cudaStream_t stream) {
   using Shape = SplitShape<type, d>;
-  const cudaError_t error = prepare_split_kernel<Shape>();
   const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem) * parts.parts;
-  if (error != cudaSuccess || blocks == 0) return error;
   if (blocks > std::numeric_limits<std::int32_t>::max()) return cudaErrorInvalidConfiguration;
-  split_kernel<Shape><<<static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream>>>(problem, parts);
-  return cudaGetLastError();
+  return launch_kernel(split_kernel<Shape>, static_cast<unsigned>(blocks), Shape::kThreads, Shape::kBytes, stream,
+                       problem, parts);
 }
 
 }  // namespace isentropic::cuda

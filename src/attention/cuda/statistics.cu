@@ -1,5 +1,6 @@
 // Statistics of finished records, a thread for each row, by the formulas that the CPU uses.
 #include "attention/cuda/statistics_record.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 namespace {
@@ -44,12 +45,8 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
 cudaError_t statistics(const Problem& problem, const RowArrays& rows, const StatisticsOutput& output,
                        cudaStream_t stream) {
   const auto blocks = static_cast<unsigned>((problem.rows() + kRowsOfBlock - 1) / kRowsOfBlock);
-  if (blocks == 0) return cudaSuccess;
-  if (problem.type == ElementType::float64)
-    statistics_kernel<double><<<blocks, kRowsOfBlock, 0, stream>>>(problem, rows, output);
-  else
-    statistics_kernel<float><<<blocks, kRowsOfBlock, 0, stream>>>(problem, rows, output);
-  return cudaGetLastError();
+  const auto kernel = problem.type == ElementType::float64 ? statistics_kernel<double> : statistics_kernel<float>;
+  return launch_kernel(kernel, blocks, kRowsOfBlock, 0, stream, problem, rows, output);
 }
 
 }  // namespace isentropic::cuda

@@ -4,6 +4,7 @@
 #include <type_traits>
 
 #include "attention/cuda/statistics_record.cuh"
+#include "attention/cuda/thread_block.cuh"
 #include "isentropic/entropy_solver.hpp"
 
 namespace isentropic::cuda {
@@ -92,11 +93,7 @@ __global__ void implicit_term_kernel(const Problem p, const RowArrays rows, cons
 // f(R()) with the type of sums.
 template <class F>
 cudaError_t with_real(const Problem& problem, F f) {
-  if (problem.type == ElementType::float64)
-    f(double());
-  else
-    f(float());
-  return cudaGetLastError();
+  return problem.type == ElementType::float64 ? f(double()) : f(float());
 }
 
 }  // namespace
@@ -110,46 +107,38 @@ const int* target_entropy_active(const TargetEntropy& solve) { return counter_of
 cudaError_t target_entropy_begin(const Problem& problem, const TargetEntropy& solve, void* lambda,
                                  cudaStream_t stream) {
   if (const cudaError_t error = cudaMemsetAsync(solve.workspace, 0, kCounterBytes, stream)) return error;
-  const unsigned blocks = blocks_of(problem);
-  if (blocks == 0) return cudaSuccess;
   return with_real(problem, [&](auto real) {
     using R = decltype(real);
-    begin_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem, solve, counter_of(solve), solvers_of(solve),
-                                                         static_cast<R*>(lambda));
+    return launch_kernel(begin_kernel<R>, blocks_of(problem), kRowsOfBlock, 0, stream, problem, solve,
+                         counter_of(solve), solvers_of(solve), static_cast<R*>(lambda));
   });
 }
 
 cudaError_t target_entropy_update(const Problem& problem, const RowArrays& rows, const TargetEntropy& solve,
                                   void* lambda, cudaStream_t stream) {
-  const unsigned blocks = blocks_of(problem);
-  if (blocks == 0) return cudaSuccess;
   return with_real(problem, [&](auto real) {
     using R = decltype(real);
-    update_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem, rows, counter_of(solve), solvers_of(solve),
-                                                          static_cast<R*>(lambda));
+    return launch_kernel(update_kernel<R>, blocks_of(problem), kRowsOfBlock, 0, stream, problem, rows,
+                         counter_of(solve), solvers_of(solve), static_cast<R*>(lambda));
   });
 }
 
 cudaError_t target_entropy_end(const Problem& problem, const TargetEntropy& solve, void* lambda, std::int64_t* status,
                                std::int64_t* iterations, cudaStream_t stream) {
-  const unsigned blocks = blocks_of(problem);
-  if (blocks == 0) return cudaSuccess;
   return with_real(problem, [&](auto real) {
     using R = decltype(real);
-    end_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem.rows(), solvers_of(solve), static_cast<R*>(lambda),
-                                                       status, iterations);
+    return launch_kernel(end_kernel<R>, blocks_of(problem), kRowsOfBlock, 0, stream, problem.rows(), solvers_of(solve),
+                         static_cast<R*>(lambda), status, iterations);
   });
 }
 
 cudaError_t add_implicit_term(const Problem& problem, const RowArrays& rows, const void* lambda,
                               const void* lambda_gradient, const std::int64_t* status, void* a1, cudaStream_t stream) {
-  const unsigned blocks = blocks_of(problem);
-  if (blocks == 0) return cudaSuccess;
   return with_real(problem, [&](auto real) {
     using R = decltype(real);
-    implicit_term_kernel<R><<<blocks, kRowsOfBlock, 0, stream>>>(problem, rows, static_cast<const R*>(lambda),
-                                                                 static_cast<const R*>(lambda_gradient), status,
-                                                                 static_cast<R*>(a1));
+    return launch_kernel(implicit_term_kernel<R>, blocks_of(problem), kRowsOfBlock, 0, stream, problem, rows,
+                         static_cast<const R*>(lambda), static_cast<const R*>(lambda_gradient), status,
+                         static_cast<R*>(a1));
   });
 }
 

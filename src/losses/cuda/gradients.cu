@@ -124,8 +124,8 @@ template <class T>
 cudaError_t launch_gradient(const LossChunk& chunk, const LossTerms* terms, const float* largest,
                             const LossGradient& gradient, cudaStream_t stream) {
   const auto kernel = has_extras(chunk) ? gradient_kernel<T, true> : gradient_kernel<T, false>;
-  kernel<<<static_cast<unsigned>(chunk.rows), threads_of_row(chunk.keys), 0, stream>>>(chunk, terms, largest, gradient);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(chunk.rows), threads_of_row(chunk.keys), 0, stream, chunk, terms,
+                       largest, gradient);
 }
 
 // ---- By columns ----
@@ -193,9 +193,8 @@ cudaError_t with_element(ElementType type, F f) {
 
 cudaError_t loss_terms(const LossChunk& sizes, std::int64_t first, std::int64_t count, const LossRows& rows,
                        const LossUpstream& upstream, LossTerms* terms, bool* used, cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
-  terms_kernel<<<blocks_for(count, kThreads), kThreads, 0, stream>>>(sizes, first, count, rows, upstream, terms, used);
-  return cudaGetLastError();
+  return launch_kernel(terms_kernel, blocks_for(count, kThreads), kThreads, 0, stream, sizes, first, count, rows,
+                       upstream, terms, used);
 }
 
 cudaError_t loss_gradient(const LossChunk& chunk, const LossTerms* terms, const float* largest,
@@ -209,17 +208,16 @@ cudaError_t loss_gradient(const LossChunk& chunk, const LossTerms* terms, const 
 cudaError_t loss_bias_gradient(const LossChunk& chunk, const LossTerms* terms, float* sums, cudaStream_t stream) {
   if (chunk.rows == 0 || chunk.keys == 0) return cudaSuccess;
   if (chunk.keys > kMostKeys) return cudaErrorInvalidValue;
-  bias_kernel<<<blocks_for(chunk.keys, kColumns), dim3(kColumns, kRowLanes), 0, stream>>>(chunk, terms, sums);
-  return cudaGetLastError();
+  return launch_kernel(bias_kernel, blocks_for(chunk.keys, kColumns), dim3(kColumns, kRowLanes), 0, stream, chunk,
+                       terms, sums);
 }
 
 cudaError_t scale_and_round(const float* x, const float* factor, ElementType type, void* out, std::int64_t count,
                             cudaStream_t stream) {
-  if (count == 0) return cudaSuccess;
   return with_element(type, [&](auto t) {
     using T = decltype(t);
-    round_kernel<<<blocks_for(count, kThreads * kLanes), kThreads, 0, stream>>>(x, factor, static_cast<T*>(out), count);
-    return cudaGetLastError();
+    return launch_kernel(round_kernel<T>, blocks_for(count, kThreads * kLanes), kThreads, 0, stream, x, factor,
+                         static_cast<T*>(out), count);
   });
 }
 

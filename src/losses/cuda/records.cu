@@ -108,11 +108,9 @@ __global__ void __launch_bounds__(kMostThreads, 2) records_kernel(const LossChun
 }  // namespace
 
 cudaError_t loss_records(const LossChunk& chunk, const LossRows& rows, cudaStream_t stream) {
-  if (chunk.rows == 0) return cudaSuccess;
   if (chunk.keys > kMostKeys) return cudaErrorInvalidValue;
   const auto kernel = has_extras(chunk) ? records_kernel<true> : records_kernel<false>;
-  kernel<<<static_cast<unsigned>(chunk.rows), threads_of_row(chunk.keys), 0, stream>>>(chunk, rows);
-  return cudaGetLastError();
+  return launch_kernel(kernel, static_cast<unsigned>(chunk.rows), threads_of_row(chunk.keys), 0, stream, chunk, rows);
 }
 
 }  // namespace isentropic::cuda

@@ -1,0 +1,29 @@
+// How kernels are launched, and the dynamic shared memory that their thread blocks are given.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+
+namespace isentropic::cuda {
+
+// Of `shared` bytes. No blocks: nothing is done.
+template <class... Parameters, class... Arguments>
+cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, std::size_t shared,
+                          cudaStream_t stream, const Arguments&... arguments) {
+  if (blocks.x == 0) return cudaSuccess;
+  if (shared > 0) {
+    const cudaError_t error = cudaFuncSetAttribute(
+        reinterpret_cast<const void*>(kernel), cudaFuncAttributeMaxDynamicSharedMemorySize, static_cast<int>(shared));
+    if (error != cudaSuccess) return error;
+  }
+  kernel<<<blocks, threads, shared, stream>>>(arguments...);
+  return cudaGetLastError();
+}
+
+__device__ inline unsigned char* block_memory() {
+  extern __shared__ __align__(1024) unsigned char memory[];
+  return memory;
+}
+
+}  // namespace isentropic::cuda

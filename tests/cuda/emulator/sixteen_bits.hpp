@@ -1,0 +1,61 @@
+// Numbers of 16 bits: roundings to nearest, ties to even.
+#pragma once
+
+#include <bit>
+#include <cmath>
+#include <cstdint>
+
+namespace emulator {
+
+// Of 1 sign, `kExponent` and `kFraction` bits.
+template <int kExponent, int kFraction>
+struct Float16 {
+  std::uint16_t bits;
+
+  Float16() = default;
+  Float16(float x) : bits(rounded(x)) {}  // NOLINT: as CUDA's do
+  operator float() const {                // NOLINT
+    if constexpr (kExponent == 8) return std::bit_cast<float>(std::uint32_t{bits} << 16);
+    const int sign = bits >> 15, exponent = bits >> kFraction & kTop, fraction = bits & ((1 << kFraction) - 1);
+    float size;
+    if (exponent == kTop)
+      size = fraction ? NAN : INFINITY;
+    else if (exponent == 0)
+      size = std::ldexp(static_cast<float>(fraction), 1 - kBias - kFraction);
+    else
+      size = std::bit_cast<float>(static_cast<std::uint32_t>((exponent - kBias + 127) << 23 | fraction << kDropped));
+    return sign ? -size : size;
+  }
+
+ private:
+  static constexpr int kBias = (1 << (kExponent - 1)) - 1, kTop = (1 << kExponent) - 1, kDropped = 23 - kFraction;
+
+  static std::uint16_t rounded(float x) {
+    const auto all = std::bit_cast<std::uint32_t>(x);
+    const std::uint32_t sign = all >> 31 << 15, size = all & 0x7fffffffu;
+    if (size > 0x7f800000u) return 0x7fff;
+    if (size == 0x7f800000u) return static_cast<std::uint16_t>(sign | kTop << kFraction);
+    const int exponent = static_cast<int>(size >> 23) - 127 + kBias;
+    std::uint32_t fraction = (size & 0x7fffffu) | (size >> 23 ? 0x800000u : 0);
+    if (size >> 23 == 0) fraction <<= 1;
+    // Below the normal numbers the last place stays where it is.
+    const int dropped = kDropped + (exponent < 1 ? 1 - exponent : 0);
+    std::uint32_t kept = 0;
+    if (dropped < 25) {
+      const std::uint32_t rest = fraction & ((1u << dropped) - 1), half = 1u << (dropped - 1);
+      kept = fraction >> dropped;
+      if (rest > half || (rest == half && kept % 2)) ++kept;
+    }
+    // The leading bit counts one exponent up, and so does a carry.
+    const std::uint32_t result = exponent < 1 ? kept : (static_cast<std::uint32_t>(exponent - 1) << kFraction) + kept;
+    const std::uint32_t infinity = static_cast<std::uint32_t>(kTop) << kFraction;
+    return static_cast<std::uint16_t>(sign | (result < infinity ? result : infinity));
+  }
+};
+
+template <class E>
+struct Pair {
+  E x, y;
+};
+
+}  // namespace emulator

@@ -4,6 +4,7 @@
 
 #include "attention/cuda/argmax.hpp"
 #include "attention/cuda/forward_scores.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 

@@ -59,7 +59,8 @@ cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace
   if (reads_or_draws(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
   if constexpr (d == 128)
-    if (has_cap_or_slopes(in.problem)) return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
+    if (has_cap_or_slopes(in.problem))
+      return launch_backward<type, d, Terms::extras, Tile::large>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
 }

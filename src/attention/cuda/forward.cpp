@@ -12,8 +12,7 @@ template <ElementType type, int d>
 cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using enum MomentSet;
   // Fewer moments would save next to nothing of what these cost.
-  if (has_dense_terms(problem))
-    return launch_forward<type, d, d, all, ForwardTerms::dense>(problem, output, stream);
+  if (has_dense_terms(problem)) return launch_forward<type, d, d, all, ForwardTerms::dense>(problem, output, stream);
   if (has_extras(problem)) return launch_forward<type, d, d, all, ForwardTerms::extras>(problem, output, stream);
   if (output.groups.any()) return launch_forward<type, d, d, all, ForwardTerms::groups>(problem, output, stream);
   switch (problem.moments) {

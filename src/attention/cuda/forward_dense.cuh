@@ -34,6 +34,11 @@ __device__ inline void add_term(float term, float& score) {
   score = hidden ? kHidden : sum < kLeastScore ? kLeastScore : sum;  // a NaN stays
 }
 
+// What is added to the scores of two neighbours.
+struct TermPair {
+  float x, y;
+};
+
 template <class T>
 struct alignas(2 * sizeof(T)) Neighbours {
   T x, y;
@@ -54,13 +59,14 @@ struct TermRow {
   __device__ bool has_neighbours() const {
     return stride == 1 && reinterpret_cast<std::uintptr_t>(data) % sizeof(Neighbours<T>) == 0;
   }
-  __device__ float2 neighbours(int j) const {
+  __device__ TermPair neighbours(int j) const {
     const auto both = *reinterpret_cast<const Neighbours<T>*>(data + j);
     return {term_of(both.x), term_of(both.y)};
   }
   // Keys that are not there are hidden.
-  __device__ float2 one_by_one(int j) const {
-    return {j < left ? term_of(data[j * stride]) : -INFINITY, j + 1 < left ? term_of(data[(j + 1) * stride]) : -INFINITY};
+  __device__ TermPair one_by_one(int j) const {
+    return {j < left ? term_of(data[j * stride]) : -INFINITY,
+            j + 1 < left ? term_of(data[(j + 1) * stride]) : -INFINITY};
   }
 };
 
@@ -77,7 +83,7 @@ __device__ __forceinline__ void add_term_of_rows(const Problem& p, const DenseTe
       const auto add_all = [&](auto read) {
 #pragma unroll
         for (int tile = 0; tile < Shape::kScoreTiles; ++tile) {
-          const float2 both = read(tile * 8);
+          const TermPair both = read(tile * 8);
           add_term(both.x, scores[t][tile][2 * half]);
           add_term(both.y, scores[t][tile][2 * half + 1]);
         }
@@ -95,7 +101,7 @@ __device__ __forceinline__ void add_term_of_keys(const Problem& p, const DenseTe
   const TermRow<T> row(term, at.b, at.h, 0, first_key_of_lane(j0), p.n_k);
 #pragma unroll
   for (int tile = 0; tile < Shape::kScoreTiles; ++tile) {
-    const float2 both = row.one_by_one(tile * 8);
+    const TermPair both = row.one_by_one(tile * 8);
     if (!__any_sync(0xffffffffu, both.x != 0 || both.y != 0)) continue;
 #pragma unroll
     for (int t = 0; t < Shape::kRowTiles; ++t)

@@ -5,8 +5,8 @@
 // first ones tower so far above the others that these lose digits, a pass over key groups looks at the block again.
 #pragma once
 
-#include "attention/cuda/key_groups_rows.cuh"
 #include "attention/cuda/forward_rows.cuh"
+#include "attention/cuda/key_groups_rows.cuh"
 
 namespace isentropic::cuda {
 

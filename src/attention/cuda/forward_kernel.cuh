@@ -29,8 +29,7 @@ struct ForwardShape {
   static constexpr bool kTwoStages = kWidth <= 64;
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
-      kMoments == MomentSet::partition ||
-      (kWidth == 128 && kMoments == MomentSet::all && kTerms == ForwardTerms::none);
+      kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && kTerms == ForwardTerms::none);
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kValueWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters, kHasGroups>;
   using Counts = LaneNumbers<kRowTiles, false>;  // of keys that a lane has seen
@@ -38,10 +37,10 @@ struct ForwardShape {
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kStageBytes = kKeys * (kRowBytes<kWidth> + kRowBytes<kValueWidth>);
-  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;      // lambda of the rows
-  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);                  // ForwardBlock
-  static constexpr std::uint32_t kDropoutAt = kPlaceAt + 64;                                    // DropoutKey
-  static constexpr std::uint32_t kHighestAt = kDropoutAt + (kExtras ? sizeof(DropoutKey) : 0);  // Softmax::highest
+  static constexpr std::uint32_t kScalesAt = kKeysAt + (kTwoStages ? 2 : 1) * kStageBytes;       // lambda of the rows
+  static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);                   // ForwardBlock
+  static constexpr std::uint32_t kDropoutAt = kPlaceAt + 64;                                     // DropoutKey
+  static constexpr std::uint32_t kHighestAt = kDropoutAt + (kExtras ? sizeof(DropoutKey) : 0);   // Softmax::highest
   static constexpr std::uint32_t kColumnsAt = kHighestAt + kThreads * Softmax::Highest::kBytes;  // Softmax::columns
   static constexpr std::uint32_t kCountsAt = kColumnsAt + kThreads * Softmax::Columns::kBytes;
   static constexpr std::uint32_t kGroupsAt = kCountsAt + (kDense ? kThreads * Counts::kBytes : 0);
@@ -145,7 +144,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
   unsigned char* const shared = block_memory();
   auto* const lambda = reinterpret_cast<float*>(shared + Shape::kScalesAt);
   auto& at = *reinterpret_cast<ForwardBlock<Shape>*>(shared + Shape::kPlaceAt);
-  auto& dropout = *reinterpret_cast<DropoutKey*>(shared + Shape::kDropoutAt);        // with extras
+  auto& dropout = *reinterpret_cast<DropoutKey*>(shared + Shape::kDropoutAt);            // with extras
   auto& groups = *reinterpret_cast<typename Shape::Groups*>(shared + Shape::kGroupsAt);  // with groups
   {
     const BlockPlace place = order.place(blockIdx.x);

@@ -5,6 +5,7 @@
 #pragma once
 
 #include "attention/cuda/forward_scores.cuh"
+#include "attention/cuda/thread_block.cuh"
 #include "attention/cuda/key_groups_launch.hpp"
 #include "attention/cuda/key_groups_rows.cuh"
 
@@ -57,8 +58,7 @@ __device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int
 
 // Sums the groups apart, and hides the first keys from what follows.
 template <class Shape>
-__device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0,
-                                            Scores<Shape>& scores) {
+__device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0, Scores<Shape>& scores) {
   const bool has_first = rows.has_first(j0), has_recent = rows.has_recent(j0, j0 + Shape::kKeys);
 #pragma unroll
   for (int t = 0; t < Shape::kRowTiles; ++t)
@@ -69,13 +69,12 @@ __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int firs
       const bool writes = threadIdx.x % 4 == 0;
       if (has_recent) {
         const int begin = rows.begin_of_recent(row);
-        const GroupSums found = sum_group<Shape>(scores, t, half, j0, position,
-                                                 [&](int j) { return j >= begin && j <= position; });
+        const GroupSums found =
+            sum_group<Shape>(scores, t, half, j0, position, [&](int j) { return j >= begin && j <= position; });
         if (writes) rows.recent_sums[row].merge(found);
       }
       if (!has_first) continue;
-      const GroupSums found =
-          sum_group<Shape>(scores, t, half, j0, position, [&](int j) { return j < first_end; });
+      const GroupSums found = sum_group<Shape>(scores, t, half, j0, position, [&](int j) { return j < first_end; });
       if (writes) rows.first_sums[row].merge(found);
       for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
         if (j < first_end) s = kHidden;
@@ -93,9 +92,8 @@ __device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const 
     for (int half = 0; half < 2; ++half) {
       SoftmaxRecord<float> kept = softmax.record(t, half);
       const int i = at.row_of(t, half), row = i - at.i0;
-      const GroupSums sums =
-          row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half), softmax.reference(t, half),
-                       rows.position[row], first_key);
+      const GroupSums sums = row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half),
+                                          softmax.reference(t, half), rows.position[row], first_key);
       if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
       // Keys that are tested one by one are not counted: entropies are then not cut to the logarithm of how many.
       if (!has_tests(p)) kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
@@ -148,8 +146,7 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
                                     at.queries + Shape::kKeysAt + here * Shape::kKeyBytes, scores);
     finish_scores<Shape>(p, at, j0, lambda, scores);
     if (!at.is_whole(j0)) hide_keys<Shape>(p, at, j0, scores);
-    if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys))
-      take_groups<Shape>(rows, first_row, j0, scores);
+    if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys)) take_groups<Shape>(rows, first_row, j0, scores);
     constexpr float kFinished[Shape::kRowTiles][2] = {{1, 1}, {1, 1}};
     softmax.follow(scores, kFinished, nothing);
     softmax.weigh(scores, kFinished, [](int, int, int, float, float) {});

@@ -99,8 +99,7 @@ struct RunningSoftmax {
   __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
                                         const float (&factor)[kRowTiles][2],
                                         PackedWeights<kRowTiles, kTiles>& weights) {
-    weigh(scores, factor,
-          [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
+    weigh(scores, factor, [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
   }
 
   // use(t, tile, half, x, y) with the weights of two neighbours.

@@ -34,7 +34,7 @@ class BackwardBlock {
         p(problem.problem),
         workspace(workspace_),
         numbers(reinterpret_cast<float*>(shared_ + Shape::kConstantsAt)),
-        sums(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
+        sums_of_warps(reinterpret_cast<float*>(shared_ + Shape::kSumsAt)),
         shared(shared_address(shared_)),
         order(problem.problem, workspace.turns, reinterpret_cast<int*>(shared_ + Shape::kSumsAt)) {}
 
@@ -331,10 +331,10 @@ class BackwardBlock {
 #pragma unroll
     for (int step = 16; step > 0; step /= 2) sum += __shfl_xor_sync(0xffffffffu, sum, step);
     __syncthreads();
-    if (lane() == 0) sums[warp()] = sum;
+    if (lane() == 0) sums_of_warps[warp()] = sum;
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (int other = 1; other < kBackwardThreads / 32; ++other) sum += sums[other];
+      for (int other = 1; other < kBackwardThreads / 32; ++other) sum += sums_of_warps[other];
       workspace.slopes[(h * p.batch + order.b) * order.key_blocks + order.key_block()] = sum;
     }
     slope_sum = 0;
@@ -365,7 +365,7 @@ class BackwardBlock {
   const Problem& p;
   const BackwardWorkspace& workspace;
   const RowNumbers<kQueries, Shape::kTerms> numbers;
-  float* const sums;  // of warps
+  float* const sums_of_warps;
   const std::uint32_t shared;
   Order order;
   float slope_sum = 0;

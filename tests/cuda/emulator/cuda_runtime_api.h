@@ -3,14 +3,13 @@
 
 #include <math.h>
 
-#include <bit>
 #include <cstddef>
 #include <cstdint>
-#include <cstdlib>
 #include <cstring>
 #include <type_traits>
 
 #include "cuda/emulator/block.hpp"
+#include "cuda/emulator/memory.hpp"
 
 // ---- Words of the language ----
 
@@ -28,20 +27,25 @@ using dim3 = emulator::Extent;
 struct alignas(16) uint4 {
   unsigned x, y, z, w;
 };
+struct alignas(8) float2 {
+  float x, y;
+};
 struct alignas(16) float4 {
   float x, y, z, w;
 };
+inline float2 make_float2(float x, float y) { return {x, y}; }
+inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
 // ---- The host's calls ----
 
-enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorInvalidConfiguration, cudaErrorNotSupported };
+enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorInvalidConfiguration };
 using cudaStream_t = struct EmulatedStream*;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
 enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrMultiProcessorCount };
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 
 inline const char* cudaGetErrorString(cudaError_t error) {
-  const char* const names[] = {"no error", "invalid value", "invalid configuration", "not in the emulator"};
+  const char* const names[] = {"no error", "invalid value", "invalid configuration"};
   return names[error];
 }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -62,10 +66,10 @@ cudaError_t cudaOccupancyMaxActiveBlocksPerMultiprocessor(int* blocks, Kernel*, 
 }
 
 inline cudaError_t cudaMalloc(void** data, std::size_t bytes) {
-  *data = std::aligned_alloc(256, (bytes + 255) / 256 * 256);
+  *data = emulator::allocate(bytes);
   return *data ? cudaSuccess : cudaErrorInvalidValue;
 }
-inline cudaError_t cudaFree(void* data) { return std::free(data), cudaSuccess; }
+inline cudaError_t cudaFree(void* data) { return emulator::give_back(data), cudaSuccess; }
 inline cudaError_t cudaMemset(void* data, int byte, std::size_t bytes) {
   return std::memset(data, byte, bytes), cudaSuccess;
 }

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <bit>
-#include <cmath>
 #include <cstdint>
 
 namespace emulator {
@@ -15,20 +14,16 @@ struct Float16 {
   Float16() = default;
   Float16(float x) : bits(rounded(x)) {}  // NOLINT: as CUDA's do
   operator float() const {                // NOLINT
-    if constexpr (kExponent == 8) return std::bit_cast<float>(std::uint32_t{bits} << 16);
-    const int sign = bits >> 15, exponent = bits >> kFraction & kTop, fraction = bits & ((1 << kFraction) - 1);
-    float size;
-    if (exponent == kTop)
-      size = fraction ? NAN : INFINITY;
-    else if (exponent == 0)
-      size = std::ldexp(static_cast<float>(fraction), 1 - kBias - kFraction);
-    else
-      size = std::bit_cast<float>(static_cast<std::uint32_t>((exponent - kBias + 127) << 23 | fraction << kDropped));
-    return sign ? -size : size;
+    // As a float32 of the same bits, then with the exponent put right: exact, of small numbers too.
+    const std::uint32_t size = (bits & 0x7fffu) << kDropped, sign = std::uint32_t{bits} >> 15 << 31;
+    const bool is_finite = size >> 23 < static_cast<std::uint32_t>(kTop);
+    const float value = is_finite ? std::bit_cast<float>(size) * kUnit : std::bit_cast<float>(size | 0x7f800000u);
+    return std::bit_cast<float>(std::bit_cast<std::uint32_t>(value) | sign);
   }
 
  private:
   static constexpr int kBias = (1 << (kExponent - 1)) - 1, kTop = (1 << kExponent) - 1, kDropped = 23 - kFraction;
+  static constexpr float kUnit = std::bit_cast<float>((127u + 127 - kBias) << 23);  // 2^(127 - bias)
 
   static std::uint16_t rounded(float x) {
     const auto all = std::bit_cast<std::uint32_t>(x);

@@ -4,6 +4,9 @@
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
+#include <bit>
+#include <string>
+
 namespace isentropic::cuda {
 
 inline std::uint32_t shared_address(const void* p) { return emulator::shared_offset(p); }

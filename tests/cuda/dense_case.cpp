@@ -138,7 +138,7 @@ void additive_padding(reference::Problem& oracle, DeviceProblem& device) {
   causal_rows(oracle, device);
   oracle.lowest = -65504;
   Numbers keys;
-  for (Index j = 0; j < oracle.n_k; ++j) keys.push_back(j % 9 == 0 ? oracle.lowest : j % 7 == 0 ? -1e4 : 0);
+  for (Index j = 0; j < oracle.n_k; ++j) keys.push_back(j % 10 == 0 ? oracle.lowest : j % 11 == 0 ? -1e4 : 0);
   oracle.mask.dense_additive = repeated_for_heads(keys, oracle.batch * oracle.heads * oracle.n_q);
   device.problem.tests.mask = {device.memory.numbers(ElementType::float16, keys), ElementType::float16, {0, 0, 0, 1}};
 }

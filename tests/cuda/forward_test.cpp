@@ -35,7 +35,9 @@ void expect_records(const reference::Forward& expected, const Found& found, Mome
   const auto& of = expected.statistics;
   for (std::size_t row = 0; row < found.m.size(); ++row) {
     SCOPED_TRACE("row " + std::to_string(row));
-    if (!found.k.empty()) ASSERT_EQ(found.k[row], expected.visible[row]);
+    if (!found.k.empty()) {
+      ASSERT_EQ(found.k[row], expected.visible[row]);
+    }
     if (expected.visible[row] == 0) {
       ASSERT_EQ(found.m[row], -INFINITY);
       ASSERT_EQ(found.z[row], 0);
@@ -98,8 +100,7 @@ TEST_P(CudaForwardDense, AgreesWithTheOracle) {
   expect_agreement(GetParam(), {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::all});
 }
 
-// What is hidden or dropped is not looked at: NaN among keys and values of the first head shows only in rows that see
-// them.
+// What is hidden or dropped is not looked at: NaN among the values shows only in rows that see them.
 TEST_P(CudaForwardDense, NanStaysHidden) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case with_nan = GetParam();

@@ -131,10 +131,9 @@ TEST_P(CudaKeyGroups, LeaveTheForwardPassAsItIs) {
       EXPECT_LT(relative_error(reals(with.rows.u), reals(without.rows.u)), 1e-5);
       EXPECT_LT(relative_error(reals(with.rows.w), reals(without.rows.w)), 1e-5);
       EXPECT_LT(relative_error(reals(with.rows.c), reals(without.rows.c)), 1e-5);
-      const bool towers = c.name == "dominant first key";
-      for (const std::int32_t flag : read_list<std::int32_t>(with.groups.drowned, blocks)) {
-        if (c.name != "large scores") EXPECT_EQ(flag, towers ? 1 : 0);
-      }
+      if (c.name == "large scores") continue;  // may be lost
+      for (const std::int32_t flag : read_list<std::int32_t>(with.groups.drowned, blocks))
+        EXPECT_EQ(flag, c.name == "dominant first key" ? 1 : 0);
     }
 }
 

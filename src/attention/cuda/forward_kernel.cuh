@@ -257,6 +257,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
 template <ElementType type, int d, int d_v, MomentSet moments, ForwardTerms terms>
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using Shape = ForwardShape<type, d, d_v, moments, terms>;
+  static_assert(d > 128 || Shape::kRows == kForwardRows);
   static_assert(Shape::kBytes <= 99 << 10, "what a thread block can have on every GPU");
   const BlockOrder order(problem, Shape::kRows);
   return launch_kernel(forward_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, output,

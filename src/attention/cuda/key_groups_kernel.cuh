@@ -5,9 +5,10 @@
 #pragma once
 
 #include "attention/cuda/forward_scores.cuh"
-#include "attention/cuda/thread_block.cuh"
 #include "attention/cuda/key_groups_launch.hpp"
 #include "attention/cuda/key_groups_rows.cuh"
+#include "attention/cuda/launch.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -166,6 +167,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 3)
 template <ElementType type, int d>
 cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream) {
   using Shape = KeyGroupsShape<type, d>;
+  static_assert(Shape::kRows == kForwardRows, "the forward pass marks blocks that are taken again");
   const BlockOrder order(problem, Shape::kRows);
   return launch_kernel(key_groups_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, groups,
                        order);

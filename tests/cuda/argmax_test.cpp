@@ -1,7 +1,7 @@
 // Places of maxima on tensor cores against the oracle.
 #include "attention/cuda/argmax.hpp"
 
-#include "cuda/device_case.hpp"
+#include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 
 namespace isentropic::cuda {
@@ -42,6 +42,7 @@ TEST_P(CudaArgmax, AgreesWithTheOracle) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaArgmax, testing::ValuesIn(span_cases()), case_name);
+INSTANTIATE_TEST_SUITE_P(Dense, CudaArgmax, testing::ValuesIn(dense_cases()), case_name);
 
 }  // namespace
 }  // namespace isentropic::cuda

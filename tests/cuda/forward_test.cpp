@@ -11,6 +11,7 @@ class CudaForward : public testing::TestWithParam<Case> {};
 
 struct Found {
   Numbers output, m, z, u, w, c;
+  std::vector<std::int64_t> k;  // where keys are tested one by one
 };
 
 Found run(const Problem& problem, DeviceMemory& memory) {
@@ -24,7 +25,9 @@ Found run(const Problem& problem, DeviceMemory& memory) {
           read(out.rows.z),
           read(out.rows.u),
           read(out.rows.w),
-          read(out.rows.c)};
+          read(out.rows.c),
+          problem.tests.any() || problem.bias.data ? read_list<std::int64_t>(out.rows.k, rows)
+                                                   : std::vector<std::int64_t>()};
 }
 
 // L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
@@ -32,6 +35,9 @@ void expect_records(const reference::Forward& expected, const Found& found, Mome
   const auto& of = expected.statistics;
   for (std::size_t row = 0; row < found.m.size(); ++row) {
     SCOPED_TRACE("row " + std::to_string(row));
+    if (!found.k.empty()) {
+      ASSERT_EQ(found.k[row], expected.visible[row]);
+    }
     if (expected.visible[row] == 0) {
       ASSERT_EQ(found.m[row], -INFINITY);
       ASSERT_EQ(found.z[row], 0);
@@ -87,21 +93,59 @@ TEST_P(CudaForward, WideHeads) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
 
-TEST(CudaForward, Dropout) {
+class CudaForwardDense : public testing::TestWithParam<Case> {};
+
+TEST_P(CudaForwardDense, AgreesWithTheOracle) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
-  const std::vector<Case> cases = plain_cases();
-  const auto dropout = std::find_if(cases.begin(), cases.end(), [](const Case& c) { return c.name == "dropout"; });
-  ASSERT_NE(dropout, cases.end());
-  expect_agreement(*dropout, {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::entropy, MomentSet::all});
-  // What is dropped is not looked at.
-  Case with_nan = *dropout;
+  expect_agreement(GetParam(), {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::all});
+}
+
+// What is hidden or dropped is not looked at: NaN among the values shows only in rows that see them.
+TEST_P(CudaForwardDense, NanStaysHidden) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  Case with_nan = GetParam();
   with_nan.change = [&](reference::Problem& oracle, DeviceProblem& device) {
-    dropout->change(oracle, device);
+    GetParam().change(oracle, device);
     oracle.value[static_cast<std::size_t>(10 * oracle.d_v + 5)] = NAN;
     oracle.value[static_cast<std::size_t>(40 * oracle.d_v + 7)] = INFINITY;
+    oracle.value[static_cast<std::size_t>(70 * oracle.d_v + 9)] = -INFINITY;
     device.problem.value = device.memory.numbers(device.problem.type, oracle.value);
   };
-  expect_agreement(with_nan, {{64, 64}, {128, 128}}, {MomentSet::entropy});
+  expect_agreement(with_nan, {{64, 64}, {128, 128}}, {MomentSet::all});
+}
+
+INSTANTIATE_TEST_SUITE_P(Cases, CudaForwardDense, testing::ValuesIn(dense_cases()), case_name);
+
+// A mask of padding hides key 70, and a NaN in it.
+TEST(CudaForward, HiddenKeysMayBeNaN) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  Case c = dense_case("padding mask");
+  const auto change = c.change;
+  c.change = [&](reference::Problem& oracle, DeviceProblem& device) {
+    change(oracle, device);
+    Numbers keys = oracle.key;
+    for (Index column = 0; column < oracle.d; ++column) keys[static_cast<std::size_t>(70 * oracle.d + column)] = NAN;
+    device.problem.key = device.memory.numbers(device.problem.type, keys);
+  };
+  expect_agreement(c, {{64, 64}, {128, 128}, {256, 256}}, {MomentSet::all});
+}
+
+// Far below what hides a key in another type, yet no type's lowest value: such keys are seen.
+TEST(CudaForward, VeryNegativeTermsDoNotHide) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  reference::Problem oracle = oracle_of({"", {.heads = 1, .kv_heads = 1, .n_q = 3, .n_k = 100}}, ElementType::bfloat16);
+  DeviceMemory memory;
+  Problem problem = on_device(oracle, ElementType::bfloat16, memory);
+  Numbers terms(300, -1e38);  // of row 0; row 1 has one key beside them, row 2 none that is seen
+  terms[100 + 37] = 0;
+  std::fill(terms.begin() + 200, terms.end(), -INFINITY);
+  problem.tests.mask = {memory.numbers(ElementType::float32, terms), ElementType::float32, {0, 0, 100, 1}};
+  problem.moments = MomentSet::all;
+  const Found found = run(problem, memory);
+  EXPECT_EQ(found.k, (std::vector<std::int64_t>{100, 100, 0}));
+  EXPECT_NEAR(found.z[0], 100, 1e-3);
+  EXPECT_EQ(found.z[1], 1);
+  EXPECT_EQ(found.z[2], 0);
 }
 
 // What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.

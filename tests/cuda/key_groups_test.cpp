@@ -1,6 +1,8 @@
 // Statistics over key groups on tensor cores against the oracle and the plain kernel.
 #include "attention/cuda/key_groups.hpp"
 
+#include "attention/cuda/forward.hpp"
+#include "attention/cuda/plain.hpp"
 #include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 #include "reference/mask.hpp"
@@ -11,6 +13,18 @@ namespace {
 struct FoundGroups {
   Numbers first_mass, recent_mass, entropy_without_first, mean_distance;
 };
+
+cudaError_t own_pass(PlainProblem& c, KeyGroupArrays& groups) { return key_groups(c.problem, groups, nullptr); }
+
+cudaError_t plain_pass(PlainProblem& c, KeyGroupArrays& groups) { return plain_key_groups(c.problem, groups, nullptr); }
+
+// As part of a forward pass, whose output and records are left out.
+cudaError_t forward_pass(PlainProblem& c, KeyGroupArrays& groups) {
+  groups.drowned = static_cast<std::int32_t*>(c.memory.poisoned(forward_groups_workspace(c.problem)));
+  ForwardOutput out = forward_output(c.problem, c.memory);
+  out.groups = groups;
+  return forward(c.problem, out, nullptr);
+}
 
 template <class Pass>
 FoundGroups run_groups(PlainProblem& c, Index first, Index recent, Pass pass) {
@@ -24,7 +38,7 @@ FoundGroups run_groups(PlainProblem& c, Index first, Index recent, Pass pass) {
         positions.push_back(static_cast<std::int32_t>(reference::query_place(c.oracle, b, i).position));
     groups.positions_in_document = c.memory.list(positions);
   }
-  require(pass(c.problem, groups, nullptr));
+  require(pass(c, groups));
   require(cudaDeviceSynchronize());
   const auto read = [&](const void* data) { return read_numbers(ElementType::float32, data, rows); };
   return {read(groups.first_mass), read(groups.recent_mass), read(groups.entropy_without_first),
@@ -61,8 +75,12 @@ TEST_P(CudaKeyGroups, AgreesWithTheOracle) {
         PlainProblem both(c, type);
         both.oracle.groups = {true, first, recent};
         ASSERT_TRUE(has_key_groups(both.problem));
-        expect_groups(run_groups(both, first, recent, key_groups), reference::forward(both.oracle),
-                      tolerance(both.oracle, ElementType::float32), both.oracle.n_k + both.oracle.n_q);
+        const reference::Forward expected = reference::forward(both.oracle);
+        const double bound = tolerance(both.oracle, ElementType::float32);
+        const Index keys = both.oracle.n_k + both.oracle.n_q;
+        expect_groups(run_groups(both, first, recent, own_pass), expected, bound, keys);
+        if (has_forward_with_groups(both.problem))
+          expect_groups(run_groups(both, first, recent, forward_pass), expected, bound, keys);
       }
 }
 
@@ -84,6 +102,42 @@ std::vector<Case> key_group_cases() {
   return cases;
 }
 
+// The forward pass has the same output and records with groups as without, and says which blocks lost sight of keys.
+TEST_P(CudaKeyGroups, LeaveTheForwardPassAsItIs) {
+  for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
+    for (const Index d : {64, 128}) {
+      SCOPED_TRACE("d = " + std::to_string(d) + ", type " + std::to_string(static_cast<int>(type)));
+      Case c = GetParam();
+      c.sizes.d = d;
+      PlainProblem both(c, type);
+      if (!has_forward_with_groups(both.problem)) continue;
+      const Problem& p = both.problem;
+      const auto rows = static_cast<std::size_t>(p.rows());
+      const ForwardOutput without = forward_output(p, both.memory);
+      ForwardOutput with = forward_output(p, both.memory);
+      const std::size_t blocks = forward_groups_workspace(p) / sizeof(std::int32_t);
+      with.groups.first = 3, with.groups.first_mass = both.memory.poisoned(rows * sizeof(float));
+      with.groups.drowned = static_cast<std::int32_t*>(both.memory.poisoned(forward_groups_workspace(p)));
+      require(forward(p, without, nullptr));
+      require(forward(p, with, nullptr));
+      require(cudaDeviceSynchronize());
+      const auto reals = [&](const void* data) { return read_numbers(ElementType::float32, data, rows); };
+      const auto outputs = [&](const ForwardOutput& out) {
+        return read_numbers(type, out.output, rows * static_cast<std::size_t>(p.d_v));
+      };
+      EXPECT_LT(relative_error(outputs(with), outputs(without)), type == ElementType::bfloat16 ? 4e-3 : 6e-4);
+      EXPECT_LT(relative_error(reals(with.rows.m), reals(without.rows.m)), 1e-6);
+      EXPECT_LT(relative_error(reals(with.rows.z), reals(without.rows.z)), 1e-5);
+      EXPECT_LT(relative_error(reals(with.rows.u), reals(without.rows.u)), 1e-5);
+      EXPECT_LT(relative_error(reals(with.rows.w), reals(without.rows.w)), 1e-5);
+      EXPECT_LT(relative_error(reals(with.rows.c), reals(without.rows.c)), 1e-5);
+      if (c.name == "large scores") continue;  // may be lost
+      for (const std::int32_t flag : read_list<std::int32_t>(with.groups.drowned, blocks))
+        EXPECT_EQ(flag, c.name == "dominant first key" ? 1 : 0);
+    }
+}
+
+INSTANTIATE_TEST_SUITE_P(Dense, CudaKeyGroups, testing::ValuesIn(dense_cases()), case_name);
 INSTANTIATE_TEST_SUITE_P(Cases, CudaKeyGroups, testing::ValuesIn(key_group_cases()), case_name);
 
 class CudaKeyGroupsEdges : public testing::Test {
@@ -105,33 +159,37 @@ TEST_F(CudaKeyGroupsEdges, NanStaysInItsRow) {
   queries[30 * 64 + 5] = NAN;
   c.problem.key = c.memory.numbers(c.problem.type, keys);
   c.problem.query = c.memory.numbers(c.problem.type, queries);
-  const FoundGroups found = run_groups(c, 2, 8, key_groups);
-  for (std::size_t row = 0; row < 200; ++row)
-    for (const Numbers* numbers :
-         {&found.first_mass, &found.recent_mass, &found.entropy_without_first, &found.mean_distance})
-      EXPECT_EQ(std::isnan((*numbers)[row]), row == 30) << row;
+  for (const auto pass : {own_pass, forward_pass}) {
+    const FoundGroups found = run_groups(c, 2, 8, pass);
+    for (std::size_t row = 0; row < 200; ++row)
+      for (const Numbers* numbers :
+           {&found.first_mass, &found.recent_mass, &found.entropy_without_first, &found.mean_distance})
+        EXPECT_EQ(std::isnan((*numbers)[row]), row == 30) << row;
+  }
 }
 
 // All masses are 1 where the first keys are all.
 TEST_F(CudaKeyGroupsEdges, TakesMoreFirstKeysThanThereAre) {
   PlainProblem c(kCausalRows, ElementType::float16);
-  const FoundGroups found = run_groups(c, Index{1} << 40, Index{1} << 40, key_groups);
-  for (std::size_t row = 0; row < 200; ++row) {
-    EXPECT_NEAR(found.first_mass[row], 1, 1e-6);
-    EXPECT_EQ(found.recent_mass[row], 0);
-    EXPECT_EQ(found.entropy_without_first[row], 0);
+  for (const auto pass : {own_pass, forward_pass}) {
+    const FoundGroups found = run_groups(c, Index{1} << 40, Index{1} << 40, pass);
+    for (std::size_t row = 0; row < 200; ++row) {
+      EXPECT_NEAR(found.first_mass[row], 1, 1e-6);
+      EXPECT_EQ(found.recent_mass[row], 0);
+      EXPECT_EQ(found.entropy_without_first[row], 0);
+    }
   }
 }
 
 TEST_F(CudaKeyGroupsEdges, AgreesWithThePlainKernel) {
   const Case c = {"", {.heads = 4, .kv_heads = 2, .n_q = 1500, .n_k = 1500, .d = 128}, kCausalRows.change};
   PlainProblem both(c, ElementType::bfloat16);
-  const FoundGroups found = run_groups(both, 4, 64, key_groups), plain = run_groups(both, 4, 64, plain_key_groups);
+  const FoundGroups found = run_groups(both, 4, 64, own_pass), plain = run_groups(both, 4, 64, plain_pass);
   EXPECT_LT(relative_error(found.first_mass, plain.first_mass), 1e-4);
   EXPECT_LT(relative_error(found.recent_mass, plain.recent_mass), 1e-4);
   EXPECT_LT(relative_error(found.entropy_without_first, plain.entropy_without_first), 1e-5);
   EXPECT_LT(relative_error(found.mean_distance, plain.mean_distance), 1e-4);
-  EXPECT_EQ(found.mean_distance, run_groups(both, 4, 64, key_groups).mean_distance);
+  EXPECT_EQ(found.mean_distance, run_groups(both, 4, 64, own_pass).mean_distance);
 }
 
 }  // namespace

@@ -1,11 +1,15 @@
-// Problems of the plain kernels: what only they take, and how far float32 and float64 may be from the oracle.
+// Problems of the plain kernels, with all that can be read or tested for each score, and how far float32 and float64
+// may be from the oracle.
 #pragma once
 
 #include "cuda/device_case.hpp"
 
 namespace isentropic::cuda {
 
-// Dense, strided and block-sparse masks, excluded keys, dense bias, relative table, dropout, odd sizes and strides.
+// Dense, strided and block-sparse masks, excluded keys, dense bias, relative table, dropout;
+std::vector<Case> dense_cases();
+Case dense_case(const std::string& name);
+// and with them odd sizes and strides, prefixes of documents.
 std::vector<Case> plain_cases();
 
 // A case for the oracle and on the device.

@@ -92,6 +92,13 @@ def _additive_mask(x):
     return mask.to(x.device)  # float32 on both sides: its lowest value is that of a type
 
 
+def _padding_mask(x, additive=False):
+    lengths = torch.tensor([x.shape.n_k - 3, 50] * x.shape.batch)[: x.shape.batch]
+    seen = torch.arange(x.shape.n_k) < lengths[:, None, None, None]
+    mask = torch.zeros(seen.shape).masked_fill(~seen, torch.finfo(torch.float32).min) if additive else seen
+    return mask.to(x.device)
+
+
 def _layout(x):
     layout = torch.rand(1, x.shape.heads, -(-x.shape.n_q // 16), -(-x.shape.n_k // 32), generator=x._generator) > 0.5
     layout[:, 0, 1] = False
@@ -118,6 +125,9 @@ MASKS = {
     "boolean mask": lambda x: dict(attn_mask=_boolean_mask(x)),
     "boolean mask, causal": lambda x: dict(attn_mask=_boolean_mask(x), causal="start"),
     "additive mask": lambda x: dict(attn_mask=_additive_mask(x)),
+    "transposed mask": lambda x: dict(attn_mask=_boolean_mask(x).transpose(2, 3).contiguous().transpose(2, 3)),
+    "padding mask": lambda x: dict(attn_mask=_padding_mask(x)),
+    "additive padding mask, causal": lambda x: dict(attn_mask=_padding_mask(x, additive=True), causal="start"),
 }
 SCALES = {
     "log_n": lambda x: dict(scale=Scale.log_n(x.term("kappa", x.shape.heads, plus=4.0)), causal="start"),
@@ -156,7 +166,12 @@ TERMS = {
     ),
     "dropout": lambda x: dict(dropout_p=0.2, seed=3, causal="start"),
     "dropout and sink": lambda x: dict(dropout_p=0.5, seed=11, sink=x.term("sink", x.shape.heads)),
+    "mask, soft cap and dropout": lambda x: dict(attn_mask=_boolean_mask(x), soft_cap=1.5, dropout_p=0.2, seed=3),
     "groups": lambda x: dict(groups=(2, 30), causal="start"),
+    "groups, full": lambda x: dict(groups=(1, 16)),
+    "groups, documents": lambda x: dict(groups=(1, 16)) | MASKS["documents"](x),
+    "groups, soft cap": lambda x: dict(groups=(1, 16), soft_cap=1.5, causal="start"),
+    "groups, masked": lambda x: dict(groups=(1, 16), attn_mask=_boolean_mask(x), causal="start"),
 }  # fmt: skip
 MAPS = {
     "top_k": lambda x: dict(map=ScoreMap.top_k(5), causal="start"),

@@ -27,6 +27,27 @@ def test_head_sizes(d, d_v, dtype):
         assert_as_on_the_cpu(case, Shape(d=d, d_v=d_v, n_q=70, n_k=131), dtype)
 
 
+# Without argmax, which wide heads leave to the plain kernels.
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.parametrize("d, d_v", [(40, 40), (128, 128), (128, 64), (192, 128), (256, 256)])
+@pytest.mark.parametrize("case", ["boolean mask", "additive mask", "padding mask", "soft cap and bias", "relative", "strided", "block sparse"])  # fmt: skip
+def test_head_sizes_with_dense_terms(case, d, d_v, dtype):
+    shape = Shape(d=d, d_v=d_v, n_q=70, n_k=131)
+    assert_as_on_the_cpu(case, shape, dtype, statistics=("entropy", "score_variance", "collision", "visible"))
+
+
+# The first key outweighs the others by 2^40 and more, or is outweighed.
+@pytest.mark.parametrize("dtype", NARROW, ids=str)
+@pytest.mark.parametrize("d", [64, 128])
+def test_groups_beside_a_towering_first_key(d, dtype):
+    def edit(q, k, v):
+        k[:, :, 0] = 0.0
+        k[:, :, 0, 0] = 64.0
+        q[:, :, ::3, 0], q[:, :, 1::3, 0] = -8.0, 8.0
+
+    assert_as_on_the_cpu("groups", Shape(d=d, d_v=d), dtype, edit=edit, outlier=64.0)
+
+
 @pytest.mark.parametrize("dtype", (torch.float32, torch.bfloat16), ids=str)
 @pytest.mark.parametrize("n_q, n_k", [(1, 1), (1, 1000), (3, 700), (17, 15), (63, 65), (64, 64), (128, 128), (129, 127), (257, 300)])  # fmt: skip
 def test_lengths(n_q, n_k, dtype):

@@ -5,7 +5,7 @@
 
 namespace isentropic::cuda {
 
-bool has_argmax(const Problem& problem) { return fits_tensor_cores(problem) && !problem.visible.prefix_varies; }
+bool has_argmax(const Problem& problem) { return fits_narrow_heads(problem) && !problem.visible.prefix_varies; }
 
 cudaError_t argmax(const Problem& p, std::int64_t* places, cudaStream_t stream) {
   if (!has_argmax(p)) return cudaErrorInvalidValue;

@@ -3,7 +3,8 @@
 #pragma once
 
 #include "attention/cuda/argmax.hpp"
-#include "attention/cuda/forward_kernel.cuh"
+#include "attention/cuda/forward_scores.cuh"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
@@ -11,7 +12,7 @@ template <ElementType type, int kWidth_>
 struct ArgmaxShape {
   using E = typename Element<type>::T;
   static constexpr int kWidth = kWidth_;
-  static constexpr bool kExtras = true;
+  static constexpr bool kExtras = true, kDense = true;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64, kScoreTiles = kKeys / 8;
   static constexpr std::uint32_t kKeyBytes = kKeys * kRowBytes<kWidth>;

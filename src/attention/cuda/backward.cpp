@@ -10,8 +10,8 @@ namespace {
 std::int64_t tiles_over(std::int64_t n, int size) { return (n + size - 1) / size; }
 
 // What is read or drawn for each score.
-bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative || p.dropout > 0; }
-bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
+bool reads_or_draws(const Problem& p) { return has_dense_terms(p) || p.dropout > 0; }
+bool has_cap_or_slopes(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
 // Whether the kernel has more terms than a1.
 bool has_higher_terms(const BackwardProblem& in, BackwardTile tile) {
   return in.rows.a2 || in.rows.a3 || tile != BackwardTile::large;
@@ -60,7 +60,7 @@ bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
 // Instead of the one that is asked for: soft cap, slopes and dense terms leave no registers for a large tile.
 BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
   if (is_wide(p)) return BackwardTile::wide;
-  return has_dense_terms(p) || has_extras(p) ? BackwardTile::small : tile;
+  return reads_or_draws(p) || has_cap_or_slopes(p) ? BackwardTile::small : tile;
 }
 
 template <ElementType type, int d>
@@ -68,7 +68,7 @@ cudaError_t launch_with_terms(const BackwardProblem& in, const BackwardWorkspace
                               cudaStream_t stream) {
   using Terms = BackwardTerms;
   using Tile = BackwardTile;
-  if (has_dense_terms(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
+  if (reads_or_draws(in.problem)) return launch_backward<type, d, Terms::dense, Tile::small>(in, workspace, stream);
   if (tile == Tile::small) return launch_backward<type, d, Terms::extras, Tile::small>(in, workspace, stream);
   if (in.rows.a2 || in.rows.a3) return launch_backward<type, d, Terms::all, Tile::large>(in, workspace, stream);
   return launch_backward<type, d, Terms::entropy, Tile::large>(in, workspace, stream);
@@ -104,13 +104,6 @@ BackwardTile backward_tile_of_device(const Problem& p) {
   return device_has_room(p, BackwardTile::large) ? BackwardTile::large : BackwardTile::small;
 }
 
-// Heads of 64 or 128 numbers, with or without dense terms.
-bool fits_narrow_heads(const Problem& p) {
-  Problem bare = p;
-  bare.tests = {}, bare.bias = {}, bare.relative = nullptr, bare.dropout = 0;
-  return fits_tensor_cores(bare) && p.d_v == p.d;
-}
-
 // Heads of up to 256 numbers, in chunks of 16 bytes.
 bool fits_wide_heads(const Problem& p) {
   const auto fits = [](std::int64_t width) { return width > 0 && width <= 256 && width % 8 == 0; };
@@ -128,7 +121,7 @@ bool has_backward(const BackwardProblem& problem) {
   const auto writes_pairs = [&](const void* data, const Strides& stride, std::int64_t heads, std::int64_t n) {
     return !data || rows_begin_at(data, stride, p.batch, heads, n, 4);
   };
-  return (fits_narrow_heads(p) || fits_wide_heads(p)) && !to.bias && !to.relative &&
+  return ((fits_narrow_heads(p) && p.d_v == p.d) || fits_wide_heads(p)) && !to.bias && !to.relative &&
          (!problem.output_gradient ||
           rows_begin_at(problem.output_gradient, problem.output_gradient_stride, p.batch, p.heads, p.n_q, 16)) &&
          writes_pairs(to.query, to.query_stride, p.heads, p.n_q) &&

@@ -1,6 +1,7 @@
 // Dropout in the forward pass on tensor cores: the choices of scores.cuh, on weights as the product takes them.
 #pragma once
 
+#include "attention/cuda/problem.hpp"
 #include "attention/cuda/products.cuh"
 #include "base/counter_random.hpp"
 

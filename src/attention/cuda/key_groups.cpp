@@ -7,21 +7,14 @@
 namespace isentropic::cuda {
 namespace {
 
-template <ElementType type, int d>
-cudaError_t key_groups_with_extras(const Problem& p, const KeyGroupArrays& groups, cudaStream_t stream) {
-  return p.soft_cap > 0 || p.slopes ? launch_key_groups<type, d, true>(p, groups, stream)
-                                    : launch_key_groups<type, d, false>(p, groups, stream);
-}
-
 template <ElementType type>
 cudaError_t key_groups_of_width(const Problem& p, const KeyGroupArrays& groups, cudaStream_t stream) {
-  return p.d == 64 ? key_groups_with_extras<type, 64>(p, groups, stream)
-                   : key_groups_with_extras<type, 128>(p, groups, stream);
+  return p.d == 64 ? launch_key_groups<type, 64>(p, groups, stream) : launch_key_groups<type, 128>(p, groups, stream);
 }
 
 }  // namespace
 
-bool has_key_groups(const Problem& problem) { return fits_tensor_cores(problem) && !problem.visible.prefix_varies; }
+bool has_key_groups(const Problem& problem) { return fits_narrow_heads(problem) && !problem.visible.prefix_varies; }
 
 cudaError_t key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream) {
   if (!has_key_groups(problem)) return cudaErrorInvalidValue;

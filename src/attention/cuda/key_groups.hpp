@@ -1,7 +1,7 @@
 // Statistics over key groups on tensor cores: a pass of its own over queries and keys.
 #pragma once
 
-#include "attention/cuda/plain.hpp"
+#include "attention/cuda/problem.hpp"
 
 namespace isentropic::cuda {
 

@@ -1,30 +1,33 @@
 // Key groups on tensor cores: a block of queries against blocks of keys, as in the forward pass, without values.
 //
 // The running sums are those of all keys but the first ones, so these cannot drown what the others say. The few blocks
-// of keys that hold first or recent keys of some row sum these apart as well. Distances p - j are summed as such: they
-// are small where attention is local, and exact.
+// of keys that hold first or recent keys of some row sum these apart as well.
 #pragma once
 
-#include "attention/cuda/forward_kernel.cuh"
+#include "attention/cuda/forward_scores.cuh"
+#include "attention/cuda/key_groups_launch.hpp"
 #include "attention/cuda/key_groups_rows.cuh"
+#include "attention/cuda/launch.hpp"
+#include "attention/cuda/thread_block.cuh"
 
 namespace isentropic::cuda {
 
-template <ElementType type, int kWidth_, bool kExtras_>
+template <ElementType type, int kWidth_>
 struct KeyGroupsShape {
   using E = typename Element<type>::T;
   static constexpr int kWidth = kWidth_;
-  static constexpr bool kExtras = kExtras_;
+  static constexpr bool kExtras = true, kDense = true;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64, kScoreTiles = kKeys / 8;
-  using Softmax = RunningSoftmax<MomentSet::entropy, kRowTiles, true>;
-  using Rows = GroupedRows<kRows>;
+  using Softmax = RunningSoftmax<MomentSet::entropy, kRowTiles, true, true>;
+  using Rows = GroupedRows<kRows, GroupSums>;
   static constexpr std::uint32_t kKeyBytes = kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kScalesAt = kKeysAt + 2 * kKeyBytes;           // lambda of the rows
   static constexpr std::uint32_t kPlaceAt = kScalesAt + kRows * sizeof(float);  // ForwardBlock
   static constexpr std::uint32_t kRowsAt = kPlaceAt + 64;
-  static constexpr int kBytes = kRowsAt + sizeof(Rows);
+  static constexpr std::uint32_t kColumnsAt = kRowsAt + sizeof(Rows);  // Softmax::columns
+  static constexpr int kBytes = kColumnsAt + kThreads * Softmax::Columns::kBytes;
 };
 
 // f(score, key) for those of a row that this lane holds.
@@ -36,17 +39,17 @@ __device__ __forceinline__ void for_each_key(Scores<Shape>& scores, int t, int h
 
 // Of the row's keys that `belongs` is true of, in the block at j0; the same on its four lanes.
 template <class Shape, class Belongs>
-__device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int half, int j0, float factor,
-                                               int position, Belongs belongs) {
+__device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int half, int j0, int position,
+                                               Belongs belongs) {
   GroupSums out;
   for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
-    if (s != kHidden && belongs(j)) out.m = fmaxf(out.m, s * factor);
+    if (s != kHidden && belongs(j)) out.m = fmaxf(out.m, s);
   });
   out.m = row_max(out.m);
   const float reference = out.reference();
   for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
     if (s == kHidden || !belongs(j)) return;
-    const float weight = exp2_fast(fmaf(s, factor, -reference));
+    const float weight = exp2_fast(s - reference);
     out.z += weight;
     out.distance = fmaf(weight, static_cast<float>(position - j), out.distance);
   });
@@ -56,8 +59,7 @@ __device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int
 
 // Sums the groups apart, and hides the first keys from what follows.
 template <class Shape>
-__device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0,
-                                            const float (&factor)[Shape::kRowTiles][2], Scores<Shape>& scores) {
+__device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0, Scores<Shape>& scores) {
   const bool has_first = rows.has_first(j0), has_recent = rows.has_recent(j0, j0 + Shape::kKeys);
 #pragma unroll
   for (int t = 0; t < Shape::kRowTiles; ++t)
@@ -68,13 +70,12 @@ __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int firs
       const bool writes = threadIdx.x % 4 == 0;
       if (has_recent) {
         const int begin = rows.begin_of_recent(row);
-        const GroupSums found = sum_group<Shape>(scores, t, half, j0, factor[t][half], position,
-                                                 [&](int j) { return j >= begin && j <= position; });
+        const GroupSums found =
+            sum_group<Shape>(scores, t, half, j0, position, [&](int j) { return j >= begin && j <= position; });
         if (writes) rows.recent_sums[row].merge(found);
       }
       if (!has_first) continue;
-      const GroupSums found =
-          sum_group<Shape>(scores, t, half, j0, factor[t][half], position, [&](int j) { return j < first_end; });
+      const GroupSums found = sum_group<Shape>(scores, t, half, j0, position, [&](int j) { return j < first_end; });
       if (writes) rows.first_sums[row].merge(found);
       for_each_key<Shape>(scores, t, half, j0, [&](float& s, int j) {
         if (j < first_end) s = kHidden;
@@ -82,46 +83,25 @@ __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int firs
     }
 }
 
-// The running sums of a warp's rows, distances beside them: of keys with even and odd numbers.
+// first_key: where the columns of the lane's sums are counted from.
 template <class Shape>
-struct RunningGroups {
-  typename Shape::Softmax softmax{nullptr};
-  Accumulators<Shape::kRowTiles, 1> distance = {};
-
-  __device__ __forceinline__ void fold(const typename Shape::Rows& rows, int first_row, int j0,
-                                       const Scores<Shape>& scores, const float (&factor)[Shape::kRowTiles][2]) {
-    float lag[Shape::kRowTiles][2];
+__device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const ForwardBlock<Shape>& at,
+                             const typename Shape::Rows& rows, int first_key, typename Shape::Softmax& softmax) {
 #pragma unroll
-    for (int t = 0; t < Shape::kRowTiles; ++t)
+  for (int t = 0; t < Shape::kRowTiles; ++t)
 #pragma unroll
-      for (int half = 0; half < 2; ++half)
-        lag[t][half] = static_cast<float>(rows.position[first_row + t * 16 + half * 8] - j0 -
-                                          static_cast<int>(threadIdx.x) % 4 * 2);
-    softmax.fold(scores, factor, distance, [&](int t, int tile, int half, float x, float y) {
-      float(&sum)[4] = distance[t][0];
-      sum[2 * half] = fmaf(x, lag[t][half] - static_cast<float>(tile * 8), sum[2 * half]);
-      sum[2 * half + 1] = fmaf(y, lag[t][half] - static_cast<float>(tile * 8 + 1), sum[2 * half + 1]);
-    });
-  }
-
-  __device__ void write(const Problem& p, const KeyGroupArrays& out, const ForwardBlock<Shape>& at,
-                        const typename Shape::Rows& rows) {
-#pragma unroll
-    for (int t = 0; t < Shape::kRowTiles; ++t)
-#pragma unroll
-      for (int half = 0; half < 2; ++half) {
-        SoftmaxRecord<float> kept = softmax.record(t, half);
-        GroupSums sums;
-        sums.z = row_sum(softmax.sums[t][half].z);
-        sums.distance = row_sum(distance[t][0][2 * half] + distance[t][0][2 * half + 1]);
-        if (sums.z != 0) sums.m = softmax.reference(t, half);
-        const int i = at.row_of(t, half), row = i - at.i0;
-        if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
-        kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
-        write_key_groups(out, (at.b * p.heads + at.h) * p.n_q + i, rows, row, sums, kept);
-      }
-  }
-};
+    for (int half = 0; half < 2; ++half) {
+      SoftmaxRecord<float> kept = softmax.record(t, half);
+      const int i = at.row_of(t, half), row = i - at.i0;
+      const GroupSums sums = row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half),
+                                          softmax.reference(t, half), rows.position[row], first_key);
+      if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
+      // Keys that are tested one by one are not counted: entropies are then not cut to the logarithm of how many.
+      if (!has_tests(p)) kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
+      write_key_groups(out, (at.b * p.heads + at.h) * p.n_q + i, rows.first_sums[row], rows.recent_sums[row], sums,
+                       kept);
+    }
+}
 
 template <class Shape>
 __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, const BlockPlace& place,
@@ -149,16 +129,11 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
   const float scale = kLog2E * (p.scales ? static_cast<const float*>(p.scales)[(at.b * p.heads + at.h) * p.n_q + i]
                                          : static_cast<float>(p.scale));
   lambda[threadIdx.x] = scale;
-  const bool finishes_first = __syncthreads_or(!(scale > 1e-20f)) || Shape::kExtras;
+  __syncthreads();
   const int first_row = at.row_of(0, 0) - at.i0;
-  float factor[Shape::kRowTiles][2];
-#pragma unroll
-  for (int t = 0; t < Shape::kRowTiles; ++t)
-#pragma unroll
-    for (int half = 0; half < 2; ++half)
-      factor[t][half] = finishes_first ? 1.0f : lambda[first_row + t * 16 + half * 8];
 
-  RunningGroups<Shape> running;
+  typename Shape::Softmax softmax(nullptr, shared + Shape::kColumnsAt);
+  Accumulators<Shape::kRowTiles, 1> nothing = {};
   while (block < at.end_block) {
     const int j0 = block * Shape::kKeys, here = stage;
     block = at.skip_gap(block + 1);
@@ -170,25 +145,29 @@ __device__ void key_groups_block(const Problem& p, const KeyGroupArrays& out, co
     Scores<Shape> scores;
     multiply_rows<E, Shape::kWidth>(at.queries, threadIdx.x / 32 * (16 * Shape::kRowTiles),
                                     at.queries + Shape::kKeysAt + here * Shape::kKeyBytes, scores);
-    if (finishes_first) finish_scores<Shape>(p, at, j0, lambda, scores);
+    finish_scores<Shape>(p, at, j0, lambda, scores);
     if (!at.is_whole(j0)) hide_keys<Shape>(p, at, j0, scores);
-    if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys))
-      take_groups<Shape>(rows, first_row, j0, factor, scores);
-    running.fold(rows, first_row, j0, scores, factor);
+    if (rows.has_first(j0) || rows.has_recent(j0, j0 + Shape::kKeys)) take_groups<Shape>(rows, first_row, j0, scores);
+    constexpr float kFinished[Shape::kRowTiles][2] = {{1, 1}, {1, 1}};
+    softmax.follow(scores, kFinished, nothing);
+    softmax.weigh(scores, kFinished, [](int, int, int, float, float) {});
+    softmax.move_columns(block * Shape::kKeys - j0);
   }
-  running.write(p, out, at, rows);
+  write_groups<Shape>(p, out, at, rows, first_key_of_lane(block * Shape::kKeys), softmax);
 }
 
 template <class Shape>
 __global__ void __launch_bounds__(Shape::kThreads, 3)
     key_groups_kernel(const __grid_constant__ Problem p, const __grid_constant__ KeyGroupArrays out,
                       const __grid_constant__ BlockOrder order) {
+  if (out.drowned && out.drowned[blockIdx.x] == 0) return;
   key_groups_block<Shape>(p, out, order.place(blockIdx.x), block_memory());
 }
 
-template <ElementType type, int d, bool extras>
+template <ElementType type, int d>
 cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream) {
-  using Shape = KeyGroupsShape<type, d, extras>;
+  using Shape = KeyGroupsShape<type, d>;
+  static_assert(Shape::kRows == kForwardRows, "the forward pass marks blocks that are taken again");
   const BlockOrder order(problem, Shape::kRows);
   return launch_kernel(key_groups_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, groups,
                        order);

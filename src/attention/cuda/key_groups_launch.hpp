@@ -1,12 +1,12 @@
 // The kernels of key groups, each compiled from a file of its own (key_groups_instance.cu.in).
 #pragma once
 
-#include "attention/cuda/plain.hpp"
+#include "attention/cuda/problem.hpp"
 
 namespace isentropic::cuda {
 
-// extras: a soft cap or slopes.
-template <ElementType type, int d, bool extras>
+// With every term that a score can have.
+template <ElementType type, int d>
 cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream);
 
 }  // namespace isentropic::cuda

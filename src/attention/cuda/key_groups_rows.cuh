@@ -1,7 +1,6 @@
-// The rows of a block in the pass over key groups: where their groups lie, and the groups that are summed apart.
+// The key groups of a block of rows: where they lie, their sums, and the statistics that are written.
 #pragma once
 
-#include "attention/cuda/key_groups_launch.hpp"
 #include "attention/cuda/running_softmax.cuh"
 #include "attention/cuda/visible_keys.cuh"
 
@@ -23,13 +22,15 @@ struct GroupSums {
   }
 };
 
-// It lies in shared memory. The first keys of a row end at `first_end`, the recent ones at its position.
-template <int kRows>
+// It lies in shared memory, with the sums of groups that are summed apart: First those of the first keys. The first
+// keys of a row end at `first_end`, the recent ones at its position.
+template <int kRows, class First>
 struct GroupedRows {
   int recent;                                    // keys of that group, at most
   int last_first_end, recent_begin, recent_end;  // what the groups of any row reach
   int first_end[kRows], position[kRows];
-  GroupSums first_sums[kRows], recent_sums[kRows];
+  First first_sums[kRows];
+  GroupSums recent_sums[kRows];
 
   // By all threads, at least kRows of them; the caller waits before anything is read.
   __device__ void find(const Problem& p, const KeyGroupArrays& groups, int b, int i0) {
@@ -46,7 +47,8 @@ struct GroupedRows {
     const std::int64_t document = groups.positions_in_document ? at - groups.positions_in_document[b * p.n_q + i] : 0;
     first_end[row] = static_cast<int>(max(-kMost, min(document + groups.first, kMost)));
     position[row] = static_cast<int>(max(-kMost, min(at, kMost)));
-    first_sums[row] = recent_sums[row] = GroupSums();
+    first_sums[row] = First();
+    recent_sums[row] = GroupSums();
     atomicMax(&last_first_end, first_end[row]);
     atomicMin(&recent_begin, begin_of_recent(row));
     atomicMax(&recent_end, position[row] + 1);
@@ -58,16 +60,24 @@ struct GroupedRows {
   __device__ bool has_recent(int j0, int end) const { return j0 < recent_end && end > recent_begin; }
 };
 
+// From the sums of a row's lanes, whose columns are counted from each one's key `first_key` on: the same on all four.
+__device__ inline GroupSums row_of_lanes(float z, float columns, float reference, int position, int first_key) {
+  GroupSums out;
+  out.z = row_sum(z);
+  out.distance = row_sum(fmaf(static_cast<float>(position - first_key), z, -columns));
+  if (out.z != 0) out.m = reference;
+  return out;
+}
+
 // Keys that are not among the first ones.
 __device__ inline std::int64_t count_without_first(const RowSpans& seen, int first_end) {
   return max(0, seen.prefix_end - max(seen.prefix_begin, first_end)) + max(0, seen.end - max(seen.begin, first_end));
 }
 
 // What was summed apart joins the keys but the first (`kept`: their record; `sums`: the same keys, with distance).
-template <int kRows>
-__device__ inline void write_key_groups(const KeyGroupArrays& out, std::int64_t place, const GroupedRows<kRows>& rows,
-                                        int row, const GroupSums& sums, const SoftmaxRecord<float>& kept) {
-  const GroupSums &first = rows.first_sums[row], &recent = rows.recent_sums[row];
+__device__ inline void write_key_groups(const KeyGroupArrays& out, std::int64_t place, const GroupSums& first,
+                                        const GroupSums& recent, const GroupSums& sums,
+                                        const SoftmaxRecord<float>& kept) {
   GroupSums all = sums;
   all.merge(first);
   const float reference = all.reference();

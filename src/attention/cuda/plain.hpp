@@ -23,14 +23,7 @@ cudaError_t plain_key_mass(const Problem& problem, const RowArrays& rows, void* 
 cudaError_t plain_weights(const Problem& problem, const RowArrays& rows, const std::int64_t* which, std::int64_t count,
                           std::int64_t first_key, void* weights, cudaStream_t stream);
 
-// Statistics over key groups (isentropic/key_groups.hpp): the first keys of a row's document, the most recent ones, and
-// the rest. Real [batch, heads, n_q]; a null one is not written.
-struct KeyGroupArrays {
-  std::int64_t first = 1, recent = 64;
-  const std::int32_t* positions_in_document = nullptr;  // [batch, n_q]; null: documents begin at key 0
-  void *first_mass = nullptr, *recent_mass = nullptr, *entropy_without_first = nullptr, *mean_distance = nullptr;
-};
-
+// Statistics over key groups.
 cudaError_t plain_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream);
 
 }  // namespace isentropic::cuda

@@ -87,11 +87,24 @@ struct Problem {
   std::int64_t rows() const { return batch * heads * n_q; }
 };
 
+// Statistics over key groups (isentropic/key_groups.hpp): the first keys of a row's document, the most recent ones, and
+// the rest. Real [batch, heads, n_q]; a null one is not written.
+struct KeyGroupArrays {
+  std::int64_t first = 1, recent = 64;
+  const std::int32_t* positions_in_document = nullptr;  // [batch, n_q]; null: documents begin at key 0
+  void *first_mass = nullptr, *recent_mass = nullptr, *entropy_without_first = nullptr, *mean_distance = nullptr;
+  // For each block of rows, whether the first keys of one outweigh the others so far that a forward pass loses sight of
+  // these; the pass over key groups then takes such blocks alone. Null: it takes all.
+  std::int32_t* drowned = nullptr;
+  bool any() const { return first_mass || recent_mass || entropy_without_first || mean_distance; }
+};
+
 // Where the forward pass writes.
 struct ForwardOutput {
-  RowArrays rows;          // z, u, w, c as far as `moments` names them
+  RowArrays rows;          // z, u, w, c as far as `moments` names them; k and a as far as a kernel finds them
   void* output = nullptr;  // type of the inputs; normalised, the sink included; null: none
   Strides output_stride;
+  KeyGroupArrays groups;  // on tensor cores
 };
 
 }  // namespace isentropic::cuda

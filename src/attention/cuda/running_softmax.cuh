@@ -37,8 +37,14 @@ struct LaneNumbers<kRowTiles, false> {
   __device__ __forceinline__ float& at(int t, int half) { return numbers[t][half]; }
 };
 
-// By tile of rows and half.
-template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters>
+template <int kRowTiles, bool kInRegisters>
+__device__ inline void clear(LaneNumbers<kRowTiles, kInRegisters>& numbers) {
+#pragma unroll
+  for (int t = 0; t < kRowTiles; ++t) numbers.at(t, 0) = numbers.at(t, 1) = 0;
+}
+
+// By tile of rows and half. kColumns: weights times the numbers of their columns are summed too.
+template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters, bool kColumns = false>
 struct RunningSoftmax {
   static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
 
@@ -46,15 +52,19 @@ struct RunningSoftmax {
   Highest highest;            // of what this lane has seen
   float limit[kRowTiles][2];  // reference + kSlack; -inf: the row has seen no key
   LaneSums sums[kRowTiles][2];
+  using Columns = LaneNumbers<kRowTiles, !kColumns>;
+  Columns columns;  // counted from the first of the lane's next block
 
-  // `shared` has Highest::kBytes for each thread.
-  __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared) : highest(shared) {
+  // `shared` has Highest::kBytes for each thread, and `for_columns` Columns::kBytes.
+  __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared, unsigned char* for_columns = nullptr)
+      : highest(shared), columns(for_columns) {
+    if constexpr (kColumns) clear(columns);
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
         highest.at(t, half) = limit[t][half] = -INFINITY;
-        sums[t][half] = {0, 0, 0, 0};
+        sums[t][half] = {};
       }
   }
 
@@ -62,22 +72,13 @@ struct RunningSoftmax {
     return limit[t][half] == -INFINITY ? 0.0f : limit[t][half] - kSlack;
   }
 
-  // Weights of the scores of a block. A score times its row's factor is in units of log 2; hidden ones are kHidden.
-  template <class E, int kTiles, int kOutputTiles>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
-                                       const float (&factor)[kRowTiles][2], PackedWeights<kRowTiles, kTiles>& weights,
-                                       Accumulators<kRowTiles, kOutputTiles>& output) {
-    fold(scores, factor, output,
-         [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
-  }
-
-  // use(t, tile, half, x, y) with the weights of two neighbours.
-  template <int kTiles, int kOutputTiles, class Use>
-  __device__ __forceinline__ void fold(const Accumulators<kRowTiles, kTiles>& scores,
-                                       const float (&factor)[kRowTiles][2],
-                                       Accumulators<kRowTiles, kOutputTiles>& output, Use use) {
+  // What comes before the weights of a block's scores: takes note of maxima, and moves rows whose reference is left too
+  // far behind. A score times its row's factor is in units of log 2; hidden ones are kHidden.
+  template <int kTiles, int kOutputTiles>
+  __device__ __forceinline__ void follow(const Accumulators<kRowTiles, kTiles>& scores,
+                                         const float (&factor)[kRowTiles][2],
+                                         Accumulators<kRowTiles, kOutputTiles>& output) {
     bool higher = false;
-    float from[kRowTiles][2];
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
@@ -91,20 +92,76 @@ struct RunningSoftmax {
         higher |= most > limit[t][half];
       }
     if (__any_sync(0xffffffffu, higher)) raise(factor, output);
+  }
+
+  // Weights of a block, rounded, two in a register.
+  template <class E, int kTiles>
+  __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
+                                        const float (&factor)[kRowTiles][2],
+                                        PackedWeights<kRowTiles, kTiles>& weights) {
+    weigh(scores, factor, [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
+  }
+
+  // use(t, tile, half, x, y) with the weights of two neighbours.
+  template <int kTiles, class Use>
+  __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
+                                        const float (&factor)[kRowTiles][2], Use use) {
+    float from[kRowTiles][2], of_columns[kRowTiles][2];
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
-      for (int half = 0; half < 2; ++half) from[t][half] = reference(t, half);
+      for (int half = 0; half < 2; ++half) {
+        from[t][half] = reference(t, half);
+        if constexpr (kColumns) of_columns[t][half] = columns.at(t, half);
+      }
 #pragma unroll
     for (int tile = 0; tile < kTiles; ++tile)
 #pragma unroll
       for (int t = 0; t < kRowTiles; ++t)
 #pragma unroll
         for (int half = 0; half < 2; ++half) {
-          const float x = weigh(fmaf(scores[t][tile][2 * half], factor[t][half], -from[t][half]), sums[t][half]);
-          const float y = weigh(fmaf(scores[t][tile][2 * half + 1], factor[t][half], -from[t][half]), sums[t][half]);
-          use(t, tile, half, x, y);
+          float both[2];
+#pragma unroll
+          for (int e = 0; e < 2; ++e) {
+            const float score = fmaf(scores[t][tile][2 * half + e], factor[t][half], -from[t][half]);
+            both[e] = exp2_fast(score);
+            add(score, both[e], sums[t][half]);
+            if constexpr (kColumns) add_column(both[e], tile * 8 + e, of_columns[t][half]);
+          }
+          use(t, tile, half, both[0], both[1]);
         }
+    if constexpr (kColumns) {
+#pragma unroll
+      for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+        for (int half = 0; half < 2; ++half) columns.at(t, half) = of_columns[t][half];
+    }
+  }
+
+  // A weight, 2^t, joins sums.
+  __device__ static __forceinline__ void add(float t, float weight, LaneSums& row) {
+    row.z += weight;
+    if constexpr (kAll) {
+      const float moment = t * weight;
+      row.u += moment;
+      row.w = fmaf(t, moment, row.w);
+      row.c = fmaf(weight, weight, row.c);
+    } else if constexpr (kEntropy) {
+      row.u = fmaf(t, weight, row.u);
+    }
+  }
+
+  __device__ static __forceinline__ void add_column(float weight, int column, float& sum) {
+    if (column > 0) sum = fmaf(weight, static_cast<float>(column), sum);
+  }
+
+  // Columns are counted from `keys` further on.
+  __device__ __forceinline__ void move_columns(int keys) {
+#pragma unroll
+    for (int t = 0; t < kRowTiles; ++t)
+#pragma unroll
+      for (int half = 0; half < 2; ++half)
+        columns.at(t, half) = fmaf(-static_cast<float>(keys), sums[t][half].z, columns.at(t, half));
   }
 
   // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
@@ -143,6 +200,7 @@ struct RunningSoftmax {
           row.c *= shrink * shrink;
         }
         if constexpr (kEntropy) row.u = shrink * (row.u + delta * row.z);
+        if constexpr (kColumns) columns.at(t, half) *= shrink;
         row.z *= shrink;
         limit[t][half] = m + kSlack;
 #pragma unroll
@@ -151,20 +209,6 @@ struct RunningSoftmax {
           output[t][tile][2 * half + 1] *= shrink;
         }
       }
-  }
-
-  __device__ static __forceinline__ float weigh(float t, LaneSums& row) {
-    const float weight = exp2_fast(t);
-    row.z += weight;
-    if constexpr (kAll) {
-      const float moment = t * weight;
-      row.u += moment;
-      row.w = fmaf(t, moment, row.w);
-      row.c = fmaf(weight, weight, row.c);
-    } else if constexpr (kEntropy) {
-      row.u = fmaf(t, weight, row.u);
-    }
-    return weight;
   }
 };
 

@@ -15,13 +15,17 @@ inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t 
          fits(n, stride.row);
 }
 
-// Types, and terms that are not read for each score: what the forward pass takes,
+// What is read or tested for each score,
+inline bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative; }
+// and what takes a function of it.
+inline bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes || p.dropout > 0; }
+
+// What the forward pass takes,
 inline bool suits_forward(const Problem& p) {
-  return (p.type == ElementType::bfloat16 || p.type == ElementType::float16) && !p.tests.any() && !p.bias.data &&
-         !p.relative;
+  return p.type == ElementType::bfloat16 || p.type == ElementType::float16;
 }
 // and what all kernels do.
-inline bool suits_tensor_cores(const Problem& p) { return suits_forward(p) && p.dropout == 0; }
+inline bool suits_tensor_cores(const Problem& p) { return suits_forward(p) && !has_dense_terms(p) && p.dropout == 0; }
 
 // Inputs that can be copied 16 bytes at a time.
 inline bool inputs_begin_at_chunks(const Problem& p) {
@@ -32,9 +36,11 @@ inline bool inputs_begin_at_chunks(const Problem& p) {
 
 inline bool has_common_width(const Problem& p) { return (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d); }
 
-inline bool fits_tensor_cores(const Problem& p) {
-  return suits_tensor_cores(p) && has_common_width(p) && inputs_begin_at_chunks(p);
+// Heads of 64 or 128 numbers: without dense terms, and with them.
+inline bool fits_narrow_heads(const Problem& p) {
+  return suits_forward(p) && has_common_width(p) && inputs_begin_at_chunks(p);
 }
+inline bool fits_tensor_cores(const Problem& p) { return suits_tensor_cores(p) && fits_narrow_heads(p); }
 
 // The forward pass fills heads of whole chunks up with zeros itself.
 inline constexpr std::int64_t kWidestHead = 256, kChunkNumbers = 8;

@@ -145,11 +145,8 @@ class BackwardCall {
     if (output_gradient_.defined())
       call.output_gradient = output_gradient_.const_data_ptr(),
       call.output_gradient_stride = strides_of(output_gradient_);
-    std::optional<cuda::Problem> fast = on_.for_tensor_cores();
-    const cuda::Problem& p = on_.device;
-    const bool is_short = p.type == cuda::ElementType::bfloat16 || p.type == cuda::ElementType::float16;
-    if (!fast && is_short && p.n_k > 0) fast = p;  // wide heads and dense terms are taken as they are
-    if (fast && !call.gradients.bias && !call.gradients.relative && p.value) {
+    const std::optional<cuda::Problem> fast = on_.for_tensor_cores();
+    if (fast && !call.gradients.bias && !call.gradients.relative && on_.device.value) {
       call.problem = *fast;
       Widened widened(on_, call, output_gradient_);
       if (cuda::has_backward(call)) {

@@ -2,7 +2,6 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
-#include "attention/cuda/key_groups.hpp"
 #include "pytorch/bound_problem.hpp"
 #include "pytorch/cuda/attention_cuda.hpp"
 #include "pytorch/cuda/stream.hpp"
@@ -39,17 +38,6 @@ struct StackedStatistics {
   }
 };
 
-// Dropout leaves the statistics as they are.
-cudaError_t run_key_groups(DeviceProblem& on, const cuda::KeyGroupArrays& groups) {
-  const double dropout = std::exchange(on.device.dropout, 0.0);
-  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
-  const bool is_fast = fast && cuda::has_key_groups(*fast);
-  const auto pass = is_fast ? cuda::key_groups : cuda::plain_key_groups;
-  const cudaError_t error = pass(is_fast ? *fast : on.device, groups, on.stream);
-  on.device.dropout = dropout;
-  return error;
-}
-
 constexpr CudaKernels kKernels = {forward_on_cuda, backward_on_cuda, key_mass_on_cuda, weights_on_cuda};
 [[maybe_unused]] const bool announced = (cuda_kernels() = &kKernels, true);
 
@@ -79,6 +67,7 @@ std::optional<Forward> forward_on_cuda(c10::string_view text, const at::Tensor& 
   at::Tensor output = value ? empty_in_order_of(query, {p.batch, p.heads, p.n_q, p.d_v}, query.options())
                             : at::empty({0}, query.options());
   if (value) out.output = output.mutable_data_ptr(), out.output_stride = strides_of(output);
+  if (on.problem.statistics.wants_groups()) out.groups = statistics.groups;
   require_launched(run_forward(on, out));
 
   arrays.k = out.rows.k, arrays.a = out.rows.a;
@@ -89,7 +78,6 @@ std::optional<Forward> forward_on_cuda(c10::string_view text, const at::Tensor& 
   statistics.places.counts_n = on.spec->scale.looks_at_n();
   if (on.has_one_scale()) statistics.places.lambda = lambda.mutable_data_ptr();
   require_launched(cuda::statistics(p, arrays, statistics.places, on.stream));
-  if (on.problem.statistics.wants_groups()) require_launched(run_key_groups(on, statistics.groups));
   return Forward(std::move(output), std::move(statistics.differentiable), std::move(statistics.measured),
                  std::move(statistics.counted), std::move(rows), std::move(row_counts),
                  at::empty({0}, query.options().dtype(at::kLong)));

@@ -70,7 +70,7 @@ class DeviceProblem {
   const std::int64_t* counts_ = nullptr;
 };
 
-// A forward pass by the kernel that suits the problem.
+// A forward pass by the kernels that suit the problem, key groups included.
 cudaError_t run_forward(DeviceProblem& problem, const cuda::ForwardOutput& output);
 
 }  // namespace isentropic::pytorch

@@ -1,8 +1,5 @@
-// The scales of a problem's rows on a GPU, the gradients of their laws, and the kernel that suits a forward pass.
-#include "attention/cuda/argmax.hpp"
-#include "attention/cuda/forward.hpp"
+// The scales of a problem's rows on a GPU, and the gradients of their laws.
 #include "attention/cuda/plain.hpp"
-#include "attention/cuda/split.hpp"
 #include "attention/problem/scale_formulas.hpp"
 #include "isentropic/entropy_solver.hpp"
 #include "pytorch/cuda/device_problem.hpp"
@@ -109,36 +106,6 @@ at::Tensor DeviceProblem::scale_gradient(const at::Tensor& lambda_gradient) {
   require_launched(cuda::scale_parameter_gradients(device, formula(), lambda_gradient.const_data_ptr(),
                                                    out.mutable_data_ptr(), stream));
   return out;
-}
-
-cudaError_t run_forward(DeviceProblem& on, const cuda::ForwardOutput& output) {
-  const std::optional<cuda::Problem> fast = on.for_tensor_cores();
-  if (!fast) return cuda::plain_forward(on.device, output, on.stream);
-  cuda::ForwardOutput padded = output;
-  at::Tensor wide;
-  const bool is_wider = output.output && fast->d_v != on.device.d_v;
-  if (is_wider) {
-    wide = on.empty({fast->batch, fast->heads, fast->n_q, fast->d_v}, on.query.scalar_type());
-    padded.output = wide.mutable_data_ptr();
-    padded.output_stride = {wide.stride(0), wide.stride(1), wide.stride(2)};
-  }
-  cudaError_t error = cudaSuccess;
-  if (!fast->active && cuda::has_split_forward(*fast)) {
-    error = cuda::split_forward(*fast, padded, on.workspace(cuda::split_workspace(*fast)), on.stream);
-  } else if (cuda::has_forward(*fast) && (!output.rows.a || cuda::has_argmax(*fast))) {
-    error = cuda::forward(*fast, padded, on.stream);
-    if (error == cudaSuccess && output.rows.a) error = cuda::argmax(*fast, output.rows.a, on.stream);
-  } else {
-    return cuda::plain_forward(on.device, output, on.stream);
-  }
-  if (error == cudaSuccess && is_wider) {
-    const cuda::Strides& stride = output.output_stride;
-    at::Tensor narrow = at::from_blob(
-        output.output, {fast->batch, fast->heads, fast->n_q, on.device.d_v}, {stride.batch, stride.head, stride.row, 1},
-        [](void*) {}, on.query.options());
-    narrow.copy_(wide.narrow(3, 0, on.device.d_v));
-  }
-  return error;
 }
 
 }  // namespace isentropic::pytorch

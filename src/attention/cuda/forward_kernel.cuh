@@ -12,6 +12,9 @@
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/thread_block.cuh"
 
+#ifndef WIDE_TWO
+#define WIDE_TWO 0
+#endif
 namespace isentropic::cuda {
 
 template <ElementType type, int kWidth_, int kValueWidth_, MomentSet kMoments_, ForwardTerms kTerms>
@@ -23,10 +26,16 @@ struct ForwardShape {
   static constexpr bool kDense = kTerms == ForwardTerms::dense, kExtras = kDense || kTerms == ForwardTerms::extras;
   static constexpr bool kHasGroups = kTerms == ForwardTerms::groups;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kRowTiles = kValueWidth > 128 ? 1 : 2;  // of 16 rows, for each warp
+  static constexpr int kRowTiles = kValueWidth > 128 || (kDense && kWidth > 64 && !(WIDE_TWO && kWidth > 128)) ? 1 : 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth > 64 || kDense ? 64 : kHasGroups ? 96 : 128;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
+  // A second, shorter way to hide keys pays where the compiler still finds registers, which is a matter of trial.
+#ifdef ALL_BY_END
+  static constexpr bool kHidesByEnd = true;
+#else
+  static constexpr bool kHidesByEnd = kMoments == MomentSet::entropy;
+#endif
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
       kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && kTerms == ForwardTerms::none);
@@ -226,7 +235,11 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     for (int t = 0; t < Shape::kRowTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half) factor[t][half] = finishes_first ? 1.0f : lambda[at.row_of(t, half) - at.i0];
-    if (!at.is_whole(j0)) hide_keys<Shape>(p, at, j0, scores);
+    if (Shape::kHidesByEnd && at.prefix == 0 && j0 >= at.seen_by_all_begin) {
+      if (!at.is_whole(j0)) hide_keys_beyond<Shape>(p, at, j0, scores);
+    } else if (!at.is_whole(j0)) {
+      hide_keys<Shape>(p, at, j0, scores);
+    }
     PackedWeights<Shape::kRowTiles, Shape::kScoreTiles> weights;
     if constexpr (Shape::kDense) {
       if (out.rows.k) count_keys<Shape>(scores, counts);
@@ -257,7 +270,7 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
 template <ElementType type, int d, int d_v, MomentSet moments, ForwardTerms terms>
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using Shape = ForwardShape<type, d, d_v, moments, terms>;
-  static_assert(d > 128 || Shape::kRows == kForwardRows);
+  static_assert(!Shape::kHasGroups || Shape::kRows == kForwardRows);
   static_assert(Shape::kBytes <= 99 << 10, "what a thread block can have on every GPU");
   const BlockOrder order(problem, Shape::kRows);
   return launch_kernel(forward_kernel<Shape>, order.grid(), Shape::kThreads, Shape::kBytes, stream, problem, output,

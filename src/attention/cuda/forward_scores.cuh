@@ -6,6 +6,21 @@
 
 namespace isentropic::cuda {
 
+// Where only the ends of bands fall into the block, as on a causal diagonal.
+template <class Shape>
+__device__ __forceinline__ void hide_keys_beyond(const Problem& p, const ForwardBlock<Shape>& at, int j0,
+                                                 Scores<Shape>& scores) {
+#pragma unroll
+  for (int t = 0; t < Shape::kRowTiles; ++t)
+#pragma unroll
+    for (int half = 0; half < 2; ++half) {
+      const int end = spans_of(p, at.b, at.row_of(t, half)).end - first_key_of_lane(j0);
+      for_each_score<Shape>(scores, t, half, [&](float& s, int j) {
+        if (j >= end) s = kHidden;
+      });
+    }
+}
+
 template <class Shape>
 __device__ __forceinline__ void hide_keys(const Problem& p, const ForwardBlock<Shape>& at, int j0,
                                           Scores<Shape>& scores) {

@@ -50,7 +50,7 @@ seeds: configure
 	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
 
 # PyTorch is installed while what does without it is compiled. The kernels for GPUs are compiled and judged by what the
-# compiler says of them; the tests that run them are skipped where there is no GPU.
+# compiler says of them; the tests that run them are skipped where there is no GPU, and run in an emulator everywhere.
 test: test-packages
 	@nvcc=$$(tools/find-cuda-program nvcc) && CUDACXX=$$nvcc cmake --preset cpu -DISENTROPIC_CUDA=ON >/dev/null
 	@$(MAKE) --no-print-directory build/venv/ready & \

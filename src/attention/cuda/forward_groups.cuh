@@ -72,8 +72,8 @@ __device__ __forceinline__ void weigh_with_groups(typename Shape::Groups& rows, 
     }
 }
 
-// Where the other keys' weights sum to less, their entropy log z - u / z is the difference of numbers of 40 bits and more,
-// and the smallest weights come near to underflow.
+// Where the other keys' weights sum to less, their entropy log z - u / z is the difference of numbers of 40 bits and
+// more, and the smallest weights come near to underflow.
 inline constexpr float kDrowned = 0x1p-40f;
 
 // Writes the groups' statistics and lets the first keys join the sums. first_key: where columns are counted from.

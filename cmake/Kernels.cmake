@@ -12,7 +12,7 @@ function(kernel_instances result folder)
 
   set(forward_kernels 64_64_partition_none 64_64_entropy_none 64_64_all_none 64_64_all_groups 64_64_all_extras
       64_64_all_dense 128_128_partition_none 128_128_entropy_none 128_128_all_none 128_128_all_groups 128_128_all_extras
-      128_128_all_dense 192_128_all_dense 256_256_all_dense)
+      128_128_all_dense 192_128_all_extras 192_128_all_dense 256_256_all_extras 256_256_all_dense)
   set(backward_kernels 64_entropy_large 64_all_large 64_extras_small 64_dense_small 128_entropy_large 128_all_large
       128_extras_small 128_dense_small 192_extras_wide 256_extras_wide)
   foreach(type ${ARGN})

@@ -26,14 +26,20 @@ cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cu
   return launch_forward<type, d, d, all, ForwardTerms::none>(problem, output, stream);
 }
 
+template <ElementType type, int d, int d_v>
+cudaError_t with_wide_heads(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
+  if (has_dense_terms(problem))
+    return launch_forward<type, d, d_v, MomentSet::all, ForwardTerms::dense>(problem, output, stream);
+  return launch_forward<type, d, d_v, MomentSet::all, ForwardTerms::extras>(problem, output, stream);
+}
+
 template <ElementType type>
 cudaError_t with_width(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   if (has_common_width(problem))
     return problem.d == 64 ? with_moments<type, 64>(problem, output, stream)
                            : with_moments<type, 128>(problem, output, stream);
-  return problem.d <= 192 && problem.d_v <= 128
-             ? launch_forward<type, 192, 128, MomentSet::all, ForwardTerms::dense>(problem, output, stream)
-             : launch_forward<type, 256, 256, MomentSet::all, ForwardTerms::dense>(problem, output, stream);
+  return problem.d <= 192 && problem.d_v <= 128 ? with_wide_heads<type, 192, 128>(problem, output, stream)
+                                                : with_wide_heads<type, 256, 256>(problem, output, stream);
 }
 
 }  // namespace

@@ -12,9 +12,6 @@
 #include "attention/cuda/launch.hpp"
 #include "attention/cuda/thread_block.cuh"
 
-#ifndef WIDE_TWO
-#define WIDE_TWO 0
-#endif
 namespace isentropic::cuda {
 
 template <ElementType type, int kWidth_, int kValueWidth_, MomentSet kMoments_, ForwardTerms kTerms>
@@ -26,16 +23,12 @@ struct ForwardShape {
   static constexpr bool kDense = kTerms == ForwardTerms::dense, kExtras = kDense || kTerms == ForwardTerms::extras;
   static constexpr bool kHasGroups = kTerms == ForwardTerms::groups;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kRowTiles = kValueWidth > 128 || (kDense && kWidth > 64 && !(WIDE_TWO && kWidth > 128)) ? 1 : 2;  // of 16 rows, for each warp
+  static constexpr int kRowTiles = kValueWidth > 128 || (kDense && kWidth > 64) ? 1 : 2;  // of 16 rows, for each warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth > 64 || kDense ? 64 : kHasGroups ? 96 : 128;
   // Small heads leave room for the next block of keys and values while this one is used.
   static constexpr bool kTwoStages = kWidth <= 64;
   // A second, shorter way to hide keys pays where the compiler still finds registers, which is a matter of trial.
-#ifdef ALL_BY_END
-  static constexpr bool kHidesByEnd = true;
-#else
   static constexpr bool kHidesByEnd = kMoments == MomentSet::entropy;
-#endif
   // Where the compiler then finds registers for everything else is a matter of trial.
   static constexpr bool kHighestInRegisters =
       kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && kTerms == ForwardTerms::none);

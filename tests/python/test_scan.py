@@ -332,6 +332,16 @@ def test_the_loss_without_logits_is_that_of_the_logits(case, is_plain):
     assert found.item() == pytest.approx(model(ids, labels=ids).loss.item(), rel=1e-5)
 
 
+def test_a_scan_forms_no_logits_where_they_are_a_plain_product(monkeypatch):
+    from isentropic._scan import model as scanned_model
+
+    calls = []
+    fused = scanned_model.linear_cross_entropy
+    monkeypatch.setattr(scanned_model, "linear_cross_entropy", lambda *x, **y: calls.append(1) or fused(*x, **y))
+    scan_of(lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES))), random_ids(40))
+    assert calls
+
+
 def test_scans_can_be_copied_and_pickled():
     model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
     found = scan_of(model, random_ids(40))

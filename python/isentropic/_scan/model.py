@@ -159,7 +159,7 @@ class ScannedModel:
     def _finds_plain_head(self, hidden: Tensor) -> bool:
         """Whether logits are a linear map of the hidden states and nothing else: no cap, no factor, no other sum."""
         head = self._head()
-        if type(head) is not nn.Linear or "forward" in vars(head) or head._forward_hooks or head._forward_pre_hooks:
+        if type(head) is not nn.Linear or "forward" in vars(head):
             return False
         weight = head.weight
         if (weight.device, weight.dtype) != (hidden.device, hidden.dtype) or not _is_real(weight):

@@ -157,9 +157,11 @@ class RowObserver(Observer):
     def _keep_residual(self, block: str, x: Tensor) -> None:
         """||X - mean of its rows|| / ||X|| of what enters a block, by entry of the batch."""
         if x.dim() == 3:
-            x = x.detach().float()
-            rest = (x - x.mean(1, keepdim=True)).flatten(1).norm(dim=1)
-            self._residuals[block] = rest / x.flatten(1).norm(dim=1)
+            # ||X||^2 - n ||mean||^2 in float64: no copy of X.
+            dtype = torch.float64 if x.device.type in ("cpu", "cuda") else torch.float32
+            squares = torch.linalg.vector_norm(x.detach(), dim=(1, 2), dtype=dtype).square()
+            means = x.shape[1] * x.detach().mean(1, dtype=dtype).square().sum(1)
+            self._residuals[block] = (1 - means / squares).clamp(min=0).sqrt()
 
     def _compare_with_output(self, attention: str, x: Tensor) -> None:
         """A gate stands between the attention of a module and what it multiplies its output by."""

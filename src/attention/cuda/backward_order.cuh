@@ -94,23 +94,43 @@ class BackwardOrder {
     prefix_blocks = p.visible.prefix_varies ? key_blocks : static_cast<int>((prefix + kKeys - 1) / kKeys);
     seen_keys = static_cast<int>(p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k));
     end_tile = tiles;
-    if (key_block() >= prefix_blocks) {
-      first_tile = first_that(0, tiles, [&](int tile) { return end_block(tile) > key_block(); });
-      end_tile = first_that(first_tile, tiles, [&](int tile) { return begin_block(tile) > key_block(); });
-    }
-    find_whole_tiles(!p.visible.prefix_varies && j0 >= top.prefix_begin && j0 + kKeys <= top.prefix_end);
+    const bool in_prefix = !p.visible.prefix_varies && j0 >= top.prefix_begin && j0 + kKeys <= top.prefix_end;
+    const int full = j0 + kKeys <= p.n_k ? static_cast<int>(p.n_q / kQueries) : 0;  // blocks without missing rows
+    if (key_block() >= prefix_blocks) p.visible.spans ? find_tiles_of_spans() : find_tiles_of_band();
+    first_whole = first_tile, end_whole = max(first_tile, min(end_tile, full));
+    if (!in_prefix) p.visible.spans ? find_whole_tiles_of_spans() : find_whole_tiles_of_band();
   }
 
-  // Those whose last row's band has not begun beyond these keys, and whose first row's reaches their end.
-  __device__ void find_whole_tiles(bool in_prefix) {
-    const int full = static_cast<int>(p.n_q / kQueries);
-    first_whole = first_tile, end_whole = j0 + kKeys <= p.n_k ? max(first_tile, min(end_tile, full)) : first_tile;
-    if (in_prefix) return;
+  // Blocks whose last row's band reaches these keys, up to those whose first row's begins beyond them. Whole ones:
+  // whose first row's band reaches the last of these keys, up to those whose last row's begins after the first.
+  __device__ void find_tiles_of_spans() {
+    first_tile = first_that(0, tiles, [&](int tile) { return end_block(tile) > key_block(); });
+    end_tile = first_that(first_tile, tiles, [&](int tile) { return begin_block(tile) > key_block(); });
+  }
+  __device__ void find_whole_tiles_of_spans() {
     const auto row = [&](int tile) { return std::int64_t{tile} * kQueries; };
     first_whole =
         first_that(first_tile, end_whole, [&](int tile) { return spans_of(p, b, row(tile)).end >= j0 + kKeys; });
     end_whole =
         first_that(first_whole, end_whole, [&](int tile) { return spans_of(p, b, row(tile + 1) - 1).begin > j0; });
+  }
+
+  // The same where row i sees [i + offset - left + 1, i + offset + right], of the keys there are.
+  __device__ void find_tiles_of_band() {
+    const std::int64_t first_row = j0 - p.visible.offset - p.visible.right;
+    const std::int64_t end_row = j0 + kKeys - p.visible.offset + p.visible.left - 1;
+    first_tile = first_row < p.n_q ? block_among(0, tiles, first_row) : tiles;
+    if (j0 + kKeys <= p.n_k) end_tile = block_among(first_tile, tiles, end_row + kQueries - 1);
+  }
+  __device__ void find_whole_tiles_of_band() {
+    const std::int64_t first_row = j0 + kKeys - p.visible.offset - p.visible.right - 1;
+    const std::int64_t end_row = j0 - p.visible.offset + p.visible.left + 1;
+    first_whole = block_among(first_tile, end_whole, first_row + kQueries - 1);
+    end_whole = block_among(first_whole, end_whole, end_row - 1);
+  }
+  // The block of queries that has the row, or the nearest of [low, high].
+  __device__ static int block_among(int low, int high, std::int64_t row) {
+    return static_cast<int>(max(std::int64_t{low}, min(max(row, std::int64_t{0}) / kQueries, std::int64_t{high})));
   }
 
   // Of the band of a block of queries.

@@ -59,7 +59,8 @@ template <class F>
 ISENTROPIC_HOST_DEVICE inline RowGradientConstants gradient_constants(const SoftmaxRecord<double>& keys,
                                                                       const RowSink& sink, double output_product,
                                                                       F gradient_of) {
-  const double total = log_partition(keys, sink), sink_mass = sink.present ? std::exp(sink.logit - total) : 0.0;
+  const double total = sink.present ? log_partition(keys, sink) : 0.0;
+  const double sink_mass = sink.present ? std::exp(sink.logit - total) : 0.0;
   const RowGradients g = carry_over(keys, sink_mass, gradient_of);
   const double of_normaliser = g.log_partition - output_product;
   RowGradientConstants out;

@@ -15,21 +15,22 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   const SoftmaxRecord<double> keys = record_at<R>(p, in, at);
   const double sink = number_at<R>(p.sink, at.h);
   const SoftmaxRecord<double> all = p.sink ? merge(keys, sink_logit(sink)) : keys;
-  const auto set = [&](Statistic statistic, double value) {
-    if (void* column = out.real[static_cast<int>(statistic)]) static_cast<R*>(column)[row] = static_cast<R>(value);
+  // Logarithms and exponentials in double are most of the time: only what is asked for is computed.
+  const auto set = [&](Statistic statistic, auto value) {
+    if (void* column = out.real[static_cast<int>(statistic)]) static_cast<R*>(column)[row] = static_cast<R>(value());
   };
-  set(Statistic::log_partition, log_partition(all));
-  set(Statistic::entropy, entropy(keys));
-  set(Statistic::mean_score, mean_score(keys));
-  set(Statistic::score_variance, score_variance(keys));
-  set(Statistic::max_score, keys.m);
-  set(Statistic::normalised_entropy, normalised_entropy(keys));
-  set(Statistic::peak, fmin(peak(keys), 1.0));  // the maximum is rounded
-  set(Statistic::collision, collision(keys));
-  set(Statistic::sparsity, sparsity(keys));
-  set(Statistic::participation, participation(keys));
-  set(Statistic::effective_keys, keys.empty() ? 0.0 : exp(entropy(keys)));
-  if (p.sink) set(Statistic::sink_mass, exp(sink - log_partition(all)));
+  set(Statistic::log_partition, [&] { return log_partition(all); });
+  set(Statistic::entropy, [&] { return entropy(keys); });
+  set(Statistic::mean_score, [&] { return mean_score(keys); });
+  set(Statistic::score_variance, [&] { return score_variance(keys); });
+  set(Statistic::max_score, [&] { return keys.m; });
+  set(Statistic::normalised_entropy, [&] { return normalised_entropy(keys); });
+  set(Statistic::peak, [&] { return fmin(peak(keys), 1.0); });  // the maximum is rounded
+  set(Statistic::collision, [&] { return collision(keys); });
+  set(Statistic::sparsity, [&] { return sparsity(keys); });
+  set(Statistic::participation, [&] { return participation(keys); });
+  set(Statistic::effective_keys, [&] { return keys.empty() ? 0.0 : exp(entropy(keys)); });
+  if (p.sink) set(Statistic::sink_mass, [&] { return exp(sink - log_partition(all)); });
   if (out.visible) out.visible[row] = keys.k;
   const std::int64_t highest = in.a ? in.a[row] : -1;
   if (out.argmax) out.argmax[row] = highest;

@@ -82,7 +82,7 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
 layer(pytorch/scan LIBRARY isentropic_torch USES attention/problem scan pytorch PACKAGES json torch)
 
 # Built where ISENTROPIC_CUDA asks for it.
-layer(scan/cuda LIBRARY isentropic_torch_cuda USES attention/cuda scan PACKAGES cuda)
+layer(scan/cuda LIBRARY isentropic_torch_cuda USES scan PACKAGES cuda)
 layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES softmax attention/problem attention/passes attention/cuda
       losses losses/cuda scan scan/cuda pytorch pytorch/scan PACKAGES cuda torch)
 

@@ -125,7 +125,9 @@ void Scanner::add(const SampledRows& sampled) {
 }
 void Scanner::add(const SampledDigests& digests) {
   texts_.back()->add(digests, executor_);
-  if (digests.layout.is_drawn) exact_.add_rows(digests);
+  if (!digests.layout.is_drawn) return;
+  exact_.add_rows(digests);
+  if (!digests.shuffled_sinks.empty()) measure_layer(digests.layer);  // the last of them
 }
 std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
   return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
@@ -208,30 +210,27 @@ void Scanner::describe_head(HeadResult* head) {
   for (HeavyKey& key : head->heavy_keys)
     if (static_cast<std::size_t>(key.position) < tokens.size())
       key.token = tokens[static_cast<std::size_t>(key.position)];
+  if (head->layer < matrices_.size() && head->head < matrices_[head->layer].effective_ranks.size())
+    if (const double rank = matrices_[head->layer].effective_ranks[head->head]; !std::isnan(rank))
+      head->statistics["effective_rank"] = {rank, 0};
   average_blocks(tally, head);
   exact_.describe(head);
 }
 
-// The matrices of a head: what takes its time, and what the index of its layer is made of.
-information::Table Scanner::measure_rows(HeadResult* head) {
+// As soon as all rows have come: a GPU computes the next layer meanwhile.
+void Scanner::measure_layer(std::size_t layer) {
   constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
-  const information::Table rows = texts_.front()->sampled_rows(head->layer, head->head);
-  if (rows.rows > 1) head->statistics["effective_rank"] = {information::effective_rank(rows), 0};
-  return pooled(rows, {.columns = kColumns});
-}
-
-// rows: of every head, layer by layer.
-void Scanner::find_redundancies(std::span<const information::Table> rows) {
-  std::vector<std::span<const information::Table>> layers;
-  for (const LayerDescription& layer : layers_) {
-    layers.push_back(rows.first(static_cast<std::size_t>(layer.heads)));
-    rows = rows.subspan(layers.back().size());
-  }
-  in_parallel(executor_, layers.size(), [&](std::size_t layer) {
-    const auto& heads = layers[layer];
-    if (heads.size() > 1 && heads.front().rows > 1)
-      result_.layers[layer].redundancy = information::head_redundancy(heads);
+  const auto heads = static_cast<std::size_t>(layers_[layer].heads);
+  matrices_.resize(std::max(matrices_.size(), layer + 1));
+  LayerMatrices& out = matrices_[layer];
+  out.effective_ranks.assign(heads, kNotMeasured);
+  std::vector<information::Table> few_columns(heads);
+  in_parallel(executor_, heads, [&](std::size_t head) {
+    const information::Table rows = texts_.front()->sampled_rows(layer, head);
+    if (rows.rows > 1) out.effective_ranks[head] = information::effective_rank(rows);
+    few_columns[head] = pooled(rows, {.columns = kColumns});
   });
+  if (heads > 1 && few_columns.front().rows > 1) out.redundancy = information::head_redundancy(few_columns);
 }
 
 void Scanner::add_up_losses() {
@@ -263,17 +262,13 @@ Result Scanner::finish() {
     }
   for (std::size_t layer = 0; layer < layers_.size(); ++layer) {
     const Extent extent = texts_.front()->extents[layer];
+    const double redundancy = layer < matrices_.size() ? matrices_[layer].redundancy : kNotMeasured;
     result_.layers.push_back(
-        {layers_[layer], texts_.front()->residuals[layer].mean(), kNotMeasured, extent.rows, extent.keys});
+        {layers_[layer], texts_.front()->residuals[layer].mean(), redundancy, extent.rows, extent.keys});
   }
   if (result_.length == 0) result_.length = texts_.front()->tokens / texts_.front()->windows;  // patches
   compare_heads();
-  std::vector<information::Table> rows(result_.heads.size());
-  in_parallel(executor_, result_.heads.size(), [&](std::size_t i) {
-    describe_head(&result_.heads[i]);
-    rows[i] = measure_rows(&result_.heads[i]);
-  });
-  find_redundancies(rows);
+  in_parallel(executor_, result_.heads.size(), [&](std::size_t i) { describe_head(&result_.heads[i]); });
   add_up_losses();
   count_labels_of_shuffled_keys();
   return std::move(result_);

@@ -62,10 +62,15 @@ class Scanner {
  private:
   void compare_heads();
   void describe_head(HeadResult* head);
-  information::Table measure_rows(HeadResult* head);
-  void find_redundancies(std::span<const information::Table> rows);
+  void measure_layer(std::size_t layer);
   void add_up_losses();
   void count_labels_of_shuffled_keys();
+
+  // What the sampled rows of the first window say about the heads of a layer as matrices.
+  struct LayerMatrices {
+    std::vector<double> effective_ranks;
+    double redundancy = kNotMeasured;
+  };
 
   Executor& executor_;
   Result result_;
@@ -74,6 +79,7 @@ class Scanner {
   std::vector<KeyWeights> shuffled_keys_;  // by head, of the layer whose rows are coming
   bool keeps_rows_ = false;
   std::vector<LayerDescription> layers_;
+  std::vector<LayerMatrices> matrices_;  // by layer
   std::vector<std::unique_ptr<TextTally>> texts_;
   std::vector<std::vector<std::vector<double>>> length_entropies_;  // length, layer, head
 };

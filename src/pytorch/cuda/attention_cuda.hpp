@@ -9,16 +9,13 @@
 
 namespace isentropic::pytorch {
 
-inline bool is_recent_enough(std::int64_t device) {
-  int major = 0;
-  const auto error = cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, static_cast<int>(device));
-  return error == cudaSuccess && major >= 8;
-}
+// Whether the kernels run on a device; where they do not, the first call says so.
+bool is_supported(std::int64_t device);
 
 // Softmax alone has kernels; the other maps are computed on the CPU.
 inline bool has_kernels(c10::string_view text, const at::Tensor& query) {
   return cached_spec(text)->map.kind() == ScoreMap::Kind::softmax && query.dim() == 4 &&
-         is_recent_enough(query.get_device());
+         is_supported(query.get_device());
 }
 
 // Where an entry of the first axis of a contiguous tensor begins: as select() has it, without making a tensor.

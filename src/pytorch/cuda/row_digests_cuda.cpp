@@ -12,7 +12,7 @@ namespace {
 
 std::optional<DeviceDigests> digest_rows(const DeviceRows& rows) {
   const at::Tensor& weights = rows.weights;
-  if (!is_recent_enough(weights.get_device())) return {};
+  if (!is_supported(weights.get_device())) return {};
   const c10::DeviceGuard guard(weights.device());
   const cudaStream_t stream = current_cuda_stream(weights.get_device());
   const scan::cuda::SampledWeights sampled{

@@ -39,14 +39,19 @@ inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z,
 
 // ---- The host's calls ----
 
-enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorInvalidConfiguration };
+enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorInvalidConfiguration, cudaErrorInsufficientDriver };
 using cudaStream_t = struct EmulatedStream*;
 enum cudaMemcpyKind { cudaMemcpyHostToDevice, cudaMemcpyDeviceToHost, cudaMemcpyDeviceToDevice };
-enum cudaDeviceAttr { cudaDevAttrMaxSharedMemoryPerBlockOptin, cudaDevAttrMultiProcessorCount };
+enum cudaDeviceAttr {
+  cudaDevAttrMaxSharedMemoryPerBlockOptin,
+  cudaDevAttrMultiProcessorCount,
+  cudaDevAttrComputeCapabilityMajor,
+  cudaDevAttrComputeCapabilityMinor
+};
 enum cudaFuncAttribute { cudaFuncAttributeMaxDynamicSharedMemorySize };
 
 inline const char* cudaGetErrorString(cudaError_t error) {
-  const char* const names[] = {"no error", "invalid value", "invalid configuration"};
+  const char* const names[] = {"no error", "invalid value", "invalid configuration", "insufficient driver"};
   return names[error];
 }
 inline cudaError_t cudaGetLastError() { return cudaSuccess; }
@@ -54,7 +59,8 @@ inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  *value = attribute == cudaDevAttrMultiProcessorCount ? 16 : 227 << 10;
+  const int numbers[] = {227 << 10, 16, 9, 0};  // by attribute
+  *value = numbers[attribute];
   return cudaSuccess;
 }
 template <class Kernel>

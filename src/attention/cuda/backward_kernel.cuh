@@ -10,6 +10,7 @@
 #include "attention/cuda/backward_dense.cuh"
 #include "attention/cuda/backward_finite.cuh"
 #include "attention/cuda/backward_order.cuh"
+#include "attention/cuda/backward_products.cuh"
 #include "attention/cuda/backward_row_numbers.cuh"
 #include "attention/cuda/backward_rows.cuh"
 #include "attention/cuda/backward_shape.cuh"
@@ -25,9 +26,10 @@ class BackwardBlock {
   static constexpr int kD = Shape::kD, kValueD = Shape::kValueD, kQueries = Shape::kQueries, kKeys = Shape::kKeys;
   using Order = BackwardOrder<kQueries, kKeys>;
   using QueryBlock = typename Order::QueryBlock;
-  using Scores = QueryTiles<kQueries, kKeys>;
-  using Products = QueryTiles<kQueries, kD>;
-  using ScoreTile = float[2][Scores::kColumnTiles][4];
+  using Tiles = BackwardProducts<Shape>;
+  using Scores = typename Tiles::Scores;
+  using Products = typename Tiles::Products;
+  using ScoreTile = typename Tiles::ScoreTile;
   using Terms = RowTerms<Shape::kTerms>;
 
   __device__ BackwardBlock(const BackwardProblem& problem, const BackwardWorkspace& workspace_, unsigned char* shared_)
@@ -92,37 +94,15 @@ class BackwardBlock {
   }
 
  private:
-  // Of gradients of keys and values: a quarter of the keys, half of the width.
-  static constexpr int kOwnKeys = kKeys / 4, kKeyTiles = kOwnKeys / 16;
-  template <int kWidth>
-  using KeySums = float[kKeyTiles][kWidth / 16][4];
-
   __device__ static int lane() { return threadIdx.x % 32; }
   __device__ static int warp() { return threadIdx.x / 32; }
   // ---- Weights and score gradients ----
 
-  // sums = rows columns^T, of blocks of queries and of keys.
-  template <int kWidth>
-  __device__ static void multiply(ScoreTile& sums, std::uint32_t rows, std::uint32_t columns) {
-    const std::uint32_t row = rows + chunk_offset<kWidth>(Scores::first_row() + lane() % 16, lane() / 16);
-    const std::uint32_t column =
-        columns + chunk_offset<kWidth>(Scores::first_column() + lane() % 8 + lane() / 16 * 8, lane() / 8 % 2);
-    clear(sums);
-    multiply_tiles<E, kWidth / 16>(
-        sums,
-        [&](std::uint32_t(&to)[4], int step, int t) {
-          load_fragments(to, chunks_on<kWidth>(row, step) + t * 16 * kWidth * 2);
-        },
-        [&](std::uint32_t(&to)[4], int step, int pair) {
-          load_fragments(to, chunks_on<kWidth>(column, step) + pair * 16 * kWidth * 2);
-        });
-  }
-
   __device__ void differentiate(const QueryBlock& block, int buffer, int turn) {
     const bool whole = Shape::kTerms != BackwardTerms::dense && order.sees_all(block);
     ScoreTile scores, products;
-    multiply<kD>(scores, copies.queries(buffer), shared);
-    multiply<kValueD>(products, copies.output_gradients(buffer), shared + Shape::kValuesAt);
+    Tiles::template multiply<kD>(scores, copies.queries(buffer), shared);
+    Tiles::template multiply<kValueD>(products, copies.output_gradients(buffer), shared + Shape::kValuesAt);
     if (!whole && !is_finite(scores, products, buffer)) store_shared(shared + Shape::kLeakAt, turn);
 #pragma unroll
     for (int t = 0; t < 2; ++t)
@@ -256,44 +236,18 @@ class BackwardBlock {
 
   // ---- Gradients ----
 
-  // Of a tile of sums over rows, the first that this lane holds.
-  template <int kWidth>
-  __device__ static int own_column(int tile) {
-    if constexpr (Shape::kWide) return tile / 4 * 64 + warp() / 4 * 32 + tile % 4 * 8 + lane() % 4 * 2;
-    return warp() / 4 * (kWidth / 2) + tile * 8 + lane() % 4 * 2;
-  }
-
-  // sums += left^T right, of P or dx and a block of queries; change(fragments, step) may scale the left side.
-  template <int kWidth, class Change>
-  __device__ static void multiply_transposed(KeySums<kWidth>& sums, std::uint32_t left, std::uint32_t right,
-                                             Change change) {
-    const std::uint32_t key =
-        (left + chunk_offset<kKeys>(lane() % 8 + lane() / 16 * 8, lane() / 8 % 2)) ^ (warp() % 4 * kOwnKeys * 2);
-    const std::uint32_t column =
-        (right + chunk_offset<kWidth>(lane() % 16, lane() / 16)) ^ (warp() / 4 * (Shape::kWide ? 64 : kWidth));
-    multiply_tiles<E, kQueries / 16>(
-        sums,
-        [&](std::uint32_t(&to)[4], int step, int t) {
-          load_fragments_transposed(to, (key ^ (t * 32)) + step * 16 * kKeys * 2);
-          change(to, step);
-        },
-        [&](std::uint32_t(&to)[4], int step, int pair) {
-          const std::uint32_t place = Shape::kWide ? (column ^ (pair % 2 * 32)) + pair / 2 * 128 : column ^ (pair * 32);
-          load_fragments_transposed(to, place + step * 16 * kWidth * 2);
-        });
-  }
-
   __device__ void add_to_values(int buffer) {
-    multiply_transposed<kValueD>(value_gradient, shared + Shape::kWeightsAt, copies.output_gradients(buffer),
-                                 [](std::uint32_t(&)[4], int) {});
+    Tiles::template multiply_transposed<kValueD>(value_gradient, shared + Shape::kWeightsAt,
+                                                 copies.output_gradients(buffer), [](std::uint32_t(&)[4], int) {});
   }
 
   // Scales of rows join dx here, in units of 1 / sqrt d that keep its size.
   __device__ void add_to_keys(int buffer) {
     const std::uint32_t left = shared + Shape::kGradientsAt, right = copies.queries(buffer);
-    if (!p.scales) return multiply_transposed<kD>(key_gradient, left, right, [](std::uint32_t(&)[4], int) {});
+    if (!p.scales)
+      return Tiles::template multiply_transposed<kD>(key_gradient, left, right, [](std::uint32_t(&)[4], int) {});
     const float* scale = numbers.scales(buffer) + lane() % 4 * 2;
-    multiply_transposed<kD>(key_gradient, left, right, [&](std::uint32_t(&to)[4], int step) {
+    Tiles::template multiply_transposed<kD>(key_gradient, left, right, [&](std::uint32_t(&to)[4], int step) {
       const float root = sqrtf(kD);
       const float* here = scale + step * 16;
       const std::uint32_t low = pack<E>(here[0] * root, here[1] * root);
@@ -305,18 +259,7 @@ class BackwardBlock {
 
   __device__ void add_to_products(const QueryBlock& block) {
     float sums[2][Products::kColumnTiles][4];
-    const std::uint32_t row =
-        shared + Shape::kGradientsAt + chunk_offset<kKeys>(Products::first_row() + lane() % 16, lane() / 16);
-    const std::uint32_t column = (shared + chunk_offset<kD>(lane() % 16, lane() / 16)) ^
-                                 (Shape::kWide ? warp() % 4 * 32 : Products::first_column() * 2);
-    clear(sums);
-    multiply_tiles<E, kKeys / 16>(
-        sums,
-        [&](std::uint32_t(&to)[4], int step, int t) { load_fragments(to, (row ^ (step * 32)) + t * 16 * kKeys * 2); },
-        [&](std::uint32_t(&to)[4], int step, int pair) {
-          const std::uint32_t place = Shape::kWide ? column + pair * 128 : column ^ (pair * 32);
-          load_fragments_transposed(to, place + step * 16 * kD * 2);
-        });
+    Tiles::multiply_gradients(sums, shared + Shape::kGradientsAt, shared);
     if (workspace.turns) order.wait_to_add(block);
     using Tile = ProductTile<kQueries, kD>;
     const Tile tile_of_products(workspace.products + order.product_tile(block) * Tile::kNumbers);
@@ -342,19 +285,19 @@ class BackwardBlock {
   }
 
   template <int kColumnTiles>
-  __device__ void write(void* to, const Strides& stride, const float (&sums)[kKeyTiles][kColumnTiles][4],
+  __device__ void write(void* to, const Strides& stride, const float (&sums)[Tiles::kKeyTiles][kColumnTiles][4],
                         std::int64_t width, float factor) const {
     E* head = static_cast<E*>(to) + order.b * stride.batch + order.kv_head * stride.head;
 #pragma unroll
-    for (int t = 0; t < kKeyTiles; ++t)
+    for (int t = 0; t < Tiles::kKeyTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half) {
-        const std::int64_t j = order.j0 + warp() % 4 * kOwnKeys + t * 16 + half * 8 + lane() / 4;
+        const std::int64_t j = order.j0 + warp() % 4 * Tiles::kOwnKeys + t * 16 + half * 8 + lane() / 4;
         if (j >= p.n_k) continue;
         E* row = head + j * stride.row;
 #pragma unroll
         for (int tile = 0; tile < kColumnTiles; ++tile) {
-          const int column = own_column<kColumnTiles * 16>(tile);
+          const int column = Tiles::template own_column<kColumnTiles * 16>(tile);
           if (Shape::kWide && column >= width) continue;
           *reinterpret_cast<std::uint32_t*>(row + column) =
               pack<E>(sums[t][tile][2 * half] * factor, sums[t][tile][2 * half + 1] * factor);
@@ -371,8 +314,8 @@ class BackwardBlock {
   Order order;
   BackwardCopies<Shape> copies;
   float slope_sum = 0;
-  KeySums<kD> key_gradient;
-  KeySums<kValueD> value_gradient;
+  typename Tiles::template KeySums<kD> key_gradient;
+  typename Tiles::template KeySums<kValueD> value_gradient;
 };
 
 template <class Shape>

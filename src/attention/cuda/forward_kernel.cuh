@@ -228,10 +228,11 @@ __global__ void __launch_bounds__(Shape::kThreads, 2)
     for (int t = 0; t < Shape::kRowTiles; ++t)
 #pragma unroll
       for (int half = 0; half < 2; ++half) factor[t][half] = finishes_first ? 1.0f : lambda[at.row_of(t, half) - at.i0];
-    if (Shape::kHidesByEnd && at.prefix == 0 && j0 >= at.seen_by_all_begin) {
-      if (!at.is_whole(j0)) hide_keys_beyond<Shape>(p, at, j0, scores);
-    } else if (!at.is_whole(j0)) {
-      hide_keys<Shape>(p, at, j0, scores);
+    if (!at.is_whole(j0)) {
+      if (Shape::kHidesByEnd && at.prefix == 0 && j0 >= at.seen_by_all_begin)
+        hide_keys_beyond<Shape>(p, at, j0, scores);
+      else
+        hide_keys<Shape>(p, at, j0, scores);
     }
     PackedWeights<Shape::kRowTiles, Shape::kScoreTiles> weights;
     if constexpr (Shape::kDense) {

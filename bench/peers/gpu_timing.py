@@ -26,7 +26,7 @@ def side_stream():
 class Work:
     """A call to time, made by ``prepare()``: a graph of it is replayed, unless eager calls are wanted or none can be made."""
 
-    def __init__(self, name, prepare, graphs=True):
+    def __init__(self, name, prepare, graphs=True, turn=0.02):
         self.name, self.how, self.times = name, "graph" if graphs else "eager", []
         self._stream = side_stream() if graphs else torch.cuda.current_stream()
         self._stream.wait_stream(torch.cuda.current_stream())
@@ -39,7 +39,7 @@ class Work:
                 self.how, self.times = "called once", [taken * 1e3]
             else:
                 self._run = self._capture() if graphs else self._call
-                self._repeats = max(1, min(50, int(0.02 / seconds(self._run))))  # 20 ms for each turn
+                self._repeats = max(1, min(50, int(turn / seconds(self._run))))
 
     def _capture(self):
         self._call()
@@ -81,23 +81,24 @@ def seconds(call):
     return time.perf_counter() - begin
 
 
-def measure(prepared, rounds, graphs=True):
-    """Milliseconds by name, medians of ``rounds`` turns of each; works without memory or support are left out."""
+def measure(prepared, rounds, graphs=True, turn=0.02):
+    """Milliseconds by name, medians of ``rounds`` turns of each, of ``turn`` seconds; works without memory or support are
+    left out."""
     gc.collect()
     torch.cuda.empty_cache()
     works = []
     for name, prepare in prepared.items():
         try:
-            works.append(Work(name, prepare, graphs))
+            works.append(Work(name, prepare, graphs, turn))
         except (torch.OutOfMemoryError, NotImplementedError, RuntimeError) as error:
             print(f"  {name}: left out ({type(error).__name__}: {str(error).splitlines()[0][:120]})")
             torch.cuda.empty_cache()
     order = random.Random(1)
-    for turn in range(rounds + 1):
+    for number in range(rounds + 1):
         order.shuffle(works)  # none should always follow the same one
         for work in works:
             work.turn()
-            if turn == 0 and work.how != "called once":
+            if number == 0 and work.how != "called once":
                 work.times.clear()  # warms up
     for work in works:
         if work.how == "called once":

@@ -11,12 +11,9 @@ namespace {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-// A factor with an axis keeps its type in the product: one of 16 bits would be another factor.
-at::Tensor scaled(const at::Tensor& gradient, const at::Tensor& factor) {
-  if (gradient.scalar_type() == factor.scalar_type()) return gradient * factor;
-  at::Tensor out = at::empty_like(gradient);
-  at::mul_out(out, gradient, factor.reshape({1}));
-  return out;
+// In place. A factor with an axis keeps its type in the product: one of 16 bits would be another factor.
+at::Tensor scaled(at::Tensor gradient, const at::Tensor& factor) {
+  return at::mul_out(gradient, gradient, factor.reshape({1}));
 }
 
 at::Tensor sum_of(const at::Tensor& x, const at::Tensor& y) { return x.defined() ? x + y : y; }
@@ -34,12 +31,12 @@ class SoftmaxLossTotal : public torch::autograd::Function<SoftmaxLossTotal> {
     auto [total, loss, log_partition, entropy, records, d_query, d_key, d_scale, d_bias] =
         softmax_loss_total(query, key, target, scale, bias, weights, soft_cap, exclude_self, loss_factor,
                            partition_factor, square_factor, form_gradients);
-    context->save_for_backward({query, key, target, scale, bias.value_or(at::Tensor()), weights, loss, log_partition,
-                                records, d_query, d_key, d_scale, d_bias});
+    context->save_for_backward(
+        {query, key, target, scale, bias.value_or(at::Tensor()), weights, loss, log_partition, records});
+    if (form_gradients) context->saved_data[kGradients] = std::vector<at::Tensor>{d_query, d_key, d_scale, d_bias};
     context->saved_data["soft_cap"] = soft_cap;
     context->saved_data["exclude_self"] = exclude_self;
     context->saved_data["factors"] = std::vector<double>{loss_factor, partition_factor, square_factor};
-    context->saved_data["form_gradients"] = form_gradients;
     context->mark_non_differentiable({records, d_query, d_key, d_scale, d_bias});
     context->set_materialize_grads(false);
     return {total, loss, log_partition, entropy, records, d_query, d_key, d_scale, d_bias};
@@ -53,13 +50,9 @@ class SoftmaxLossTotal : public torch::autograd::Function<SoftmaxLossTotal> {
     const bool total_alone = !gradients[1].defined() && !gradients[2].defined() && !gradients[3].defined();
     if (rows_alone && total_alone) return out;
     refuse_second_derivative({query, key, scale, bias, of_total, gradients[1], gradients[2], gradients[3]});
-    at::Tensor d_query, d_key, d_scale, d_bias;
-    if (total_alone && context->saved_data["form_gradients"].toBool()) {
-      d_query = scaled(saved[9], of_total), d_key = scaled(saved[10], of_total);
-      d_scale = saved[11] * of_total, d_bias = saved[12] * of_total;
-    } else {
-      std::tie(d_query, d_key, d_scale, d_bias) = from_rows(context, saved, gradients);
-    }
+    const bool are_formed = total_alone && context->saved_data.count(kGradients) > 0;
+    const auto [d_query, d_key, d_scale, d_bias] =
+        are_formed ? formed_gradients(context, of_total) : from_rows(context, saved, gradients);
     out[0] = d_query;
     out[1] = d_key;
     out[3] = d_scale.reshape_symint(scale.sym_sizes()).to(scale.options());
@@ -68,6 +61,16 @@ class SoftmaxLossTotal : public torch::autograd::Function<SoftmaxLossTotal> {
   }
 
  private:
+  static constexpr const char* kGradients = "gradients";
+
+  // They are scaled where they lie and given away: of a large batch they are most of the memory. Another backward pass
+  // over the same graph forms the scores again.
+  static LossBackward formed_gradients(Context* context, const at::Tensor& of_total) {
+    const std::vector<at::Tensor> formed = context->saved_data[kGradients].toTensorVector();
+    context->saved_data.erase(kGradients);
+    return {scaled(formed[0], of_total), scaled(formed[1], of_total), formed[2] * of_total, formed[3] * of_total};
+  }
+
   // Something else than the total was used as well: the scores are formed again.
   static LossBackward from_rows(Context* context, const List& saved, const List& gradients) {
     at::Tensor of_loss = gradients[1], of_log_partition = gradients[2];

@@ -70,8 +70,9 @@ def test_an_upstream_gradient_is_not_rounded_to_the_inputs_type():
     """A third in bfloat16 is 0.1% off, for every number of the gradient alike."""
     query, key, target, scale, bias, weights = inputs(torch.bfloat16)
     total = total_of(query, key, target, scale, bias, weights.float(), True)
-    (gradient,) = torch.autograd.grad(total[0] / 3, key)
     wanted = (total[6].double() / 3).bfloat16()
+    (gradient,) = torch.autograd.grad(total[0] / 3, key)
+    assert gradient.data_ptr() == total[6].data_ptr()  # scaled where it lies
     assert gradient.dtype == torch.bfloat16
     assert ((gradient.double() - wanted.double()).abs() <= 2**-8 * wanted.double().abs()).all()
     assert (gradient == wanted).double().mean() > 0.9

@@ -157,10 +157,12 @@ class RowObserver(Observer):
     def _keep_residual(self, block: str, x: Tensor) -> None:
         """||X - mean of its rows|| / ||X|| of what enters a block, by entry of the batch."""
         if x.dim() == 3:
-            # ||X||^2 - n ||mean||^2 in float64: no copy of X.
-            dtype = torch.float64 if x.device.type in ("cpu", "cuda") else torch.float32
-            squares = torch.linalg.vector_norm(x.detach(), dim=(1, 2), dtype=dtype).square()
-            means = x.shape[1] * x.detach().mean(1, dtype=dtype).square().sum(1)
+            # ||X||^2 - n ||mean||^2, in a type with twice the digits of X: a copy of X would cost more than its block.
+            x = x.detach()
+            wide = torch.float64 if x.device.type in ("cpu", "cuda") else torch.float32
+            sums = wide if x.dtype.itemsize > 2 else torch.float32
+            squares = torch.linalg.vector_norm(x, dim=2, dtype=sums).to(wide).square().sum(1)
+            means = x.shape[1] * x.mean(1, dtype=sums).to(wide).square().sum(1)
             self._residuals[block] = (1 - means / squares).clamp(min=0).sqrt()
 
     def _compare_with_output(self, attention: str, x: Tensor) -> None:

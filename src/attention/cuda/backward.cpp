@@ -30,7 +30,7 @@ struct BackwardWorkspaceSizes {
     const auto padded = [](std::int64_t numbers) { return static_cast<std::size_t>(numbers * 4 + 255) / 256 * 256; };
     if (problem.gradients.query || problem.gradients.lambda) {
       products = padded(tiles * size.queries * width);
-      if (problem.deterministic) turns = padded(tiles + 1);
+      if (problem.deterministic) turns = padded(1 + tiles * kBackwardWarps);
     }
     if (problem.gradients.slopes) slopes = padded(p.heads * p.batch * tiles_over(p.n_k, size.keys));
     rows = padded(p.rows() * 4);

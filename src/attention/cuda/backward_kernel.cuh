@@ -259,8 +259,9 @@ class BackwardBlock {
 
   __device__ void add_to_products(const QueryBlock& block) {
     float sums[2][Products::kColumnTiles][4];
+    const unsigned glanced = workspace.turns ? order.glance(block) : 0;
     Tiles::multiply_gradients(sums, shared + Shape::kGradientsAt, shared);
-    if (workspace.turns) order.wait_to_add(block);
+    if (workspace.turns) order.wait_to_add(block, glanced);
     using Tile = ProductTile<kQueries, kD>;
     const Tile tile_of_products(workspace.products + order.product_tile(block) * Tile::kNumbers);
 #pragma unroll
@@ -278,7 +279,7 @@ class BackwardBlock {
     if (lane() == 0) sums_of_warps[warp()] = sum;
     __syncthreads();
     if (threadIdx.x == 0) {
-      for (int other = 1; other < kBackwardThreads / 32; ++other) sum += sums_of_warps[other];
+      for (int other = 1; other < kBackwardWarps; ++other) sum += sums_of_warps[other];
       workspace.slopes[(h * p.batch + order.b) * order.key_blocks + order.key_block()] = sum;
     }
     slope_sum = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "attention/cuda/instructions.cuh"
+#include "attention/cuda/launch_backward.hpp"
 #include "attention/cuda/visible_keys.cuh"
 
 namespace isentropic::cuda {
@@ -38,7 +39,7 @@ class BackwardOrder {
   }
   __device__ int key_block() const { return static_cast<int>(j0 / kKeys); }
   __device__ std::int64_t product_tile(const QueryBlock& block) const {
-    return (b * p.heads + block.h) * tiles + block.tile;
+    return std::int64_t{b * static_cast<int>(p.heads) + block.h} * tiles + block.tile;
   }
 
   // Every row of the block sees every key of this one.
@@ -47,15 +48,21 @@ class BackwardOrder {
   }
 
   // The keys that come last add first: in causal attention each block of keys then begins where it need not wait, one
-  // block of queries behind the one before it.
-  __device__ void wait_to_add(const QueryBlock& block) const {
-    if (threadIdx.x == 0) wait_for_count(added + product_tile(block), static_cast<unsigned>(visitors_before(block)));
-    __syncthreads();
+  // block of queries behind the one before it. A warp adds to a part of its own of a block of queries, so it waits for
+  // the same warp of other blocks alone.
+  //
+  // Nearly always the others have added already, which an early glance tells at no cost beside the products: additions
+  // that are issued after it reach the memory after theirs.
+  __device__ unsigned glance(const QueryBlock& block) const { return glance_at_count(added_by_warp(block)); }
+  __device__ void wait_to_add(const QueryBlock& block, unsigned glanced) const {
+    const auto wanted = static_cast<unsigned>(visitors_before(block));
+    if (glanced == wanted) return;
+    if (threadIdx.x % 32 == 0) wait_for_count(added_by_warp(block), wanted);
+    __syncwarp();
   }
   __device__ void let_next_add(const QueryBlock& block) const {
-    __threadfence();
-    __syncthreads();
-    if (threadIdx.x == 0) raise_count(added + product_tile(block));
+    __syncwarp();
+    if (threadIdx.x % 32 == 0) raise_count(added_by_warp(block));
   }
 
  private:
@@ -63,6 +70,9 @@ class BackwardOrder {
   static constexpr std::int64_t kCached = 32 << 20;
 
   __device__ int group() const { return static_cast<int>(p.heads / p.kv_heads); }
+  __device__ unsigned* added_by_warp(const QueryBlock& block) const {
+    return added + product_tile(block) * kBackwardWarps + threadIdx.x / 32;
+  }
 
   // Blocks that wait for others must begin after them, and nothing says that blocks begin in the order of their
   // numbers.

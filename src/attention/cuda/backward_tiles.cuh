@@ -13,7 +13,7 @@ namespace isentropic::cuda {
 // which need not be a power of two, a warp takes its share of every 64.
 template <int kQueries, int kWidth>
 struct QueryTiles {
-  static constexpr int kRowWarps = kQueries / 32, kColumnWarps = kBackwardThreads / 32 / kRowWarps;
+  static constexpr int kRowWarps = kQueries / 32, kColumnWarps = kBackwardWarps / kRowWarps;
   static constexpr int kColumnTiles = kWidth / kColumnWarps / 8;
   __device__ static int warp() { return threadIdx.x / 32; }
   __device__ static int lane() { return threadIdx.x % 32; }

@@ -94,6 +94,12 @@ __device__ inline float exp2_fast(float x) {
   return out;
 }
 
+// A counter of the device, as it was a moment ago.
+__device__ inline unsigned glance_at_count(const unsigned* count) {
+  unsigned found;
+  asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];\n" : "=r"(found) : "l"(count) : "memory");
+  return found;
+}
 // Until a counter of the device is `value`; what its writers did before they raised it is then seen.
 __device__ inline void wait_for_count(const unsigned* count, unsigned value) {
   unsigned found;

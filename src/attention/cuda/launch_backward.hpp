@@ -18,7 +18,7 @@ struct BackwardTileSize {
   int queries, keys, shared_bytes;
 };
 
-constexpr int kBackwardThreads = 256;
+constexpr int kBackwardWarps = 8, kBackwardThreads = 32 * kBackwardWarps;
 
 // What a kernel reads of a row, in units of log 2 and divided by z = e^(L - m), a3 by z^2 (RowTerms).
 struct alignas(16) PackedRow {
@@ -53,7 +53,8 @@ struct BackwardWorkspace {
   float scale = 0, soft_cap = 0;
   float* products = nullptr;  // G, [batch, heads, blocks of queries] tiles, in the order of fragments
   float* slopes = nullptr;    // [heads, batch, blocks of keys]
-  unsigned* turns = nullptr;  // blocks of keys that have begun; then those that have added to G, as G's tiles
+  unsigned* turns =
+      nullptr;  // blocks of keys that have begun; then those whose warps have added to G: [tiles of G, warps]
   PackedRow* rows = nullptr;  // [batch, heads, n_q]
   HigherTerms* higher = nullptr;
 };

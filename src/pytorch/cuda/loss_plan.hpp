@@ -26,7 +26,7 @@ struct LossPlan {
     const std::int64_t held = std::max<std::int64_t>(1, 384 * kMiB / row_bytes / chunk_rows);
     group_rows = one_group ? rows : std::min(rows, held * chunk_rows);
     two_sweeps = !one_group && sum_bytes > 512 * kMiB;
-    block_keys = two_sweeps ? std::min(keys, std::max(kAligned, 64 * kMiB / d / kAligned * kAligned)) : keys;
+    block_keys = two_sweeps ? std::min(keys, std::max(kAligned, 48 * kMiB / d / kAligned * kAligned)) : keys;
   }
 
   static std::int64_t aligned(std::int64_t count) { return (count + kAligned - 1) / kAligned * kAligned; }

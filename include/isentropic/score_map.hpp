@@ -7,6 +7,9 @@
 //                           straight_through: the output takes the argmax, gradients the relaxed weights (no sink,
 //                           no dropout, no split keys: it chooses one key)
 //   sparsemax               a = max(s - t, 0) with t such that the weights sum to one
+//   entmax(alpha)           a = max((alpha - 1) s - t, 0)^{1 / (alpha - 1)}, summing to one, alpha > 1: softmax in the
+//                           limit 1, sparsemax at 2; three keys with scores 0, 0, -2 and alpha = 1.5 have the weights
+//                           1/2, 1/2, 0
 //
 // and f(s) divided by a normaliser N, with b = f(s):
 //
@@ -45,13 +48,25 @@ struct ScoreMapWords {
 
 class ISENTROPIC_API ScoreMap {
  public:
-  enum class Kind : std::uint8_t { softmax, top_k, gumbel, sparsemax, sigmoid, relu_squared, identity, linear, decay };
+  enum class Kind : std::uint8_t {
+    softmax,
+    top_k,
+    gumbel,
+    sparsemax,
+    entmax,
+    sigmoid,
+    relu_squared,
+    identity,
+    linear,
+    decay
+  };
 
   static ScoreMap softmax() { return ScoreMap(Kind::softmax); }
   static ScoreMap top_k(std::int64_t keys);
   static ScoreMap hard() { return top_k(1); }
   static ScoreMap gumbel(double tau, std::uint64_t seed, GumbelSample sample = GumbelSample::relaxed);
   static ScoreMap sparsemax() { return ScoreMap(Kind::sparsemax); }
+  static ScoreMap entmax(PerHead alpha = 1.5);
   static ScoreMap sigmoid(double offset = 0.0, Normaliser normaliser = Normaliser::none);
   static ScoreMap relu_squared(Normaliser normaliser = Normaliser::visible);
   static ScoreMap identity(Normaliser normaliser = Normaliser::visible);
@@ -81,6 +96,7 @@ class ISENTROPIC_API ScoreMap {
   Normaliser normaliser() const { return normaliser_; }
   Feature feature() const { return feature_; }
   const PerHead& gamma() const { return gamma_; }
+  const PerHead& alpha() const { return alpha_; }
   LinearForm form() const { return form_; }
 
   // softmax and gumbel: computed block by block with the record of softmax_record.hpp alone.
@@ -99,7 +115,7 @@ class ISENTROPIC_API ScoreMap {
   GumbelSample sample_ = GumbelSample::relaxed;
   Normaliser normaliser_ = Normaliser::none;
   Feature feature_ = Feature::identity;
-  PerHead gamma_ = 1.0;
+  PerHead gamma_ = 1.0, alpha_ = 1.5;
   LinearForm form_ = LinearForm::quadratic;
 };
 

@@ -150,6 +150,7 @@ TEST(Maps, ByHand) {
   using isentropic::ScoreMap;
   using support::close;
   EXPECT_TRUE(close(weights(ScoreMap::sparsemax()), {0.75, 0.25, 0}, 1e-15));
+  EXPECT_TRUE(close(weights(ScoreMap::entmax(2.0)), {0.75, 0.25, 0}, 1e-15));
   EXPECT_TRUE(close(weights(ScoreMap::hard()), {1, 0, 0}, 1e-15));
   EXPECT_TRUE(close(weights(ScoreMap::relu_squared(Normaliser::none)), {1, 0.25, 0}, 1e-15));
   EXPECT_TRUE(close(weights(ScoreMap::relu_squared()), {1.0 / 3, 0.25 / 3, 0}, 1e-15));
@@ -178,6 +179,7 @@ TEST(Maps, NamesAndKinds) {
   EXPECT_FALSE(ScoreMap::top_k(3).streams());
   EXPECT_TRUE(ScoreMap::sparsemax().is_distribution());
   EXPECT_FALSE(ScoreMap::sparsemax().is_softmax());
+  EXPECT_TRUE(ScoreMap::entmax(1.5).is_distribution());
   EXPECT_TRUE(ScoreMap::relu_squared(Normaliser::l1).is_distribution());
   EXPECT_FALSE(ScoreMap::relu_squared(Normaliser::visible).is_distribution());
   EXPECT_FALSE(ScoreMap::l1().is_distribution());

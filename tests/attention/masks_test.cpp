@@ -69,7 +69,8 @@ TEST(Masks, LongRows) {
       {support::gumbel(0.5, isentropic::GumbelSample::straight_through)},
       {support::causal(Align::end), support::prefix(10), support::dense_boolean(), support::soft_cap(2)},
       {support::top_k(50)},
-      {support::sparsemax()}};
+      {support::sparsemax()},
+      {support::entmax(1.5)}};
   std::uint64_t seed = 350;
   for (const auto& parts : settings) {
     check_forward({.sizes = {.heads = 2, .kv_heads = 1, .n_q = 2, .n_k = 17001, .d = 3, .d_v = 2},

@@ -190,7 +190,8 @@ TEST(NotFinite, BehindAWeightOfZero) {
                                                .key = View(k, {1, 1, 4, 1}),
                                                .value = View(v, {1, 1, 4, 1}),
                                                .scale = isentropic::Scale::constant(1.0)};
-    for (const ScoreMap& map : {ScoreMap::softmax(), ScoreMap::top_k(2), ScoreMap::sparsemax()}) {
+    for (const ScoreMap& map :
+         {ScoreMap::softmax(), ScoreMap::top_k(2), ScoreMap::sparsemax(), ScoreMap::entmax(1.5)}) {
       isentropic::AttentionProblem each = problem;
       each.map = map;
       const double output = attention(each).output.at({0, 0, 0, 0});

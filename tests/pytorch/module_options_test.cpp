@@ -25,6 +25,7 @@ const std::vector<ScoreMap>& every_map() {
       ScoreMap::gumbel(0.7, 0),
       ScoreMap::gumbel(0.7, 0, GumbelSample::straight_through),
       ScoreMap::sparsemax(),
+      ScoreMap::entmax(1.5),
       ScoreMap::sigmoid(-0.5),
       ScoreMap::relu_squared(Normaliser::l1),
       ScoreMap::identity(),

@@ -73,7 +73,7 @@ struct Bias {
   Index reach = 0;
 };
 
-enum class MapKind { softmax, top_k, gumbel, sparsemax, sigmoid, relu_squared, identity, linear, decay };
+enum class MapKind { softmax, top_k, gumbel, sparsemax, entmax, sigmoid, relu_squared, identity, linear, decay };
 enum class Normaliser { none, visible, l1, l2 };
 enum class Feature { elu_plus_one, relu, exp, identity };
 
@@ -83,6 +83,7 @@ struct ScoreMap {
   double tau = 1;                 // gumbel
   bool straight_through = false;  // gumbel
   Numbers noise = {};             // gumbel: [batch, heads, n_q, n_k]
+  Numbers alpha = {};             // entmax: [heads]
   double offset = 0;              // sigmoid
   Normaliser normaliser = Normaliser::none;
   Feature feature = Feature::identity;  // linear

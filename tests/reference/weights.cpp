@@ -90,6 +90,26 @@ Numbers softmax(const Numbers& score, const std::vector<char>& flags) {
   return out;
 }
 
+// The threshold by halving: the sum of weights falls with it.
+Numbers entmax(double alpha, const Numbers& score, const std::vector<char>& seen) {
+  Numbers out(score.size(), 0);
+  const Index top = argmax(score, seen);
+  if (top < 0) return out;
+  const double highest = (alpha - 1) * score[top];
+  const auto weight = [&](Index j, double threshold) {
+    return std::pow(std::max((alpha - 1) * score[j] - threshold, 0.0), 1 / (alpha - 1));
+  };
+  double low = highest - 1, high = highest;
+  for (int step = 0; step < 200; ++step) {
+    const double middle = low + (high - low) / 2;
+    double sum = 0;
+    for (Index j : indices_of(seen)) sum += weight(j, middle);
+    (sum > 1 ? low : high) = middle;
+  }
+  for (Index j : indices_of(seen)) out[j] = weight(j, high);
+  return out;
+}
+
 Numbers sparsemax(const Numbers& score, const std::vector<char>& seen) {
   Numbers sorted;
   for (Index j : indices_of(seen)) sorted.push_back(score[j]);
@@ -122,6 +142,8 @@ WeightRow weight_row(const Problem& problem, Index b, Index h, Index i, const Sc
     }
   } else if (map.kind == MapKind::sparsemax) {
     row.weight = sparsemax(row.score, row.chosen);
+  } else if (map.kind == MapKind::entmax) {
+    row.weight = entmax(map.alpha[h], row.score, row.chosen);
   } else {
     row.weight.assign(problem.n_k, 0);
     for (Index j : indices_of(row.chosen)) row.weight[j] = unnormalised(problem, b, h, i, j, scores.score[j]);
@@ -142,7 +164,7 @@ bool is_softmax(const ScoreMap& map) {
 }
 
 bool is_distribution(const ScoreMap& map) {
-  if (is_softmax(map) || map.kind == MapKind::sparsemax) return true;
+  if (is_softmax(map) || map.kind == MapKind::sparsemax || map.kind == MapKind::entmax) return true;
   if (map.normaliser != Normaliser::l1 || map.kind == MapKind::identity) return false;
   return map.kind != MapKind::linear || map.feature != Feature::identity;
 }

@@ -116,6 +116,17 @@ Part sparsemax() {
           }};
 }
 
+Part entmax(double alpha) {
+  return {"entmax of " + std::to_string(alpha), [=](Instance& x) {
+            reference::Numbers alphas;
+            for (std::int64_t head = 0; head < x.sizes.heads; ++head)
+              alphas.push_back(alpha + 0.125 * static_cast<double>(head));
+            x.problem.map = ScoreMap::entmax(isentropic::PerHead(alphas));
+            x.oracle.map.kind = reference::MapKind::entmax;
+            x.oracle.map.alpha = alphas;
+          }};
+}
+
 Part sigmoid(double offset, Normaliser normaliser) {
   return {"sigmoid over " + name_of(normaliser), [=](Instance& x) {
             x.problem.map = ScoreMap::sigmoid(offset, normaliser);
@@ -175,6 +186,8 @@ std::vector<Part> score_maps() {
           gumbel(0.7),
           gumbel(1.5, isentropic::GumbelSample::straight_through),
           sparsemax(),
+          entmax(1.25),
+          entmax(2.5),
           sigmoid(-1, Normaliser::none),
           sigmoid(0.5, Normaliser::visible),
           sigmoid(0, Normaliser::l1),

@@ -70,6 +70,7 @@ Part top_k(std::int64_t keys);
 Part hard();
 Part gumbel(double tau, isentropic::GumbelSample sample = isentropic::GumbelSample::relaxed);
 Part sparsemax();
+Part entmax(double alpha);  // of the first head; others have more
 Part sigmoid(double offset, isentropic::Normaliser normaliser);
 Part relu_squared(isentropic::Normaliser normaliser);
 Part identity(isentropic::Normaliser normaliser);

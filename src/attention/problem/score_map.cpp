@@ -55,6 +55,9 @@ std::vector<ScoreMapWords> make_maps() {
        "softmax((s + Gumbel noise) / tau); straight_through: one key, relaxed gradients",
        {number("tau", 1.0), flag("straight_through")}},
       {"sparsemax", "max(s - t, 0), summing to one", {}},
+      {"entmax",
+       "max((alpha - 1) s - t, 0)^{1 / (alpha - 1)}, summing to one",
+       {{.name = "alpha", .type = Parameter::Type::per_head, .usual = 1.5}}},
       {"sigmoid", "1 / (1 + e^{-(s + offset)})", {number("offset", 0.0), normaliser("none")}},
       {"relu_squared", "max(s, 0)^2 / visible keys (GAU)", {normaliser("visible")}},
       {"identity", "s / visible keys", {normaliser("visible")}},
@@ -86,6 +89,15 @@ ScoreMap ScoreMap::gumbel(double tau, std::uint64_t seed, GumbelSample sample) {
   map.number_ = tau;
   map.seed_ = seed;
   map.sample_ = sample;
+  return map;
+}
+
+ScoreMap ScoreMap::entmax(PerHead alpha) {
+  for (double value : alpha.values())
+    if (!(std::isfinite(value) && value > 1))
+      throw Error("alpha", value, "a number above 1, where it would be softmax");
+  ScoreMap map(Kind::entmax);
+  map.alpha_ = std::move(alpha);
   return map;
 }
 
@@ -152,6 +164,8 @@ ScoreMap ScoreMap::named(const std::string& name, const Options& options) {
                     std::get<bool>(value("straight_through")) ? GumbelSample::straight_through : GumbelSample::relaxed);
     case Kind::sparsemax:
       return sparsemax();
+    case Kind::entmax:
+      return entmax(as_per_head(value("alpha")));
     case Kind::sigmoid:
       return sigmoid(as_number(value("offset")), normaliser());
     case Kind::relu_squared:
@@ -184,6 +198,7 @@ Options ScoreMap::options() const {
       if (parameter.name == "normaliser") return written(normaliser_names(), normaliser_);
       if (parameter.name == "feature") return written(feature_names(), feature_);
       if (parameter.name == "gamma") return as_option(gamma_);
+      if (parameter.name == "alpha") return as_option(alpha_);
       if (parameter.name == "recurrent") return form_ == LinearForm::recurrent;
       return number_;  // tau, offset
     };
@@ -193,7 +208,7 @@ Options ScoreMap::options() const {
 }
 
 bool ScoreMap::is_distribution() const {
-  if (is_softmax() || kind_ == Kind::sparsemax) return true;
+  if (is_softmax() || kind_ == Kind::sparsemax || kind_ == Kind::entmax) return true;
   const bool non_negative = kind_ == Kind::sigmoid || kind_ == Kind::relu_squared || kind_ == Kind::decay ||
                             (kind_ == Kind::linear && feature_ != Feature::identity);
   return non_negative && normaliser_ == Normaliser::l1;

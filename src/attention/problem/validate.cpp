@@ -283,6 +283,7 @@ void validate_recurrent(const AttentionProblem& problem) {
 
 void validate_map(const AttentionProblem& problem, const Dims& dims) {
   const ScoreMap& map = problem.map;
+  if (map.kind() == ScoreMap::Kind::entmax) require_per_head("alpha", map.alpha(), dims.heads);
   if (map.kind() != ScoreMap::Kind::linear && map.kind() != ScoreMap::Kind::decay) return;
   require_per_head("gamma", map.gamma(), dims.heads);
   if (problem.bias.kind() != Bias::Kind::none || problem.soft_cap)

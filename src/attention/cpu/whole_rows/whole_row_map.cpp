@@ -28,6 +28,29 @@ bool spread_nan(std::span<T> scores) {
   return true;
 }
 
+// Of (alpha - 1) s - t.
+double entmax_weight(double alpha, double above) { return above > 0 ? std::pow(above, 1 / (alpha - 1)) : 0.0; }
+
+// t with sum max(x - t, 0)^{1 / (alpha - 1)} = 1, where the largest x is 0: it alone is 1 at t = -1, and k keys are at
+// most 1/k each at t = -k^{1 - alpha}. Newton's steps, halved intervals where they leave it.
+double entmax_threshold(double alpha, std::span<const double> x) {
+  constexpr int kMostSteps = 100;
+  double low = -1, high = -std::pow(static_cast<double>(x.size()), 1 - alpha), t = low;
+  for (int step = 0; step < kMostSteps && low < high; ++step) {
+    double sum = -1, slope = 0;
+    for (double value : x) {
+      const double weight = entmax_weight(alpha, value - t);
+      sum += weight;
+      if (weight > 0) slope -= std::pow(weight, 2 - alpha) / (alpha - 1);
+    }
+    (sum >= 0 ? low : high) = t;
+    const double next = t - sum / slope, last = t;
+    t = next > low && next < high ? next : low + (high - low) / 2;
+    if (std::abs(t - last) <= 1e-16 * std::abs(t)) break;
+  }
+  return t;
+}
+
 }  // namespace
 
 template <class T>
@@ -93,20 +116,21 @@ void WholeRowMap<T>::softmax(const MapInput& row, std::span<const T> scores, std
     weights[j] = hidden(scores[j]) ? T(0) : static_cast<T>(std::exp(static_cast<double>(scores[j]) - total));
 }
 
+template <class T>
+bool WholeRowMap<T>::is_not_finite(std::span<const T> scores, std::span<T> weights) {
+  const auto spoils = [](T s) { return s != s || s == std::numeric_limits<T>::infinity(); };
+  if (std::none_of(scores.begin(), scores.end(), spoils)) return false;
+  std::transform(scores.begin(), scores.end(), weights.begin(),
+                 [](T s) { return hidden(s) ? T(0) : std::numeric_limits<T>::quiet_NaN(); });
+  return true;
+}
+
 // The threshold t with sum max(s - t, 0) = 1, by sorting the scores within 1 of the maximum: no other can count.
 template <class T>
 void WholeRowMap<T>::sparsemax(std::span<const T> scores, std::span<T> weights) {
+  if (is_not_finite(scores, weights)) return;
   sorted_.assign(scores.begin(), scores.end());
-  if (spread_nan(std::span<T>(sorted_))) {
-    std::transform(sorted_.begin(), sorted_.end(), weights.begin(), [](T s) { return hidden(s) ? T(0) : s; });
-    return;
-  }
   const T highest = sorted_.empty() ? T(0) : *std::max_element(sorted_.begin(), sorted_.end());
-  if (highest == std::numeric_limits<T>::infinity()) {  // as softmax: no finite weights
-    std::transform(scores.begin(), scores.end(), weights.begin(),
-                   [](T s) { return hidden(s) ? T(0) : std::numeric_limits<T>::quiet_NaN(); });
-    return;
-  }
   std::erase_if(sorted_, [&](T s) { return hidden(s) || !(s >= highest - 1); });
   std::sort(sorted_.begin(), sorted_.end(), std::greater<>());
   double sum = 0, threshold = 0;
@@ -121,6 +145,22 @@ void WholeRowMap<T>::sparsemax(std::span<const T> scores, std::span<T> weights) 
         hidden(scores[j])
             ? T(0)
             : static_cast<T>(std::max(0.0, static_cast<double>(scores[j]) - static_cast<double>(highest) - threshold));
+}
+
+template <class T>
+void WholeRowMap<T>::entmax(double alpha, std::span<const T> scores, std::span<T> weights) {
+  std::fill(weights.begin(), weights.end(), T(0));
+  if (is_not_finite(scores, weights) || std::all_of(scores.begin(), scores.end(), hidden<T>)) return;
+  const double highest = *std::max_element(scores.begin(), scores.end());
+  const auto raised = [&](T s) { return (alpha - 1) * (static_cast<double>(s) - highest); };
+  std::vector<double> candidates;  // others are below any threshold
+  for (T s : scores)
+    if (raised(s) > -1) candidates.push_back(raised(s));
+  const double threshold = entmax_threshold(alpha, candidates);
+  double sum = 0;
+  for (double x : candidates) sum += entmax_weight(alpha, x - threshold);
+  for (std::size_t j = 0; j < scores.size(); ++j)
+    weights[j] = static_cast<T>(entmax_weight(alpha, raised(scores[j]) - threshold) / sum);
 }
 
 template <class T>
@@ -201,6 +241,8 @@ void WholeRowMap<T>::forward(const MapInput& row, std::span<T> scores, std::span
       return softmax(row, scores, weights);
     case ScoreMap::Kind::sparsemax:
       return sparsemax(scores, weights);
+    case ScoreMap::Kind::entmax:
+      return entmax(map_.alpha()[row.head], scores, weights);
     default:
       break;
   }
@@ -211,20 +253,29 @@ void WholeRowMap<T>::forward(const MapInput& row, std::span<T> scores, std::span
   for (T& weight : weights) weight = n == 0 ? T(0) : static_cast<T>(weight / n);
 }
 
+// dS_j = r_j (dA_j - sum_k r_k dA_k / sum_k r_k), r = a^{2 - alpha} where a is not 0.
+template <class T>
+void WholeRowMap<T>::sparse_backward(double alpha, std::span<const T> weights, std::span<T> gradient) {
+  const auto rate = [&](T a) { return a != 0 ? std::pow(static_cast<double>(a), 2 - alpha) : 0.0; };
+  double sum = 0, rates = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (weights[j] == 0) continue;
+    sum += rate(weights[j]) * static_cast<double>(gradient[j]);
+    rates += rate(weights[j]);
+  }
+  for (std::size_t j = 0; j < weights.size(); ++j)
+    gradient[j] =
+        weights[j] != 0 ? static_cast<T>(rate(weights[j]) * (static_cast<double>(gradient[j]) - sum / rates)) : T(0);
+}
+
 template <class T>
 void WholeRowMap<T>::backward(const MapInput& row, std::span<const T> scores, std::span<const T> weights,
                               std::span<T> gradient) {
   double inner = 0;  // <dA, a>, what a normaliser feeds back
   for (std::size_t j = 0; j < scores.size(); ++j)
     if (weights[j] != 0) inner += static_cast<double>(gradient[j]) * static_cast<double>(weights[j]);
-  if (map_.kind() == ScoreMap::Kind::sparsemax) {
-    double sum = 0, support = 0;
-    for (std::size_t j = 0; j < scores.size(); ++j)
-      if (weights[j] != 0) sum += static_cast<double>(gradient[j]), support += 1;
-    for (std::size_t j = 0; j < scores.size(); ++j)
-      gradient[j] = weights[j] != 0 ? static_cast<T>(static_cast<double>(gradient[j]) - sum / support) : T(0);
-    return;
-  }
+  if (map_.kind() == ScoreMap::Kind::sparsemax) return sparse_backward(2, weights, gradient);
+  if (map_.kind() == ScoreMap::Kind::entmax) return sparse_backward(map_.alpha()[row.head], weights, gradient);
   const MapInput origin = seen_from_last_key(row, scores);
   std::vector<T> b(scores.size());
   for (std::int64_t j = 0; j < std::ssize(scores); ++j)

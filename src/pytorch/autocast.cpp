@@ -4,6 +4,7 @@
 
 #include "pytorch/attention.hpp"
 #include "pytorch/losses.hpp"
+#include "pytorch/target_score.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -46,10 +47,20 @@ LossTotal total_autocast(const at::Tensor& query, const at::Tensor& key, const a
 }
 
 template <c10::DeviceType device>
+TargetScore target_score_autocast(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target,
+                                  const std::optional<at::Tensor>& ids, const std::optional<at::Tensor>& bias,
+                                  const at::Tensor& counted, std::optional<double> soft_cap, double temperature,
+                                  bool logits) {
+  const Region<device> region;
+  return target_score(region.cast(query), region.cast(key), target, ids, bias, counted, soft_cap, temperature, logits);
+}
+
+template <c10::DeviceType device>
 void add(torch::Library& library) {
   library.impl("attention", attention_autocast<device>);
   library.impl("softmax_loss", loss_autocast<device>);
   library.impl("softmax_loss_total", total_autocast<device>);
+  library.impl("target_score", target_score_autocast<device>);
 }
 
 TORCH_LIBRARY_IMPL(isentropic, AutocastCPU, library) { add<c10::kCPU>(library); }

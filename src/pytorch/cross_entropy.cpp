@@ -1,23 +1,10 @@
 // Cross-entropy over the rows of a matrix, from C++: checks and ignored rows around the operator softmax_loss.
-#include <ATen/core/grad_mode.h>
-
 #include <cmath>
 
 #include "isentropic/pytorch/losses.hpp"
-#include "pytorch/errors.hpp"
-#include "pytorch/losses.hpp"
+#include "pytorch/loss_rows.hpp"
 
 namespace isentropic::pytorch {
-namespace {
-
-// Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.
-bool forms_gradients(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias) {
-  const bool wanted = input.requires_grad() || weight.requires_grad() || (bias.defined() && bias.requires_grad());
-  const bool wide = input.scalar_type() == at::kBFloat16 || input.scalar_type() == at::kFloat;
-  return input.is_cuda() && wide && wanted && at::GradMode::is_enabled();
-}
-
-}  // namespace
 
 LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
                                               const at::Tensor& target, const LinearCrossEntropyOptions& options) {
@@ -37,9 +24,9 @@ LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at:
   if (options.mean) {
     const at::Tensor counted =
         ignored.logical_not().flatten().to(input.scalar_type() == at::kDouble ? at::kDouble : at::kFloat);
-    const auto found =
-        softmax_loss_total(flat, weight, wanted.flatten(), scale, bias, counted / counted.sum().clamp_min(1),
-                           options.soft_cap, false, 1.0, 0.0, 0.0, forms_gradients(input, weight, options.bias));
+    const auto found = softmax_loss_total(flat, weight, wanted.flatten(), scale, bias,
+                                          counted / counted.sum().clamp_min(1), options.soft_cap, false, 1.0, 0.0, 0.0,
+                                          forms_gradients(input, {input, weight, options.bias}));
     return {std::get<0>(found), std::get<3>(found).view(rows)};
   }
   const auto [losses, log_partition, entropy, records] =

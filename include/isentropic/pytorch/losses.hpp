@@ -13,6 +13,7 @@
 #include <torch/nn/cloneable.h>
 #include <torch/nn/pimpl.h>
 
+#include <cstdint>
 #include <optional>
 
 #include "isentropic/export.hpp"
@@ -36,6 +37,39 @@ struct LinearCrossEntropyOutput {
 ISENTROPIC_API LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
                                                              const at::Tensor& target,
                                                              const LinearCrossEntropyOptions& options = {});
+
+enum class Reduction : std::uint8_t { none, mean, sum };
+
+// A loss with what it says about information.
+struct Loss {
+  at::Tensor loss;     // [], or [...] without a reduction; nats
+  at::Tensor entropy;  // [...], of every row's distribution over the candidates; with gradient
+  at::Tensor bound;    // lower bound on the information that the function names; undefined where there is none. A
+                       // batch is a sample of it: the bound holds for the expectation
+  at::Tensor ceiling;  // what the bound can never exceed
+};
+
+struct SoftCrossEntropyOptions {
+  at::Tensor ids = {};       // int64 [..., k]: the classes that the target speaks of; it then is [..., k]
+  bool logits = false;       // the target is a teacher's logits rather than probabilities
+  double temperature = 1.0;  // divides the logits, and the teacher's where those are given
+  at::Tensor bias = {};      // [classes]
+  std::optional<double> soft_cap = {};
+  at::Tensor example_weight = {};  // [...]; rows of weight 0 count for nothing; the mean is over the sum of weights
+  Reduction reduction = Reduction::mean;
+};
+
+// Cross-entropy against distributions over the classes (distillation), [..., classes] or the few of `ids`:
+//
+//   loss_i = -sum_v t_iv log p_iv = m_i L_i - sum_v t_iv s_iv,   s_iv = (cap(x_i . w_v) + b_v) / temperature
+//
+// with the mass m_i = sum_v t_iv, 1 for probabilities. By linearity in s nothing of the size [..., classes] is formed
+// beside the targets, which get no gradient. loss - H(t) is the divergence KL(t || p).
+//   p = (1/2, 1/2), t = (3/4, 1/4): loss log 2 = 0.6931, H(t) = 0.5623, KL = 0.1308.
+// bound: I(X; input) >= H(X) - loss where X is drawn from the targets and H(X) is the entropy of their mean; the loss
+// is at least the mean of H(t), so that `ceiling` is H(X) less that mean.
+ISENTROPIC_API Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& target,
+                                       const SoftCrossEntropyOptions& options = {});
 
 struct LinearCrossEntropyModuleOptions {
   std::int64_t width;

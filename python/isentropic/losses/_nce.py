@@ -24,6 +24,8 @@ from ._rows import (
     statistics_type,
 )
 
+SCORES_HELD = 0  # at a time; 0: as many as the device likes
+
 
 def nce(
     query: Tensor,
@@ -76,71 +78,13 @@ def nce(
     log_z = log_z.reshape(-1).expand(len(query))
     data_odds = scores(query, key, scale) - log_z - (math.log(k) + key_log_noise)
     offset = -(math.log(k) + noise_log_noise)
-    losses = softplus(-data_odds) + _SoftplusSum.apply(query * scale, noise, offset, -log_z, math.log(k / samples))
+    of_noise = torch.ops.isentropic.softplus_sum(
+        query * scale, noise, offset, -log_z, math.log(k / samples), SCORES_HELD
+    )
+    losses = softplus(-data_odds) + of_noise
     # Seen from the likelier side, where nothing cancels.
     certain = data_odds.abs()
     entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
     ceiling = constant(math.log1p(1 / k) + math.log(k) / (1 + k), losses)
     bound = ceiling - reduce(losses.detach(), None, "mean") / (1 + k)
     return Loss(reduce(losses, None, reduction), entropy, bound, ceiling)
-
-
-def _log_softplus(x: Tensor) -> Tensor:
-    """log log(1 + e^x), which is x where e^x is below the rounding of 1."""
-    return torch.where(x < -40.0, x, softplus(x.clamp(min=-40.0)).log())
-
-
-class _SoftplusSum(torch.autograd.Function):
-    """factor sum_j softplus(q_i.x_j + column_j + row_i), a block of queries at a time: the scores are never held together.
-
-    A large noise ratio makes the factor large and the terms small, each past what a float holds: they meet as
-    logarithms. The gradient needs sigmoid of the same scores, which is formed again.
-    """
-
-    SCORES = 1 << 22  # held at a time; a GPU is busy with more
-
-    @staticmethod
-    def _blocks(query: Tensor, noise: Tensor):
-        held = _SoftplusSum.SCORES * (8 if query.device.type == "cuda" else 1)
-        size = max(1, held // max(1, noise.shape[-2]))
-        return [slice(start, min(start + size, len(query))) for start in range(0, len(query), size)]
-
-    @staticmethod
-    def _scores(query: Tensor, noise: Tensor, column: Tensor, row: Tensor, block: slice) -> Tensor:
-        if noise.dim() == 2:
-            products = query[block] @ noise.T
-        else:
-            products = torch.einsum("id,ijd->ij", query[block], noise[block])
-        return products + (column if column.dim() == 1 else column[block]) + row[block, None]
-
-    @staticmethod
-    def forward(ctx, query, noise, column, row, log_factor):
-        ctx.save_for_backward(query, noise, column, row)
-        ctx.log_factor = log_factor
-        parts = [
-            (_log_softplus(_SoftplusSum._scores(query, noise, column, row, block)) + log_factor).exp().sum(-1)
-            for block in _SoftplusSum._blocks(query, noise)
-        ]
-        return torch.cat(parts) if parts else query.new_zeros(0)
-
-    @staticmethod
-    @torch.autograd.function.once_differentiable
-    def backward(ctx, gradient):
-        query, noise, column, row = ctx.saved_tensors
-        d_query, d_noise, d_column = (torch.zeros_like(x) for x in (query, noise, column))
-        d_row = torch.zeros_like(row)
-        for block in _SoftplusSum._blocks(query, noise):
-            odds = _SoftplusSum._scores(query, noise, column, row, block)
-            part = (torch.nn.functional.logsigmoid(odds) + ctx.log_factor).exp() * gradient[block, None]
-            if noise.dim() == 2:
-                d_query[block] = part @ noise
-                d_noise += part.T @ query[block]
-            else:
-                d_query[block] = torch.einsum("ij,ijd->id", part, noise[block])
-                d_noise[block] = part.unsqueeze(-1) * query[block].unsqueeze(1)
-            if column.dim() == 1:
-                d_column += part.sum(0)
-            else:
-                d_column[block] = part
-            d_row[block] = part.sum(-1)
-        return d_query, d_noise, d_column, d_row, None

@@ -5,6 +5,7 @@ output, aux = attention(x)          # x [batch, n, 512]
 aux.entropy                         # [batch, 8, n], nats, differentiable
 """
 
+from .bottleneck import NoisyAttention, VariationalBottleneck, gaussian_rate
 from .entropy_invariant import EntropyInvariantAttention
 from .gated import GatedAttentionUnit
 from .hierarchical import HierarchicalAttention
@@ -27,8 +28,11 @@ __all__ = [
     "HierarchicalAttention",
     "LinearAttention",
     "MultiHeadAttention",
+    "NoisyAttention",
     "ReluSquaredAttention",
     "SegmentedAttention",
     "SigmoidAttention",
     "TopKAttention",
+    "VariationalBottleneck",
+    "gaussian_rate",
 ]

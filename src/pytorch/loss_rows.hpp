@@ -1,0 +1,59 @@
+// What the losses of C++ share: reductions, scores of pairs, numbers in the type of statistics, checks.
+#pragma once
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+#include <c10/util/Exception.h>
+
+#include "isentropic/pytorch/contrastive_losses.hpp"
+#include "pytorch/losses.hpp"
+#include "pytorch/tensors.hpp"
+
+namespace isentropic::pytorch {
+
+// log(1 + e^x), to the last digits on both sides.
+inline at::Tensor softplus_of(const at::Tensor& x) { return at::logaddexp(x, at::zeros_like(x)); }
+
+// Filled in where it lies: a copy from the host would wait for the device.
+inline at::Tensor number_like(double number, const at::Tensor& like) {
+  return at::full({}, number, like.options().dtype(statistics_type(like)));
+}
+
+// Of row i with row i, in the type of statistics.
+inline at::Tensor pair_scores(const at::Tensor& query, const at::Tensor& positive, const at::Tensor& scale) {
+  const at::ScalarType wide = statistics_type(query);
+  return (query.to(wide) * positive.to(wide)).sum(-1) * scale;
+}
+
+// Of rows that count the same.
+inline at::Tensor reduced_rows(const at::Tensor& losses, Reduction reduction) {
+  if (reduction == Reduction::none) return losses;
+  const at::Tensor total = losses.sum();
+  return reduction == Reduction::sum ? total : total / std::max<std::int64_t>(losses.numel(), 1);
+}
+
+// The same with weights: the mean is over their sum, and 0 when that is 0.
+inline at::Tensor weights_of_rows(const at::Tensor& weights, Reduction reduction) {
+  if (reduction != Reduction::mean) return weights;
+  const at::Tensor sum = weights.sum();
+  return weights / at::where(sum.eq(0), 1.0, sum);
+}
+
+// Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.
+inline bool forms_gradients(const at::Tensor& query, std::initializer_list<at::Tensor> inputs) {
+  bool wanted = false;
+  for (const at::Tensor& input : inputs) wanted = wanted || (input.defined() && input.requires_grad());
+  const bool wide = query.scalar_type() == at::kBFloat16 || query.scalar_type() == at::kFloat;
+  return query.is_cuda() && wide && wanted && at::GradMode::is_enabled();
+}
+
+// 1 / temperature, []. A tensor of the CPU is looked at.
+at::Tensor inverse_temperature(const Temperature& temperature, const at::Tensor& like);
+
+// ValueError or TypeError unless both are [N, d] of one floating type.
+void check_pair(const at::Tensor& query, const at::Tensor& key);
+void check_same_shape(const at::Tensor& query, const at::Tensor& key);
+// [M, d] for all queries or [N, M, d]; returns whether it is the former.
+bool check_candidates(const char* name, const at::Tensor& candidates, const at::Tensor& query);
+
+}  // namespace isentropic::pytorch

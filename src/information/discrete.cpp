@@ -1,9 +1,9 @@
 // Mutual information of symbols, counted or made by cutting columns into intervals.
 #include <algorithm>
 #include <cmath>
-#include <numeric>
 
 #include "base/checks.hpp"
+#include "information/distributions/intervals.hpp"
 #include "information/distributions/validate.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
@@ -32,23 +32,13 @@ double james_stein_information(const Symbols& x, const Symbols& y, const Symbols
   return entropy_of(nx, real(x.distinct)) + entropy_of(ny, real(y.distinct)) - entropy_of(nxy, cells);
 }
 
-std::vector<double> interval_numbers(std::vector<double> column, int bins, Binning binning) {
+std::vector<double> interval_numbers(const std::vector<double>& column, int bins, Binning binning) {
+  if (binning == Binning::equal_mass) return equal_mass_intervals(column, bins);
   std::vector<double> out(column.size());
-  if (binning == Binning::equal_width) {
-    const auto [low, high] = std::minmax_element(column.begin(), column.end());
-    const double start = *low, width = *high - *low;
-    for (std::size_t i = 0; i < column.size(); ++i)
-      out[i] = width > 0 ? std::min(std::floor((column[i] - start) / width * bins), bins - 1.0) : 0;
-    return out;
-  }
-  // Equal mass: by rank, equal values together in the interval of the first of them.
-  std::vector<std::size_t> order(column.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) { return column[a] < column[b]; });
-  for (std::size_t rank = 0; rank < order.size(); ++rank) {
-    const bool tied = rank > 0 && column[order[rank]] == column[order[rank - 1]];
-    out[order[rank]] = tied ? out[order[rank - 1]] : std::floor(real(rank) * bins / real(order.size()));
-  }
+  const auto [low, high] = std::minmax_element(column.begin(), column.end());
+  const double start = *low, width = *high - *low;
+  for (std::size_t i = 0; i < column.size(); ++i)
+    out[i] = width > 0 ? std::min(std::floor((column[i] - start) / width * bins), bins - 1.0) : 0;
   return out;
 }
 

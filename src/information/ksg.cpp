@@ -3,9 +3,9 @@
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
 
+#include "information/distributions/rows.hpp"
 #include "information/distributions/validate.hpp"
 #include "information/neighbourhoods.hpp"
-#include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 #include "isentropic/error.hpp"

@@ -108,6 +108,16 @@ void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, st
   }
 }
 
+// work(begin, end) over all points, in blocks: what a search needs to hold is not allocated anew for every point.
+template <class Work>
+void for_blocks(std::size_t points, Executor& executor, const Work& work) {
+  constexpr std::size_t kPoints = 256;
+  const auto blocks = static_cast<std::int64_t>((points + kPoints - 1) / kPoints);
+  executor.parallel_for(blocks, [&](std::int64_t begin, std::int64_t end) {
+    work(static_cast<std::size_t>(begin) * kPoints, std::min(static_cast<std::size_t>(end) * kPoints, points));
+  });
+}
+
 }  // namespace
 
 DigammaTable::DigammaTable(std::size_t largest) : values_(largest + 1) {
@@ -129,11 +139,11 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
   const double rounding =
       question.neighbourhood == Neighbourhood::closed_cube ? rounding_of_distances(question.samples) : 0;
   std::vector<double> terms(tree.size());
-  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+  for_blocks(tree.size(), executor, [&](std::size_t begin, std::size_t end) {
     std::vector<Neighbour> neighbours(static_cast<std::size_t>(question.k));
     std::vector<double> radii(question.samples.columns), scratch(scratch_size);
     std::vector<std::size_t> counts(marginals.size());
-    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+    for (std::size_t position = begin; position < end; ++position) {
       tree.nearest(position, question.k, neighbours.data());
       find_radii(question, tree, position, neighbours, rounding, &radii);
       for (std::size_t m = 0; m < marginals.size(); ++m)
@@ -148,9 +158,9 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
 std::vector<double> neighbour_distances(const Table& samples, int k, Executor& executor) {
   const PointTree tree(samples);
   std::vector<double> out(tree.size());
-  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+  for_blocks(tree.size(), executor, [&](std::size_t begin, std::size_t end) {
     std::vector<Neighbour> neighbours(static_cast<std::size_t>(k));
-    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+    for (std::size_t position = begin; position < end; ++position) {
       tree.nearest(position, k, neighbours.data());
       out[tree.row_at(position)] = neighbours.back().distance;
     }
@@ -161,9 +171,9 @@ std::vector<double> neighbour_distances(const Table& samples, int k, Executor& e
 std::vector<std::size_t> others_within(const Table& samples, const std::vector<double>& radii, Executor& executor) {
   const PointTree tree(samples);
   std::vector<std::size_t> out(tree.size());
-  executor.parallel_for(static_cast<std::int64_t>(tree.size()), [&](std::int64_t begin, std::int64_t end) {
+  for_blocks(tree.size(), executor, [&](std::size_t begin, std::size_t end) {
     std::vector<double> sides(samples.columns);
-    for (auto position = static_cast<std::size_t>(begin); position < static_cast<std::size_t>(end); ++position) {
+    for (std::size_t position = begin; position < end; ++position) {
       const std::size_t row = tree.row_at(position);
       std::fill(sides.begin(), sides.end(), radii[row]);
       out[row] = tree.count(tree.point_at(position), sides.data(), Closeness::nearer_or_equal) - 1;

@@ -11,9 +11,9 @@
 
 #include "base/checks.hpp"
 #include "base/random.hpp"
+#include "information/distributions/rows.hpp"
 #include "information/distributions/validate.hpp"
 #include "information/point_tree.hpp"
-#include "information/rows.hpp"
 #include "information/scaling.hpp"
 #include "information/symbols.hpp"
 

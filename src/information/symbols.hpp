@@ -1,26 +1,13 @@
-// Symbols: samples whose rows are compared for equality alone, and how often each occurs.
+// Entropies and information of symbols, by any estimator.
 #pragma once
 
 #include <cstdint>
 #include <vector>
 
+#include "information/distributions/symbols.hpp"
 #include "isentropic/information/entropy.hpp"
-#include "isentropic/information/table.hpp"
 
 namespace isentropic::information {
-
-// Row i is symbol of_row[i], 0 ... distinct - 1, numbered in the lexicographic order of the rows.
-struct Symbols {
-  std::vector<std::int64_t> of_row;
-  std::size_t distinct = 0;
-
-  std::vector<std::int64_t> counts() const;
-};
-
-// A table without columns has one symbol.
-Symbols symbols_of(const Table& samples);
-// The pair as one symbol.
-Symbols joined(const Symbols& a, const Symbols& b);
 
 // As entropy_from_counts, with an alphabet that may be too large for an integer.
 double entropy_with_alphabet(const std::vector<std::int64_t>& counts, EntropyEstimator estimator, double cells);

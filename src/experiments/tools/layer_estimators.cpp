@@ -2,11 +2,12 @@
 #include "experiments/tools/layer_estimators.hpp"
 
 #include <algorithm>
-#include <cmath>
+#include <cstdint>
+#include <vector>
 
 #include "experiments/tools/estimate.hpp"
 #include "isentropic/information/distribution.hpp"
-#include "isentropic/information/entropy.hpp"
+#include "isentropic/information/layer_information.hpp"
 #include "isentropic/information/noise_bounds.hpp"
 
 namespace isentropic::experiments::tools {
@@ -14,21 +15,9 @@ namespace {
 
 using information::Table;
 
-template <class Map>
-double bits_of_symbols(Table activations, Map&& map) {
-  for (double& h : activations.values) h = map(h);
-  return information::to_bits(information::entropy_from_symbols(activations, information::EntropyEstimator::plug_in));
-}
-
-double bits_in_range(Unit unit, const Table& activations) {
-  constexpr double kBins = 30;
-  double low = -1, high = 1;
-  if (unit != Unit::tanh) {
-    const auto [least, most] = std::minmax_element(activations.values.begin(), activations.values.end());
-    low = *least, high = *most + 1e-12;  // a layer of dead units has no range
-  }
-  return bits_of_symbols(
-      activations, [&](double h) { return std::clamp(std::floor((h - low) / (high - low) * kBins), 0., kBins - 1); });
+double bits_by(const std::string& estimator, const Table& activations) {
+  const std::vector<std::int64_t> no_labels(activations.rows, 0);
+  return information::layer_information(information::LayerEstimator::named(estimator), activations, no_labels).input;
 }
 
 double bits_through_noise(const Table& activations, double variance) {
@@ -66,11 +55,11 @@ std::string name(LayerEstimator estimator) {
 double layer_information(LayerEstimator estimator, Unit unit, const Table& activations) {
   switch (estimator) {
     case LayerEstimator::exact:
-      return bits_of_symbols(activations, [](double h) { return static_cast<double>(static_cast<float>(h)); });
+      return bits_by("exact", activations);
     case LayerEstimator::bins_of_range:
-      return bits_in_range(unit, activations);
+      return bits_by(unit == Unit::tanh ? "width:0.06666666666666667" : "count:30", activations);
     case LayerEstimator::bins_of_width:
-      return bits_of_symbols(activations, [](double h) { return std::floor(h / .5); });
+      return bits_by("width:0.5", activations);
     case LayerEstimator::fixed_noise:
       return bits_through_noise(activations, .1);
     case LayerEstimator::relative_noise:

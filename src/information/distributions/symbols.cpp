@@ -1,5 +1,5 @@
 // Rows of samples as small integers: equal rows get equal symbols.
-#include "information/symbols.hpp"
+#include "information/distributions/symbols.hpp"
 
 #include <algorithm>
 #include <numeric>
@@ -35,6 +35,10 @@ Symbols symbols_of(const Table& samples) {
     const auto left = samples.row(a), right = samples.row(b);
     return std::lexicographical_compare(left.begin(), left.end(), right.begin(), right.end());
   });
+}
+
+Symbols symbols_of(std::span<const std::int64_t> labels) {
+  return ranked(labels.size(), [&](std::size_t a, std::size_t b) { return labels[a] < labels[b]; });
 }
 
 Symbols joined(const Symbols& a, const Symbols& b) {

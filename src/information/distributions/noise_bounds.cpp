@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "base/checks.hpp"
+#include "information/distributions/rows.hpp"
 #include "information/distributions/validate.hpp"
-#include "information/rows.hpp"
 
 namespace isentropic::information {
 namespace {

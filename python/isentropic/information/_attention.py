@@ -1,0 +1,170 @@
+"""Attention matrices and heads: row-stochastic weights, queries along the rows; paths and position codes."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import torch
+
+from ._call import Array, compiled
+
+__all__ = [
+    "AttentionEntropies", "AttentionSpectrum", "HeadDecomposition", "OffsetInformation", "PathSummary",
+    "attention_entropies", "attention_perplexity", "attention_spectrum", "decompose_heads", "effective_rank",
+    "head_diversity", "head_redundancy", "head_similarity", "joint_of_heads", "offset_information", "path_lengths",
+    "position_information", "singular_values", "sinusoidal_codes", "summarise_paths",
+]  # fmt: skip
+
+
+class AttentionEntropies(NamedTuple):
+    """Of each query, their mean H(J|Q), and H(J) of the mean row."""
+
+    per_query: Array
+    mean: float
+    marginal: float
+
+
+@compiled
+def attention_entropies(weights: Array) -> AttentionEntropies:
+    """The entropies of the rows of a matrix whose rows sum to one within 1e-5."""
+
+
+@compiled
+def attention_perplexity(weights: Array) -> float:
+    """exp(H(J|Q)): the keys that a query attends to."""
+
+
+class AttentionSpectrum(NamedTuple):
+    """Eigenvalues by falling modulus, singular values falling, how many eigenvalues are 1 or of modulus 1."""
+
+    eigenvalues: Array
+    singular_values: Array
+    unit_eigenvalues: int
+    on_unit_circle: int
+    spectral_entropy: float
+
+
+@compiled
+def attention_spectrum(weights: Array) -> AttentionSpectrum:
+    """Of as many queries as keys."""
+
+
+@compiled
+def effective_rank(weights: Array) -> float:
+    """exp(entropy of sigma_i / sum sigma), sigma the singular values (Roy & Vetterli 2007)."""
+
+
+@compiled
+def singular_values(matrix: Array) -> Array:
+    """Of any matrix, falling."""
+
+
+# ---- Several heads: [heads, queries, keys] ----
+
+
+@compiled
+def joint_of_heads(first: Array, second: Array) -> Array:
+    """p(j1, j2) = mean_q a1(j1|q) a2(j2|q)."""
+
+
+@compiled
+def head_redundancy(heads: Array) -> float:
+    """R = 1/(h(h-1)) sum_{i != j} I(J_i;J_j) / min(H(J_i), H(J_j)), in [0, 1]."""
+
+
+@compiled
+def head_similarity(heads: Array) -> float:
+    """1 - mean over pairs and queries of JS(a_i(.|q), a_j(.|q)) / log 2, in [0, 1]."""
+
+
+@compiled
+def head_diversity(heads: Array) -> float:
+    """mean_q [H(mean a) - mean H], in [0, log h]."""
+
+
+class HeadDecomposition(NamedTuple):
+    """I(Z_1..Z_H; Y) by the chain rule, and by inclusion-exclusion: C_S of every set S of heads."""
+
+    total: float
+    single: Array
+    chain: Array
+    terms: dict[tuple[int, ...], float]
+
+    def inclusion_exclusion(self) -> float:
+        """sum_S (-1)^(|S|+1) C_S, which is ``total``."""
+        return sum(value if len(heads) % 2 else -value for heads, value in self.terms.items())
+
+
+def decompose_heads(joint: Array) -> HeadDecomposition:
+    """What heads say about Y together: p[z_1, ..., z_H, y], Y the last axis. Two copies of a bit: 1 = 1 + 1 - 1."""
+    total, single, chain, co_information, members = head_terms(joint)
+    sets = (tuple(torch.as_tensor(row).nonzero().flatten().tolist()) for row in members)
+    return HeadDecomposition(total, single, chain, dict(zip(sets, co_information.tolist())))
+
+
+class HeadTerms(NamedTuple):
+    """C_S in ``co_information``; a row of ``members`` says which heads are in S, by 0 and 1."""
+
+    total: float
+    single: Array
+    chain: Array
+    co_information: Array
+    members: Array
+
+
+@compiled
+def head_terms(joint: Array) -> HeadTerms:
+    """``decompose_heads`` with its terms as arrays."""
+
+
+# ---- How far information has to travel ----
+
+
+@compiled
+def path_lengths(graph: str, n: int, source: int = 0, window: int = 1) -> Array:
+    """Edges on the shortest path from ``source`` to every node; -1 where there is none.
+
+    ``graph``: "recurrent" (nodes 0 ... n-1 inputs, n ... 2n-1 states), "full", "causal", or "window" attention, which
+    sees ``window`` positions to either side.
+    """
+
+
+class PathSummary(NamedTuple):
+    """The longest of the shortest paths, and the fraction of ordered pairs that have one."""
+
+    longest: int
+    reachable_fraction: float
+
+
+@compiled
+def summarise_paths(graph: str, n: int, window: int = 1) -> PathSummary:
+    """Over all pairs of nodes of a graph of ``path_lengths``."""
+
+
+# ---- Position codes: one in each row ----
+
+
+@compiled
+def position_information(codes: Array, positions: Array | None = None, resolution: float = 0) -> float:
+    """I(PE;pos) = H(PE), codes being the same when their coordinates are, rounded to multiples of ``resolution``.
+
+    ``positions``: their probabilities, equal unless given.
+    """
+
+
+class OffsetInformation(NamedTuple):
+    """I(PE1; Delta), I((PE1,PE2); Delta) and H(Delta), Delta = pos1 - pos2."""
+
+    one_code: float
+    both_codes: float
+    entropy: float
+
+
+@compiled
+def offset_information(codes: Array, positions: Array | None = None, resolution: float = 0) -> OffsetInformation:
+    """What one code, and what two, say about the offset of two independent positions."""
+
+
+@compiled
+def sinusoidal_codes(positions: int, d: int, base: float = 10000) -> Array:
+    """sin(pos w_i), cos(pos w_i) in columns 2i and 2i + 1, w_i = base^(-2i/d) (Vaswani et al. 2017)."""

@@ -1,0 +1,148 @@
+"""Mutual information from samples, whether it is more than chance, and how far it may be off."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ._call import Array, compiled
+
+__all__ = [
+    "Interval", "Significance", "binned", "gaussian_mutual_information", "half_sample_interval",
+    "information_estimators", "information_warnings", "mixed_mutual_information", "mutual_information",
+    "mutual_information_from_counts", "permutation_significance", "suitable_estimator", "usual_bins",
+]  # fmt: skip
+
+
+@compiled
+def information_estimators() -> list[str]:
+    """What ``estimator`` may be, besides ``auto`` and ``ksg`` (which is ``ksg1``)."""
+
+
+@compiled
+def mutual_information(
+    x: Array,
+    y: Array,
+    z: Array | None = None,
+    *,
+    estimator: str = "auto",
+    k: int = 3,
+    scaling: str = "standardised",
+    bins: int = 0,
+    entropy: str = "miller_madow",
+) -> float:
+    """I(x; y), or I(x; y | z) where z is given.
+
+    ``ksg1`` (``ksg``): digamma(k) + digamma(N) - <digamma(n_x + 1) + digamma(n_y + 1)>, n_x and n_y the points strictly
+    nearer than the k-th neighbour (Kraskov, Stögbauer & Grassberger 2004). ``ksg2``: by rectangles. ``mesner_shalizi``:
+    the same for values that repeat. ``mixed``: symbols against points (Ross 2014). ``gaussian``:
+    (log det C_x + log det C_y - log det C) / 2. ``discrete``: H(x) + H(y) - H(x, y), every distinct row a symbol.
+    ``binned``, ``equal_mass``: that after cutting columns into intervals. ``auto``: what ``suitable_estimator`` says.
+
+    ``k`` and ``scaling`` ("standardised" or "none") are for neighbours, ``bins`` for intervals (0: about the cube root of
+    N), ``entropy`` for symbols. By hand: correlation .75 has -log(1 - .75^2) / 2 = 0.413339.
+    """
+
+
+@compiled
+def mixed_mutual_information(symbols: Array, y: Array, k: int = 3, scaling: str = "standardised") -> float:
+    """I(symbols; y): ``mixed``, with it said which of the two are symbols."""
+
+
+@compiled
+def gaussian_mutual_information(covariance: Array, x_columns: int) -> float:
+    """(log det C_x + log det C_y - log det C) / 2, x the first ``x_columns`` of the covariance C."""
+
+
+@compiled
+def mutual_information_from_counts(counts: Array, estimator: str = "miller_madow") -> float:
+    """I(x; y) of a contingency table of whole numbers, by an estimator of ``entropy_from_counts``."""
+
+
+@compiled
+def binned(samples: Array, bins: int, binning: str = "equal_width") -> Array:
+    """The number of the interval, 0 ... bins - 1, of every value; ``equal_width`` or ``equal_mass``."""
+
+
+@compiled
+def usual_bins(samples: int) -> int:
+    """How many intervals suit that many samples: about the cube root, at least 2."""
+
+
+@compiled
+def suitable_estimator(x: Array, y: Array, z: Array | None = None) -> str:
+    """The estimator for these samples.
+
+    At most sqrt(N) distinct rows make a variable one of symbols. Both: ``discrete``; one: ``mixed``; none:
+    ``mesner_shalizi`` where more than 5% of the values of a column repeat, otherwise ``ksg1``.
+    """
+
+
+@compiled
+def information_warnings(
+    x: Array,
+    y: Array,
+    z: Array | None = None,
+    *,
+    estimate: float,
+    estimator: str = "auto",
+    k: int = 3,
+    scaling: str = "standardised",
+    bins: int = 0,
+    entropy: str = "miller_madow",
+) -> list[str]:
+    """Reasons to distrust an estimate of I(x; y | z), a sentence each; none known: an empty list."""
+
+
+class Significance(NamedTuple):
+    """p = (1 + surrogates at least as large as the estimate) / (1 + permutations)."""
+
+    estimate: float
+    p_value: float
+    surrogate_mean: float
+    surrogate_deviation: float
+    permutations: int
+
+
+@compiled
+def permutation_significance(
+    x: Array,
+    y: Array,
+    z: Array | None = None,
+    *,
+    permutations: int = 99,
+    seed: int = 1,
+    estimator: str = "auto",
+    k: int = 3,
+    scaling: str = "standardised",
+    bins: int = 0,
+    entropy: str = "miller_madow",
+) -> Significance:
+    """``mutual_information`` against its value where x is shuffled; given z, between neighbours in z (Runge 2018)."""
+
+
+class Interval(NamedTuple):
+    """estimate -+ z(level) * deviation: sampling noise, not bias."""
+
+    estimate: float
+    deviation: float
+    low: float
+    high: float
+    halves: int
+
+
+@compiled
+def half_sample_interval(
+    x: Array,
+    y: Array,
+    z: Array | None = None,
+    *,
+    halves: int = 50,
+    level: float = 0.95,
+    seed: int = 1,
+    estimator: str = "auto",
+    k: int = 3,
+    scaling: str = "standardised",
+    bins: int = 0,
+    entropy: str = "miller_madow",
+) -> Interval:
+    """``mutual_information`` with an interval from half-samples drawn without replacement."""

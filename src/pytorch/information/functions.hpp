@@ -1,0 +1,48 @@
+// The table of functions that Python calls by name: the estimators, bounds and closed forms of the information library.
+//
+// An entry is a name and a C++ function; the types of its parameters say what Python has to give. Names, defaults and
+// formulas of arguments are written once, in python/isentropic/information.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <tuple>
+#include <type_traits>
+#include <vector>
+
+#include "pytorch/information/arguments.hpp"
+#include "pytorch/information/results.hpp"
+
+namespace isentropic::pytorch::bindings {
+
+struct Function {
+  std::string name;
+  std::string kinds;  // of Python's arguments, in order: "table table number"
+  std::function<void(Arguments&, Results&)> call;
+};
+using Functions = std::vector<Function>;
+
+template <class Returned, class... Parameters>
+Function function(std::string name, Returned (*f)(Parameters...)) {
+  std::string kinds;
+  for (const std::string& kind : Words{Taken<std::remove_cvref_t<Parameters>>::kinds...})
+    if (!kind.empty()) kinds += (kinds.empty() ? "" : " ") + kind;
+  return {std::move(name), std::move(kinds), [f](Arguments& arguments, Results& out) {
+            // In braces, they are taken from left to right.
+            std::tuple<decltype(Taken<std::remove_cvref_t<Parameters>>::take(arguments))...> taken{
+                Taken<std::remove_cvref_t<Parameters>>::take(arguments)...};
+            give(out, std::apply(f, taken));
+          }};
+}
+
+// By subject, each in the file of its name.
+Functions attention_functions();
+Functions bottleneck_functions();
+Functions bound_functions();
+Functions distribution_functions();
+Functions estimator_functions();
+Functions noise_functions();
+Functions score_functions();
+Functions weight_functions();
+
+}  // namespace isentropic::pytorch::bindings

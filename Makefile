@@ -89,6 +89,7 @@ peers: python
 	OMP_WAIT_POLICY=passive build/venv/bin/python bench/peers/attention.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/training.py build/peers/isentropic_peers.so
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/small_calls.py
+	PYTHONPATH=build/python build/venv/bin/python bench/peers/information.py
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/models.py
 
@@ -161,7 +162,7 @@ help:
 	@echo 'make gpu-sanitize  the kernels under compute-sanitizer, on a GPU'
 	@echo 'make gpu-release  the operators with kernels for sm_80 and sm_90, and PTX for later cards, in build/cuda-release/python'
 	@echo 'make bench    build, run the benchmarks'
-	@echo 'make peers    compare with PyTorch in one run'
+	@echo 'make peers    compare with PyTorch and scikit-learn in one run'
 	@echo 'make gpu-peers  the same on a GPU: attention, losses, training, scans'
 	@echo 'make architectures  scan every language model of transformers, made small, and compare with its eager attention'
 	@echo 'make oldest-torch  compile the operators against the oldest PyTorch that is promised'

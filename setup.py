@@ -80,7 +80,7 @@ class CMakeBuild(build_ext):
         for tool in ("cmake", "ninja"):
             if shutil.which(tool) is None:
                 sys.exit(
-                    f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libeigen3-dev libfmt-dev libhwy-dev nlohmann-json3-dev node-d3"
+                    f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libboost-dev libeigen3-dev libfmt-dev libhwy-dev nlohmann-json3-dev node-d3"
                 )
         existing = os.environ.get("ISENTROPIC_BUILD_DIR")
         if existing:  # a folder that CMake has configured for this Python: what is built there is not built again
@@ -97,7 +97,7 @@ class CMakeBuild(build_ext):
             "ISENTROPIC_PYTHON": sys.executable,
             "ISENTROPIC_BUILD_CLI": "OFF",
             "ISENTROPIC_BUILD_TESTS": "OFF",
-            "ISENTROPIC_INFORMATION": "OFF",
+            "ISENTROPIC_INFORMATION": "AUTO",  # isentropic.information needs Boost's headers to be built
             "ISENTROPIC_OPENMP": "OFF",
             **cuda,
         }

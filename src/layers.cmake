@@ -33,7 +33,8 @@ layer(losses/cuda LIBRARY isentropic_cuda USES attention/cuda PACKAGES cuda)
 # ---- isentropic_information: closed forms and estimators ----
 # What scans use too.
 layer(information/distributions LIBRARY isentropic_distributions USES base
-      HEADERS information/attention_heads information/attention_matrices information/distribution information/table
+      HEADERS information/attention_heads information/attention_matrices information/distribution
+      information/layer_information information/noise_bounds information/table
       PACKAGES eigen)
 layer(information LIBRARY isentropic_information USES base softmax information/distributions HEADERS information/
       PACKAGES boost)
@@ -44,13 +45,14 @@ layer(theory LIBRARY isentropic_information USES base softmax attention/problem 
 layer(report LIBRARY isentropic_scan PACKAGES fmt json)
 # What a model's attention does over a text: any framework hands over its statistics.
 layer(scan LIBRARY isentropic_scan USES base information/distributions report PACKAGES fmt json)
+# Layers in the information plane while a network learns: any framework hands over its points.
+layer(plane LIBRARY isentropic_scan USES base information/distributions report PACKAGES fmt json)
 
 # ---- isentropic_experiments: what the program is made of ----
-layer(io LIBRARY isentropic_experiments USES base information/distributions PACKAGES fmt json)
+layer(io LIBRARY isentropic_experiments USES base information/distributions PACKAGES fmt json zlib)
 layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
-layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information/distributions
-      information)
+layer(experiments/tools LIBRARY isentropic_experiments USES base attention/problem information/distributions)
 layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/problem experiments/tools report
       PACKAGES fmt json)
 layer(experiments/noise LIBRARY isentropic_experiments USES base information/distributions theory experiments/tools
@@ -80,6 +82,12 @@ layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention
 
 # Scans for Python.
 layer(pytorch/scan LIBRARY isentropic_torch USES attention/problem scan pytorch PACKAGES json torch)
+# The information plane for Python.
+layer(pytorch/plane LIBRARY isentropic_torch USES information/distributions plane pytorch PACKAGES json torch)
+
+# Estimators and closed forms for Python, built where ISENTROPIC_INFORMATION asks for them.
+layer(pytorch/information LIBRARY isentropic_torch_information USES base attention/problem information/distributions
+      information theory pytorch PACKAGES torch)
 
 # Built where ISENTROPIC_CUDA asks for it.
 layer(scan/cuda LIBRARY isentropic_torch_cuda USES scan PACKAGES cuda)
@@ -91,7 +99,16 @@ layer(model LIBRARY isentropic_models USES base softmax attention/problem io pyt
 # What trains and measures networks.
 layer(lab LIBRARY isentropic_models USES base attention/problem theory io report scan checkpoint tokenizer pytorch model
       PACKAGES json torch)
+# Networks that move through the information plane as they learn.
+layer(lab/plane LIBRARY isentropic_models USES base information/distributions io plane pytorch model lab
+      PACKAGES torch)
+# One token of many that decides, beyond the lengths of training.
+layer(lab/retrieval LIBRARY isentropic_models USES base report pytorch model lab PACKAGES json torch)
+# The variational bottleneck.
+layer(lab/vib LIBRARY isentropic_models USES base information io report pytorch model lab PACKAGES fmt json torch)
+# What contrastive losses know and how they arrange embeddings.
+layer(lab/contrast LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----
-layer(cli/models LIBRARY isentropic-torch USES report scan checkpoint tokenizer cli/tools model lab
-      PACKAGES cli11 fmt json)
+layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools model lab
+      lab/plane lab/retrieval lab/vib lab/contrast PACKAGES cli11 fmt json)

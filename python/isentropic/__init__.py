@@ -4,7 +4,10 @@ output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
 aux.entropy      # [batch, heads, n], nats, differentiable
 """
 
+import importlib
 import pathlib
+from types import ModuleType
+from typing import TYPE_CHECKING
 
 from . import _library
 
@@ -19,10 +22,19 @@ from .attention import (  # noqa: E402
     key_mass,
 )
 from .collect import collect  # noqa: E402
-from .losses import Loss, causal_lm_loss, info_nce, linear_cross_entropy, masked_lm_loss, nce  # noqa: E402
+from .losses import (  # noqa: E402
+    Loss,
+    causal_lm_loss,
+    info_nce,
+    linear_cross_entropy,
+    masked_lm_loss,
+    nce,
+    soft_cross_entropy,
+)
 from .maps import ScoreMap  # noqa: E402
 from .alarms import Alarm  # noqa: E402
 from .monitor import Monitor  # noqa: E402
+from .plane import InformationPlane  # noqa: E402
 from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
 from ._scan import Comparison, Scan, scan  # noqa: E402
@@ -30,13 +42,25 @@ from ._scan import Comparison, Scan, scan  # noqa: E402
 from . import hf, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
 
+if TYPE_CHECKING:
+    from . import information as information
+
 __version__ = pathlib.Path(__file__).with_name("version.txt").read_text().strip()  # written by the build
+
+
+def __getattr__(name: str) -> ModuleType:
+    """``isentropic.information`` is loaded when it is used: installations without Boost's headers lack it."""
+    if name == "information":
+        return importlib.import_module(".information", __name__)
+    raise AttributeError(f"module 'isentropic' has no attribute '{name}'")
+
 
 __all__ = [
     "Alarm",
     "Aux",
     "Comparison",
     "EntropyInvariantAttention",
+    "InformationPlane",
     "Loss",
     "Monitor",
     "Scale",
@@ -58,4 +82,5 @@ __all__ = [
     "regularisers",
     "replace_sdpa",
     "scan",
+    "soft_cross_entropy",
 ]

@@ -41,9 +41,10 @@ void add_model_commands(CLI::App& program) {
   };
   constexpr std::array kEntries = {
       Entry{"scan", "how the heads of a model attend over a text; writes a report"},
-      Entry{"train", "train a language model on texts; writes a Hugging Face folder"},
+      Entry{"train", "train networks: a language model on texts, or studies of information"},
       Entry{"perplexity", "how well a model predicts a text, also over growing lengths"},
       Entry{"generate", "continue a prompt, word by word"},
+      Entry{"plane", "train small networks and follow their layers in the information plane"},
   };
   for (const Entry& entry : kEntries) {
     CLI::App* command = program.add_subcommand(entry.name, entry.help);

@@ -199,8 +199,7 @@ void check_run(const LanguageModelRun& run) {
 RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
                     const RunCallbacks& callbacks) {
   check_run(run);
-  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
-    throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
+  require_free(folder, existing);
   RunTexts texts = read_texts(run);
   Material material = prepare(run, texts, "", callbacks);
   prepare_folder(folder, run, texts);

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/study_folder.hpp"
 #include "lab/trainer.hpp"
 
 namespace isentropic::lab {
@@ -57,8 +58,6 @@ struct RunCallbacks {
 
 // Throws Error for what cannot be trained, before any text is read.
 void check_run(const LanguageModelRun& run);
-
-enum class ExistingFolder : std::uint8_t { refuse, overwrite };
 
 struct RunResult {
   std::int64_t steps = 0;

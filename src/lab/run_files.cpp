@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "io/output_file.hpp"
@@ -92,40 +91,15 @@ SavedRun read_run(const std::string& folder) {
 
 // ---- Log ----
 
-RunLog::RunLog(const std::string& folder, std::int64_t steps) : path_(folder + "/log.jsonl") {
-  std::string kept;
-  std::ifstream old(path_);
-  for (std::string line; std::getline(old, line);) {
-    const Json json = Json::parse(line, nullptr, false);
-    if (json.is_object() && json.value("step", steps + 1) <= steps) kept += line + "\n";
-  }
-  old.close();
-  io::write_file(path_, path_, kept);
-  file_ = std::fopen(path_.c_str(), "a");
-  if (!file_) throw Error(path_, "not writable", "a file to write to");
-}
-
-RunLog::~RunLog() { std::fclose(file_); }
-
-void RunLog::write(const std::string& line) {
-  if (std::fprintf(file_, "%s\n", line.c_str()) < 0) throw Error(path_, "not writable", "room on the disk");
-}
-
-void RunLog::flush() {
-  if (std::fflush(file_) != 0) throw Error(path_, "not writable", "room on the disk");
-}
-
 void RunLog::add(const StepReport& step) {
   Json line = {{"step", step.step}, {"loss", step.loss}, {"rate", step.rate}, {"gradient_norm", step.gradient_norm}};
   if (!step.entropy.empty()) {
     line["entropy"] = step.entropy;
     line["normalised_entropy"] = step.normalised_entropy;
   }
-  write(line.dump());
+  log_.add(line);
 }
 
-void RunLog::add_validation(std::int64_t step, double loss) {
-  write(Json{{"step", step}, {"validation_loss", loss}}.dump());
-}
+void RunLog::add_validation(std::int64_t step, double loss) { log_.add({{"step", step}, {"validation_loss", loss}}); }
 
 }  // namespace isentropic::lab

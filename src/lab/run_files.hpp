@@ -1,10 +1,10 @@
 // The files of a training run beside the model: what it depends on, and its log.
 #pragma once
 
-#include <cstdio>
 #include <string>
 #include <vector>
 
+#include "lab/json_log.hpp"
 #include "lab/language_model_run.hpp"
 
 namespace isentropic::lab {
@@ -32,21 +32,14 @@ SavedRun read_run(const std::string& folder);
 //   {"step": 100, "validation_loss": 5.2}
 class RunLog {
  public:
-  // Lines after `steps` are of a part of the run that was lost: they are removed.
-  RunLog(const std::string& folder, std::int64_t steps);
-  ~RunLog();
-  RunLog(const RunLog&) = delete;
-  RunLog& operator=(const RunLog&) = delete;
+  RunLog(const std::string& folder, std::int64_t steps) : log_(folder + "/log.jsonl", steps) {}
 
   void add(const StepReport& step);
   void add_validation(std::int64_t step, double loss);
-  // Throws Error when something could not be written.
-  void flush();
+  void flush() { log_.flush(); }
 
  private:
-  void write(const std::string& line);
-  std::string path_;
-  std::FILE* file_;
+  JsonLog log_;
 };
 
 }  // namespace isentropic::lab

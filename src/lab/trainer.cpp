@@ -10,6 +10,7 @@
 
 #include "base/counter_random.hpp"
 #include "isentropic/error.hpp"
+#include "lab/random_streams.hpp"
 
 namespace isentropic::lab {
 namespace {
@@ -22,9 +23,6 @@ double uniform(std::uint64_t seed, std::uint64_t i, std::uint64_t j) {
   const auto bits = philox({low(i), low(i >> 32), low(j), low(j >> 32)}, seed);
   return static_cast<double>((std::uint64_t{bits[0]} << 21) ^ (bits[1] >> 11)) * 0x1p-53;
 }
-
-// Seeds of the streams of one run differ by more than their counters can reach.
-std::uint64_t stream(std::uint64_t seed, std::uint64_t number) { return seed * 0x9E3779B97F4A7C15 + number; }
 
 // Products in bfloat16 while it lives.
 class Autocast {

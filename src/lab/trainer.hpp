@@ -16,6 +16,7 @@
 #include "isentropic/pytorch/regularisers.hpp"
 #include "lab/adamw.hpp"
 #include "lab/corpus.hpp"
+#include "lab/tensor_state.hpp"
 #include "model/transformer.hpp"
 
 namespace isentropic::lab {
@@ -64,6 +65,7 @@ class Trainer {
   struct Batch {
     at::Tensor ids, targets;
   };
+  NamedTensors state() const;
   Batch draw(std::int64_t step) const;
   Batch windows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int64_t>& starts,
                    std::uint64_t seed) const;

@@ -72,24 +72,34 @@ ordered_json json(const Plot& x) {
           {"curves", curves}};
 }
 
+ordered_json rows_of(const std::vector<std::vector<double>>& rows) {
+  ordered_json out = ordered_json::array();
+  for (const auto& row : rows) out.push_back(numbers(row));
+  return out;
+}
+
 ordered_json json(const HeatMap& x) {
-  ordered_json rows = ordered_json::array();
-  for (const auto& row : x.rows) rows.push_back(numbers(row));
-  return {{"kind", "heat_map"},
-          {"title", x.title},
-          {"x_label", x.x_label},
-          {"y_label", x.y_label},
-          {"rows", rows},
-          {"low", x.low},
-          {"high", x.high},
-          {"row_names", x.row_names},
-          {"column_names", x.column_names}};
+  return {{"kind", "heat_map"},   {"title", x.title},         {"x_label", x.x_label},
+          {"y_label", x.y_label}, {"rows", rows_of(x.rows)},  {"low", x.low},
+          {"high", x.high},       {"row_names", x.row_names}, {"column_names", x.column_names}};
 }
 
 ordered_json json(const Row& x) {
   ordered_json parts = ordered_json::array();
   for (const auto& part : x.parts) parts.push_back(std::visit([](const auto& inner) { return json(inner); }, part));
   return {{"kind", "row"}, {"parts", parts}};
+}
+
+ordered_json json(const Frames& x) {
+  ordered_json planes = ordered_json::array();
+  for (const Frames::Plane& plane : x.planes) {
+    ordered_json series = ordered_json::array();
+    for (const Frames::Series& points : plane.series)
+      series.push_back({{"label", points.label}, {"x", rows_of(points.x)}, {"y", rows_of(points.y)}});
+    planes.push_back({{"title", plane.title}, {"series", series}});
+  }
+  return {{"kind", "frames"},     {"title", x.title}, {"x_label", x.x_label},
+          {"y_label", x.y_label}, {"names", x.names}, {"planes", planes}};
 }
 
 ordered_json json(const Card& x) {

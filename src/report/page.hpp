@@ -1,8 +1,9 @@
 // One HTML file that holds everything it shows: data, style, script and D3 are inside, so it opens without a network,
 // light or dark by the reader's preference, on paper and on a phone.
 //
-// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, lists of cards that can be
-// searched and filtered, counts of those cards, and glossaries. The parts travel as JSON; web/page.js draws them.
+// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, points that move, lists of
+// cards that can be searched and filtered, counts of those cards, and glossaries. The parts travel as JSON; web/page.js
+// draws them.
 // Formulas in the prose and on the cards are written in ASCII, "e^{-gamma^2/2}" or "1/sqrt d", and set as MathML
 // (web/formulas.js).
 //
@@ -47,6 +48,21 @@ struct Row {
   std::vector<std::variant<Plot, HeatMap, DataTable>> parts = {};
 };
 
+// Points that move: planes side by side under one slider, with a button that plays all frames in turn.
+struct Frames {
+  struct Series {
+    std::string label = {};
+    std::vector<std::vector<double>> x = {}, y = {};  // by frame, then by point; the mean point leaves a trail
+  };
+  struct Plane {
+    std::string title = {};
+    std::vector<Series> series = {};  // of one label in all planes: one colour
+  };
+  std::string title = {}, x_label = {}, y_label = {};
+  std::vector<std::string> names = {};  // of the frames: "epoch 10"
+  std::vector<Plane> planes = {};
+};
+
 // changed: right only in another form. limited: right under a condition.
 enum class Tone : unsigned char { good, bad, changed, limited, quiet };
 
@@ -88,7 +104,7 @@ struct Glossary {
   std::vector<Entry> entries = {};
 };
 
-using Part = std::variant<Prose, DataTable, Plot, HeatMap, Row, Counts, CardList, Glossary>;
+using Part = std::variant<Prose, DataTable, Plot, HeatMap, Row, Frames, Counts, CardList, Glossary>;
 
 struct Page {
   std::string title = {}, subtitle = {};

@@ -10,7 +10,7 @@ import sys
 
 PACKAGES = {
     "hwy": "highway", "cuda_runtime_api.h": "cuda", "Eigen": "eigen", "boost": "boost", "nlohmann": "json", "fmt": "fmt", "CLI": "cli11",
-    "unicode": "icu", "pcre2.h": "pcre2", "torch": "torch", "ATen": "torch", "c10": "torch",
+    "unicode": "icu", "pcre2.h": "pcre2", "zlib.h": "zlib", "torch": "torch", "ATen": "torch", "c10": "torch",
 }  # fmt: skip
 
 

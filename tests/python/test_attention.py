@@ -186,7 +186,7 @@ def test_under_the_implicit_gradient_entropy_does_not_move():
     assert max(g.abs().max() for g in of_entropy) < 1e-8 * max(g.abs().max() for g in of_output)
 
 
-@pytest.mark.parametrize("score_map", ["hard", "sparsemax", "sigmoid", "relu_squared", "identity", "linear", ScoreMap.top_k(3), ScoreMap.decay(0.9), ScoreMap.gumbel(0.5), ScoreMap.gumbel(0.5, straight_through=True)])  # fmt: skip
+@pytest.mark.parametrize("score_map", ["hard", "sparsemax", "entmax", "sigmoid", "relu_squared", "identity", "linear", ScoreMap.top_k(3), ScoreMap.decay(0.9), ScoreMap.gumbel(0.5), ScoreMap.gumbel(0.5, straight_through=True)])  # fmt: skip
 def test_every_map_runs_and_its_weights_give_the_output(score_map):
     q, k, v = tensors(1, 2, 6, 4)
     options = dict(map=score_map, causal="start", seed=3)
@@ -269,7 +269,7 @@ def test_documents_of_queries_and_keys_as_lists_or_tensors():
     assert as_lists.equal(isentropic.attention(q, k, v, documents=tuple(torch.tensor(x) for x in pair)))
 
 
-@pytest.mark.parametrize("score_map", [ScoreMap.top_k(3), ScoreMap.gumbel(0.7), ScoreMap.relu_squared(), ScoreMap.sigmoid(), ScoreMap.sparsemax(), ScoreMap.linear(), ScoreMap.identity("l2")])  # fmt: skip
+@pytest.mark.parametrize("score_map", [ScoreMap.top_k(3), ScoreMap.gumbel(0.7), ScoreMap.relu_squared(), ScoreMap.sigmoid(), ScoreMap.sparsemax(), ScoreMap.entmax(1.3), ScoreMap.linear(), ScoreMap.identity("l2")])  # fmt: skip
 def test_gradcheck_of_maps(score_map):
     q, k, v = tensors(1, 2, 4, 3, dtype=torch.float64, grad=True, seed=2)
     assert torch.autograd.gradcheck(lambda q, k, v: isentropic.attention(q, k, v, map=score_map, seed=1), (q, k, v))

@@ -83,6 +83,16 @@ TEST(Page, ACurveMayNameItsColour) {
   EXPECT_TRUE(parts[0]["curves"][1]["colour"].is_null());
 }
 
+TEST(Page, FramesTravelByPlaneAndFrame) {
+  const Frames::Series moving{"layer 1", {{1, 2}, {3, 4}}, {{5, 6}, {7, std::numeric_limits<double>::quiet_NaN()}}};
+  const auto parts =
+      parts_of(html({.title = "t", .parts = {Frames{.names = {"a", "b"}, .planes = {{"p", {moving}}}}}}));
+  EXPECT_EQ(parts[0]["kind"], "frames");
+  EXPECT_EQ(parts[0]["names"][1], "b");
+  EXPECT_EQ(parts[0]["planes"][0]["series"][0]["x"][1][0], 3);
+  EXPECT_TRUE(parts[0]["planes"][0]["series"][0]["y"][1][1].is_null());
+}
+
 TEST(Page, TextStaysText) {
   const std::string evil = "</script><script>alert(1)</script><!-- & \"";
   const std::string page = html({.title = evil, .subtitle = evil, .parts = {Prose{evil, {evil}}}});

@@ -11,8 +11,13 @@ namespace isentropic::cli {
 
 void add_scan(CLI::App& program);
 void add_train(CLI::App& program);
+void add_train_lm(CLI::App& train);
+void add_train_retrieval(CLI::App& train);
+void add_train_vib(CLI::App& train);
+void add_train_contrast(CLI::App& train);
 void add_perplexity(CLI::App& program);
 void add_generate(CLI::App& program);
+void add_plane(CLI::App& program);
 
 // --device and --type of a model that is read; UsageError names what is known.
 struct ModelArguments {

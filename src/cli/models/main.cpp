@@ -9,5 +9,6 @@ int main(int argc, char** argv) {
   isentropic::cli::add_train(program);
   isentropic::cli::add_perplexity(program);
   isentropic::cli::add_generate(program);
+  isentropic::cli::add_plane(program);
   return isentropic::cli::run_program(program, argc, argv);
 }

@@ -76,7 +76,7 @@ function draw_cards(place, list, room) {
 
 const draw = {
   prose: draw_prose, counts: draw_counts, glossary: draw_glossary, table: draw_table, plot: draw_plot, heat_map: draw_heat_map,
-  row: draw_row, cards: draw_cards,
+  row: draw_row, frames: draw_frames, cards: draw_cards,
 };
 const main = d3.select("main"), parts = JSON.parse(document.getElementById("parts").textContent);
 

@@ -1,0 +1,199 @@
+"""The information plane of a network that learns: I(X;T) and I(T;Y) of its layers, epoch by epoch."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import html
+import json
+import os
+import pathlib
+from typing import Any, Iterable, Iterator, Mapping, Optional, Union
+
+import torch
+from torch import Tensor, nn
+
+from ._files import write_file
+
+_OPS = torch.ops.isentropic
+
+
+class InformationPlane:
+    """Records where the layers of a network stand in the information plane, in bits.
+
+        plane = isentropic.InformationPlane(model, layers=["0", "2", "4"])
+        for epoch in range(epochs):
+            train(model)
+            plane.record(inputs, labels, epoch=epoch)
+        plane.save("plane.html")
+
+    A layer is a function of X, so what it really keeps is ``exact``: the entropy of its distinct activations. All other
+    estimators add bins or noise and measure those, too (include/isentropic/information/layer_information.hpp). Whether
+    a layer seems to compress depends on the estimator: :meth:`findings` says which sees what.
+
+    Args:
+        model: any module that takes one argument, or keywords.
+        layers: names of its modules, as in ``model.named_modules()``, in the order of depth.
+        estimators: names such as "exact", "width:0.5", "count:30", "equal_mass:30", "kolchinsky_upper:0.1",
+            "kolchinsky_lower:0.1", "noise:0.1"; without them all of these.
+        title: the heading of the page.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        layers: Iterable[str],
+        estimators: Optional[Iterable[str]] = None,
+        *,
+        title: str = "The information plane",
+    ):
+        self._model = model
+        self._layers = list(layers)
+        modules = dict(model.named_modules())
+        missing = [name for name in self._layers if name not in modules]
+        if not self._layers or missing:
+            raise ValueError(f"layers is {missing or self._layers}; expected names of the model's modules")
+        usual = _OPS.plane_usual_estimators()
+        self._data: dict[str, Any] = {
+            "title": title,
+            "layers": self._layers,
+            "estimators": list(usual if estimators is None else estimators),
+            "input_bits": 0.0,
+            "label_bits": 0.0,
+            "moments": [],
+        }
+        nothing = torch.zeros(1, 1), torch.zeros(1)
+        _OPS.plane_points(*nothing, None, self._data["estimators"])  # refuses names that are not known
+
+    @torch.no_grad()
+    def record(
+        self,
+        inputs: Union[Tensor, Mapping[str, Tensor]],
+        labels: Tensor,
+        *,
+        epoch: Optional[int] = None,
+        x: Optional[Tensor] = None,
+    ) -> dict[str, Any]:
+        """Runs the model on all inputs, without dropout, and measures its layers; returns what was found.
+
+        Args:
+            inputs: a batch, or keywords of the model.
+            labels: one whole number for each row.
+            epoch: by default the one after the last.
+            x: one whole number for each row, the same for rows that are the same X. Without it every row is one of its own.
+        """
+        moments = self._data["moments"]
+        epoch = (moments[-1]["epoch"] + 1 if moments else 0) if epoch is None else epoch
+        if moments and epoch <= moments[-1]["epoch"]:
+            raise ValueError(f"epoch is {epoch}; expected one after {moments[-1]['epoch']}")
+        with _measuring(self._model), self._watching() as seen:
+            self._model(**inputs) if isinstance(inputs, Mapping) else self._model(inputs)
+        unseen = [name for name in self._layers if name not in seen]
+        if unseen:
+            raise ValueError(f"layers {unseen} gave no tensor; expected modules that the model calls")
+        measure = functools.partial(_OPS.plane_points, labels=labels, inputs=x, estimators=self._data["estimators"])
+        points = torch.stack([measure(_rows(seen[name])) for name in self._layers])  # [layers, estimators, 2]
+        moment: dict[str, Any] = {"epoch": epoch}
+        for axis, name in enumerate(("input_bits", "label_bits")):
+            columns = points[:, :, axis].T.tolist()
+            moment[name] = {
+                estimator: [[bits] for bits in column] for estimator, column in zip(self._data["estimators"], columns)
+            }
+        self._data["input_bits"], self._data["label_bits"] = _entropy(x, len(labels)), _entropy(labels, len(labels))
+        moments.append(moment)
+        return moment
+
+    @contextlib.contextmanager
+    def _watching(self) -> Iterator[dict[str, Tensor]]:
+        """What the layers gave when they were last called."""
+        seen: dict[str, Tensor] = {}
+
+        def keep(name: str, _module: nn.Module, _arguments: Any, output: Any) -> None:
+            output = output[0] if isinstance(output, (tuple, list)) and output else output
+            if isinstance(output, Tensor):
+                seen[name] = output
+
+        handles = [
+            self._model.get_submodule(name).register_forward_hook(functools.partial(keep, name))
+            for name in self._layers
+        ]
+        try:
+            yield seen
+        finally:
+            for handle in handles:
+                handle.remove()
+
+    # ---- what was found ----
+
+    @property
+    def data(self) -> dict[str, Any]:
+        """Everything that was recorded, as in results.json of ``isentropic plane`` (src/plane/record.hpp)."""
+        return self._data
+
+    def table(self) -> dict[str, list]:
+        """Columns epoch, estimator, layer, input_bits and label_bits: what ``pandas.DataFrame`` takes."""
+        rows = [
+            (
+                moment["epoch"],
+                estimator,
+                layer,
+                moment["input_bits"][estimator][i][0],
+                moment["label_bits"][estimator][i][0],
+            )
+            for moment in self._data["moments"]
+            for estimator in self._data["estimators"]
+            for i, layer in enumerate(self._layers)
+        ]
+        columns = ("epoch", "estimator", "layer", "input_bits", "label_bits")
+        return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
+
+    def findings(self) -> dict[str, Any]:
+        """Which estimator sees which layer compress, and whether exact information rises with depth (src/plane/phases.hpp)."""
+        return json.loads(_OPS.plane_findings(self.to_json()))
+
+    def to_json(self) -> str:
+        return json.dumps(self._data)
+
+    def page(self) -> str:
+        """One HTML page that fetches nothing: points that move with the epochs, and what the estimators see."""
+        return _OPS.plane_page(self.to_json())
+
+    def save(self, path: Union[str, os.PathLike]) -> None:
+        """Writes the page (.html) or what was recorded (.json)."""
+        writers = {".html": self.page, ".json": self.to_json}
+        suffix = pathlib.Path(path).suffix
+        if suffix not in writers:
+            raise ValueError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(writers)}")
+        write_file(path, writers[suffix]())
+
+    def __repr__(self) -> str:
+        return _OPS.plane_terminal_text(self.to_json()).rstrip()
+
+    def _repr_html_(self) -> str:
+        return (
+            f'<iframe srcdoc="{html.escape(self.page())}" style="width: 100%; height: 860px; border: 0" '
+            'sandbox="allow-scripts"></iframe>'
+        )
+
+
+@contextlib.contextmanager
+def _measuring(model: nn.Module) -> Iterator[None]:
+    """In evaluation mode; afterwards every module is in the mode it was in."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+
+
+def _rows(activations: Tensor) -> Tensor:
+    return activations.detach().reshape(len(activations), -1)
+
+
+def _entropy(symbols: Optional[Tensor], rows: int) -> float:
+    """Bits; without symbols all rows differ."""
+    column = torch.arange(rows) if symbols is None else symbols.reshape(-1)
+    shares = torch.unique(column, return_counts=True)[1].double() / rows
+    return float(-(shares * shares.log2()).sum())

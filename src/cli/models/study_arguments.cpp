@@ -1,0 +1,75 @@
+// Offers and reads what every study is asked.
+#include "cli/models/study_arguments.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/interrupts.hpp"
+#include "cli/tools/progress.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+// A line that is overwritten on a terminal, and a new one every half minute elsewhere.
+class StudyLine {
+ public:
+  explicit StudyLine(std::string study) : study_(std::move(study)), terminal_(isatty(fileno(stderr)) != 0) {}
+  ~StudyLine() {
+    if (terminal_ && shown_) fmt::print(stderr, "\n");
+  }
+  StudyLine(const StudyLine&) = delete;
+  StudyLine& operator=(const StudyLine&) = delete;
+
+  void show(double share, const std::string& now) {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    if (first_share_ < 0) first_share_ = share;
+    if (share < 1 && seconds < next_) return;
+    next_ = seconds + (terminal_ ? 0.5 : 30);
+    shown_ = true;
+    const double done_here = share - first_share_;
+    const std::string left = done_here > 0 ? duration(seconds * (1 - share) / done_here) + " left" : "...";
+    fmt::print(stderr, "{}{}: {:.0f}%, {}, {}{}", terminal_ ? "\r\x1b[K" : "", study_, 100 * share, now, left,
+               terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  const std::string study_;
+  const bool terminal_;
+  bool shown_ = false;
+  double next_ = 0, first_share_ = -1;
+  const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
+};
+
+}  // namespace
+
+void StudyArguments::offer(CLI::App* command) {
+  command->add_option("-o,--output", folder, "the folder to write")->required();
+  command->add_flag("--resume", resume, "go on with the study in that folder");
+  command->add_flag("--overwrite", overwrite, "replace the study in that folder");
+  command->add_option("--seed", seed)->capture_default_str();
+  command->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str();
+}
+
+lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {
+  if (resume && overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
+  if (resume) return lab::StudyFolder::resume(folder, study);
+  return lab::StudyFolder::begin(folder, study, options,
+                                 overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse);
+}
+
+void run_study(const StudyArguments& arguments, const std::function<bool(const lab::StudyCallbacks&)>& run) {
+  note_interrupts();
+  StudyLine line(arguments.study);
+  lab::StudyCallbacks callbacks;
+  callbacks.say = [&](const std::string& message) { fmt::print(stderr, "{}: {}\n", arguments.study, message); };
+  callbacks.show = [&](double share, const std::string& now) { line.show(share, now); };
+  callbacks.stop = interrupted;
+  if (!run(callbacks))
+    throw Error("study", "interrupted", "the same command with -o " + arguments.folder + " --resume, to go on");
+}
+
+}  // namespace isentropic::cli

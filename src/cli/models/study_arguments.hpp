@@ -1,0 +1,29 @@
+// What every study is asked: a folder, whether to go on in it, a seed, a device. And how it tells of itself.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+#include "lab/study_folder.hpp"
+
+namespace isentropic::cli {
+
+struct StudyArguments {
+  std::string study;        // its name, "vib"
+  std::string folder = {};  // -o
+  bool resume = false, overwrite = false;
+  std::uint64_t seed = 1;
+  std::string device = "cpu";
+
+  void offer(CLI::App* command);
+  // A new folder with these options, or one to go on with, whose options those are that it began with. UsageError for
+  // both at once.
+  lab::StudyFolder open(const lab::StudyFolder::Json& options) const;
+};
+
+// Progress on standard error; Ctrl-C ends the study after its step. run() returns whether the study has ended: where
+// not, an Error says how to go on.
+void run_study(const StudyArguments& arguments, const std::function<bool(const lab::StudyCallbacks&)>& run);
+
+}  // namespace isentropic::cli

@@ -1,0 +1,71 @@
+// isentropic train contrast: what InfoNCE sees of information, and how a temperature arranges embeddings.
+#include <memory>
+
+#include "cli/models/commands.hpp"
+#include "cli/models/study_arguments.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/terminal.hpp"
+#include "lab/contrast/study.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+namespace contrast = lab::contrast;
+
+struct ContrastArguments {
+  StudyArguments study{.study = "contrast"};
+  contrast::Options options;
+};
+
+void study_contrast(ContrastArguments& arguments) {
+  arguments.options.seed = arguments.study.seed;
+  arguments.options.device = arguments.study.device;
+  try {
+    contrast::check(arguments.options);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  lab::StudyFolder folder = arguments.study.open(contrast::json(arguments.options));
+  run_study(arguments.study, [&](const lab::StudyCallbacks& callbacks) {
+    const auto results = contrast::run(folder, callbacks);
+    if (results) print(contrast::tables(contrast::options_from(folder.options()), *results));
+    return results.has_value();
+  });
+}
+
+}  // namespace
+
+void add_train_contrast(CLI::App& train) {
+  CLI::App* command = train.add_subcommand(
+      "contrast", "Study contrastive learning: InfoNCE against the true information, embeddings by temperature.");
+  auto arguments = std::make_shared<ContrastArguments>();
+  contrast::Options& options = arguments->options;
+  arguments->study.offer(command);
+  command->add_option("--critic", options.critics, "shared, two-tower, cosine or several of them")
+      ->capture_default_str()
+      ->delimiter(',');
+  command->add_option("--batch", options.batches, "pairs of a step; several: one staircase for each")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(2, 1 << 16));
+  command->add_option("--information", options.information, "true information of each stair, nats")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(0.0, 1e3));
+  command->add_option("--dimension", options.dimension, "coordinates of either side of a pair")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 12));
+  command->add_option("--steps", options.steps, "of each staircase")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  command->add_option("--temperatures", options.temperatures, "of the embeddings of views")
+      ->capture_default_str()
+      ->delimiter(',')
+      ->check(CLI::Range(1e-3, 1e3));
+  command->add_option("--view-steps", options.view_steps, "at each temperature")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 30));
+  command->callback([arguments] { study_contrast(*arguments); });
+}
+
+}  // namespace isentropic::cli

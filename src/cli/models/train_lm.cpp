@@ -1,0 +1,182 @@
+// isentropic train lm: trains a language model on texts.
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <memory>
+#include <numeric>
+
+#include "cli/models/commands.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/interrupts.hpp"
+#include "cli/tools/progress.hpp"
+#include "cli/tools/terminal.hpp"
+#include "lab/language_model_run.hpp"
+
+namespace isentropic::cli {
+namespace {
+
+struct TrainArguments {
+  lab::LanguageModelRun run;
+  std::string folder;
+  bool resume = false, overwrite = false;
+};
+
+double mean_of(const std::vector<std::vector<double>>& values) {
+  double sum = 0;
+  std::size_t count = 0;
+  for (const auto& layer : values) {
+    sum = std::accumulate(layer.begin(), layer.end(), sum);
+    count += layer.size();
+  }
+  return count == 0 ? 0 : sum / static_cast<double>(count);
+}
+
+// A line that is overwritten on a terminal, and a new one every half minute elsewhere.
+class TrainingLine {
+ public:
+  explicit TrainingLine(const lab::LanguageModelRun& run) : run_(run), terminal_(isatty(fileno(stderr)) != 0) {}
+  ~TrainingLine() {
+    if (terminal_ && shown_) fmt::print(stderr, "\n");
+  }
+  TrainingLine(const TrainingLine&) = delete;
+  TrainingLine& operator=(const TrainingLine&) = delete;
+
+  void show(const lab::RunStatus& status) {
+    const double every = terminal_ ? 0.5 : 30;
+    const bool is_last = status.step.step == run_.steps;
+    if (shown_ && !is_last && status.seconds < next_) return;
+    next_ = status.seconds + every;
+    shown_ = true;
+    const double rate = static_cast<double>(status.steps_here) / status.seconds;
+    const double left = static_cast<double>(run_.steps - status.step.step) / rate;
+    std::string line = fmt::format("step {} of {}, loss {:.4f}", status.step.step, run_.steps, status.step.loss);
+    if (status.validation_loss > 0) line += fmt::format(", validation {:.4f}", status.validation_loss);
+    if (!status.step.entropy.empty()) line += fmt::format(", mean H {:.3f}", mean_of(status.step.entropy));
+    line += fmt::format(", {:.2f} steps/s, {:.0f} tokens/s, {} left", rate,
+                        rate * static_cast<double>(run_.batch * run_.length), duration(left));
+    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
+    std::fflush(stderr);
+  }
+
+ private:
+  const lab::LanguageModelRun& run_;
+  bool terminal_, shown_ = false;
+  double next_ = 0;
+};
+
+void run(TrainArguments& arguments) {
+  if (arguments.resume && arguments.overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
+  if (!arguments.resume && arguments.run.texts.empty()) throw UsageError("texts", "none", "one file or more");
+  if (arguments.resume && !arguments.run.texts.empty())
+    throw UsageError("texts", "given with --resume", "none: the run knows its texts and options");
+  try {
+    if (!arguments.resume) lab::check_run(arguments.run);
+  } catch (const Error& error) {
+    throw UsageError(error.what());
+  }
+  note_interrupts();
+  TrainingLine line(arguments.run);
+  lab::RunCallbacks callbacks;
+  callbacks.say = [](const std::string& message) { fmt::print(stderr, "train: {}\n", message); };
+  callbacks.begin = [&](const lab::LanguageModelRun& run) { arguments.run = run; };
+  callbacks.show = [&](const lab::RunStatus& status) { line.show(status); };
+  callbacks.stop = interrupted;
+  const lab::RunResult result = arguments.resume ? lab::resume_run(arguments.folder, callbacks)
+                                                 : lab::start_run(arguments.folder, arguments.run,
+                                                                  arguments.overwrite ? lab::ExistingFolder::overwrite
+                                                                                      : lab::ExistingFolder::refuse,
+                                                                  callbacks);
+  if (!result.finished)
+    throw Error("training", fmt::format("interrupted after step {}", result.steps),
+                "isentropic train lm -o " + arguments.folder + " --resume, to go on");
+  const bool masked = arguments.run.objective == "masked";
+  print(fmt::format("{}: {} parameters, family {}, {} steps\nvalidation loss {:.4f} nats{}, perplexity {:.3f}\n",
+                    printable_line(arguments.folder), result.parameters, result.family, result.steps,
+                    result.validation_loss, masked ? " (pseudo-likelihood)" : "", std::exp(result.validation_loss)));
+}
+
+void offer_model(CLI::App* command, lab::LanguageModelRun& run) {
+  command->add_option("--tokenizer", run.tokenizer, "a tokenizer.json; without it one is trained on the texts");
+  command->add_option("--vocabulary", run.vocabulary, "tokens of a tokenizer that is trained")
+      ->capture_default_str()
+      ->check(CLI::Range(258, 1 << 20));
+  command->add_option("--layers", run.layers)->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--heads", run.heads)->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--kv-heads", run.kv_heads, "heads of keys and values (as many as heads)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--width", run.width)->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  command->add_option("--mlp-width", run.mlp_width, "(8/3 of the width with rms, 4 times with layer)")
+      ->check(CLI::Range(1, 1 << 18));
+  command->add_option("--norm", run.norm, "rms or layer")->capture_default_str();
+  command->add_option("--positions", run.positions, "none, rotary, learned, sinusoidal, alibi or relative")
+      ->capture_default_str();
+  command->add_option("--window", run.window, "keys a layer sees, the token's own included (all)")
+      ->check(CLI::Range(1, 1 << 20));
+  command
+      ->add_option("--global-every", run.global_every, "one layer in so many sees all keys, without positions (none)")
+      ->check(CLI::Range(1, 1024));
+  command->add_option("--scale", run.scale, "a law of isentropic info, as log_n or log_n:kappa=1.5")
+      ->capture_default_str();
+  command->add_flag("--learn-scale", run.learn_scale, "learn the law's parameter, one for each head");
+  command->add_option("--map", run.map, "a score map of isentropic info, as softmax or top_k:keys=64")
+      ->capture_default_str();
+}
+
+void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
+  command->add_option("--objective", run.objective, "autoregressive or masked")
+      ->capture_default_str()
+      ->transform(CLI::Transformer({{"ar", "autoregressive"}, {"mlm", "masked"}}));
+  const CLI::Range positive(1e-12, 1e12);
+  command->add_option("--steps", run.steps)->capture_default_str()->check(CLI::Range(1, 1 << 30));
+  command->add_option("--batch", run.batch, "texts of a step")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  command->add_option("--length", run.length, "tokens of a text")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  command->add_option("--rate", run.rate, "largest learning rate")->capture_default_str()->check(positive);
+  command->add_option("--warmup", run.warmup, "steps up to it; then half a cosine down to a tenth")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
+  command->add_option("--weight-decay", run.weight_decay)->capture_default_str()->check(CLI::Range(0.0, 1e3));
+  command->add_option("--clip", run.clip, "largest norm of the gradient; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e12));
+  command->add_option("--attention-dropout", run.attention_dropout)
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 0.99));
+  command->add_option("--entropy-weight", run.entropy_weight, "of the mean H / log k in the loss")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e6));
+  command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage")->capture_default_str();
+  command->add_option("--seed", run.seed)->capture_default_str();
+  command->add_option("--validation", run.validation, "texts that are held out; without them a part of the texts");
+  command->add_option("--held-out", run.held_out, "that part, at the end")
+      ->capture_default_str()
+      ->check(CLI::Range(0.001, 0.5));
+  command->add_option("--save-every", run.save_every, "steps; 0: only at the end")->capture_default_str();
+  command->add_option("--validate-every", run.validate_every, "steps; 0: only at the end")->capture_default_str();
+  command->add_option("--type", run.type, "of the weights that are written: float32, bfloat16 or float16")
+      ->capture_default_str();
+  command->add_option("--device", run.device, "cpu, cuda, cuda:1, ...")->capture_default_str();
+  command->add_flag("--bfloat16", run.bfloat16, "products in bfloat16, on CUDA");
+  command->add_flag("--torch-attention", run.torch_attention, "PyTorch's attention, except in steps with statistics");
+  command->add_option("--statistics-every", run.statistics_every, "steps between entropies in the log; 0: none")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
+}
+
+}  // namespace
+
+void add_train_lm(CLI::App& train) {
+  CLI::App* command = train.add_subcommand("lm", "Train a language model on texts; writes a Hugging Face folder.");
+  auto arguments = std::make_shared<TrainArguments>();
+  command->add_option("texts", arguments->run.texts, "files of text, UTF-8");
+  command->add_option("-o,--output", arguments->folder, "the folder to write")->required();
+  command->add_flag("--resume", arguments->resume, "go on with the run in that folder");
+  command->add_flag("--overwrite", arguments->overwrite, "replace the run in that folder");
+  offer_model(command, arguments->run);
+  offer_training(command, arguments->run);
+  command->callback([arguments] { run(*arguments); });
+}
+
+}  // namespace isentropic::cli

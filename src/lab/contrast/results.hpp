@@ -1,0 +1,38 @@
+// What the study of contrastive learning found, read from its log.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "lab/contrast/geometry.hpp"
+
+namespace isentropic::lab::contrast {
+
+struct Options;
+
+// A critic with a batch size on one stair: the mean bound over the second half of its steps, when the critic has
+// settled. Every batch is new, so a loss before its update is one of pairs that the critic has not seen.
+struct Stair {
+  std::string critic;
+  std::int64_t batch = 0;
+  double information = 0, bound = 0, error = 0, ceiling = 0;  // nats; error: standard error of the mean
+};
+
+struct Arrangement {
+  double temperature = 0, loss = 0;
+  Geometry geometry = {};
+};
+
+struct Results {
+  std::vector<Stair> stairs;
+  std::vector<Arrangement> arrangements;
+};
+
+Results results_from(const Options& options, const std::vector<nlohmann::ordered_json>& log);
+nlohmann::ordered_json json(const Options& options, const Results& results);
+std::string page(const Options& options, const Results& results);
+// Two tables of text.
+std::string tables(const Options& options, const Results& results);
+
+}  // namespace isentropic::lab::contrast

@@ -1,0 +1,107 @@
+// Runs the parts of the study one after the other, each step with a line in the log.
+#include "lab/contrast/study.hpp"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "isentropic/error.hpp"
+#include "lab/contrast/learner.hpp"
+#include "lab/contrast/push_pull.hpp"
+#include "model/names.hpp"
+
+namespace isentropic::lab::contrast {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kSaveEvery = 500;
+
+std::string describe(const Json& line) {
+  if (line["part"] == "views")
+    return fmt::format("views at temperature {:g}, loss {:.3f}", line["temperature"].get<double>(),
+                       line["loss"].get<double>());
+  return fmt::format("{} critic, batch {}, I = {:g}, bound {:.2f} nats", line["critic"].get<std::string>(),
+                     line["batch"].get<std::int64_t>(), line["information"].get<double>(), line["bound"].get<double>());
+}
+
+// The step in all parts together, and the parts that take them.
+class Progress {
+ public:
+  Progress(StudyFolder& folder, const StudyCallbacks& callbacks, const std::vector<Part>& parts)
+      : folder_(folder), callbacks_(callbacks), step_(folder.steps()) {
+    for (const Part& part : parts) all_ += part.steps;
+  }
+
+  // Takes the steps of a part that begins after `first` steps; false: stopped.
+  bool take(const Options& options, const Part& part, std::int64_t first) {
+    if (step_ >= first + part.steps) return true;
+    Learner learner(options, part);
+    if (step_ > first) folder_.restore(learner.state()), learner.set_steps(step_ - first);
+    while (learner.steps_done() < part.steps) {
+      Json line = {{"step", ++step_}};
+      const Json found = learner.step();
+      line.update(found);
+      folder_.log(line);
+      callbacks_.progress(static_cast<double>(step_) / static_cast<double>(all_), describe(found));
+      const bool stops = callbacks_.stops();
+      if (stops || step_ % kSaveEvery == 0 || learner.steps_done() == part.steps) folder_.save(learner.state(), step_);
+      if (stops && step_ < all_) return false;
+    }
+    return true;
+  }
+
+ private:
+  StudyFolder& folder_;
+  const StudyCallbacks& callbacks_;
+  std::int64_t step_, all_ = 0;
+};
+
+}  // namespace
+
+void check(const Options& options) {
+  for (const std::string& critic : options.critics) critic_named(critic);
+  if (options.steps < static_cast<std::int64_t>(2 * options.information.size()))
+    throw Error("steps", std::to_string(options.steps),
+                fmt::format("at least 2 for each of {} stairs", options.information.size()));
+  model::device_named("device", options.device);
+}
+
+Json json(const Options& options) {
+  return {{"critics", options.critics},       {"batches", options.batches}, {"information", options.information},
+          {"dimension", options.dimension},   {"steps", options.steps},     {"temperatures", options.temperatures},
+          {"view_steps", options.view_steps}, {"seed", options.seed},       {"device", options.device}};
+}
+
+Options options_from(const Json& json) {
+  Options out;
+  json.at("critics").get_to(out.critics);
+  json.at("batches").get_to(out.batches);
+  json.at("information").get_to(out.information);
+  json.at("dimension").get_to(out.dimension);
+  json.at("steps").get_to(out.steps);
+  json.at("temperatures").get_to(out.temperatures);
+  json.at("view_steps").get_to(out.view_steps);
+  json.at("seed").get_to(out.seed);
+  json.at("device").get_to(out.device);
+  return out;
+}
+
+std::optional<Results> run(StudyFolder& folder, const StudyCallbacks& callbacks) {
+  const Options options = options_from(folder.options());
+  const std::vector<Part> parts = parts_of(options);
+  Progress progress(folder, callbacks, parts);
+  std::int64_t first = 0;
+  for (const Part& part : parts) {
+    if (!progress.take(options, part, first)) return std::nullopt;
+    first += part.steps;
+  }
+  const Results results = results_from(options, folder.lines());
+  folder.write("results.json", json(options, results).dump(2) + "\n");
+  folder.write("page.html", page(options, results));
+  folder.write("push_pull.svg",
+               push_pull_picture(push_and_pull(options.seed, temperatures_to_draw(options.temperatures))));
+  return results;
+}
+
+}  // namespace isentropic::lab::contrast

@@ -1,0 +1,52 @@
+// The information plane of networks that learn: trains several seeds at once and measures their layers at epochs that
+// are spaced like powers.
+//
+// Layers are measured on all inputs, of training and test alike. Each is computed in float64 from the float32 of the
+// one before it and rounded to float32: equal activations then stay equal from layer to layer, wherever they lie in
+// memory, and exact information cannot rise by rounding.
+//
+// With noise, N(0, noise^2) is added to every layer in training. Layers are measured without it, by estimators of
+// noise with that variance; exact then says what the layer would keep if the noise were switched off.
+//
+// An epoch depends on (seed, epoch) and the parameters alone, so that a study goes on bit for bit.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/plane/networks.hpp"
+#include "lab/plane/task.hpp"
+#include "lab/study_folder.hpp"
+#include "plane/record.hpp"
+
+namespace isentropic::lab {
+
+struct PlaneOptions {
+  std::string file = {};          // of the task; empty: the built-in one
+  std::string optimiser = "sgd";  // rate .05; or adam, rate .001
+  double noise = 0;               // its deviation
+  std::int64_t epochs = 4000;
+  std::vector<std::string> estimators = {};  // empty: the usual ones
+  PlaneNetworkOptions network = {};
+};
+
+nlohmann::ordered_json json_of(const PlaneOptions& options);
+PlaneOptions plane_options_from(const nlohmann::ordered_json& json);
+
+// Error: an option that is not known.
+void check_plane_options(const PlaneOptions& options);
+
+struct PlaneResult {
+  plane::Record record;
+  nlohmann::ordered_json json;  // as in results.json
+};
+
+// Trains and measures from where the folder stands; writes results.json, plane.svg and page.html at the end. Returns
+// false when it was stopped. Error: a loss that is not finite, a task that is not the one the study began with.
+bool run_plane(StudyFolder& folder, const PlaneTask& task, const std::string& device, const StudyCallbacks& callbacks,
+               PlaneResult* result);
+
+// What the options of a study say with the task's fingerprint, which run_plane compares.
+nlohmann::ordered_json plane_study_options(const PlaneOptions& options, const PlaneTask& task);
+
+}  // namespace isentropic::lab

@@ -1,0 +1,194 @@
+// Trains and tests the variants of a retrieval study.
+#include "lab/retrieval/study.hpp"
+
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "base/mix.hpp"
+#include "isentropic/error.hpp"
+#include "lab/adamw.hpp"
+#include "lab/retrieval/model.hpp"
+#include "lab/words.hpp"
+#include "model/names.hpp"
+
+namespace isentropic::lab::retrieval {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, task, scales, learnt_scales, maps, seeds, steps, batch, length, width, heads,
+                                   factors, examples, rate, seed, device)
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kSaveEvery = 200;
+
+enum class Purpose : std::uint8_t { training, test };
+
+// What is trained, in this order; seeds of a variant follow each other.
+std::vector<Curve> variants(const Study& study) {
+  std::vector<Curve> out;
+  const auto add = [&](const std::string& scale, const std::string& map, bool learnt) {
+    for (std::int64_t start = 0; start < study.seeds; ++start)
+      out.push_back({scale, map, learnt, study.seed + static_cast<std::uint64_t>(start), 0, {}});
+  };
+  for (const std::string& scale : study.scales) add(scale, "softmax", false);
+  for (const std::string& scale : study.learnt_scales) add(scale, "softmax", true);
+  for (const std::string& map : study.maps)
+    for (const char* scale : {"inverse_sqrt_d", "log_n"}) add(scale, map, false);
+  return out;
+}
+
+class Run {
+ public:
+  Run(const Study& study, const Curve& variant)
+      : study_(study),
+        task_(task_named(study.task)),
+        device_(model::device_named("device", study.device)),
+        seed_(variant.seed),
+        model_(task_,
+               {.width = study.width,
+                .heads = study.heads,
+                .scale = scale_from_text(variant.scale),
+                .learn_scale = variant.learnt,
+                .map = map_from_text(variant.map)},
+               variant.seed) {
+    model_.to(device_);
+    optimiser_.emplace(model_.named_parameters(), AdamWOptions{.weight_decay = 0.01});
+  }
+
+  NamedTensors state() {
+    NamedTensors out;
+    for (const auto& item : model_.named_parameters()) out.emplace_back("w." + item.key(), item.value());
+    for (const auto& item : optimiser_->moments()) out.emplace_back(item.key(), item.value());
+    return out;
+  }
+  void set_steps(std::int64_t steps) { optimiser_->set_steps(steps); }
+
+  double train(std::int64_t step) {
+    const std::uint64_t seed = seed_of(Purpose::training, step);
+    const std::int64_t n = 2 + static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(study_.length - 1));
+    const Batch batch = task_.draw(study_.batch, n, seed);
+    optimiser_->zero_gradients();
+    const at::Tensor loss =
+        at::cross_entropy_loss(model_.forward(batch.inputs.to(device_)).logits, batch.targets.to(device_));
+    loss.backward();
+    optimiser_->clip_gradients(1.0);
+    optimiser_->step(learning_rate(study_.rate, step, study_.steps / 20, study_.steps));
+    return loss.item<double>();
+  }
+
+  Point test(std::int64_t n) {
+    const at::NoGradGuard no_gradient;
+    Point out{.n = n};
+    std::int64_t done = 0;
+    while (done < study_.examples) {
+      const std::int64_t count = std::min(study_.examples - done, study_.batch);
+      const Batch batch = task_.draw(count, n, seed_of(Purpose::test, n * study_.examples + done));
+      const Answer answer = model_.forward(batch.inputs.to(device_));
+      const double share = static_cast<double>(count) / static_cast<double>(study_.examples);
+      const auto add = [&](double& to, const at::Tensor& values) {
+        to += share * values.to(at::kDouble).mean().item<double>();
+      };
+      add(out.accuracy, answer.logits.argmax(1).eq(batch.targets.to(device_)));
+      add(out.sparsity, answer.statistics.at("sparsity"));
+      add(out.participation, answer.statistics.at("participation"));
+      if (const auto found = answer.statistics.find("entropy"); found != answer.statistics.end())
+        add(out.entropy, found->second);
+      else
+        out.entropy = std::nan("");
+      done += count;
+    }
+    return out;
+  }
+
+ private:
+  // Variants with the same seed meet the same inputs.
+  std::uint64_t seed_of(Purpose purpose, std::int64_t count) const {
+    return mix({seed_, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(count)});
+  }
+
+  const Study& study_;
+  const Task& task_;
+  const at::Device device_;
+  const std::uint64_t seed_;
+  Model model_;
+  std::optional<AdamW> optimiser_;
+};
+
+Json line_of(std::int64_t step, std::size_t number, const Curve& curve) {
+  Json out = {{"step", step}, {"variant", number}};
+  out.update(json_of(curve));
+  return out;
+}
+
+void read_line(const Json& line, std::vector<Curve>& curves) {
+  if (!line.contains("points")) return;
+  Curve& curve = curves.at(line.at("variant").get<std::size_t>());
+  curve.loss = line.at("loss");
+  curve.points.clear();
+  for (const Json& point : line.at("points"))
+    curve.points.push_back({point.at("n"), point.at("accuracy"), point.at("sparsity"), point.at("participation"),
+                            point.at("entropy").is_null() ? std::nan("") : point.at("entropy").get<double>()});
+}
+
+}  // namespace
+
+void check_study(const Study& study) {
+  task_named(study.task);
+  model::device_named("device", study.device);
+  const auto require = [](const char* name, std::int64_t value, std::int64_t least) {
+    if (value < least) throw Error(name, value, "at least " + std::to_string(least));
+  };
+  require("length", study.length, 2);
+  require("heads", study.heads, 1);
+  if (study.width % study.heads != 0) throw Error("width", study.width, "a multiple of the heads");
+  for (const std::int64_t factor : study.factors) require("factor", factor, 1);
+  for (const auto* list : {&study.scales, &study.learnt_scales})
+    for (const std::string& scale : *list) scale_from_text(scale);
+  for (const std::string& map : study.maps) map_from_text(map);
+}
+
+Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
+
+Study study_of(const Json& options) {
+  try {
+    return nlohmann::json(options).get<Study>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("study.json", "not as it was written", error.what());
+  }
+}
+
+std::string Curve::label() const { return map + " " + scale + (learnt ? ", learnt" : ""); }
+
+std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
+  const Study study = study_of(folder.options());
+  check_study(study);
+  std::vector<Curve> curves = variants(study);
+  for (const Json& line : folder.lines()) read_line(line, curves);
+  const auto all = static_cast<std::int64_t>(curves.size()) * study.steps;
+  std::int64_t step = folder.steps();
+  while (step < all) {
+    const auto number = static_cast<std::size_t>(step / study.steps);
+    Curve& curve = curves[number];
+    Run run(study, curve);
+    if (step % study.steps > 0) folder.restore(run.state()), run.set_steps(step % study.steps);
+    while (step < static_cast<std::int64_t>(number + 1) * study.steps) {
+      curve.loss = run.train(step % study.steps + 1);
+      ++step;
+      callbacks.progress(static_cast<double>(step) / static_cast<double>(all), curve.label());
+      const bool ends = step % study.steps == 0, stops = callbacks.stops();
+      if (ends) {
+        for (const std::int64_t factor : study.factors) curve.points.push_back(run.test(factor * study.length));
+        folder.log(line_of(step, number, curve));
+      }
+      if (ends || stops || step % kSaveEvery == 0) folder.save(run.state(), step);
+      if (stops && step < all) return {};
+    }
+  }
+  return curves;
+}
+
+}  // namespace isentropic::lab::retrieval

@@ -1,0 +1,74 @@
+// Makes, reads and writes the folders of studies.
+#include "lab/study_folder.hpp"
+
+#include <filesystem>
+
+#include "io/output_file.hpp"
+#include "io/untrusted_json.hpp"
+#include "isentropic/error.hpp"
+#include "lab/corpus.hpp"
+
+namespace isentropic::lab {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string study_path(const std::string& folder) { return folder + "/study.json"; }
+
+}  // namespace
+
+void require_free(const std::string& folder, ExistingFolder existing) {
+  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
+    throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
+}
+
+StudyFolder::StudyFolder(std::string path, Json options) : path_(std::move(path)), options_(std::move(options)) {
+  if (fs::exists(state_path())) steps_ = restore_tensors(state_path(), {});
+  log_ = std::make_unique<JsonLog>(path_ + "/log.jsonl", steps_);
+}
+
+StudyFolder StudyFolder::begin(const std::string& path, const std::string& study, const Json& options,
+                               ExistingFolder existing) {
+  require_free(path, existing);
+  std::error_code error;
+  for (const char* file : {"study.json", "log.jsonl", "state.safetensors", "results.json", "page.html"})
+    fs::remove(path + "/" + file, error);
+  for (const auto& entry : fs::directory_iterator(path, error))
+    if (entry.path().extension() == ".svg") fs::remove(entry.path(), error);
+  fs::create_directories(path, error);
+  if (error) throw Error("output folder", "'" + path + "', which cannot be made", error.message());
+  const Json about = {{"study", study}, {"options", options}};
+  io::write_file(study_path(path), study_path(path), about.dump(2) + "\n");
+  return StudyFolder(path, options);
+}
+
+StudyFolder StudyFolder::resume(const std::string& path, const std::string& study) {
+  const std::string file = study_path(path);
+  if (!fs::exists(file))
+    throw Error("output folder", "'" + path + "', which holds no study to go on with", "one that was interrupted");
+  const auto about = io::parse_object(file, read_text(file), {.depth = 8, .values = 100'000});
+  if (!about.contains("study") || !about.contains("options") || about["study"] != study)
+    throw Error("output folder", "'" + path + "', which holds another study", "one of '" + study + "'");
+  return StudyFolder(path, about["options"]);
+}
+
+std::vector<StudyFolder::Json> StudyFolder::lines() {
+  log_->flush();
+  return read_log(path_ + "/log.jsonl");
+}
+
+void StudyFolder::save(const NamedTensors& tensors, std::int64_t steps) {
+  log_->flush();
+  save_tensors(state_path(), tensors, steps);
+  steps_ = steps;
+}
+
+std::int64_t StudyFolder::restore(const NamedTensors& tensors) const {
+  return steps_ == 0 ? 0 : restore_tensors(state_path(), tensors);
+}
+
+void StudyFolder::write(const std::string& file, const std::string& text) const {
+  io::write_file(path_ + "/" + file, path_ + "/" + file, text);
+}
+
+}  // namespace isentropic::lab

@@ -1,0 +1,102 @@
+// Results as an HTML page: the information plane, errors against beta, and the numbers.
+#include "report/page.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "isentropic/information/gaussian_bottleneck.hpp"
+#include "lab/vib/results.hpp"
+
+namespace isentropic::lab::vib {
+namespace {
+
+report::PlotCurve exact_curve(const std::vector<double>& correlations) {
+  report::PlotCurve out{.label = "exact", .style = report::CurveStyle::formula, .colour = report::kInk};
+  for (int i = 0; i <= 200; ++i) {
+    const auto point = information::gaussian_bottleneck(correlations, std::pow(10.0, -3.0 * i / 200));
+    out.x.push_back(point.information_x);
+    out.y.push_back(point.information_y);
+  }
+  return out;
+}
+
+report::Plot plane(const Results& results) {
+  report::PlotCurve test{.label = "test"}, train{.label = "training"};
+  const std::vector<BetaResult> rows = by_beta(results);
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // by rising I(Z;X)
+    if (row->member.deterministic) continue;
+    test.x.push_back(row->information_x.mean);
+    test.y.push_back(row->information_y.mean);
+    train.x.push_back(row->train_information_x.mean);
+    train.y.push_back(row->train_information_y.mean);
+  }
+  report::Plot out{.title = "What codes keep",
+                   .x_label = "I(Z;X) at most, nats",
+                   .y_label = "I(Z;Y) at least, nats",
+                   .x_scale = results.correlations.empty() ? report::PlotScale::log : report::PlotScale::linear,
+                   .curves = {test, train}};
+  if (!results.correlations.empty()) out.curves.push_back(exact_curve(results.correlations));
+  return out;
+}
+
+report::Plot errors(const Results& results) {
+  report::PlotCurve one{.label = "one sample"}, many{.label = fmt::format("{} samples", kSamples)};
+  report::PlotCurve none{.label = "no noise", .style = report::CurveStyle::bound};
+  for (const BetaResult& row : by_beta(results)) {
+    if (row.member.deterministic && !one.x.empty()) {
+      none.x = {one.x.front(), one.x.back()};
+      none.y = {100 * row.error_one.mean, 100 * row.error_one.mean};
+    }
+    if (row.member.beta == 0) continue;  // a logarithm has no place for it
+    one.x.push_back(row.member.beta);
+    many.x.push_back(row.member.beta);
+    one.y.push_back(100 * row.error_one.mean);
+    many.y.push_back(100 * row.error_many.mean);
+  }
+  return {.title = "Errors on the test",
+          .x_label = "β",
+          .y_label = "wrong labels, %",
+          .x_scale = report::PlotScale::log,
+          .curves = {one, many, none}};
+}
+
+report::DataTable numbers(const Results& results) {
+  const bool has_errors = results.correlations.empty();
+  report::DataTable out{
+      .title = "Every network",
+      .columns = {"β", "seed", "noise", "I(Z;X) ≤", "I(Z;Y) ≥", "I(Z;X) in training ≤", "I(Z;Y) in training ≥"}};
+  if (has_errors) out.columns.insert(out.columns.begin() + 3, {"error, %", fmt::format("of {} samples, %", kSamples)});
+  const auto shown = [](double value) {
+    return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("-");
+  };
+  for (const auto& [member, train, test] : results.members) {
+    std::vector<std::string> row = {fmt::format("{:g}", member.beta), std::to_string(member.seed),
+                                    member.deterministic ? "no" : "yes"};
+    if (has_errors)
+      for (const double error : {test.error_one, test.error_many}) row.push_back(fmt::format("{:.2f}", 100 * error));
+    for (const double information : {test.information_x, test.information_y, train.information_x, train.information_y})
+      row.push_back(shown(information));
+    out.rows.push_back(std::move(row));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string page(const Results& results) {
+  report::Page out{
+      .title = "The variational bottleneck",
+      .subtitle = results.correlations.empty() ? "images with labels" : "Gaussians whose best codes are known"};
+  out.parts.emplace_back(report::Prose{
+      .paragraphs = {
+          "A network makes a noisy code Z of its input X and predicts Y from it. The loss charges β for each "
+          "nat that the code tells of X. The mean KL divergence of codes from the prior is at least I(Z;X); "
+          "the mean of log q(y|z) / p(y) is at most I(Z;Y). Both are in nats; points are means over seeds."}});
+  out.parts.emplace_back(plane(results));
+  if (results.correlations.empty()) out.parts.emplace_back(errors(results));
+  out.parts.emplace_back(numbers(results));
+  return report::html(out);
+}
+
+}  // namespace isentropic::lab::vib

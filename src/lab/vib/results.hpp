@@ -1,0 +1,43 @@
+// What a study of the variational bottleneck found, as JSON, as text and as a page.
+#pragma once
+
+#include <nlohmann/json_fwd.hpp>
+#include <string>
+#include <vector>
+
+#include "lab/vib/sweep.hpp"
+
+namespace isentropic::lab::vib {
+
+struct MemberResult {
+  Member member;
+  Measures train, test;
+};
+
+struct Results {
+  std::vector<MemberResult> members;  // by beta, then by seed; deterministic ones last
+  std::vector<double> correlations;   // of Gaussians; empty: images
+};
+
+// {"beta", "seed", "deterministic", "train": {...}, "test": {...}}. What is not finite is null.
+nlohmann::ordered_json to_json(const MemberResult& result);
+MemberResult member_result_of(const nlohmann::ordered_json& json);
+nlohmann::ordered_json to_json(const Results& results);
+
+// What the seeds of one beta have in common.
+struct Spread {
+  double mean = 0, deviation = 0;  // of one number alone: 0
+};
+struct BetaResult {
+  Member member;  // the first
+  Spread error_one, error_many, information_x, information_y, train_information_x, train_information_y;
+};
+std::vector<BetaResult> by_beta(const Results& results);
+
+// The most that codes of so much I(Z;X) can keep about Y: a point of the exact curve of gaussian_bottleneck.hpp.
+double best_information_y(const std::vector<double>& correlations, double information_x);
+
+std::string text_table(const Results& results);
+std::string page(const Results& results);
+
+}  // namespace isentropic::lab::vib

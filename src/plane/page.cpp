@@ -1,0 +1,161 @@
+// Puts the page together: points that move, which estimator sees what, accuracies, what the estimators are.
+#include "plane/page.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <cmath>
+
+#include "plane/mean.hpp"
+#include "plane/phases.hpp"
+#include "report/page.hpp"
+#include "report/text_table.hpp"
+
+namespace isentropic::plane {
+namespace {
+
+using information::LayerInformation;
+using report::DataTable;
+using report::Frames;
+using report::Glossary;
+
+const char* meaning(information::LayerEstimator::Kind kind) {
+  using Kind = information::LayerEstimator::Kind;
+  switch (kind) {
+    case Kind::exact:
+      return "distinct activations, as float32: what a function of X really keeps";
+    case Kind::width:
+      return "activations cut into bins of that width";
+    case Kind::count:
+      return "as many bins over the layer's own range, at every epoch anew";
+    case Kind::equal_mass:
+      return "as many bins of equal mass for each unit, at every epoch anew";
+    case Kind::kolchinsky_upper:
+      return "Gaussian noise of that variance, pairwise upper bound (Kolchinsky and Tracey 2017); at most 10 bits";
+    case Kind::kolchinsky_lower:
+      return "the same noise, pairwise lower bound; at most 10 bits";
+    case Kind::noise:
+      break;
+  }
+  return "the same noise, drawn once for each input; at most 10 bits";
+}
+
+std::vector<double> bits(const std::vector<LayerInformation>& seeds, double LayerInformation::*which) {
+  std::vector<double> out;
+  for (const LayerInformation& point : seeds) out.push_back(point.*which);
+  return out;
+}
+
+Frames frames_of(const Record& record) {
+  Frames out{.title = "The information plane", .x_label = "I(X;T), bits", .y_label = "I(T;Y), bits"};
+  for (const Moment& moment : record.moments) out.names.push_back(fmt::format("epoch {}", moment.epoch));
+  for (std::size_t e = 0; e < record.estimators.size(); ++e) {
+    Frames::Plane& plane = out.planes.emplace_back(record.estimators[e]);
+    for (std::size_t l = 0; l < record.layers.size(); ++l) {
+      Frames::Series& series = plane.series.emplace_back(record.layers[l]);
+      for (const Moment& moment : record.moments) {
+        series.x.push_back(bits(moment.points[e][l], &LayerInformation::input));
+        series.y.push_back(bits(moment.points[e][l], &LayerInformation::label));
+      }
+    }
+  }
+  return out;
+}
+
+DataTable phase_table(const Record& record) {
+  DataTable out{.title = "I(X;T) over the epochs, bits, means over seeds",
+                .columns = {"estimator", "layer", "start", "peak", "end", "drop", "spread", "compresses"}};
+  const auto text = [](double x) { return fmt::format("{:.2f}", x); };
+  for (const Phase& phase : phases(record))
+    out.rows.push_back({phase.estimator, phase.layer, text(phase.start), text(phase.peak), text(phase.end),
+                        text(phase.drop), text(phase.spread), phase.compresses ? "yes" : "no"});
+  return out;
+}
+
+report::Plot accuracy_plot(const Record& record) {
+  report::Plot out{.title = "Accuracy, means over seeds", .x_label = "epoch", .y_label = "accuracy"};
+  out.x_scale = report::PlotScale::log;
+  for (const auto& [label, which] :
+       {std::pair{"training", &Moment::train_accuracy}, {"test", &Moment::test_accuracy}}) {
+    report::PlotCurve& curve = out.curves.emplace_back(label);
+    for (const Moment& moment : record.moments)
+      if (!(moment.*which).empty()) {
+        curve.x.push_back(static_cast<double>(moment.epoch));
+        curve.y.push_back(mean(moment.*which));
+      }
+  }
+  return out;
+}
+
+// "width:0.5 sees layer 1, layer 2 compress."
+std::vector<std::string> sentences(const Record& record) {
+  std::vector<std::string> out;
+  const std::vector<Phase> all = phases(record);
+  for (const std::string& estimator : record.estimators) {
+    std::vector<std::string> layers;
+    for (const Phase& phase : all)
+      if (phase.estimator == estimator && phase.compresses) layers.push_back(phase.layer);
+    out.push_back(layers.empty() ? fmt::format("{} sees no layer compress.", estimator)
+                                 : fmt::format("{} sees {} compress.", estimator, fmt::join(layers, ", ")));
+  }
+  return out;
+}
+
+std::string accuracy_text(const Agreement& agreement) {
+  if (std::isnan(agreement.correlation)) return fmt::format("{}: undefined", agreement.estimator);
+  return fmt::format("{}: {:+.2f}", agreement.estimator, agreement.correlation);
+}
+
+report::Prose accuracy_prose(const Record& record) {
+  std::vector<std::string> texts;
+  std::size_t seeds = 0;
+  for (const Agreement& agreement : compression_and_accuracy(record)) {
+    texts.push_back(accuracy_text(agreement));
+    seeds = agreement.seeds;
+  }
+  return {"Compression and test accuracy",
+          {fmt::format("Correlation over {} seeds of the mean drop with the test accuracy; no sign is expected. {}.",
+                       seeds, fmt::join(texts, "; "))}};
+}
+
+}  // namespace
+
+std::string page(const Record& record) {
+  report::Page out{.title = record.title};
+  out.subtitle = fmt::format(
+      "H(X) = {:.3f} bits, H(Y) = {:.3f} bits; a layer compresses where I(X;T) falls after its peak "
+      "by more than {} bits beyond the spread of seeds",
+      record.input_bits, record.label_bits, kThreshold);
+  out.parts.push_back(frames_of(record));
+  report::Prose seen{"What the estimators see", sentences(record)};
+  for (const std::string& warning : warnings(record)) seen.paragraphs.push_back("Warning: " + warning + ".");
+  out.parts.push_back(seen);
+  out.parts.push_back(phase_table(record));
+  if (!compression_and_accuracy(record).empty()) {
+    out.parts.push_back(accuracy_plot(record));
+    out.parts.push_back(accuracy_prose(record));
+  }
+  Glossary names{.heading = "Estimators"};
+  for (const std::string& name : record.estimators)
+    names.entries.push_back({name, meaning(information::LayerEstimator::named(name).kind)});
+  out.parts.push_back(names);
+  return report::html(out);
+}
+
+std::string terminal_text(const Record& record) {
+  const DataTable found = phase_table(record);
+  report::TextTable table(found.columns);
+  for (std::size_t r = 0; r < found.rows.size(); ++r) {
+    if (r > 0 && r % record.layers.size() == 0) table.add_rule();
+    table.add_row(found.rows[r]);
+  }
+  std::string out = table.str() + "\n";
+  for (const std::string& sentence : sentences(record)) out += sentence + "\n";
+  if (!record.moments.empty() && !record.moments.back().test_accuracy.empty())
+    out += fmt::format("accuracy: training {:.3f}, test {:.3f}\n", mean(record.moments.back().train_accuracy),
+                       mean(record.moments.back().test_accuracy));
+  for (const std::string& warning : warnings(record)) out += "warning: " + warning + "\n";
+  return out;
+}
+
+}  // namespace isentropic::plane

@@ -1,0 +1,177 @@
+"""isentropic train contrast: bounds under their ceiling, embeddings by temperature, runs that go on, mistakes."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+from safetensors.torch import load_file
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SMALL = "--critic two-tower --batch 16 --information 2,4 --dimension 4 --steps 40 --temperatures 0.2 --view-steps 20"
+
+
+def command(folder, *options, small=SMALL):
+    given = [str(x) for x in options]
+    defaults = small.split()
+    rest = [x for pair in zip(defaults[::2], defaults[1::2]) if pair[0] not in given for x in pair]
+    return [PROGRAM, "train", "contrast", "-o", str(folder), *given, *rest]
+
+
+def study(folder, *options, status=0, small=SMALL):
+    result = subprocess.run(command(folder, *options, small=small), capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+@pytest.fixture(scope="module")
+def staircase(tmp_path_factory):
+    """All critics, two batch sizes, from no information to more than the smaller one can see."""
+    folder = tmp_path_factory.mktemp("contrast") / "staircase"
+    options = ["--critic", "shared,two-tower,cosine", "--batch", "8,64", "--information", "0,2,6", "--steps", 750]
+    return folder, study(folder, *options).stdout
+
+
+def test_no_step_passes_the_ceiling(staircase):
+    log = lines(staircase[0])
+    assert [line["step"] for line in log] == list(range(1, 6 * 750 + 21))
+    for line in log:
+        candidates = line["batch"] if line["part"] == "information" else 32
+        assert line["ceiling"] == pytest.approx(math.log(candidates), rel=1e-6)
+        assert line["bound"] <= line["ceiling"]
+        assert line["bound"] == pytest.approx(line["ceiling"] - line["loss"], abs=1e-6)
+
+
+def test_bounds_stay_below_the_truth_and_larger_batches_go_on(staircase):
+    found = {(x["critic"], x["batch"], x["information"]): x for x in results(staircase[0])["information"]}
+    assert len(found) == 18
+    for (_, batch, information), stair in found.items():
+        assert stair["bound"] <= information + 4 * stair["error"] + 0.02
+        assert stair["bound"] < math.log(batch)
+    for critic in ("shared", "two-tower", "cosine"):
+        assert abs(found[critic, 64, 0]["bound"]) < 0.1
+        assert 1.0 < found[critic, 64, 2]["bound"] < found[critic, 64, 6]["bound"]
+        assert found[critic, 64, 6]["bound"] > math.log(8)  # what the small batch can never say
+
+
+def test_the_numbers_of_a_stair_are_means_of_the_log(staircase):
+    second = results(staircase[0])["information"][4]  # shared, batch 64, I = 2
+    steps = [
+        x for x in lines(staircase[0]) if (x["part"], x.get("critic"), x.get("batch")) == ("information", "shared", 64)
+    ]
+    bounds = torch.tensor([x["bound"] for x in steps if x["information"] == 2][125:], dtype=torch.float64)
+    assert (second["critic"], second["batch"], second["information"]) == ("shared", 64, 2)
+    assert second["bound"] == pytest.approx(bounds.mean().item())
+    assert second["error"] == pytest.approx(bounds.std().item() / math.sqrt(125))
+
+
+def test_the_output(staircase):
+    folder, text = staircase
+    assert "critic      batch   log N   I = 0   I = 2   I = 6" in text and "nearest cosine" in text
+    bound = results(folder)["information"][-1]["bound"]
+    assert f"{bound:.2f}" in text
+    assert "What contrastive learning sees" in (folder / "page.html").read_text()
+    assert (folder / "push_pull.svg").read_text().count(">positive</text>") == 1  # one temperature
+
+
+def normals(seed, stream, step, *sizes):
+    """The numbers of a step, from the rule of src/lab/random_streams.hpp."""
+    mix = 0x9E3779B97F4A7C15
+    state = ((seed * mix + stream) * mix + step * 0xD1B54A32D192ED03) % 2**64
+    return torch.randn(*sizes, generator=torch.Generator().manual_seed(state))
+
+
+def test_the_geometry_is_that_of_the_last_embeddings(tmp_path):
+    study(tmp_path / "study", "--view-steps", 300, "--seed", 3)
+    state = load_file(tmp_path / "study" / "state.safetensors")
+    points = normals(3, 4, 0, 32, 16)
+
+    def embed(stream):
+        x = points + 0.1 * normals(3, stream, 300, 32, 16)
+        for layer in (0, 2, 4):
+            x = x @ state[f"tower.{layer}.weight"].T + state[f"tower.{layer}.bias"]
+            x = x.relu() if layer < 4 else torch.nn.functional.normalize(x, dim=1)
+        return x.double()
+
+    x, y = embed(5), embed(6)
+    pairs = torch.pdist(x).square()
+    cosines = (x @ x.T).fill_diagonal_(-torch.inf)
+    share = torch.linalg.svdvals(x) / torch.linalg.svdvals(x).sum()
+    expected = {
+        "alignment": (x - y).square().sum(1).mean(),
+        "uniformity": (-2 * pairs).exp().mean().log(),
+        "effective_rank": torch.special.entr(share).sum().exp(),
+        "mean_cosine": 1 - pairs.mean() / 2,
+        "nearest_cosine": cosines.amax(1).mean(),
+        "hardest_share": (cosines / 0.2).softmax(1).amax(1).mean(),
+    }
+    found = results(tmp_path / "study")["views"][0]
+    for name, value in expected.items():
+        assert found[name] == pytest.approx(value.item(), abs=1e-4), name
+
+
+def test_high_temperatures_bring_neighbours_nearer_and_collapse_nothing(tmp_path):
+    study(tmp_path / "study", "--temperatures", "0.1,1,5", "--view-steps", 1500)
+    low, middle, high = results(tmp_path / "study")["views"]
+    assert all(view["effective_rank"] > 7 for view in (low, middle, high))
+    assert low["nearest_cosine"] < middle["nearest_cosine"] < high["nearest_cosine"]
+    assert low["hardest_share"] > middle["hardest_share"] > high["hardest_share"]
+    assert all(abs(view["mean_cosine"] + 1 / 31) < 0.01 for view in (low, middle, high))
+
+
+@pytest.mark.parametrize("after", [200, 2100], ids=["in a staircase", "in the views"])
+def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path, after):
+    options = ["--critic", "cosine,shared", "--steps", 1000, "--view-steps", 1500]
+    study(tmp_path / "whole", *options)
+    folder = tmp_path / "parts"
+    with subprocess.Popen(command(folder, *options), stderr=subprocess.PIPE, text=True) as process:
+        log = folder / "log.jsonl"
+        while not log.exists() or log.read_bytes().count(b"\n") < after:
+            time.sleep(0.005)
+        process.send_signal(signal.SIGINT)
+        message = process.stderr.read()
+    assert process.returncode == 1 and "interrupted" in message and "--resume" in message
+    assert after <= len(lines(folder)) < 3500
+    assert not (folder / "results.json").exists()
+    study(folder, "--resume", small="")
+    for path in (tmp_path / "whole").iterdir():
+        assert (folder / path.name).read_bytes() == path.read_bytes(), path.name
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--critic", "best"], "critic is 'best'; expected shared, two-tower or cosine"),
+        (["--batch", "1"], "--batch"),
+        (["--temperatures", "0"], "--temperatures"),
+        (["--information", "-1"], "--information"),
+        (["--steps", 3], "steps is 3; expected at least 2 for each of 2 stairs"),
+        (["--device", "cuda:9"], "device is 'cuda:9'; expected cpu"),
+        (["--resume", "--overwrite"], "expected one of them"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(tmp_path, options, message):
+    error = study(tmp_path / "study", *options, status=2).stderr.splitlines()[-1]
+    assert message in error
+    assert not (tmp_path / "study").exists()
+
+
+def test_folders_that_are_taken_or_hold_nothing(tmp_path):
+    assert "holds no study to go on with" in study(tmp_path / "none", "--resume", status=1).stderr
+    study(tmp_path / "study")
+    before = (tmp_path / "study" / "log.jsonl").read_bytes()
+    assert "is there already" in study(tmp_path / "study", status=1).stderr
+    study(tmp_path / "study", "--overwrite", "--seed", 2)
+    assert (tmp_path / "study" / "log.jsonl").read_bytes() != before

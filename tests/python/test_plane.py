@@ -1,0 +1,256 @@
+"""isentropic plane and isentropic.InformationPlane: who sees layers compress, runs that go on, files that are bad."""
+
+import json
+import os
+import signal
+import struct
+import subprocess
+import time
+import zlib
+
+import pytest
+import torch
+from torch import nn
+
+import isentropic
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+QUICK = ["--epochs", 6, "--seeds", 2, "--estimators", "exact,width:0.5"]
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "plane", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def drops(found, estimator):
+    return {phase["layer"]: phase for phase in found["phases"] if phase["estimator"] == estimator}
+
+
+# ---- what the command finds ----
+
+
+@pytest.fixture(scope="module")
+def short_runs(tmp_path_factory):
+    """Networks of both units, trained until they know the rule."""
+    folder = tmp_path_factory.mktemp("runs")
+    options = "--optimiser adam --epochs 300 --seeds 3 --estimators exact,width:0.5 --json".split()
+    return {
+        unit: json.loads(run("-o", folder / unit, "--activation", unit, *options).stdout) for unit in ("tanh", "relu")
+    }
+
+
+def test_bins_of_a_width_see_tanh_compress_and_relu_not(short_runs):
+    tanh, relu = drops(short_runs["tanh"], "width:0.5"), drops(short_runs["relu"], "width:0.5")
+    for layer in ("layer 1", "layer 2", "layer 3"):
+        assert tanh[layer]["compresses"], tanh[layer]
+    for layer in ("layer 1", "layer 2", "layer 3", "layer 4"):
+        assert not relu[layer]["compresses"], relu[layer]
+        assert tanh[layer]["drop"] > relu[layer]["drop"] + 0.2
+
+
+def test_exact_information_obeys_data_processing(short_runs):
+    for found in short_runs.values():
+        rises = {rise["estimator"]: rise for rise in found["rises_with_depth"]}
+        assert rises["exact"]["compared"] > 300 and rises["exact"]["risen"] == 0
+        assert found["warnings"] == []
+    for phase in drops(short_runs["tanh"], "exact").values():
+        assert phase["start"] == phase["end"] == pytest.approx(12) and not phase["compresses"]
+
+
+def test_information_about_the_label_is_below_that_about_the_input(short_runs):
+    for found in short_runs.values():
+        for moment in found["moments"]:
+            for estimator, layers in moment["label_bits"].items():
+                label, both = torch.tensor(layers), torch.tensor(moment["input_bits"][estimator])
+                assert (label <= both + 1e-9).all() and (label <= found["label_bits"] + 1e-9).all()
+        last = found["moments"][-1]
+        assert min(last["train_accuracy"]) > 0.8 and len(last["test_accuracy"]) == 3
+
+
+# ---- the folder ----
+
+
+def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
+    options = ["--epochs", 300, "--optimiser", "adam", "--noise", 0.1, "--seeds", 2, "--estimators", "width:0.5"]
+    run("-o", tmp_path / "whole", *options)
+    command = [PROGRAM, "plane", "-o", tmp_path / "parts", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
+        while not (tmp_path / "parts" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        message = process.stderr.read()
+    assert process.returncode == 1 and "interrupted" in message and "--resume" in message
+    assert not (tmp_path / "parts" / "results.json").exists()
+    run("-o", tmp_path / "parts", "--resume")
+    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+
+
+def test_the_folder_holds_log_picture_and_page(tmp_path):
+    text = run("-o", tmp_path / "out", *QUICK).stdout
+    assert "exact sees no layer compress." in text and "accuracy: training" in text
+    assert sorted(contents(tmp_path / "out")) == sorted(
+        ["log.jsonl", "page.html", "plane.svg", "results.json", "state.safetensors", "study.json"]
+    )
+    lines = [json.loads(line) for line in (tmp_path / "out" / "log.jsonl").read_text().splitlines()]
+    assert [line["epoch"] for line in lines] == [0, 1, 2, 3, 4, 5, 6]
+    assert "is there already" in run("-o", tmp_path / "out", *QUICK, status=1).stderr
+    before = contents(tmp_path / "out")
+    run("-o", tmp_path / "out", *QUICK, "--overwrite")
+    assert contents(tmp_path / "out") == before
+    run("-o", tmp_path / "out", *QUICK, "--overwrite", "--seed", 2)
+    assert contents(tmp_path / "out")["log.jsonl"] != before["log.jsonl"]
+
+
+# ---- files ----
+
+
+def matlab_matrix(name, rows, columns, numbers):
+    def element(kind, data):
+        return struct.pack("<II", kind, len(data)) + data + bytes(-len(data) % 8)
+
+    body = element(6, struct.pack("<II", 6, 0)) + element(5, struct.pack("<ii", rows, columns))
+    body += element(1, name) + element(9, struct.pack(f"<{len(numbers)}d", *numbers))
+    packed = zlib.compress(element(14, body))
+    return struct.pack("<II", 15, len(packed)) + packed
+
+
+MATLAB_HEADER = b"MATLAB 5.0".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
+BITS = [[i >> bit & 1 for i in range(64)] for bit in range(6)]  # column by column
+PARITY = [sum(row) % 2 for row in zip(*BITS)]
+TABLE = "".join(",".join(map(str, row)) + "\n" for row in zip(*BITS, PARITY))
+
+
+def test_matlab_files_and_tables_hold_the_same_task(tmp_path):
+    matlab, table = tmp_path / "task.mat", tmp_path / "task.csv"
+    inputs = matlab_matrix(b"F", 64, 6, sum(BITS, []))
+    matlab.write_bytes(MATLAB_HEADER + inputs + matlab_matrix(b"y", 1, 64, PARITY))
+    table.write_text(TABLE)
+    run(matlab, "-o", tmp_path / "a", *QUICK)
+    run(table, "-o", tmp_path / "b", *QUICK)
+    a, b = (json.loads((tmp_path / name / "results.json").read_text()) for name in "ab")
+    assert a["moments"] == b["moments"] and a["input_bits"] == pytest.approx(6) and a["label_bits"] == pytest.approx(1)
+    table.write_text(table.read_text().replace("0\n", "1\n", 1))
+    assert "not what it was" in run("-o", tmp_path / "b", "--resume", status=1).stderr
+
+
+def test_attention_keeps_its_input_unless_noise_limits_it(tmp_path):
+    table = tmp_path / "task.csv"
+    table.write_text(TABLE)
+    options = [table, "--network", "attention", "--blocks", 2, "--epochs", 6, "--seeds", 2, "--json"]
+    found = json.loads(run("-o", tmp_path / "soft", *options).stdout)
+    layers = ["embedding", "block 1 attention", "block 1", "block 2 attention", "block 2", "mean of tokens"]
+    assert found["layers"] == layers
+    assert all(drops(found, "exact")[layer]["end"] == pytest.approx(6) for layer in layers)
+    assert [rise["risen"] for rise in found["rises_with_depth"] if rise["estimator"] == "exact"] == [0]
+    hard = json.loads(run("-o", tmp_path / "hard", *options, "--top-k", 1).stdout)
+    assert hard["moments"][0]["input_bits"] != found["moments"][0]["input_bits"]
+    noisy = json.loads(run("-o", tmp_path / "noisy", *options, "--noise", 2).stdout)
+    assert "noise:4" in noisy["estimators"] and "noise:0.1" not in noisy["estimators"]
+    assert drops(noisy, "noise:4")["block 2"]["end"] < 4 < drops(found, "noise:0.1")["block 2"]["end"]
+
+
+def test_bad_files_are_said_in_one_line(tmp_path):
+    inputs, label = matlab_matrix(b"F", 64, 6, sum(BITS, [])), matlab_matrix(b"y", 1, 64, PARITY)
+    files = {
+        "truncated.mat": ((MATLAB_HEADER + inputs + label)[:-30], "truncated or damaged"),
+        "other.mat": (b"\x93NUMPY".ljust(300), "expected a MATLAB file of version 5"),
+        "unlabelled.mat": (MATLAB_HEADER + inputs, "without a label for each row"),
+        "no_inputs.mat": (MATLAB_HEADER + label, "without a matrix of inputs"),
+        "one_column.csv": (b"1\n0\n" * 20, "of one column; expected inputs and, in the last column, a label"),
+        "one_class.csv": (b"1,0\n2,0\n" * 20, "of 1 values; expected 2 to 1000"),
+        "short.csv": (b"1,0\n2,1\n", "of 2 rows; expected at least 10"),
+        "ragged.csv": (b"1,2,0\n1,1\n" * 20, "ragged.csv"),
+    }
+    for name, (data, message) in files.items():
+        (tmp_path / name).write_bytes(data)
+        lines = run(tmp_path / name, "-o", tmp_path / "out", *QUICK, status=1).stderr.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("isentropic: ") and message in lines[0], (name, lines)
+    for name in ("none.mat", "none.csv"):
+        assert "missing" in run(tmp_path / name, "-o", tmp_path / "out", *QUICK, status=1).stderr
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (["--activation", "gelu"], "activation is 'gelu'; expected tanh, relu or linear"),
+        (["--optimiser", "lion"], "optimiser is 'lion'; expected sgd or adam"),
+        (["--network", "rnn"], "network is 'rnn'; expected mlp or attention"),
+        (["--top-k", 3], "top-k is 3; expected none without attention"),
+        (["--estimators", "width"], "estimator is 'width'; expected one of exact, width:0.5"),
+        (["--device", "cuda:9"], "device is 'cuda:9'; expected cpu"),
+        (["--resume", "--overwrite"], "--resume is given with --overwrite"),
+        (["--layers", "3,0"], "--layers"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(tmp_path, options, message):
+    lines = run("-o", tmp_path / "out", *options, status=2).stderr.splitlines()
+    assert len(lines) == 1 and message in lines[0]
+    assert not (tmp_path / "out").exists()
+
+
+# ---- a network of one's own ----
+
+
+class Twice(nn.Module):
+    def forward(self, x):
+        return 2 * x, None
+
+
+def small_network():
+    torch.manual_seed(1)
+    return nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Dropout(0.5), nn.Linear(4, 2), Twice())
+
+
+def test_a_plane_records_the_layers_of_any_network(tmp_path):
+    model = small_network()
+    model[1].eval()  # modes come back, one by one
+    inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
+    model[4].register_forward_hook(lambda module, _, output: output[0])
+    plane = isentropic.InformationPlane(model, layers=["1", "3", "4"])
+    for _ in range(3):
+        plane.record(inputs, labels)
+        with torch.no_grad():
+            model[0].weight.mul_(4)
+    assert [module.training for module in model] == [True, False, True, True, True]
+    assert [moment["epoch"] for moment in plane.data["moments"]] == [0, 1, 2]
+    assert plane.data["input_bits"] == pytest.approx(6) and plane.data["label_bits"] == pytest.approx(1)
+    table = plane.table()
+    assert len(table["epoch"]) == 3 * len(plane.data["estimators"]) * 3 and table["layer"][:3] == ["1", "3", "4"]
+    assert table["input_bits"][0] == pytest.approx(6)  # exact
+    seen = {(p["estimator"], p["layer"]): p for p in plane.findings()["phases"]}
+    assert seen["width:0.5", "1"]["drop"] > 0.3 > seen["exact", "1"]["drop"]  # tanh saturates
+    plane.save(tmp_path / "plane.html")
+    assert (tmp_path / "plane.html").read_text() == plane.page()
+    plane.save(tmp_path / "plane.json")
+    assert json.loads((tmp_path / "plane.json").read_text()) == plane.data
+    assert plane._repr_html_().startswith("<iframe srcdoc=") and "width:0.5 sees" in repr(plane)
+
+
+def test_rows_may_share_their_input():
+    inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
+    plane = isentropic.InformationPlane(small_network(), ["0"], ["exact"])
+    same = plane.record(inputs, labels, x=torch.arange(64) // 8)
+    assert same["input_bits"]["exact"][0][0] == pytest.approx(3) and plane.data["input_bits"] == pytest.approx(3)
+
+
+def test_mistakes_with_a_network_of_ones_own():
+    model, inputs, labels = small_network(), torch.tensor(BITS).T.float(), torch.tensor(PARITY)
+    with pytest.raises(ValueError, match="expected names of the model's modules"):
+        isentropic.InformationPlane(model, ["0", "fifth"])
+    with pytest.raises(ValueError, match="estimator is 'bins'; expected one of exact"):
+        isentropic.InformationPlane(model, ["0"], ["bins"])
+    plane = isentropic.InformationPlane(model, ["0"], ["exact"])
+    with pytest.raises(ValueError, match="labels"):
+        plane.record(inputs, labels[:5])
+    plane.record(inputs, labels, epoch=4)
+    with pytest.raises(ValueError, match="epoch is 4; expected one after 4"):
+        plane.record(inputs, labels, epoch=4)
+    with pytest.raises(ValueError, match="expected a name that ends in .html, .json"):
+        plane.save("plane.png")

@@ -1,0 +1,119 @@
+"""isentropic train retrieval: short training, long tests; and FIRST by constructed weights."""
+
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+import torch
+
+import isentropic
+from isentropic import Scale
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SIZES = "--length 16 --width 32 --heads 2 --batch 32 --examples 128".split()
+SHORT = [*SIZES, "--factors", "1,8"]
+SMALL = [*SHORT, "--steps", 60]
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "train", "retrieval", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def curves(folder):
+    return json.loads((folder / "results.json").read_text())["curves"]
+
+
+# ---- what can be solved ----
+
+
+def first_by_construction(n, scale, inputs=200):
+    """The share of inputs whose first symbol decides the sign of one attention row: its key is 1, the others' are 0."""
+    symbols = torch.randint(2, (inputs, 1, n, 1), generator=torch.Generator().manual_seed(n)).double() * 2 - 1
+    query, key = torch.ones(inputs, 1, 1, 1).double(), torch.zeros(inputs, 1, n, 1).double()
+    key[:, :, 0] = 1
+    output = isentropic.attention(query, key, symbols, scale=scale)
+    return (output[:, 0, 0, 0].sign() == symbols[:, 0, 0, 0]).double().mean().item()
+
+
+@pytest.mark.parametrize("n", [4, 64, 1024, 16384])
+def test_first_is_solved_at_any_length_under_log_n(n):
+    """The first key has the weight n^2 / (n^2 + n - 1): more than all the others together."""
+    assert first_by_construction(n, Scale.log_n(2.0)) == 1
+
+
+def test_first_is_lost_under_a_scale_that_does_not_grow():
+    found = [first_by_construction(n, "inverse_sqrt_d") for n in (4, 64, 1024, 16384)]
+    assert found[0] > 0.8 and found[2] < 0.7 and found[3] < 0.65
+
+
+def test_networks_learn_first_and_a_growing_scale_carries_it_further(tmp_path):
+    run("-o", tmp_path / "first", "--task", "first", *SIZES, "--steps", 300, "--factors", "1,32", "--maps",
+        "sparsemax", "--scales", "inverse_sqrt_d,log_n:kappa=16", "--learnt-scales", "log_n:kappa=16")  # fmt: skip
+    accuracy = {(c["map"], c["scale"], c["learnt"]): [p["accuracy"] for p in c["points"]] for c in curves(tmp_path / "first")}  # fmt: skip
+    assert all(short > 0.95 for short, _ in accuracy.values())
+    assert accuracy["softmax", "log_n:kappa=16", False][1] > accuracy["softmax", "inverse_sqrt_d", False][1]
+
+
+# ---- the command ----
+
+
+def test_a_study_has_a_curve_for_each_variant(tmp_path):
+    result = run("-o", tmp_path / "a", "--task", "needle", "--maps", "entmax,relu_squared", "--seeds", 2, *SMALL)
+    found = curves(tmp_path / "a")
+    assert len(found) == 2 * (4 + 1 + 2 * 2)
+    assert {point["n"] for curve in found for point in curve["points"]} == {16, 128}
+    assert "softmax inverse_sqrt_d" in result.stdout and "n = 128" in result.stdout
+    assert all((p["entropy"] is None) == (c["map"] == "relu_squared") for c in found for p in c["points"])
+    assert "Retrieval beyond the length of training" in (tmp_path / "a" / "page.html").read_text()
+
+
+@pytest.mark.parametrize("task", ["first", "maximum", "needle", "recall"])
+def test_every_task_runs(task, tmp_path):
+    run("-o", tmp_path / task, "--task", task, "--maps", "linear", *SHORT, "--steps", 3)
+    assert all(0 <= p["accuracy"] <= 1 for c in curves(tmp_path / task) for p in c["points"])
+
+
+def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
+    options = ["--task", "maximum", "--maps", "sparsemax", *SHORT, "--steps", 250]
+    run("-o", tmp_path / "whole", *options)
+    command = [PROGRAM, "train", "retrieval", "-o", tmp_path / "parts", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
+        while not (tmp_path / "parts" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 1 and b"--resume" in process.stderr.read()
+    run("-o", tmp_path / "parts", "--resume")
+    assert (tmp_path / "parts" / "results.json").read_text() == (tmp_path / "whole" / "results.json").read_text()
+    assert (tmp_path / "parts" / "log.jsonl").read_text() == (tmp_path / "whole" / "log.jsonl").read_text()
+
+
+def test_an_existing_folder_is_kept(tmp_path):
+    run("-o", tmp_path, *SHORT, "--steps", 1, "--maps", "sparsemax")
+    assert "--overwrite" in run("-o", tmp_path, *SMALL, status=1).stderr
+    run("-o", tmp_path, *SHORT, "--steps", 1, "--maps", "sparsemax", "--overwrite")
+
+
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        (["--task", "second"], "task"),
+        (["--scales", "log_m"], "log_m"),
+        (["--maps", "hardmax"], "hardmax"),
+        (["--width", "30", "--heads", "4"], "width"),
+        (["--device", "tpu"], "device"),
+        (["--resume", "--overwrite"], "--resume"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_usage_errors_of_one_line(options, named, tmp_path):
+    message = run("-o", tmp_path / "x", *options, status=2).stderr.strip()
+    assert named in message and "\n" not in message
+
+
+def test_another_study_is_not_gone_on_with(tmp_path):
+    (tmp_path / "study.json").write_text('{"study": "vib", "options": {}}')
+    assert "another study" in run("-o", tmp_path, "--resume", status=1).stderr

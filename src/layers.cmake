@@ -108,7 +108,9 @@ layer(lab/retrieval LIBRARY isentropic_models USES base report pytorch model lab
 layer(lab/vib LIBRARY isentropic_models USES base information io report pytorch model lab PACKAGES fmt json torch)
 # What contrastive losses know and how they arrange embeddings.
 layer(lab/contrast LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
+# Entropy while language models learn, and what moving it does.
+layer(lab/dynamics LIBRARY isentropic_models USES base report tokenizer model lab PACKAGES fmt json torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----
 layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools model lab
-      lab/plane lab/retrieval lab/vib lab/contrast PACKAGES cli11 fmt json)
+      lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics PACKAGES cli11 fmt json)

@@ -39,6 +39,12 @@ std::string read_text(const std::string& path) {
   return text;
 }
 
+std::uint64_t fingerprint(const std::string& text) {
+  std::uint64_t out = 0xcbf29ce484222325;
+  for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 0x100000001b3;
+  return out;
+}
+
 Corpus make_corpus(const tokenizer::Tokenizer& tokenizer, const std::vector<std::string>& train,
                    const std::vector<std::string>& validation, const CorpusOptions& options) {
   Corpus out;

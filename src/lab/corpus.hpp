@@ -12,6 +12,9 @@ namespace isentropic::lab {
 // A file of text. Throws Error unless it can be read, is UTF-8 and holds something.
 std::string read_text(const std::string& path);
 
+// FNV-1a, to notice that a text is another one.
+std::uint64_t fingerprint(const std::string& text);
+
 struct Corpus {
   std::vector<std::int32_t> train, validation;
 };

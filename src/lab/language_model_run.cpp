@@ -17,50 +17,12 @@
 #include "tokenizer/bpe_trainer.hpp"
 
 namespace isentropic::lab {
-namespace {
 
-namespace fs = std::filesystem;
-
-constexpr const char* kEnd = "<|endoftext|>";
-constexpr const char* kMask = "<|mask|>";
-
-void require_choice(const char* argument, const std::string& value, const char* one, const char* other) {
-  if (value != one && value != other) throw Error(argument, "'" + value + "'", std::string(one) + " or " + other);
-}
-
-// Texts that are held in memory, with the tokenizer that cuts them.
-struct Material {
-  std::string tokenizer_json;
-  tokenizer::Tokenizer tokenizer;
-  Corpus corpus;
-};
-
-std::string tokenizer_text(const LanguageModelRun& run, const std::vector<std::string>& texts,
-                           const RunCallbacks& callbacks) {
-  if (!run.tokenizer.empty()) {
-    const fs::path path = run.tokenizer;
-    return read_text((fs::is_directory(path) ? path / "tokenizer.json" : path).string());
-  }
-  if (callbacks.say) callbacks.say("training a tokenizer of " + std::to_string(run.vocabulary) + " tokens");
+std::string trained_tokenizer(const std::vector<std::string>& texts, std::int64_t vocabulary) {
   const std::vector<std::string_view> views(texts.begin(), texts.end());
   tokenizer::BpeTrainingOptions options;
-  options.special_tokens = {kEnd, kMask};
-  return tokenizer::train_byte_level_bpe(views, static_cast<std::size_t>(run.vocabulary), options).to_json();
-}
-
-Material prepare(const LanguageModelRun& run, const RunTexts& texts, const std::string& saved_tokenizer,
-                 const RunCallbacks& callbacks) {
-  std::string json = saved_tokenizer.empty() ? tokenizer_text(run, texts.train, callbacks) : saved_tokenizer;
-  tokenizer::Tokenizer tokenizer = tokenizer::Tokenizer::from_json(json);
-  CorpusOptions options;
-  options.end = tokenizer.id_of(kEnd).value_or(-1);
-  options.held_out = run.held_out;
-  options.length = run.length;
-  Corpus corpus = make_corpus(tokenizer, texts.train, texts.validation, options);
-  if (callbacks.say)
-    callbacks.say(std::to_string(corpus.train.size()) + " tokens to train on, " +
-                  std::to_string(corpus.validation.size()) + " held out");
-  return {std::move(json), std::move(tokenizer), std::move(corpus)};
+  options.special_tokens = {kEndToken, kMaskToken};
+  return tokenizer::train_byte_level_bpe(views, static_cast<std::size_t>(vocabulary), options).to_json();
 }
 
 model::Description describe(const LanguageModelRun& run, std::int64_t vocabulary) {
@@ -103,11 +65,51 @@ TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::T
   out.seed = run.seed;
   out.bfloat16 = run.bfloat16, out.torch_attention = run.torch_attention, out.statistics_every = run.statistics_every;
   if (!masked) return out;
-  const auto mask = tokenizer.id_of(kMask);
+  const auto mask = tokenizer.id_of(kMaskToken);
   const auto other = mask ? mask : tokenizer.id_of("[MASK]");
-  if (!other) throw Error("tokenizer", "without a mask token", std::string(kMask) + " or [MASK] in it");
+  if (!other) throw Error("tokenizer", "without a mask token", std::string(kMaskToken) + " or [MASK] in it");
   out.mask_token = *other;
   return out;
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_choice(const char* argument, const std::string& value, const char* one, const char* other) {
+  if (value != one && value != other) throw Error(argument, "'" + value + "'", std::string(one) + " or " + other);
+}
+
+// Texts that are held in memory, with the tokenizer that cuts them.
+struct Material {
+  std::string tokenizer_json;
+  tokenizer::Tokenizer tokenizer;
+  Corpus corpus;
+};
+
+std::string tokenizer_text(const LanguageModelRun& run, const std::vector<std::string>& texts,
+                           const RunCallbacks& callbacks) {
+  if (!run.tokenizer.empty()) {
+    const fs::path path = run.tokenizer;
+    return read_text((fs::is_directory(path) ? path / "tokenizer.json" : path).string());
+  }
+  if (callbacks.say) callbacks.say("training a tokenizer of " + std::to_string(run.vocabulary) + " tokens");
+  return trained_tokenizer(texts, run.vocabulary);
+}
+
+Material prepare(const LanguageModelRun& run, const RunTexts& texts, const std::string& saved_tokenizer,
+                 const RunCallbacks& callbacks) {
+  std::string json = saved_tokenizer.empty() ? tokenizer_text(run, texts.train, callbacks) : saved_tokenizer;
+  tokenizer::Tokenizer tokenizer = tokenizer::Tokenizer::from_json(json);
+  CorpusOptions options;
+  options.end = tokenizer.id_of(kEndToken).value_or(-1);
+  options.held_out = run.held_out;
+  options.length = run.length;
+  Corpus corpus = make_corpus(tokenizer, texts.train, texts.validation, options);
+  if (callbacks.say)
+    callbacks.say(std::to_string(corpus.train.size()) + " tokens to train on, " +
+                  std::to_string(corpus.validation.size()) + " held out");
+  return {std::move(json), std::move(tokenizer), std::move(corpus)};
 }
 
 // What a run holds while it goes.
@@ -134,8 +136,8 @@ class RunningModel {
   void save() const {
     model::FolderTexts texts;
     texts.tokenizer_json = material_.tokenizer_json;
-    if (const auto end = material_.tokenizer.id_of(kEnd)) texts.end_token = kEnd, texts.end_id = *end;
-    if (run_.objective == "masked") texts.mask_token = kMask;
+    if (const auto end = material_.tokenizer.id_of(kEndToken)) texts.end_token = kEndToken, texts.end_id = *end;
+    if (run_.objective == "masked") texts.mask_token = kMaskToken;
     trainer_.save(state_path(folder_));
     model::write_model(folder_, model_, texts, model::type_named("type", run_.type));
   }

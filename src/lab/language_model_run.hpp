@@ -42,6 +42,13 @@ struct LanguageModelRun {
   bool torch_attention = false;
 };
 
+// The parts of a run, for studies that put them together in another way. Tokens of a tokenizer that is trained here:
+inline constexpr const char* kEndToken = "<|endoftext|>";
+inline constexpr const char* kMaskToken = "<|mask|>";
+std::string trained_tokenizer(const std::vector<std::string>& texts, std::int64_t vocabulary);  // its tokenizer.json
+model::Description describe(const LanguageModelRun& run, std::int64_t vocabulary);
+TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::Tokenizer& tokenizer);
+
 struct RunStatus {
   StepReport step;
   double validation_loss = 0;  // the last one; 0: none yet

@@ -24,13 +24,6 @@ using Json = nlohmann::ordered_json;
 
 std::string run_path(const std::string& folder) { return folder + "/training/run.json"; }
 
-// FNV-1a, to notice that a text is another one.
-std::uint64_t fingerprint(const std::string& text) {
-  std::uint64_t out = 0xcbf29ce484222325;
-  for (const char c : text) out = (out ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return out;
-}
-
 using Fingerprints = std::vector<std::uint64_t>;
 
 Fingerprints fingerprints(const RunTexts& texts) {

@@ -116,14 +116,18 @@ model::ForwardOptions Trainer::forward_options(std::int64_t step) const {
   return out;
 }
 
-at::Tensor Trainer::loss_of(const Batch& batch, const model::ForwardOptions& options,
-                            pytorch::LayerStatistics* statistics) {
+// -sum_v t_v log p_v with t = (1 - e) target + e / V is the cross-entropy plus e (s_target - mean_v s_v).
+Trainer::Losses Trainer::losses_of(const Batch& batch, const model::ForwardOptions& options,
+                                   pytorch::LayerStatistics* statistics) {
   const Autocast autocast(options_.bfloat16);
   model::ForwardOutput out = model_.forward(batch.ids, options);
   const at::Tensor losses = model_.token_losses(out.hidden, batch.targets);
   *statistics = std::move(out.statistics);
   const at::Tensor counted = (batch.targets != kIgnored).sum().clamp_min(1);
-  return losses.sum() / counted;
+  const at::Tensor plain = losses.sum() / counted;
+  if (options_.label_smoothing == 0) return {plain, plain};
+  const at::Tensor margins = model_.target_margins(out.hidden, batch.targets);
+  return {plain, plain + options_.label_smoothing * margins.sum() / counted};
 }
 
 StepReport Trainer::step() {
@@ -133,14 +137,14 @@ StepReport Trainer::step() {
   model::ForwardOptions options = forward_options(report.step);
   options.attention_dropout = options_.attention_dropout;
   pytorch::LayerStatistics statistics;
-  const at::Tensor loss = loss_of(draw(done_), options, &statistics);
-  report.loss = loss.item<double>();
+  const Losses losses = losses_of(draw(done_), options, &statistics);
+  report.loss = losses.plain.item<double>();
   if (!std::isfinite(report.loss))
     throw Error("loss", "not finite at step " + std::to_string(report.step),
                 "a finite one (a smaller learning rate, or more warm-up)");
-  at::Tensor objective = loss;
+  at::Tensor objective = losses.smoothed;
   if (options_.regulariser.weight > 0)
-    objective = loss + pytorch::entropy_regulariser(statistics, options_.regulariser);
+    objective = objective + pytorch::entropy_regulariser(statistics, options_.regulariser);
   optimiser_.zero_gradients();
   objective.backward();
   report.gradient_norm = optimiser_.clip_gradients(options_.clip);
@@ -156,21 +160,39 @@ StepReport Trainer::step() {
   return report;
 }
 
-double Trainer::validation_loss(std::int64_t windows) {
+void Trainer::add_noise(const ValidationNoise& noise, Batch& batch, model::ForwardOptions& options) const {
+  if (noise.tokens > 0) {
+    const at::Tensor others = at::randint(model_.description().vocabulary, batch.ids.sizes(), batch.ids.options());
+    const at::Tensor replaced = at::rand(batch.ids.sizes(), batch.ids.options().dtype(at::kFloat)) < noise.tokens;
+    batch.ids = at::where(replaced, others, batch.ids);
+  }
+  if (noise.scores <= 0) return;
+  options.torch_attention = false;
+  options.attention = [deviation = noise.scores](std::size_t, const at::Tensor& query, const at::Tensor& key,
+                                                 const at::Tensor& value, const pytorch::AttentionOptions& call) {
+    pytorch::AttentionOptions noisy = call;
+    noisy.bias = deviation * at::randn({query.size(0), query.size(1), query.size(2), key.size(2)}, query.options());
+    return pytorch::attention(query, key, value, noisy);
+  };
+}
+
+double Trainer::validation_loss(std::int64_t windows, const ValidationNoise& noise) {
   const at::NoGradGuard no_gradient;
   const std::int64_t room = static_cast<std::int64_t>(corpus_.validation.size()) - 1;
   const std::int64_t count = std::max<std::int64_t>(1, std::min(windows, room / options_.length));
   model::ForwardOptions options;
   options.torch_attention = options_.torch_attention;
-  double sum = 0;
+  at::Tensor sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_.device()));
   pytorch::LayerStatistics none;
   for (std::int64_t window = 0; window < count; ++window) {
     const std::int64_t start = (room - options_.length) * window / std::max<std::int64_t>(1, count - 1);
-    const Batch batch = windows_of(corpus_.validation, {count == 1 ? 0 : start},
+    Batch batch = windows_of(corpus_.validation, {count == 1 ? 0 : start},
                                    stream(options_.seed, 4) + static_cast<std::uint64_t>(window));
-    sum += loss_of(batch, options, &none).item<double>();
+    at::manual_seed(stream(options_.seed, 5) + static_cast<std::uint64_t>(window));
+    add_noise(noise, batch, options);
+    sum += losses_of(batch, options, &none).plain;
   }
-  return sum / static_cast<double>(count);
+  return sum.item<double>() / static_cast<double>(count);
 }
 
 }  // namespace isentropic::lab

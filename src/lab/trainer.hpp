@@ -32,6 +32,7 @@ struct TrainingOptions {
   double clip = 1.0;
   double attention_dropout = 0;
   pytorch::EntropyRegulariserOptions regulariser = {.weight = 0};
+  double label_smoothing = 0;  // in [0, 1): that much of every target is spread over the whole vocabulary
   std::uint64_t seed = 1;
   std::int64_t mask_token = -1;       // masked: the id that stands for a masked token
   bool bfloat16 = false;              // products in bfloat16, parameters in float32; CUDA
@@ -45,6 +46,12 @@ struct StepReport {
   std::vector<std::vector<double>> entropy, normalised_entropy;  // by layer and head
 };
 
+// What a validation adds to its texts, the same every time: how robust a model is.
+struct ValidationNoise {
+  double scores = 0;  // deviation of the normal noise on every scaled score, x_j = lambda q.k_j + scores e_j
+  double tokens = 0;  // share of the tokens read that are others, drawn uniformly; those to be predicted stay
+};
+
 class Trainer {
  public:
   Trainer(model::Transformer& model, const Corpus& corpus, TrainingOptions options);
@@ -54,25 +61,31 @@ class Trainer {
   std::int64_t steps_done() const { return done_; }
 
   // The mean loss over at most `windows` windows of held-out text, the same ones every time.
-  double validation_loss(std::int64_t windows = 64);
+  double validation_loss(std::int64_t windows = 64, const ValidationNoise& noise = {});
 
   // Parameters, moments and the number of steps, as one safetensors file.
   void save(const std::string& path) const;
   // Throws Error unless the file is one of this model's.
   void load(const std::string& path);
+  // The same for a caller that saves by itself: what a step changes, and that those tensors are as after so many steps.
+  NamedTensors state() const;
+  void go_on_from(std::int64_t steps);
 
  private:
   struct Batch {
     at::Tensor ids, targets;
   };
-  NamedTensors state() const;
+  struct Losses {
+    at::Tensor plain, smoothed;  // cross-entropy; with label smoothing, what is trained
+  };
   Batch draw(std::int64_t step) const;
   Batch windows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int64_t>& starts,
                    std::uint64_t seed) const;
   void mask(Batch& batch, std::uint64_t seed) const;
   bool has_statistics(std::int64_t step) const;
   model::ForwardOptions forward_options(std::int64_t step) const;
-  at::Tensor loss_of(const Batch& batch, const model::ForwardOptions& options, pytorch::LayerStatistics* statistics);
+  Losses losses_of(const Batch& batch, const model::ForwardOptions& options, pytorch::LayerStatistics* statistics);
+  void add_noise(const ValidationNoise& noise, Batch& batch, model::ForwardOptions& options) const;
 
   model::Transformer& model_;
   const Corpus& corpus_;

@@ -14,8 +14,12 @@ NamedTensors Trainer::state() const {
 void Trainer::save(const std::string& path) const { save_tensors(path, state(), done_); }
 
 void Trainer::load(const std::string& path) {
-  done_ = restore_tensors(path, state());
-  optimiser_.set_steps(done_);
+  go_on_from(restore_tensors(path, state()));
+}
+
+void Trainer::go_on_from(std::int64_t steps) {
+  done_ = steps;
+  optimiser_.set_steps(steps);
 }
 
 }  // namespace isentropic::lab

@@ -15,6 +15,7 @@ void add_train_lm(CLI::App& train);
 void add_train_retrieval(CLI::App& train);
 void add_train_vib(CLI::App& train);
 void add_train_contrast(CLI::App& train);
+void add_train_dynamics(CLI::App& train);
 void add_perplexity(CLI::App& program);
 void add_generate(CLI::App& program);
 void add_plane(CLI::App& program);

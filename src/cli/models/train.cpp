@@ -10,6 +10,7 @@ void add_train(CLI::App& program) {
   add_train_retrieval(*train);
   add_train_vib(*train);
   add_train_contrast(*train);
+  add_train_dynamics(*train);
 }
 
 }  // namespace isentropic::cli

@@ -1,0 +1,57 @@
+// One model of the study while it is trained.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "lab/corpus.hpp"
+#include "lab/dynamics/course.hpp"
+#include "lab/dynamics/study.hpp"
+#include "lab/tensor_state.hpp"
+#include "lab/trainer.hpp"
+#include "model/transformer.hpp"
+#include "tokenizer/tokenizer.hpp"
+
+namespace isentropic::lab::dynamics {
+
+// The texts as tokens of one tokenizer, which is trained on all of them.
+struct Material {
+  tokenizer::Tokenizer tokenizer;
+  std::vector<Corpus> corpora;  // one for each text
+};
+// Throws Error where a text is not what it was when the study began, or too short.
+Material read_material(const Study& study, const StudyCallbacks& callbacks);
+
+class Run {
+ public:
+  Run(const Study& study, const Material& material, const Setting& setting, std::uint64_t seed);
+
+  // One step, and what was measured if a point is due.
+  std::optional<Point> step();
+  std::int64_t steps_done() const { return trainer_.steps_done(); }
+  double last_loss() const { return last_loss_; }
+
+  // What noise adds to the validation loss.
+  double rise_under(const ValidationNoise& noise);
+
+  NamedTensors state() const;
+  void go_on_from(std::int64_t steps) { trainer_.go_on_from(steps); }
+
+ private:
+  bool is_point(std::int64_t step) const;
+  void add(const StepReport& report);
+  Point take_point();
+
+  const Study& study_;
+  const Setting setting_;
+  std::int64_t validation_windows_;
+  model::Transformer model_;
+  Trainer trainer_;
+  // Sums since the last point: steps, loss, norm, nats, then H / log k by layer and head. float32, as the state is saved,
+  // so that a run that goes on adds the same numbers.
+  at::Tensor sums_;
+  double last_loss_ = 0;
+};
+
+}  // namespace isentropic::lab::dynamics

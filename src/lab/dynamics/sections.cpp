@@ -1,0 +1,124 @@
+// Puts the parts together and writes them as text, page, picture and JSON.
+#include "lab/dynamics/sections.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "report/chart.hpp"
+#include "report/text_table.hpp"
+
+namespace isentropic::lab::dynamics {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+std::string seeds_text(const Study& study) {
+  return fmt::format("{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences mean ± standard error, "
+                     "none inside the spread (95%)",
+                     study.layers, study.heads, study.width, study.length, study.seeds, study.seed);
+}
+
+// Ends of an axis that holds every curve of a plot.
+report::Axis axis_of(const std::string& label, const report::Plot& plot,
+                     const std::vector<double> report::PlotCurve::*values) {
+  double low = INFINITY, high = -INFINITY;
+  for (const report::PlotCurve& curve : plot.curves)
+    for (const double x : curve.*values) low = std::min(low, x), high = std::max(high, x);
+  return report::linear_axis(label, low, high);
+}
+
+report::Panel panel_of(const report::Plot& plot) {
+  report::Panel out{plot.title, axis_of(plot.x_label, plot, &report::PlotCurve::x),
+                    axis_of(plot.y_label, plot, &report::PlotCurve::y), {}};
+  for (const report::PlotCurve& curve : plot.curves)
+    out.lines.push_back({curve.label, curve.x, curve.y, static_cast<int>(out.lines.size()), report::Stroke::plain});
+  return out;
+}
+
+}  // namespace
+
+std::string direction(const Paired& change) {
+  if (!change.beyond_spread()) return "stays";
+  return change.mean > 0 ? "rises" : "falls";
+}
+
+Json json_of(const Paired& difference) {
+  return {{"mean", difference.mean},
+          {"error", std::isfinite(difference.error) ? Json(difference.error) : Json()},
+          {"seeds", difference.seeds},
+          {"beyond_spread", difference.beyond_spread()}};
+}
+
+std::vector<double> steps_to_loss(const Study& study, const Courses& courses, const Setting& setting) {
+  const std::vector<double> losses =
+      courses.numbers(plain(study), [](const Course& course) { return course.at_share(0.5).loss; });
+  std::vector<double> out;
+  for (const Course* course : courses.of(setting)) out.push_back(course->steps_to(losses[out.size()]));
+  return out;
+}
+
+std::vector<Section> sections_of(const Study& study, const Courses& courses) {
+  std::vector<Section> out;
+  if (study.has("entropy")) out.push_back(entropy_section(study, courses));
+  if (study.has("spread")) out.push_back(spread_section(study, courses));
+  if (study.has("regulariser")) out.push_back(regulariser_section(study, courses));
+  if (study.has("target")) out.push_back(target_section(study, courses));
+  return out;
+}
+
+std::string text_of(const std::vector<Section>& sections) {
+  std::string out;
+  for (const Section& section : sections) {
+    out += (out.empty() ? "" : "\n") + section.title + "\n";
+    for (const report::DataTable& data : section.tables) {
+      report::TextTable table(data.columns);
+      for (const auto& row : data.rows) table.add_row(row);
+      out += "\n" + data.title + "\n\n" + table.str();
+    }
+    out += "\n";
+    for (const std::string& finding : section.findings) out += finding + "\n";
+  }
+  return out;
+}
+
+std::string page_of(const Study& study, const std::vector<Section>& sections) {
+  report::Page out{.title = "Entropy while models learn", .subtitle = seeds_text(study)};
+  for (const Section& section : sections) {
+    out.parts.push_back(report::Prose{section.title, {section.question}});
+    report::Row plots, maps;
+    for (const report::Plot& plot : section.plots) plots.parts.emplace_back(plot);
+    for (const report::HeatMap& map : section.maps) maps.parts.emplace_back(map);
+    out.parts.push_back(plots);
+    if (!maps.parts.empty()) out.parts.push_back(maps);
+    for (const report::DataTable& table : section.tables) out.parts.push_back(table);
+    out.parts.push_back(report::Prose{"", section.findings});
+  }
+  return report::html(out);
+}
+
+std::string picture_of(const Section& section) {
+  report::Figure out{section.title, "Means over seeds.", {}};
+  for (const report::Plot& plot : section.plots) out.panels.push_back(panel_of(plot));
+  return report::svg(out);
+}
+
+Json results_of(const Study& study, const Courses& courses, const std::vector<Section>& sections) {
+  Json out = {{"study", "dynamics"}, {"options", options_of(study)}};
+  for (const Section& section : sections)
+    out[section.name] = {{"findings", section.findings}, {"numbers", section.numbers}};
+  for (const Course& course : courses.all()) {
+    Json run = json_of(course.setting);
+    run["seed"] = course.seed;
+    run["first_entropy"] = course.first().mean_entropy(), run["last_entropy"] = course.last().mean_entropy();
+    run["last_nats"] = course.last().nats;
+    run["training_loss"] = course.last().loss;
+    run["best_loss"] = course.best_loss(), run["best_at"] = course.turn().step, run["last_loss"] = course.last_loss();
+    run["score_noise"] = course.score_noise, run["token_noise"] = course.token_noise;
+    out["runs"].push_back(run);
+  }
+  return out;
+}
+
+}  // namespace isentropic::lab::dynamics

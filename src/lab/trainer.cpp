@@ -187,7 +187,7 @@ double Trainer::validation_loss(std::int64_t windows, const ValidationNoise& noi
   for (std::int64_t window = 0; window < count; ++window) {
     const std::int64_t start = (room - options_.length) * window / std::max<std::int64_t>(1, count - 1);
     Batch batch = windows_of(corpus_.validation, {count == 1 ? 0 : start},
-                                   stream(options_.seed, 4) + static_cast<std::uint64_t>(window));
+                             stream(options_.seed, 4) + static_cast<std::uint64_t>(window));
     at::manual_seed(stream(options_.seed, 5) + static_cast<std::uint64_t>(window));
     add_noise(noise, batch, options);
     sum += losses_of(batch, options, &none).plain;

@@ -48,7 +48,8 @@ struct StepReport {
 
 // What a validation adds to its texts, the same every time: how robust a model is.
 struct ValidationNoise {
-  double scores = 0;  // deviation of the normal noise on every scaled score, x_j = lambda q.k_j + scores e_j
+  // Deviation of the normal noise on every scaled score, x_j = lambda q.k_j + scores e_j; not under a target entropy.
+  double scores = 0;
   double tokens = 0;  // share of the tokens read that are others, drawn uniformly; those to be predicted stay
 };
 

@@ -13,9 +13,7 @@ NamedTensors Trainer::state() const {
 
 void Trainer::save(const std::string& path) const { save_tensors(path, state(), done_); }
 
-void Trainer::load(const std::string& path) {
-  go_on_from(restore_tensors(path, state()));
-}
+void Trainer::load(const std::string& path) { go_on_from(restore_tensors(path, state())); }
 
 void Trainer::go_on_from(std::int64_t steps) {
   done_ = steps;

@@ -40,6 +40,9 @@ pytorch::AttentionOptions LayerAttention::call_options() const {
   out.alibi_slopes = alibi_slopes;
   out.dropout = options.attention_dropout;
   out.statistics = options.statistics;
+  // Gradients through the equation H = target read it.
+  if (out.scale.is_target_entropy() && out.scale.gradient() == TargetEntropyGradient::implicit)
+    out.statistics = out.statistics.with(Statistic::score_variance);
   return out;
 }
 

@@ -182,7 +182,8 @@ at::Tensor Transformer::target_margins(const at::Tensor& hidden, const at::Tenso
   const at::Tensor classes = targets.clamp_min(0);  // means of products are products with means
   const at::Tensor rows = at::embedding(head_.weight, classes) - head_.weight.mean(0);
   at::Tensor out = description_.logits_scale * (before_head(hidden) * rows).sum(-1);
-  if (head_.bias.defined()) out = out + head_.bias.index_select(0, classes.flatten()).view_as(classes) - head_.bias.mean();
+  if (head_.bias.defined())
+    out = out + head_.bias.index_select(0, classes.flatten()).view_as(classes) - head_.bias.mean();
   return out * (targets >= 0);
 }
 

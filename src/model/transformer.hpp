@@ -70,8 +70,8 @@ class Transformer {
 
   // Cross-entropy in nats of targets [...] int64 (-100: none) given hidden [..., width], without holding the logits.
   at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& targets) const;
-  // s_target - mean_v s_v of the logits s, [...], 0 where there is no target, without holding them: what a smoothing e of
-  // the labels adds to the loss, e times. Throws Error for logits with a soft cap.
+  // s_target - mean_v s_v of the logits s, [...], 0 where there is no target, without holding them: what a smoothing e
+  // of the labels adds to the loss, e times. Throws Error for logits with a soft cap.
   at::Tensor target_margins(const at::Tensor& hidden, const at::Tensor& targets) const;
 
   const Description& description() const { return description_; }

@@ -38,8 +38,8 @@ const Point& Course::turn() const { return *std::ranges::min_element(points, {},
 
 const Point& Course::at_share(double share) const {
   const double step = share * static_cast<double>(setting.steps);
-  return *std::ranges::min_element(points, {},
-                                   [&](const Point& point) { return std::abs(static_cast<double>(point.step) - step); });
+  return *std::ranges::min_element(
+      points, {}, [&](const Point& point) { return std::abs(static_cast<double>(point.step) - step); });
 }
 
 double Course::steps_to(double loss) const {

@@ -13,10 +13,10 @@ namespace isentropic::lab::dynamics {
 // Means over the steps since the point before; the first point is the first step, of a model that has learnt nothing.
 struct Point {
   std::int64_t step = 0;
-  double loss = 0, gradient_norm = 0;         // nats for each token, without regulariser or smoothing; before clipping
-  double validation_loss = 0;                 // after the step
-  double nats = 0;                            // mean H of all heads
-  std::vector<std::vector<double>> entropy;   // H / log k by layer and head, over rows that see k >= 2 keys
+  double loss = 0, gradient_norm = 0;        // nats for each token, without regulariser or smoothing; before clipping
+  double validation_loss = 0;                // after the step
+  double nats = 0;                           // mean H of all heads
+  std::vector<std::vector<double>> entropy;  // H / log k by layer and head, over rows that see k >= 2 keys
 
   double mean_entropy() const;  // of all heads
   double mean_entropy(std::size_t layer) const;
@@ -26,13 +26,13 @@ struct Course {
   Setting setting;
   std::uint64_t seed = 0;
   std::vector<Point> points;
-  // What noise adds to the last validation loss.
+  // What noise adds to the last validation loss; 0 under a target entropy, where it is not measured.
   double score_noise = 0, token_noise = 0;
 
   const Point& first() const { return points.front(); }
   const Point& last() const { return points.back(); }
-  const Point& turn() const;                   // of the lowest validation loss
-  const Point& at_share(double share) const;   // of its steps: the nearest point
+  const Point& turn() const;                  // of the lowest validation loss
+  const Point& at_share(double share) const;  // of its steps: the nearest point
   double best_loss() const { return turn().validation_loss; }
   double last_loss() const { return last().validation_loss; }
   double overfitting() const { return last_loss() - best_loss(); }

@@ -28,7 +28,8 @@ void add_stages(const Setting& setting, const Courses& courses, Section& out) {
   double largest = 0, all = 0;
   int largest_quarter = 1;
   for (std::size_t i = 0; i < std::size(kQuarters); ++i) {
-    const double level = mean_of(courses.numbers(setting, [&](const Course& c) { return entropy_at(c, kQuarters[i]); }));
+    const double level =
+        mean_of(courses.numbers(setting, [&](const Course& c) { return entropy_at(c, kQuarters[i]); }));
     levels.push_back(fmt::format("{:.4f}", level));
     if (i == 0) continue;
     const Paired step = change(courses, setting, kQuarters[i - 1], kQuarters[i]);
@@ -40,10 +41,11 @@ void add_stages(const Setting& setting, const Courses& courses, Section& out) {
   }
   out.tables[0].rows.push_back(levels);
   out.tables[1].rows.push_back(changes);
-  out.findings.push_back(fmt::format(
-      "{}: H / log k {} in the first quarter of training, {} in the second, {} in the third, {} in the last; quarter {} "
-      "has {:.0f}% of all change",
-      setting.objective, words[0], words[1], words[2], words[3], largest_quarter, 100 * largest / all));
+  out.findings.push_back(
+      fmt::format("{}: H / log k {} in the first quarter of training, {} in the second, {} in the third, {} in the "
+                  "last; quarter {} "
+                  "has {:.0f}% of all change",
+                  setting.objective, words[0], words[1], words[2], words[3], largest_quarter, 100 * largest / all));
 }
 
 // ---- depth ----
@@ -64,8 +66,7 @@ void add_depth(const Study& study, const Setting& setting, const Courses& course
   std::vector<std::string> row = {setting.objective};
   Json layers = Json::array();
   for (std::size_t layer = 0; layer < static_cast<std::size_t>(study.layers); ++layer) {
-    layers.push_back(
-        mean_of(courses.numbers(setting, [&](const Course& c) { return c.last().mean_entropy(layer); })));
+    layers.push_back(mean_of(courses.numbers(setting, [&](const Course& c) { return c.last().mean_entropy(layer); })));
     row.push_back(fmt::format("{:.4f}", layers.back().get<double>()));
   }
   const Paired slope = paired(courses.numbers(setting, slope_over_layers));
@@ -135,11 +136,11 @@ void add_plots(const Study& study, const Setting& setting, const Courses& course
   losses.curves.push_back(curve_of(courses, setting, "training", [](const Point& p) { return p.loss; }));
   losses.curves.push_back(curve_of(courses, setting, "validation", [](const Point& p) { return p.validation_loss; }));
   out.plots.push_back(losses);
-  out.maps.push_back({.title = fmt::format("H / log k by layer and head at the end, {}, seed {}", setting.objective,
-                                           study.seed),
-                      .x_label = "head",
-                      .y_label = "layer",
-                      .rows = courses.of(setting).front()->last().entropy});
+  out.maps.push_back(
+      {.title = fmt::format("H / log k by layer and head at the end, {}, seed {}", setting.objective, study.seed),
+       .x_label = "head",
+       .y_label = "layer",
+       .rows = courses.of(setting).front()->last().entropy});
 }
 
 }  // namespace

@@ -28,7 +28,8 @@ constexpr Quantity kQuantities[] = {
 
 std::string name_of(const Setting& setting) {
   if (setting.entropy_weight != 0)
-    return fmt::format("{} {:g}", setting.entropy_weight > 0 ? "encourage" : "discourage", std::abs(setting.entropy_weight));
+    return fmt::format("{} {:g}", setting.entropy_weight > 0 ? "encourage" : "discourage",
+                       std::abs(setting.entropy_weight));
   return setting.label_smoothing > 0 ? fmt::format("label smoothing {:g}", setting.label_smoothing) : "plain";
 }
 

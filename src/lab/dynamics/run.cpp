@@ -109,7 +109,8 @@ void Run::add(const StepReport& report) {
 Point Run::take_point() {
   const auto* sums = sums_.const_data_ptr<float>();
   const auto mean = [&](std::int64_t i) { return rounded(sums[i] / sums[0]); };
-  Point out{trainer_.steps_done(), mean(1), mean(2), rounded(trainer_.validation_loss(validation_windows_)), mean(3), {}};
+  Point out{
+      trainer_.steps_done(), mean(1), mean(2), rounded(trainer_.validation_loss(validation_windows_)), mean(3), {}};
   for (std::int64_t layer = 0; layer < study_.layers; ++layer) {
     auto& heads = out.entropy.emplace_back();
     for (std::int64_t head = 0; head < study_.heads; ++head) heads.push_back(mean(kSums + layer * study_.heads + head));

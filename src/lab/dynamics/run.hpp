@@ -48,8 +48,8 @@ class Run {
   std::int64_t validation_windows_;
   model::Transformer model_;
   Trainer trainer_;
-  // Sums since the last point: steps, loss, norm, nats, then H / log k by layer and head. float32, as the state is saved,
-  // so that a run that goes on adds the same numbers.
+  // Sums since the last point: steps, loss, norm, nats, then H / log k by layer and head. float32, as the state is
+  // saved, so that a run that goes on adds the same numbers.
   at::Tensor sums_;
   double last_loss_ = 0;
 };

@@ -15,9 +15,10 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 std::string seeds_text(const Study& study) {
-  return fmt::format("{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences mean ± standard error, "
-                     "none inside the spread (95%)",
-                     study.layers, study.heads, study.width, study.length, study.seeds, study.seed);
+  return fmt::format(
+      "{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences mean ± standard error, "
+      "none inside the spread (95%)",
+      study.layers, study.heads, study.width, study.length, study.seeds, study.seed);
 }
 
 // Ends of an axis that holds every curve of a plot.
@@ -30,8 +31,10 @@ report::Axis axis_of(const std::string& label, const report::Plot& plot,
 }
 
 report::Panel panel_of(const report::Plot& plot) {
-  report::Panel out{plot.title, axis_of(plot.x_label, plot, &report::PlotCurve::x),
-                    axis_of(plot.y_label, plot, &report::PlotCurve::y), {}};
+  report::Panel out{plot.title,
+                    axis_of(plot.x_label, plot, &report::PlotCurve::x),
+                    axis_of(plot.y_label, plot, &report::PlotCurve::y),
+                    {}};
   for (const report::PlotCurve& curve : plot.curves)
     out.lines.push_back({curve.label, curve.x, curve.y, static_cast<int>(out.lines.size()), report::Stroke::plain});
   return out;

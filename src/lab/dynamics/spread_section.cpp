@@ -14,7 +14,8 @@ double first_norm(const Course& course) { return course.first().gradient_norm; }
 double early_norm(const Course& course) {
   std::vector<double> norms;
   for (const Point& point : course.points)
-    if (point.step > 1 && (4 * point.step <= course.setting.steps || norms.empty())) norms.push_back(point.gradient_norm);
+    if (point.step > 1 && (4 * point.step <= course.setting.steps || norms.empty()))
+      norms.push_back(point.gradient_norm);
   return norms.empty() ? first_norm(course) : mean_of(norms);
 }
 
@@ -43,9 +44,9 @@ Section spread_section(const Study& study, const Courses& courses) {
     const auto less = [&](auto&& number) {
       return paired(courses.numbers(setting, number), courses.numbers(first, number));
     };
-    out.tables[0].rows.push_back({gain, fmt::format("{:.4f}", mean(first_entropy)), fmt::format("{:.3f}", mean(first_norm)),
-                                  fmt::format("{:.3f}", mean(early_norm)), fmt::format("{:.0f}", mean_of(steps)),
-                                  fmt::format("{:.4f}", mean(best_loss))});
+    out.tables[0].rows.push_back({gain, fmt::format("{:.4f}", mean(first_entropy)),
+                                  fmt::format("{:.3f}", mean(first_norm)), fmt::format("{:.3f}", mean(early_norm)),
+                                  fmt::format("{:.0f}", mean_of(steps)), fmt::format("{:.4f}", mean(best_loss))});
     losses.curves.push_back(curve_of(courses, setting, "gain " + gain, [](const Point& p) { return p.loss; }));
     entropies.curves.push_back(
         curve_of(courses, setting, "gain " + gain, [](const Point& p) { return p.mean_entropy(); }));

@@ -126,13 +126,14 @@ std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& call
       const std::optional<Point> point = run.step();
       const bool ends = ++step == schedule.end(number), stops = callbacks.stops();
       if (point) course.points.push_back(*point);
-      if (ends) {
+      if (ends && course.setting.target_entropy == 0) {  // scales are not solved for under noise
         course.score_noise = run.rise_under({.scores = study.score_noise});
         course.token_noise = run.rise_under({.tokens = study.token_noise});
       }
       if (point) log_point(folder, step, number, course);
-      callbacks.progress(schedule.share(number, step), fmt::format("{}, seed {}, loss {:.3f}", course.setting.label(study),
-                                                                   course.seed, run.last_loss()));
+      callbacks.progress(
+          schedule.share(number, step),
+          fmt::format("{}, seed {}, loss {:.3f}", course.setting.label(study), course.seed, run.last_loss()));
       if (ends || stops || step % kSaveEvery == 0) folder.save(run.state(), step);
       if (stops && step < schedule.end(schedule.runs() - 1)) return {};
     }

@@ -82,9 +82,10 @@ report::Plot plot_of(const Study& study, const std::vector<Sweep>& sweeps) {
 }  // namespace
 
 Section target_section(const Study& study, const Courses& courses) {
-  Section out{"target", "Attention held at an entropy",
-              "The scale of every row is solved so that its entropy is H*, in nats, as far as its keys allow. Is there a "
-              "best H*, and is the first task's the best of the others?"};
+  Section out{
+      "target", "Attention held at an entropy",
+      "The scale of every row is solved so that its entropy is H*, in nats, as far as its keys allow. Is there a "
+      "best H*, and is the first task's the best of the others?"};
   const std::vector<Sweep> sweeps = sweeps_of(study, courses);
   const std::vector<double> targets = sorted_targets(study);
   const std::size_t first_best = sweeps.front().best();
@@ -113,10 +114,10 @@ Section target_section(const Study& study, const Courses& courses) {
                            {"transfer_costs", json_of(transferred)}});
     for (std::size_t i = 0; i < targets.size(); ++i)
       out.numbers.back()["losses"].push_back({{"target", targets[i]}, {"loss", mean_of(sweep.losses[i])}});
-    std::string finding = fmt::format("{}: best at H* = {:g}, {}; 1 / sqrt d less that: {}", task, targets[best],
-                                      sweep.has_inner_optimum() ? "with both ends of the sweep worse"
-                                                                : "but an end of the sweep is as good",
-                                      lab::text_of(free, 4));
+    std::string finding = fmt::format(
+        "{}: best at H* = {:g}, {}; 1 / sqrt d less that: {}", task, targets[best],
+        sweep.has_inner_optimum() ? "with both ends of the sweep worse" : "but an end of the sweep is as good",
+        lab::text_of(free, 4));
     if (&sweep != &sweeps.front())
       finding += fmt::format("; the first task's H* = {:g} {}", targets[first_best],
                              transferred.beyond_spread() ? "costs " + lab::text_of(transferred, 4) : "is as good");

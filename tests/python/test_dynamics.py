@@ -1,0 +1,220 @@
+"""isentropic train dynamics: entropy while models learn, regularised and held."""
+
+import json
+import math
+import os
+import random
+import signal
+import statistics
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+LAYERS, HEADS, LENGTH = 2, 2, 16
+SIZES = f"--layers {LAYERS} --heads {HEADS} --width 16 --length {LENGTH} --batch 4 --vocabulary 270".split()
+SMALL = [*SIZES, "--seeds", "2", "--points", "6", "--validation-tokens", "128"]
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "train", "dynamics", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())
+
+
+def lines(folder):
+    return [json.loads(line) for line in (folder / "log.jsonl").read_text().splitlines()]
+
+
+def runs(folder, **setting):
+    """Those of a setting, in the order of their seeds; what is not named is that of a plain model."""
+    usual = {"objective": "autoregressive", "text": 0, "length": LENGTH, "gain": 1, "entropy_weight": 0,
+             "label_smoothing": 0, "target_entropy": 0}  # fmt: skip
+    wanted = {**usual, **setting}
+    return [run for run in results(folder)["runs"] if all(run[name] == value for name, value in wanted.items())]
+
+
+def mean(folder, number, **setting):
+    return statistics.mean(run[number] for run in runs(folder, **setting))
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory):
+    """Sentences with an order to learn."""
+    draw = random.Random(1)
+    nouns, verbs = "cat dog king queen ship tree road wind".split(), "sees finds leaves follows".split()
+    path = tmp_path_factory.mktemp("text") / "text.txt"
+    path.write_text(
+        " ".join(f"the {draw.choice(nouns)} {draw.choice(verbs)} the {draw.choice(nouns)}." for _ in range(600))
+    )
+    return path
+
+
+@pytest.fixture(scope="module")
+def moved(text, tmp_path_factory):
+    """Entropy moved by all means: first weights, terms of the loss, targets."""
+    folder = tmp_path_factory.mktemp("dynamics") / "moved"
+    options = ["--gains", "8,30", "--entropy-weights", 1, "--label-smoothing", 0.3, "--targets", "1,2"]
+    folder_options = [
+        "--steps",
+        60,
+        "--target-steps",
+        10,
+        "--other-lengths",
+        32,
+        "--parts",
+        "spread,regulariser,target",
+    ]
+    result = run(text, text, "-o", folder, *SMALL, *options, *folder_options)
+    return folder, result.stdout
+
+
+# ---- what is measured ----
+
+
+def test_a_wider_spread_of_scores_starts_with_less_entropy(moved):
+    first = [mean(moved[0], "first_entropy", gain=gain) for gain in (1, 8, 30)]
+    assert first[0] > 0.999 and first[0] > first[1] + 0.01 > first[2] + 0.02
+
+
+def test_terms_of_the_loss_move_entropy_their_way(moved):
+    high, free, low = (mean(moved[0], "last_entropy", entropy_weight=weight) for weight in (1, 0, -1))
+    assert high > free > low and high > low + 0.05
+
+
+def test_settings_of_a_seed_start_alike(moved):
+    """The first loss does not know of terms, and all models of a seed meet the same first windows."""
+    at_start = {}
+    count = len(results(moved[0])["runs"])
+    for line in lines(moved[0]):
+        run = results(moved[0])["runs"][line["run"]]
+        if line["at"] == 1 and run["length"] == LENGTH and run["objective"] == "autoregressive" and run["gain"] == 1:
+            at_start.setdefault((run["seed"], run["text"], run["target_entropy"]), set()).add(line["loss"])
+    assert count == 2 * (1 + 2 + 3 + 4 * 3) and {seed for seed, *_ in at_start} == {1, 2}
+    assert all(len(losses) == 1 for losses in at_start.values())
+    assert len({min(losses) for (_, _, target), losses in at_start.items() if target == 0}) == 2
+
+
+@pytest.mark.parametrize("target", [1, 2])
+@pytest.mark.parametrize("objective, length", [("autoregressive", 16), ("autoregressive", 32), ("masked", 16)])
+def test_a_target_entropy_is_met_where_keys_allow_it(moved, target, objective, length):
+    """Rows that see k < e^H* keys stop at log k; rows of one key do not count."""
+    visible = range(2, length + 1) if objective == "autoregressive" else [length]
+    expected = statistics.mean(min(target, math.log(k)) for k in visible)
+    found = runs(moved[0], objective=objective, length=length, target_entropy=target)
+    assert [run["last_nats"] for run in found] == pytest.approx([expected] * 2, abs=1e-3)
+
+
+def test_label_smoothing_trains_a_flatter_prediction(moved):
+    """The loss that is logged is without it: smoothed models have more of it."""
+    assert mean(moved[0], "training_loss", label_smoothing=0.3) > mean(moved[0], "training_loss") + 0.05
+
+
+def test_noise_costs_and_is_the_same_for_the_same_model(moved):
+    plain = runs(moved[0])
+    assert all(run["token_noise"] > 0 for run in plain)
+    twins = runs(moved[0], text=1)
+    assert [run["token_noise"] for run in twins] == [run["token_noise"] for run in runs(moved[0]) if run["steps"] == 10]
+
+
+def test_differences_are_paired_by_seed(moved):
+    numbers = results(moved[0])["regulariser"]["numbers"]
+    term = next(term for term in numbers if term["term"] == "discourage 1")
+    pairs = zip(runs(moved[0], entropy_weight=-1), [run for run in runs(moved[0]) if run["steps"] == 60], strict=True)
+    differences = [a["best_loss"] - b["best_loss"] for a, b in pairs]
+    found = term["best_loss"]["less_plain"]
+    assert found["mean"] == pytest.approx(statistics.mean(differences), abs=1e-9)
+    assert found["error"] == pytest.approx(statistics.stdev(differences) / math.sqrt(2), abs=1e-9)
+    assert found["beyond_spread"] == (abs(found["mean"]) > 12.7062 * found["error"])
+
+
+def test_texts_say_which_differences_are_none(moved):
+    out = moved[1]
+    assert "The spread of the first scores" in out and "Attention held at an entropy" in out and "none (" in out
+    for name in ("spread.svg", "regulariser.svg", "target.svg", "page.html"):
+        assert (moved[0] / name).stat().st_size > 1000
+
+
+# ---- entropy by layer, head and step ----
+
+
+def test_entropies_of_every_head_are_logged_at_every_point(text, tmp_path):
+    out = run(text, "-o", tmp_path / "a", "--parts", "entropy", *SMALL, "--steps", 24).stdout
+    log = lines(tmp_path / "a")
+    assert [line["at"] for line in log if line["run"] == 0] == [1, 4, 8, 12, 16, 20, 24]
+    heads = [h for line in log for layer in line["entropy"] for h in layer]
+    assert len(heads) == len(log) * LAYERS * HEADS and all(0 <= h <= 1 for h in heads)
+    assert {run["objective"] for run in results(tmp_path / "a")["runs"]} == {"autoregressive", "masked"}
+    assert "in the first quarter of training" in out and "with depth" in out
+
+
+def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
+    """Random letters: what is learnt of them is of no use on others."""
+    draw = random.Random(2)
+    (tmp_path / "noise.txt").write_text("".join(draw.choice("abcdefgh ") for _ in range(700)))
+    options = ["--parts", "entropy", "--steps", 160, "--rate", 0.02, *SMALL]
+    run(tmp_path / "noise.txt", "-o", tmp_path / "a", *options)
+    found = results(tmp_path / "a")
+    assert found["entropy"]["numbers"]["autoregressive"]["turn"]["turned"] == 2
+    assert all(
+        run["last_loss"] > run["best_loss"] + 0.1 for run in found["runs"] if run["objective"] == "autoregressive"
+    )
+
+
+# ---- the command ----
+
+
+def test_an_interrupted_study_goes_on_bit_for_bit(text, tmp_path):
+    options = [text, "--parts", "entropy", *SMALL, "--steps", "130", "--label-smoothing", "0.1"]
+    run("-o", tmp_path / "whole", *options)
+    command = [PROGRAM, "train", "dynamics", "-o", tmp_path / "parts", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
+        while not (tmp_path / "parts" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 1 and b"--resume" in process.stderr.read()
+    run("-o", tmp_path / "parts", "--resume")
+    for name in ("results.json", "log.jsonl", "entropy.svg"):
+        assert (tmp_path / "parts" / name).read_text() == (tmp_path / "whole" / name).read_text()
+
+
+def test_a_text_that_changed_is_noticed(tmp_path):
+    (tmp_path / "text.txt").write_text("one two three four " * 100)
+    options = ["--parts", "entropy", *SMALL, "--steps", "100000"]
+    command = [PROGRAM, "train", "dynamics", tmp_path / "text.txt", "-o", tmp_path / "a", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.DEVNULL) as process:
+        while not (tmp_path / "a" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        process.wait()
+    (tmp_path / "text.txt").write_text("one two three five " * 100)
+    assert "not what it was" in run("-o", tmp_path / "a", "--resume", status=1).stderr
+
+
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        (["--parts", "entropy,depth"], "depth"),
+        (["--width", "30", "--heads", "4"], "width"),
+        (["--gains", "1"], "gain"),
+        (["--targets", "0"], "target"),
+        (["--other-lengths", "64"], "other length"),
+        (["--token-noise", "2"], "token noise"),
+        (["--device", "tpu"], "device"),
+        (["--resume"], "texts"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_usage_errors_of_one_line(text, options, named, tmp_path):
+    message = run(text, "-o", tmp_path / "x", *options, status=2).stderr.strip()
+    assert named in message and "\n" not in message
+
+
+def test_no_text_or_a_short_one_is_named(tmp_path):
+    assert "texts" in run("-o", tmp_path / "x", status=2).stderr
+    (tmp_path / "short.txt").write_text("a few words")
+    assert "tokens long" in run(tmp_path / "short.txt", "-o", tmp_path / "x", status=1).stderr

@@ -43,8 +43,9 @@ report::Panel panel_of(const report::Plot& plot) {
 }  // namespace
 
 std::string direction(const Paired& change) {
-  if (!change.beyond_spread()) return "stays";
-  return change.mean > 0 ? "rises" : "falls";
+  const std::string way = change.mean > 0 ? "rises" : "falls";
+  if (change.seeds == 1) return way + " (one seed)";
+  return change.beyond_spread() ? way : "stays";
 }
 
 Json json_of(const Paired& difference) {

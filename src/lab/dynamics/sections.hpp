@@ -38,7 +38,7 @@ nlohmann::ordered_json results_of(const Study& study, const Courses& courses, co
 
 // ---- what the parts share ----
 
-// "rises", "falls" or "stays".
+// "rises", "falls" or, inside the spread, "stays".
 std::string direction(const Paired& change);
 nlohmann::ordered_json json_of(const Paired& difference);
 

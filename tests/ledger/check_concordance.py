@@ -11,7 +11,17 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).parents[2]
-COMMANDS = {"lengths", "lengths --positions alibi", "noise", "sparsity", "ib", "mi", "bench attention", "plane", "train dynamics"}
+COMMANDS = {
+    "lengths",
+    "lengths --positions alibi",
+    "noise",
+    "sparsity",
+    "ib",
+    "mi",
+    "bench attention",
+    "plane",
+    "train dynamics",
+}
 
 
 def rows_of(page):

@@ -160,7 +160,8 @@ def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit(text, tmp_path):
-    options = [text, "--parts", "entropy", *SMALL, "--steps", "130", "--label-smoothing", "0.1"]
+    # The first save is that of step 200, between two points.
+    options = [text, "--parts", "entropy", *SIZES, "--seeds", 1, "--points", 6, "--steps", 230]
     run("-o", tmp_path / "whole", *options)
     command = [PROGRAM, "train", "dynamics", "-o", tmp_path / "parts", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:

@@ -72,7 +72,9 @@ report::Plot plot_of(const Study& study, const std::vector<Sweep>& sweeps) {
                    .y_label = "nats for each token"};
   const std::vector<double> targets = sorted_targets(study);
   for (const Sweep& sweep : sweeps) {
-    report::PlotCurve curve{.label = task_name(study, sweep.task), .x = targets};
+    const std::string name = task_name(study, sweep.task);
+    const std::size_t comma = name.find(", ");  // what follows the objective tells tasks apart
+    report::PlotCurve curve{.label = comma == std::string::npos ? name : name.substr(comma + 2), .x = targets};
     for (const auto& seeds : sweep.losses) curve.y.push_back(mean_of(seeds) - mean_of(sweep.free));
     out.curves.push_back(curve);
   }

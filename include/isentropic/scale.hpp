@@ -7,6 +7,7 @@
 //   frozen            kappa log n_max / d                             (log_n stopped at one length)
 //   hybrid            alpha / sqrt d + beta log n / d
 //   trained_length    max(1, log n / log n_train) / sqrt d
+//   info_scale        sqrt((1 - n^(-2/d)) / (1 - n_train^(-2/d))) / sqrt d   (Li et al. 2025)
 //   ssmax             s_head log n                                    (no 1 / sqrt d)
 //   yarn              (0.1 mscale log(factor) + 1)^2 / sqrt d         (factor >= 1)
 //   llama4            (1 + coefficient log(1 + floor((p + 1) / step))) / sqrt d, by position p
@@ -64,6 +65,7 @@ class ISENTROPIC_API Scale {
   static Scale frozen(PerHead kappa, std::int64_t n_max);
   static Scale hybrid(PerHead alpha, PerHead beta);
   static Scale trained_length(std::int64_t n_train);
+  static Scale info_scale(std::int64_t n_train);
   static Scale ssmax(PerHead s);
   static Scale yarn(double factor, double mscale = 1.0);
   static Scale llama4(std::int64_t step = 8192, double coefficient = 0.1);

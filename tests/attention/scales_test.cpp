@@ -30,6 +30,10 @@ TEST(Scales, ByHand) {
   EXPECT_DOUBLE_EQ(Scale::hybrid(2.0, 3.0).lambda(row), 0.25 + 3 * std::log(1024.0) / 64);
   EXPECT_DOUBLE_EQ(Scale::trained_length(32).lambda(row), 0.25);
   EXPECT_DOUBLE_EQ(Scale::trained_length(4096).lambda(row), 0.125);
+  // At d = 2 the nearest of 1024 directions is 1/1024 away, that of 2 is 1/2.
+  EXPECT_DOUBLE_EQ(Scale::info_scale(2).lambda({.visible = 1024, .d = 2}),
+                   std::sqrt((1 - 1.0 / 1024) / (1 - 1.0 / 2)) / std::sqrt(2.0));
+  EXPECT_DOUBLE_EQ(Scale::info_scale(1024).lambda(row), 0.125);
   EXPECT_DOUBLE_EQ(Scale::ssmax(0.43).lambda(row), 0.43 * std::log(1024.0));
   EXPECT_DOUBLE_EQ(Scale::yarn(1.0).lambda(row), 0.125);
   EXPECT_DOUBLE_EQ(Scale::yarn(std::exp(10.0)).lambda(row), 0.5);
@@ -39,6 +43,7 @@ TEST(Scales, ByHand) {
   EXPECT_DOUBLE_EQ(Scale::temperature(4.0).lambda(row), 0.25);
   const ScaleInput alone{.visible = 1, .d = 64, .position = 0, .head = 0};
   EXPECT_EQ(Scale::log_n(1.0).lambda(alone), 0);
+  EXPECT_EQ(Scale::info_scale(32).lambda(alone), 0);
   EXPECT_EQ(Scale::ssmax(1.0).lambda(alone), 0);
   EXPECT_DOUBLE_EQ(Scale::trained_length(32).lambda(alone), 0.125);
 }
@@ -66,7 +71,7 @@ TEST(Scales, DerivativesAreThoseOfTheLaw) {
   check("hybrid", [](auto& x) { return Scale::hybrid(x[0], x[1]); }, {0.7, 1.9});
   check("ssmax", [](auto& x) { return Scale::ssmax(x[0]); }, {0.7});
   check("constant", [](auto& x) { return Scale::constant(x[0]); }, {0.7});
-  for (const Scale& fixed : {Scale::inverse_sqrt_d(), Scale::trained_length(8), Scale::yarn(4), Scale::llama4()}) {
+  for (const Scale& fixed : {Scale::inverse_sqrt_d(), Scale::trained_length(8), Scale::info_scale(8), Scale::yarn(4), Scale::llama4()}) {
     EXPECT_EQ(fixed.learnable(), 0) << fixed.name();
   }
 }

@@ -140,6 +140,7 @@ SCALES = {
     "hybrid": lambda x: dict(scale=Scale.hybrid(x.term("a", 1, plus=1.0), x.term("b", x.shape.heads))),
     "frozen": lambda x: dict(scale=Scale.frozen(x.term("kappa", 1, plus=1.0), 100)),
     "trained_length": lambda x: dict(scale=Scale.trained_length(64), causal="start"),
+    "info_scale": lambda x: dict(scale=Scale.info_scale(64), causal="start"),
     "yarn": lambda x: dict(scale=Scale.yarn(8.0, 2.0)),
     "llama4": lambda x: dict(scale=Scale.llama4(16, 0.5), causal="start"),
     "temperature": lambda x: dict(scale=x.term("temperature", plus=0.2, factor=0.0)),

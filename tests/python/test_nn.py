@@ -228,6 +228,7 @@ LAWS = {
     ),
     "frozen": (Scale.frozen(KAPPA, 100), KAPPA * math.log(100) / D),
     "trained_length": (Scale.trained_length(3), math.log(N) / math.log(3) / math.sqrt(D)),
+    "info_scale": (Scale.info_scale(3), math.sqrt((1 - N ** (-2 / D)) / (1 - 3 ** (-2 / D)) / D)),
     "yarn": (Scale.yarn(8.0, 2.0), (0.2 * math.log(8) + 1) ** 2 / math.sqrt(D)),
     "per_row": (Scale.per_row(torch.linspace(0, 1, N).expand(1, 1, N)), torch.linspace(0, 1, N)[:, None]),
 }

@@ -47,6 +47,7 @@ enum class Law {
   frozen,
   hybrid,
   trained_length,
+  info_scale,
   ssmax,
   yarn,
   llama4,

@@ -98,6 +98,8 @@ double law_value(const Scale& scale, const LawRow& row) {
       return parameter(0) / std::sqrt(d) + parameter(1) * std::log(n) / d;
     case Law::trained_length:
       return std::max(1.0, std::log(n) / std::log(length)) / std::sqrt(d);
+    case Law::info_scale:
+      return std::sqrt((1 - std::pow(n, -2 / d)) / (1 - std::pow(length, -2 / d)) / d);
     case Law::ssmax:
       return parameter(0) * std::log(n);
     case Law::yarn:

@@ -43,6 +43,7 @@ Part sqrt_log_n();
 Part frozen();
 Part hybrid();
 Part trained_length(std::int64_t n_train);
+Part info_scale();
 Part ssmax();
 Part yarn();
 Part llama4(std::int64_t step);

@@ -83,6 +83,13 @@ Part trained_length(std::int64_t n_train) {
           }};
 }
 
+Part info_scale() {
+  return {"info_scale", [](Instance& x) {
+            x.problem.scale = Scale::info_scale(5);
+            x.oracle.scale = {Law::info_scale, {}, 5, {}};
+          }};
+}
+
 Part yarn() {
   return {"yarn", [](Instance& x) {
             x.problem.scale = Scale::yarn(4, 1.3);
@@ -124,6 +131,7 @@ std::vector<Part> formula_scales() {
           hybrid(),
           trained_length(3),
           trained_length(1000),
+          info_scale(),
           ssmax(),
           yarn(),
           llama4(2),

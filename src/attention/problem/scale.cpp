@@ -52,6 +52,11 @@ std::vector<ScaleLaw> make_laws() {
       {"frozen", "kappa log n_max / d", {learnable("kappa"), length("n_max", 1)}, false, formula<frozen>},
       {"hybrid", "alpha / sqrt d + beta log n / d", {learnable("alpha"), learnable("beta")}, true, formula<hybrid>},
       {"trained_length", "max(1, log n / log n_train) / sqrt d", {length("n_train", 2)}, true, formula<trained_length>},
+      {"info_scale",
+       "sqrt((1 - n^(-2/d)) / (1 - n_train^(-2/d))) / sqrt d",
+       {length("n_train", 2)},
+       true,
+       formula<info_scale>},
       {"ssmax", "s log n", {learnable("s")}, true, formula<ssmax>},
       {"yarn", "(0.1 mscale log(factor) + 1)^2 / sqrt d", {factor, number("mscale", 1.0)}, false, formula<yarn>},
       {"llama4",
@@ -128,6 +133,7 @@ Scale Scale::hybrid(PerHead alpha, PerHead beta) {
 Scale Scale::trained_length(std::int64_t n_train) {
   return Scale(law_named("trained_length"), {static_cast<double>(n_train)});
 }
+Scale Scale::info_scale(std::int64_t n_train) { return Scale(law_named("info_scale"), {static_cast<double>(n_train)}); }
 Scale Scale::ssmax(PerHead s) { return Scale(law_named("ssmax"), {std::move(s)}); }
 Scale Scale::yarn(double factor, double mscale) { return Scale(law_named("yarn"), {factor, mscale}); }
 Scale Scale::llama4(std::int64_t step, double coefficient) {

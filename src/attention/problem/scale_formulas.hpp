@@ -19,6 +19,7 @@ enum class LawNumber : int {
   frozen,
   hybrid,
   trained_length,
+  info_scale,
   ssmax,
   yarn,
   llama4,
@@ -48,6 +49,12 @@ ISENTROPIC_HOST_DEVICE inline double llama4_scale(const LawTerms& x) {
   return (1 + x.parameter[1] * std::log1p(static_cast<double>(steps))) / std::sqrt(x.d);
 }
 
+// The distance from a direction to the nearest of n random ones on a sphere in d dimensions shrinks as n^(-1/d), and the
+// cosine of that angle grows as sqrt(1 - n^(-2/d)).
+ISENTROPIC_HOST_DEVICE inline double nearest_cosine(double log_n, double d) {
+  return std::sqrt(-std::expm1(-2 * log_n / d));
+}
+
 // A law that is linear in its learnable parameters has gradients without further ado.
 ISENTROPIC_HOST_DEVICE inline double scale_by_law(LawNumber law, const LawTerms& x) {
   switch (law) {
@@ -67,6 +74,8 @@ ISENTROPIC_HOST_DEVICE inline double scale_by_law(LawNumber law, const LawTerms&
       const double ratio = x.log_n / log_of(x.parameter[0]);
       return (ratio > 1 ? ratio : 1.0) / std::sqrt(x.d);
     }
+    case LawNumber::info_scale:
+      return nearest_cosine(x.log_n, x.d) / nearest_cosine(log_of(x.parameter[0]), x.d) / std::sqrt(x.d);
     case LawNumber::ssmax:
       return x.parameter[0] * x.log_n;
     case LawNumber::yarn: {

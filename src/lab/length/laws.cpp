@@ -1,0 +1,149 @@
+// The table of laws, and the networks that they make.
+#include "lab/length/laws.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <iterator>
+
+#include "isentropic/error.hpp"
+#include "isentropic/theory/scale_laws.hpp"
+#include "lab/length/distance_attention.hpp"
+#include "lab/words.hpp"
+#include "model/design.hpp"
+
+namespace isentropic::lab::length {
+namespace {
+
+// The kappa that holds the entropy of random keys over the lengths of the study; where none does, 1.
+double solved_kappa(const Study& study) {
+  std::vector<std::int64_t> lengths;
+  for (const double factor : study.factors)
+    if (factor >= 1) lengths.push_back(static_cast<std::int64_t>(factor * static_cast<double>(study.length)));
+  if (lengths.size() < 2) return 1;
+  return theory::invariant_kappa(lengths, study.width / study.heads).value_or(1);
+}
+
+std::vector<Law> all_laws(const Study& study) {
+  const double d = static_cast<double>(study.width) / static_cast<double>(study.heads);
+  const double log_n = std::log(static_cast<double>(study.length));
+  const std::string n_train = std::to_string(study.length);
+  const auto scale = [](Scale law) { return text_of(law); };
+  const std::string usual = "inverse_sqrt_d", info = "info_scale:n_train=" + n_train;
+  return {
+      {.name = "inverse_sqrt_d", .formula = "1/sqrt d"},
+      {.name = "log_n", .formula = "log n/d", .scale = "log_n"},
+      {.name = "log_n_solved",
+       .formula = "kappa log n/d, kappa solved for d",
+       .scale = scale(Scale::log_n(solved_kappa(study)))},
+      {.name = "log_n_learnt", .formula = "kappa log n/d, kappa learnt", .scale = "log_n", .learnt = true},
+      {.name = "log_n_sqrt_d", .formula = "log n/sqrt d", .scale = "log_n_sqrt_d"},
+      {.name = "sqrt_log_n", .formula = "sqrt(log n/d)", .scale = "sqrt_log_n"},
+      {.name = "frozen", .formula = "log n_train/d", .scale = scale(Scale::frozen(1.0, study.length))},
+      {.name = "ssmax",
+       .formula = "s log n, s learnt",
+       .scale = scale(Scale::ssmax(1 / (std::sqrt(d) * log_n))),
+       .learnt = true},
+      {.name = "hybrid",
+       .formula = "1/(2 sqrt d) + log n/(2 sqrt d log n_train)",
+       .scale = scale(Scale::hybrid(0.5, 0.5 * std::sqrt(d) / log_n))},
+      {.name = "target_entropy",
+       .formula = "solved for a target entropy",
+       .scale = scale(Scale::target_entropy(study.target_entropy))},
+      {.name = "cosine",
+       .formula = "s cos(q, k)",
+       .scale = scale(Scale::constant(study.cosine_scale / d)),
+       .cosine = true},
+      {.name = "scale_invariant",
+       .formula = "a_t s + m_t for a key t back",
+       .attention = Attention::scale_invariant},
+      {.name = "trained_length",
+       .formula = "max(1, log n/log n_train)/sqrt d",
+       .networks = usual,
+       .scale = scale(Scale::trained_length(study.length))},
+      {.name = "info_scale",
+       .formula = "sqrt((1 - n^{-2/d})/(1 - n_train^{-2/d}))/sqrt d",
+       .networks = usual,
+       .scale = info},
+      {.name = "adaptive",
+       .formula = "theta(H)/sqrt d",
+       .networks = usual,
+       .attention = Attention::adaptive},
+      {.name = "yarn", .formula = "YaRN", .networks = usual, .yarn = true},
+      {.name = "window", .formula = "1/sqrt d, a window of n_train", .networks = usual, .window = true},
+      {.name = "info_cosine",
+       .formula = "s cos(q, k) sqrt((1 - n^{-2/d})/(1 - n_train^{-2/d}))",
+       .networks = "cosine",
+       .scale = info,
+       .cosine = true},
+  };
+}
+
+}  // namespace
+
+std::vector<Law> laws_of(const Study& study) {
+  std::vector<Law> all = all_laws(study);
+  if (study.laws.empty()) return all;
+  for (const std::string& name : study.laws) law_named(all, name);
+  std::vector<Law> out;
+  std::ranges::copy_if(all, std::back_inserter(out),
+                       [&](const Law& law) { return std::ranges::contains(study.laws, law.name); });
+  return out;
+}
+
+const Law& law_named(const std::vector<Law>& laws, const std::string& name) {
+  const auto found = std::ranges::find(laws, name, &Law::name);
+  if (found != laws.end()) return *found;
+  std::string known;
+  for (const Law& law : laws) known += (known.empty() ? "" : ", ") + law.name;
+  throw Error("law", "'" + name + "'", "one of " + known);
+}
+
+model::Description describe(const Study& study, const Law& law, const std::string& positions,
+                            std::int64_t vocabulary) {
+  model::Description out;
+  out.vocabulary = vocabulary;
+  out.width = study.width;
+  out.layers.resize(static_cast<std::size_t>(study.layers));
+  out.heads = out.kv_heads = study.heads;
+  out.head_width = study.width / study.heads;
+  out.mlp_width = model::gated_mlp_width(study.width);
+  out.trained_length = study.length;
+  model::design(out, model::NormKind::rms, model::positions_named(positions), true);
+  out.tied = true;
+  out.scale = scale_from_text(law.scale);
+  out.learn_scale = law.learnt;
+  if (law.cosine) out.query_key_norm = model::QueryKeyNorm::per_head;
+  return out;
+}
+
+model::Description asked(model::Description trained, const Study& study, const Law& law, std::int64_t n) {
+  if (law.networks.empty()) return trained;
+  trained.scale = scale_from_text(law.scale);
+  // info_scale has 1/sqrt d where cosine has its own constant.
+  if (law.cosine) trained.scale = Scale::constant(study.cosine_scale / static_cast<double>(trained.head_width));
+  const double factor = static_cast<double>(n) / static_cast<double>(study.length);
+  if (law.yarn && factor > 1)
+    for (model::Rotary& rotary : trained.rotary) {
+      rotary.scaling = model::Rotary::Scaling::yarn;
+      rotary.factor = factor;
+      rotary.original_length = study.length;
+    }
+  if (law.window)
+    for (model::Layer& layer : trained.layers) layer.window = study.length;
+  return trained;
+}
+
+model::AttentionFunction attention_of(const Law& law) {
+  switch (law.attention) {
+    case Attention::scale_invariant:
+      return scale_invariant_attention;
+    case Attention::adaptive:
+      return adaptive_attention;
+    case Attention::scaled:
+      break;
+  }
+  return nullptr;
+}
+
+}  // namespace isentropic::lab::length

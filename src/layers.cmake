@@ -102,6 +102,9 @@ layer(lab LIBRARY isentropic_models USES base attention/problem theory io report
 # Networks that move through the information plane as they learn.
 layer(lab/plane LIBRARY isentropic_models USES base information/distributions io plane pytorch model lab
       PACKAGES torch)
+# Language models beyond the length they were trained at.
+layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report tokenizer pytorch model lab
+      PACKAGES fmt json torch)
 # One token of many that decides, beyond the lengths of training.
 layer(lab/retrieval LIBRARY isentropic_models USES base report pytorch model lab PACKAGES json torch)
 # The variational bottleneck.
@@ -113,4 +116,4 @@ layer(lab/dynamics LIBRARY isentropic_models USES base report tokenizer model la
 
 # ---- isentropic-torch: the commands that need libtorch ----
 layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools model lab
-      lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics PACKAGES cli11 fmt json)
+      lab/length lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics PACKAGES cli11 fmt json)

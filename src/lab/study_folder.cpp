@@ -1,6 +1,7 @@
 // Makes, reads and writes the folders of studies.
 #include "lab/study_folder.hpp"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "io/output_file.hpp"
@@ -22,8 +23,11 @@ void require_free(const std::string& folder, ExistingFolder existing) {
     throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
 }
 
-StudyFolder::StudyFolder(std::string path, Json options) : path_(std::move(path)), options_(std::move(options)) {
+StudyFolder::StudyFolder(std::string path, Json options, WithoutState without_state)
+    : path_(std::move(path)), options_(std::move(options)) {
   if (fs::exists(state_path())) steps_ = restore_tensors(state_path(), {});
+  if (without_state == WithoutState::keep_log)
+    for (const Json& line : read_log(path_ + "/log.jsonl")) steps_ = std::max(steps_, line.value("step", steps_));
   log_ = std::make_unique<JsonLog>(path_ + "/log.jsonl", steps_);
 }
 
@@ -39,17 +43,17 @@ StudyFolder StudyFolder::begin(const std::string& path, const std::string& study
   if (error) throw Error("output folder", "'" + path + "', which cannot be made", error.message());
   const Json about = {{"study", study}, {"options", options}};
   io::write_file(study_path(path), study_path(path), about.dump(2) + "\n");
-  return StudyFolder(path, options);
+  return StudyFolder(path, options, WithoutState::restart);
 }
 
-StudyFolder StudyFolder::resume(const std::string& path, const std::string& study) {
+StudyFolder StudyFolder::resume(const std::string& path, const std::string& study, WithoutState without_state) {
   const std::string file = study_path(path);
   if (!fs::exists(file))
     throw Error("output folder", "'" + path + "', which holds no study to go on with", "one that was interrupted");
   const auto about = io::parse_object(file, read_text(file), {.depth = 8, .values = 100'000});
   if (!about.contains("study") || !about.contains("options") || about["study"] != study)
     throw Error("output folder", "'" + path + "', which holds another study", "one of '" + study + "'");
-  return StudyFolder(path, about["options"]);
+  return StudyFolder(path, about["options"], without_state);
 }
 
 std::vector<StudyFolder::Json> StudyFolder::lines() {

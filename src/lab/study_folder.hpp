@@ -44,6 +44,12 @@ struct StudyCallbacks {
   bool stops() const { return stop && stop(); }
 };
 
+// What is done without the state of a study: it is large, and a study that is carried elsewhere may leave it behind.
+enum class WithoutState : std::uint8_t {
+  restart,  // the study begins again
+  keep_log  // lines of the log are finished parts, and what they tell is not done again
+};
+
 class StudyFolder {
  public:
   using Json = nlohmann::ordered_json;
@@ -52,7 +58,8 @@ class StudyFolder {
   static StudyFolder begin(const std::string& path, const std::string& study, const Json& options,
                            ExistingFolder existing);
   // Throws Error unless the folder holds such a study.
-  static StudyFolder resume(const std::string& path, const std::string& study);
+  static StudyFolder resume(const std::string& path, const std::string& study,
+                            WithoutState without_state = WithoutState::restart);
 
   const std::string& path() const { return path_; }
   const Json& options() const { return options_; }
@@ -66,7 +73,7 @@ class StudyFolder {
   void write(const std::string& file, const std::string& text) const;
 
  private:
-  StudyFolder(std::string path, Json options);
+  StudyFolder(std::string path, Json options, WithoutState without_state);
   std::string state_path() const { return path_ + "/state.safetensors"; }
 
   std::string path_;

@@ -1,7 +1,6 @@
 // Draws batches, runs the model forward and back, and updates it.
 #include "lab/trainer.hpp"
 
-#include <ATen/autocast_mode.h>
 #include <ATen/core/grad_mode.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -10,6 +9,7 @@
 
 #include "base/counter_random.hpp"
 #include "isentropic/error.hpp"
+#include "lab/autocast.hpp"
 #include "lab/random_streams.hpp"
 
 namespace isentropic::lab {
@@ -23,26 +23,6 @@ double uniform(std::uint64_t seed, std::uint64_t i, std::uint64_t j) {
   const auto bits = philox({low(i), low(i >> 32), low(j), low(j >> 32)}, seed);
   return static_cast<double>((std::uint64_t{bits[0]} << 21) ^ (bits[1] >> 11)) * 0x1p-53;
 }
-
-// Products in bfloat16 while it lives.
-class Autocast {
- public:
-  explicit Autocast(bool wanted) : wanted_(wanted) {
-    if (!wanted_) return;
-    at::autocast::set_autocast_enabled(at::kCUDA, true);
-    at::autocast::set_autocast_dtype(at::kCUDA, at::kBFloat16);
-  }
-  ~Autocast() {
-    if (!wanted_) return;
-    at::autocast::clear_cache();
-    at::autocast::set_autocast_enabled(at::kCUDA, false);
-  }
-  Autocast(const Autocast&) = delete;
-  Autocast& operator=(const Autocast&) = delete;
-
- private:
-  bool wanted_;
-};
 
 std::vector<std::vector<double>> by_head(const pytorch::LayerStatistics& layers, const char* statistic) {
   std::vector<at::Tensor> means;
@@ -111,6 +91,7 @@ bool Trainer::has_statistics(std::int64_t step) const {
 model::ForwardOptions Trainer::forward_options(std::int64_t step) const {
   model::ForwardOptions out;
   out.torch_attention = options_.torch_attention && !has_statistics(step);
+  out.attention = options_.attention;
   if (has_statistics(step))
     out.statistics = Statistics::of({Statistic::entropy, Statistic::normalised_entropy, Statistic::visible});
   return out;
@@ -182,6 +163,7 @@ double Trainer::validation_loss(std::int64_t windows, const ValidationNoise& noi
   const std::int64_t count = std::max<std::int64_t>(1, std::min(windows, room / options_.length));
   model::ForwardOptions options;
   options.torch_attention = options_.torch_attention;
+  options.attention = options_.attention;
   at::Tensor sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_.device()));
   pytorch::LayerStatistics none;
   for (std::int64_t window = 0; window < count; ++window) {

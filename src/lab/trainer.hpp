@@ -34,10 +34,11 @@ struct TrainingOptions {
   pytorch::EntropyRegulariserOptions regulariser = {.weight = 0};
   double label_smoothing = 0;  // in [0, 1): that much of every target is spread over the whole vocabulary
   std::uint64_t seed = 1;
-  std::int64_t mask_token = -1;       // masked: the id that stands for a masked token
-  bool bfloat16 = false;              // products in bfloat16, parameters in float32; CUDA
-  std::int64_t statistics_every = 1;  // steps; 0: never
-  bool torch_attention = false;       // PyTorch's attention, except in steps with statistics
+  std::int64_t mask_token = -1;                  // masked: the id that stands for a masked token
+  bool bfloat16 = false;                         // products in bfloat16, parameters in float32; CUDA
+  std::int64_t statistics_every = 1;             // steps; 0: never
+  bool torch_attention = false;                  // PyTorch's attention, except in steps with statistics
+  model::AttentionFunction attention = nullptr;  // instead of the model's
 };
 
 struct StepReport {

@@ -49,8 +49,8 @@ ISENTROPIC_HOST_DEVICE inline double llama4_scale(const LawTerms& x) {
   return (1 + x.parameter[1] * std::log1p(static_cast<double>(steps))) / std::sqrt(x.d);
 }
 
-// The distance from a direction to the nearest of n random ones on a sphere in d dimensions shrinks as n^(-1/d), and the
-// cosine of that angle grows as sqrt(1 - n^(-2/d)).
+// The distance from a direction to the nearest of n random ones on a sphere in d dimensions shrinks as n^(-1/d), and
+// the cosine of that angle grows as sqrt(1 - n^(-2/d)).
 ISENTROPIC_HOST_DEVICE inline double nearest_cosine(double log_n, double d) {
   return std::sqrt(-std::expm1(-2 * log_n / d));
 }

@@ -12,6 +12,7 @@ namespace isentropic::cli {
 void add_scan(CLI::App& program);
 void add_train(CLI::App& program);
 void add_train_lm(CLI::App& train);
+void add_train_length(CLI::App& train);
 void add_train_retrieval(CLI::App& train);
 void add_train_vib(CLI::App& train);
 void add_train_contrast(CLI::App& train);

@@ -51,12 +51,13 @@ void StudyArguments::offer(CLI::App* command) {
   command->add_flag("--resume", resume, "go on with the study in that folder");
   command->add_flag("--overwrite", overwrite, "replace the study in that folder");
   command->add_option("--seed", seed)->capture_default_str();
+  command->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
   command->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str();
 }
 
 lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {
   if (resume && overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
-  if (resume) return lab::StudyFolder::resume(folder, study);
+  if (resume) return lab::StudyFolder::resume(folder, study, without_state);
   return lab::StudyFolder::begin(folder, study, options,
                                  overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse);
 }
@@ -67,9 +68,14 @@ void run_study(const StudyArguments& arguments, const std::function<bool(const l
   lab::StudyCallbacks callbacks;
   callbacks.say = [&](const std::string& message) { fmt::print(stderr, "{}: {}\n", arguments.study, message); };
   callbacks.show = [&](double share, const std::string& now) { line.show(share, now); };
-  callbacks.stop = interrupted;
+  const auto start = std::chrono::steady_clock::now();
+  callbacks.stop = [&] {
+    const std::chrono::duration<double, std::ratio<60>> passed = std::chrono::steady_clock::now() - start;
+    return interrupted() || (arguments.minutes > 0 && passed.count() >= arguments.minutes);
+  };
   if (!run(callbacks))
-    throw Error("study", "interrupted", "the same command with -o " + arguments.folder + " --resume, to go on");
+    throw Error("study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
+                "the same command with -o " + arguments.folder + " --resume, to go on");
 }
 
 }  // namespace isentropic::cli

@@ -15,6 +15,8 @@ struct StudyArguments {
   bool resume = false, overwrite = false;
   std::uint64_t seed = 1;
   std::string device = "cpu";
+  double minutes = 0;  // it stops after so many; 0: at its end
+  lab::WithoutState without_state = lab::WithoutState::restart;
 
   void offer(CLI::App* command);
   // A new folder with these options, or one to go on with, whose options those are that it began with. UsageError for

@@ -7,6 +7,7 @@ void add_train(CLI::App& program) {
   CLI::App* train = program.add_subcommand("train", "Train a network.");
   train->require_subcommand(1, 1);
   add_train_lm(*train);
+  add_train_length(*train);
   add_train_retrieval(*train);
   add_train_vib(*train);
   add_train_contrast(*train);

@@ -50,13 +50,8 @@ std::vector<Law> all_laws(const Study& study) {
       {.name = "target_entropy",
        .formula = "solved for a target entropy",
        .scale = scale(Scale::target_entropy(study.target_entropy))},
-      {.name = "cosine",
-       .formula = "s cos(q, k)",
-       .scale = scale(Scale::constant(study.cosine_scale / d)),
-       .cosine = true},
-      {.name = "scale_invariant",
-       .formula = "a_t s + m_t for a key t back",
-       .attention = Attention::scale_invariant},
+      {.name = "cosine", .formula = "sqrt d cos(q, k), learnt gains", .cosine = true},
+      {.name = "scale_invariant", .formula = "a_t s + m_t for a key t back", .attention = Attention::scale_invariant},
       {.name = "trained_length",
        .formula = "max(1, log n/log n_train)/sqrt d",
        .networks = usual,
@@ -65,17 +60,10 @@ std::vector<Law> all_laws(const Study& study) {
        .formula = "sqrt((1 - n^{-2/d})/(1 - n_train^{-2/d}))/sqrt d",
        .networks = usual,
        .scale = info},
-      {.name = "adaptive",
-       .formula = "theta(H)/sqrt d",
-       .networks = usual,
-       .attention = Attention::adaptive},
+      {.name = "adaptive", .formula = "theta(H)/sqrt d", .networks = usual, .attention = Attention::adaptive},
       {.name = "yarn", .formula = "YaRN", .networks = usual, .yarn = true},
       {.name = "window", .formula = "1/sqrt d, a window of n_train", .networks = usual, .window = true},
-      {.name = "info_cosine",
-       .formula = "s cos(q, k) sqrt((1 - n^{-2/d})/(1 - n_train^{-2/d}))",
-       .networks = "cosine",
-       .scale = info,
-       .cosine = true},
+      {.name = "info_cosine", .formula = "info_scale on cosine", .networks = "cosine", .scale = info, .cosine = true},
   };
 }
 
@@ -85,9 +73,12 @@ std::vector<Law> laws_of(const Study& study) {
   std::vector<Law> all = all_laws(study);
   if (study.laws.empty()) return all;
   for (const std::string& name : study.laws) law_named(all, name);
+  const auto is_asked = [&](const Law& law) { return std::ranges::find(study.laws, law.name) != study.laws.end(); };
+  const auto is_needed = [&](const Law& law) {
+    return std::ranges::any_of(all, [&](const Law& x) { return is_asked(x) && x.networks == law.name; });
+  };
   std::vector<Law> out;
-  std::ranges::copy_if(all, std::back_inserter(out),
-                       [&](const Law& law) { return std::ranges::contains(study.laws, law.name); });
+  std::ranges::copy_if(all, std::back_inserter(out), [&](const Law& law) { return is_asked(law) || is_needed(law); });
   return out;
 }
 
@@ -99,8 +90,7 @@ const Law& law_named(const std::vector<Law>& laws, const std::string& name) {
   throw Error("law", "'" + name + "'", "one of " + known);
 }
 
-model::Description describe(const Study& study, const Law& law, const std::string& positions,
-                            std::int64_t vocabulary) {
+model::Description describe(const Study& study, const Law& law, const std::string& positions, std::int64_t vocabulary) {
   model::Description out;
   out.vocabulary = vocabulary;
   out.width = study.width;
@@ -120,8 +110,6 @@ model::Description describe(const Study& study, const Law& law, const std::strin
 model::Description asked(model::Description trained, const Study& study, const Law& law, std::int64_t n) {
   if (law.networks.empty()) return trained;
   trained.scale = scale_from_text(law.scale);
-  // info_scale has 1/sqrt d where cosine has its own constant.
-  if (law.cosine) trained.scale = Scale::constant(study.cosine_scale / static_cast<double>(trained.head_width));
   const double factor = static_cast<double>(n) / static_cast<double>(study.length);
   if (law.yarn && factor > 1)
     for (model::Rotary& rotary : trained.rotary) {

@@ -10,7 +10,7 @@
 //   ssmax               s log n, s learnt, from 1/(sqrt d log n_train) (Nakanishi 2025)
 //   hybrid              1/(2 sqrt d) + log n/(2 sqrt d log n_train)
 //   target_entropy      solved for each row so that H is the target
-//   cosine              s cos(q, k), s a constant: CosScale (Li et al. 2025)
+//   cosine              sqrt d cos(q, k), with a learnt gain of each feature: CosScale (Li et al. 2025)
 //   scale_invariant     a_t s + m_t for a key t back, a_t = sqrt(2 log(1 + t/10) + 1), m_t = -2 log(1 + t/10)
 //                       (Anson, Wang & Aitchison 2025)
 //
@@ -47,13 +47,13 @@ struct Law {
   bool fits(const std::string& positions) const { return !yarn || positions == "rotary"; }
 };
 
-// Those the study asks for, in the order above. Throws Error for a name that is not known.
+// Those the study asks for and those whose networks they take, in the order above. Throws Error for a name that is not
+// known.
 std::vector<Law> laws_of(const Study& study);
 const Law& law_named(const std::vector<Law>& laws, const std::string& name);
 
 // A network that trains under a law; the same one for all laws that take its networks.
-model::Description describe(const Study& study, const Law& law, const std::string& positions,
-                            std::int64_t vocabulary);
+model::Description describe(const Study& study, const Law& law, const std::string& positions, std::int64_t vocabulary);
 // What a law changes in a network's description when it is asked at n tokens.
 model::Description asked(model::Description trained, const Study& study, const Law& law, std::int64_t n);
 // The attention of a layer where no kernel has the law; null: the kernel's.

@@ -32,8 +32,7 @@ struct Study {
   std::int64_t training_tokens = 12'000'000;            // at most so many are read
   std::int64_t documents = 64;                          // to test with, and as many to tune the rate with
   double most_epochs = 4;
-  double target_entropy = 2;   // nats, of the law that solves for one
-  double cosine_scale = 16;    // of the law with cosines
+  double target_entropy = 2;  // nats, of the law that solves for one
   double weight_decay = 0.1, attention_dropout = 0;
   std::vector<double> dropouts = {0, 0.1}, decays = {0.1, 0.01};  // of the last stage
   std::uint64_t seed = 1;
@@ -74,9 +73,9 @@ struct Tested {
 
 struct Result {
   Run run;
-  double validation = 0;  // loss at the trained length, on documents that no test uses
+  double validation = 0;                               // loss at the trained length, on documents that no test uses
   std::vector<std::pair<std::int64_t, double>> curve;  // the same by step
-  std::int64_t spikes = 0;     // steps whose gradient is above three times the median of the hundred before
+  std::int64_t spikes = 0;  // steps whose gradient is above three times the median of the hundred before
   double seconds = 0;
   std::vector<double> learnt;  // mean of the law's number over the heads of each layer, where it is learnt
   std::vector<Tested> tests;

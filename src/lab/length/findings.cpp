@@ -1,0 +1,118 @@
+// Means and differences over the seeds of a length study.
+#include "lab/length/findings.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/length/plan.hpp"
+
+namespace isentropic::lab::length {
+namespace {
+
+constexpr double kMargin = 0.05;  // nats above the loss that 1/sqrt d ends with
+
+std::vector<Point> mean_points(const std::vector<Outcome>& outcomes) {
+  std::vector<Point> out;
+  const auto share = 1 / static_cast<double>(outcomes.size());
+  for (std::size_t i = 0; i < outcomes.front().tested->points.size(); ++i) {
+    Point mean{.n = outcomes.front().tested->points[i].n};
+    for (const Outcome& outcome : outcomes) {
+      const Point& point = outcome.tested->points.at(i);
+      mean.loss += share * point.loss, mean.entropy += share * point.entropy;
+      mean.deviation += share * point.deviation, mean.copying += share * point.copying;
+    }
+    out.push_back(mean);
+  }
+  return out;
+}
+
+// Seeds that both have.
+Paired difference(const Study& study, const std::vector<Outcome>& a, const std::vector<Outcome>& b) {
+  std::vector<double> out;
+  for (const Outcome& x : a)
+    for (const Outcome& y : b)
+      if (x.result->run.seed == y.result->run.seed) out.push_back(beyond(study, *x.tested) - beyond(study, *y.tested));
+  return paired(out);
+}
+
+void fit_entropy(const Study& study, LawLine& line) {
+  double count = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
+  for (const Point& point : line.points) {
+    if (point.n < study.length) continue;
+    const double log_n = std::log(static_cast<double>(point.n));
+    count += 1, x += log_n, y += point.entropy;
+    xx += log_n * log_n, xy += log_n * point.entropy, yy += point.entropy * point.entropy;
+  }
+  if (count < 2) return;
+  line.slope = (count * xy - x * y) / (count * xx - x * x);
+  line.variance = std::max(0.0, yy / count - (y / count) * (y / count));
+}
+
+double steps_to(const std::vector<Outcome>& outcomes, double target) {
+  double sum = 0;
+  for (const Outcome& outcome : outcomes) {
+    const auto& curve = outcome.result->curve;
+    const auto found = std::ranges::find_if(curve, [&](const auto& point) { return point.second <= target; });
+    if (found == curve.end()) return 0;
+    sum += static_cast<double>(found->first);
+  }
+  return sum / static_cast<double>(outcomes.size());
+}
+
+std::string joined(const std::vector<std::string>& names) {
+  std::string out;
+  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
+  return out.empty() ? "none" : out;
+}
+
+std::string conclude(const std::vector<LawLine>& laws) {
+  std::vector<std::string> better, worse, unclear, beats_window;
+  for (const LawLine& line : laws) {
+    if (line.law == "inverse_sqrt_d" || line.law == "window") continue;
+    const Paired& difference = line.against_usual;
+    (!difference.beyond_spread() ? unclear : difference.mean < 0 ? better : worse).push_back(line.law);
+    if (line.against_window.beyond_spread() && line.against_window.mean < 0) beats_window.push_back(line.law);
+  }
+  return "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + joined(better) +
+         ". Worse: " + joined(worse) + ". No difference, or one seed only: " + joined(unclear) +
+         ". Better than a window of the trained length: " + joined(beats_window) + ".";
+}
+
+}  // namespace
+
+std::vector<Findings> findings_of(const Study& study, const std::vector<Result>& results) {
+  std::vector<Findings> out;
+  for (const std::string& positions : study.positions) {
+    Findings found{.positions = positions, .laws = {}, .regularised = {}, .conclusion = {}};
+    const auto usual = outcomes(study, results, "inverse_sqrt_d", positions);
+    const auto window = outcomes(study, results, "window", positions);
+    double target = 0;
+    for (const Outcome& outcome : usual) target += outcome.result->validation / static_cast<double>(usual.size());
+    for (const Law& law : laws_of(study)) {
+      const auto own = outcomes(study, results, law.name, positions);
+      if (own.empty()) continue;
+      LawLine line{.law = law.name, .formula = law.formula, .rate = own.front().result->run.rate};
+      line.seeds = static_cast<int>(own.size());
+      line.points = mean_points(own);
+      line.beyond = beyond(study, {law.name, line.points});
+      line.against_usual = difference(study, own, usual), line.against_window = difference(study, own, window);
+      fit_entropy(study, line);
+      if (law.networks.empty()) line.steps = steps_to(own, target + kMargin);
+      for (const Outcome& outcome : own)
+        line.spikes += static_cast<double>(outcome.result->spikes) / static_cast<double>(own.size());
+      found.laws.push_back(std::move(line));
+    }
+    std::ranges::stable_sort(found.laws, {}, &LawLine::beyond);
+    for (const Result& result : results) {
+      const Run& run = result.run;
+      if (run.stage == kRegularise && run.positions == positions)
+        found.regularised.push_back(
+            {run.law, run.dropout, run.decay, result.validation, beyond(study, result.tests.front())});
+    }
+    found.conclusion = conclude(found.laws);
+    out.push_back(std::move(found));
+  }
+  return out;
+}
+
+}  // namespace isentropic::lab::length

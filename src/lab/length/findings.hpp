@@ -1,0 +1,42 @@
+// What a length study found, ready to be shown: one line for each law, means over its seeds, differences paired by
+// seed.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "lab/length/study.hpp"
+#include "lab/paired.hpp"
+
+namespace isentropic::lab::length {
+
+struct LawLine {
+  std::string law, formula;
+  double rate = 0;
+  int seeds = 0;
+  std::vector<Point> points;  // by length, means over seeds
+  double beyond = 0;          // the mean loss above the trained length
+  Paired against_usual;       // that, less 1/sqrt d's
+  Paired against_window;      // and less the control's
+  double slope = 0;           // of the entropy against log n, from the trained length on; least squares
+  double variance = 0;        // of the entropy over those lengths
+  double steps = 0;           // to the loss that 1/sqrt d ends with and 0.05 nats; 0: never, or never measured
+  double spikes = 0;
+};
+
+struct RegularisedLine {
+  std::string law;
+  double dropout = 0, decay = 0, validation = 0, beyond = 0;
+};
+
+struct Findings {
+  std::string positions;
+  std::vector<LawLine> laws;  // the least loss beyond the trained length first
+  std::vector<RegularisedLine> regularised;
+  std::string conclusion;  // in words
+};
+
+// One for each kind of positions.
+std::vector<Findings> findings_of(const Study& study, const std::vector<Result>& results);
+
+}  // namespace isentropic::lab::length

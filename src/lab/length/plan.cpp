@@ -1,0 +1,155 @@
+// Decides what is trained next.
+#include "lab/length/plan.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+
+namespace isentropic::lab::length {
+namespace {
+
+bool is_in(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+Run usual_run(const Study& study, const char* stage, const std::string& law, const std::string& positions, double rate,
+              std::uint64_t seed) {
+  return {stage, law, positions, rate, seed, study.attention_dropout, study.weight_decay};
+}
+
+std::vector<std::string> trained_laws(const Study& study) {
+  std::vector<std::string> out;
+  for (const Law& law : laws_of(study))
+    if (law.networks.empty()) out.push_back(law.name);
+  return out;
+}
+
+std::vector<Run> screen(const Study& study) {
+  std::vector<Run> out;
+  for (const std::string& positions : study.positions)
+    for (const std::string& law : trained_laws(study))
+      for (const double rate : study.rates) out.push_back(usual_run(study, kScreen, law, positions, rate, study.seed));
+  return out;
+}
+
+// 1/sqrt d, log n/d and the best others, as the laws that train their networks.
+std::vector<std::string> confirmed_laws(const Study& study, const std::vector<Result>& results,
+                                        const std::string& positions) {
+  const std::vector<Law> laws = laws_of(study);
+  std::vector<std::string> out;
+  const auto add = [&](const std::string& name) {
+    const std::string& network = law_named(laws, name).trained_as();
+    if (!is_in(out, network)) out.push_back(network);
+  };
+  std::int64_t best = 0;
+  for (const char* always : {"inverse_sqrt_d", "log_n"})
+    if (std::ranges::find(laws, always, &Law::name) != laws.end()) add(always);
+  for (const std::string& law : ranking(study, results, positions)) {
+    if (best == study.best) break;
+    if (law == "inverse_sqrt_d" || law == "log_n") continue;
+    add(law), ++best;
+  }
+  return out;
+}
+
+std::vector<Run> confirm(const Study& study, const std::vector<Result>& results) {
+  std::vector<Run> out;
+  for (std::int64_t seed = 1; seed < study.seeds; ++seed)
+    for (const std::string& positions : study.positions)
+      for (const std::string& law : confirmed_laws(study, results, positions))
+        out.push_back(usual_run(study, kConfirm, law, positions, *tuned_rate(study, results, law, positions),
+                                study.seed + static_cast<std::uint64_t>(seed)));
+  return out;
+}
+
+// The two best of those with all seeds.
+std::vector<Run> regularise(const Study& study, const std::vector<Result>& results) {
+  std::vector<Run> out;
+  const std::vector<Law> laws = laws_of(study);
+  for (const std::string& positions : study.positions) {
+    std::vector<std::string> best;
+    for (const std::string& law : ranking(study, results, positions)) {
+      const std::string& network = law_named(laws, law).trained_as();
+      if (best.size() < 2 && !is_in(best, network)) best.push_back(network);
+    }
+    for (const std::string& law : best)
+      for (const double dropout : study.dropouts)
+        for (const double decay : study.decays) {
+          if (dropout == study.attention_dropout && decay == study.weight_decay) continue;
+          Run run =
+              usual_run(study, kRegularise, law, positions, *tuned_rate(study, results, law, positions), study.seed);
+          run.dropout = dropout, run.decay = decay;
+          out.push_back(run);
+        }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::optional<Run> next_run(const Study& study, const std::vector<Result>& results) {
+  const auto first_missing = [&](const std::vector<Run>& runs) -> std::optional<Run> {
+    for (const Run& run : runs)
+      if (std::ranges::find(results, run, &Result::run) == results.end()) return run;
+    return {};
+  };
+  if (const auto run = first_missing(screen(study))) return run;
+  if (const auto run = first_missing(confirm(study, results))) return run;
+  return first_missing(regularise(study, results));
+}
+
+std::int64_t most_runs(const Study& study) {
+  const auto places = static_cast<std::int64_t>(study.positions.size());
+  const auto laws = static_cast<std::int64_t>(trained_laws(study).size());
+  const auto variants = static_cast<std::int64_t>(study.dropouts.size() * study.decays.size()) - 1;
+  return static_cast<std::int64_t>(screen(study).size()) +
+         places * ((study.seeds - 1) * std::min(laws, study.best + 2) + std::min<std::int64_t>(laws, 2) * variants);
+}
+
+double beyond(const Study& study, const Tested& tested) {
+  double sum = 0;
+  int count = 0;
+  for (const Point& point : tested.points)
+    if (point.n > study.length) sum += point.loss, ++count;
+  return count > 0 ? sum / count : std::nan("");
+}
+
+std::optional<double> tuned_rate(const Study&, const std::vector<Result>& results, const std::string& law,
+                                 const std::string& positions) {
+  const Result* best = nullptr;
+  for (const Result& result : results)
+    if (result.run.stage == kScreen && result.run.law == law && result.run.positions == positions)
+      if (!best || result.validation < best->validation) best = &result;
+  if (!best) return {};
+  return best->run.rate;
+}
+
+std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& results, const std::string& law,
+                              const std::string& positions) {
+  std::map<std::uint64_t, Outcome> by_seed;
+  for (const Result& result : results) {
+    const Run& run = result.run;
+    if (run.positions != positions || run.stage == kRegularise) continue;
+    const auto tested = std::ranges::find(result.tests, law, &Tested::law);
+    if (tested != result.tests.end() && tuned_rate(study, results, run.law, positions) == run.rate)
+      by_seed[run.seed] = {&result, &*tested};
+  }
+  std::vector<Outcome> out;
+  for (const auto& [seed, outcome] : by_seed) out.push_back(outcome);
+  return out;
+}
+
+std::vector<std::string> ranking(const Study& study, const std::vector<Result>& results, const std::string& positions) {
+  std::vector<std::pair<double, std::string>> losses;
+  for (const Law& law : laws_of(study)) {
+    const auto found = outcomes(study, results, law.name, positions);
+    if (law.window || found.empty()) continue;  // the control takes no part
+    losses.emplace_back(beyond(study, *found.front().tested), law.name);
+  }
+  std::ranges::stable_sort(losses, [](const auto& a, const auto& b) { return a.first < b.first; });
+  std::vector<std::string> out;
+  for (const auto& [loss, law] : losses) out.push_back(law);
+  return out;
+}
+
+}  // namespace isentropic::lab::length

@@ -1,0 +1,196 @@
+// A length study as a table, a page and a picture.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "lab/length/findings.hpp"
+#include "lab/length/laws.hpp"
+#include "report/chart.hpp"
+#include "report/page.hpp"
+#include "report/text_table.hpp"
+
+namespace isentropic::lab::length {
+namespace {
+
+using CellRows = std::vector<std::vector<std::string>>;
+
+std::string number(double value, int digits) {
+  return std::isfinite(value) ? fmt::format("{:.{}f}", value, digits) : "";
+}
+
+std::vector<std::string> columns_of(const Study& study, const std::vector<std::string>& first,
+                                    const std::vector<std::string>& last) {
+  std::vector<std::string> out = first;
+  for (const double factor : study.factors)
+    out.push_back(fmt::format("n = {:.0f}", factor * static_cast<double>(study.length)));
+  out.insert(out.end(), last.begin(), last.end());
+  return out;
+}
+
+std::vector<std::string> loss_columns(const Study& study) {
+  return columns_of(study, {"law", "rate", "seeds"}, {"beyond", "less 1/√d's", "less a window's"});
+}
+
+CellRows loss_rows(const Findings& found) {
+  CellRows out;
+  for (const LawLine& line : found.laws) {
+    std::vector<std::string> row = {line.law, fmt::format("{:g}", line.rate), std::to_string(line.seeds)};
+    for (const Point& point : line.points) row.push_back(number(point.loss, 4));
+    row.push_back(number(line.beyond, 4));
+    row.push_back(line.law == "inverse_sqrt_d" || line.against_usual.seeds == 0 ? "" : text_of(line.against_usual, 4));
+    row.push_back(line.law == "window" || line.against_window.seeds == 0 ? "" : text_of(line.against_window, 4));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+std::vector<std::string> entropy_columns(const Study& study) {
+  return columns_of(study, {"law"}, {"dH/dlog n", "variance", "steps", "spikes"});
+}
+
+CellRows entropy_rows(const Findings& found) {
+  CellRows out;
+  for (const LawLine& line : found.laws) {
+    std::vector<std::string> row = {line.law};
+    for (const Point& point : line.points) row.push_back(number(point.entropy, 3));
+    row.push_back(number(line.slope, 3)), row.push_back(number(line.variance, 4));
+    row.push_back(line.steps > 0 ? number(line.steps, 0) : "-"), row.push_back(number(line.spikes, 1));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+CellRows copying_rows(const Findings& found) {
+  CellRows out;
+  for (const LawLine& line : found.laws) {
+    std::vector<std::string> row = {line.law};
+    for (const Point& point : line.points) row.push_back(number(point.copying, 3));
+    out.push_back(std::move(row));
+  }
+  return out;
+}
+
+CellRows regularised_rows(const Findings& found) {
+  CellRows out;
+  for (const RegularisedLine& line : found.regularised)
+    out.push_back({line.law, fmt::format("{:g}", line.dropout), fmt::format("{:g}", line.decay),
+                   number(line.validation, 4), number(line.beyond, 4)});
+  return out;
+}
+
+std::string text_of_table(const std::string& title, const std::vector<std::string>& columns, const CellRows& rows) {
+  if (rows.empty()) return "";
+  report::TextTable table(columns);
+  for (const auto& row : rows) table.add_row(row);
+  return title + "\n" + table.str() + "\n";
+}
+
+report::Plot plot_of(const Findings& found, double Point::*field, const std::string& title, const std::string& label) {
+  report::Plot out{.title = title, .x_label = "tokens n", .y_label = label, .x_scale = report::PlotScale::log};
+  for (const LawLine& line : found.laws) {
+    report::PlotCurve curve{.label = line.formula};
+    for (const Point& point : line.points)
+      curve.x.push_back(static_cast<double>(point.n)), curve.y.push_back(point.*field);
+    if (line.law == "inverse_sqrt_d") curve.colour = report::kInk;
+    if (line.law == "window") curve.style = report::CurveStyle::bound;
+    out.curves.push_back(std::move(curve));
+  }
+  return out;
+}
+
+// For a page, which sets formulas: names with underscores would become some.
+CellRows spaced(CellRows rows) {
+  for (auto& row : rows) std::ranges::replace(row.front(), '_', ' ');
+  return rows;
+}
+
+std::string spaced(std::string text) {
+  std::ranges::replace(text, '_', ' ');
+  return text;
+}
+
+}  // namespace
+
+std::string text_table(const Study& study, const std::vector<Result>& results) {
+  std::string out;
+  const std::string tokens = std::to_string(study.scored);
+  for (const Findings& found : findings_of(study, results)) {
+    const std::string with = found.positions == "none" ? "without positions" : found.positions + " positions";
+    out +=
+        text_of_table("Loss of the last " + tokens + " tokens, nats, " + with, loss_columns(study), loss_rows(found));
+    out += text_of_table("Entropy of their rows, nats, " + with, entropy_columns(study), entropy_rows(found));
+    out += text_of_table("Nats that a passage saves when it comes again, " + with, columns_of(study, {"law"}, {}),
+                         copying_rows(found));
+    out += text_of_table("Other regularisation, " + with, {"law", "dropout", "decay", "trained length", "beyond"},
+                         regularised_rows(found));
+    out += found.conclusion + "\n\n";
+  }
+  return out;
+}
+
+std::string page(const Study& study, const std::vector<Result>& results) {
+  report::Page page{.title = "Which scale carries attention beyond its trained length?",
+                    .subtitle = fmt::format("trained at n = {}, asked at up to {}", study.length, study.longest())};
+  page.parts.push_back(report::Prose{
+      "What is shown",
+      {fmt::format(
+           "Language models with {} layers of {} heads were trained on windows of {} tokens under every law, and "
+           "asked for the same last {} tokens of {} documents that none of them saw, given more and more of the "
+           "text before them.",
+           study.layers, study.heads, study.length, study.scored, study.documents),
+       "Laws are ranked by the mean loss above the trained length, chosen before anything was run. Differences are "
+       "paired by seed; those inside the spread over seeds are called none. The dashed line is a window of the "
+       "trained length: what a longer context must beat."}});
+  for (const Findings& found : findings_of(study, results)) {
+    const std::string with = found.positions == "none" ? "Without positions" : "With " + found.positions + " positions";
+    page.parts.push_back(report::Prose{with, {spaced(found.conclusion)}});
+    page.parts.push_back(plot_of(found, &Point::loss, "Loss of the last tokens", "nats"));
+    page.parts.push_back(report::Row{{plot_of(found, &Point::entropy, "Entropy of their rows", "H (nats)"),
+                                      plot_of(found, &Point::copying, "Saved on a passage that comes again", "nats")}});
+    page.parts.push_back(report::DataTable{with + ": loss", loss_columns(study), spaced(loss_rows(found))});
+    page.parts.push_back(report::DataTable{with + ": entropy", entropy_columns(study), spaced(entropy_rows(found))});
+    if (!found.regularised.empty())
+      page.parts.push_back(report::DataTable{with + ": other regularisation",
+                                             {"law", "dropout", "decay", "trained length", "beyond"},
+                                             spaced(regularised_rows(found))});
+  }
+  report::Glossary laws{.heading = "Laws", .entries = {}};
+  for (const Law& law : laws_of(study))
+    laws.entries.push_back(
+        {.label = spaced(law.name),
+         .text = law.formula + (law.networks.empty() ? "" : ", on networks of " + spaced(law.networks))});
+  page.parts.push_back(laws);
+  return html(page);
+}
+
+std::string picture(const Study& study, const std::vector<Result>& results) {
+  report::Figure figure{.title = "Loss of the same last tokens, given more text",
+                        .subtitle = fmt::format("trained at n = {}", study.length),
+                        .panels = {}};
+  for (const Findings& found : findings_of(study, results)) {
+    double low = 1e300, high = -1e300;
+    report::Panel panel{
+        .title = found.positions == "none" ? "without positions" : found.positions, .x = {}, .y = {}, .lines = {}};
+    int colour = 0;
+    for (const LawLine& line : found.laws) {
+      report::Line drawn{.label = line.law, .x = {}, .y = {}, .colour = colour++};
+      for (const Point& point : line.points) {
+        drawn.x.push_back(static_cast<double>(point.n)), drawn.y.push_back(point.loss);
+        low = std::min(low, point.loss), high = std::max(high, point.loss);
+      }
+      if (line.law == "inverse_sqrt_d") drawn.stroke = report::Stroke::strong;
+      if (line.law == "window") drawn.stroke = report::Stroke::ceiling;
+      panel.lines.push_back(std::move(drawn));
+    }
+    if (panel.lines.empty()) continue;
+    const auto length = static_cast<double>(study.length);
+    panel.x = report::log2_axis("tokens n", std::ranges::min(study.factors) * length,
+                                std::ranges::max(study.factors) * length);
+    panel.y = report::linear_axis("nats", low, high);
+    figure.panels.push_back(std::move(panel));
+  }
+  return svg(figure);
+}
+
+}  // namespace isentropic::lab::length

@@ -1,0 +1,232 @@
+// Trains the networks of a length study, one after the other, and asks each at every length.
+#include "lab/length/study.hpp"
+
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+#include "isentropic/error.hpp"
+#include "lab/length/documents.hpp"
+#include "lab/length/measure.hpp"
+#include "lab/length/plan.hpp"
+#include "lab/trainer.hpp"
+#include "model/design.hpp"
+#include "model/names.hpp"
+
+namespace isentropic::lab::length {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, rates, seeds, best, vocabulary, layers, heads, width,
+                                   steps, batch, length, scored, factors, training_tokens, documents, most_epochs,
+                                   target_entropy, weight_decay, attention_dropout, dropouts, decays, seed, device,
+                                   bfloat16)
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::int64_t kSaveEvery = 200, kCurvePoints = 20, kCurveWindows = 16;
+constexpr std::int64_t kWindow = 100;  // gradients that one is compared with
+
+std::vector<std::int64_t> lengths_of(const Study& study) {
+  std::vector<std::int64_t> out;
+  for (const double factor : study.factors)
+    out.push_back(static_cast<std::int64_t>(std::lround(factor * static_cast<double>(study.length))));
+  return out;
+}
+
+TrainingOptions training_options(const Study& study, const Law& law, const Run& run) {
+  TrainingOptions out;
+  out.steps = study.steps, out.batch = study.batch, out.length = study.length;
+  out.rate = run.rate, out.warmup = std::max<std::int64_t>(1, study.steps / 20);
+  out.adamw.weight_decay = run.decay;
+  out.attention_dropout = run.dropout;
+  out.seed = run.seed;
+  out.bfloat16 = study.bfloat16;
+  out.statistics_every = 0;
+  out.attention = attention_of(law);
+  return out;
+}
+
+// What steps leave behind beside the network, as tensors, so that a state holds it.
+struct Trace {
+  at::Tensor curve = at::full({kCurvePoints}, std::nan(""));  // losses at the trained length
+  at::Tensor norms = at::zeros({kWindow});                    // of the last gradients
+  at::Tensor spikes = at::zeros({1});
+
+  // Of the gradient of step `step`, from 1.
+  void add_norm(std::int64_t step, double norm) {
+    if (step > kWindow && norm > 3 * norms.median().item<double>()) spikes += 1;
+    norms[(step - 1) % kWindow] = norm;
+  }
+};
+
+// A network on its way.
+class Network {
+ public:
+  Network(const Study& study, const Run& run, const Documents& documents, const Corpus& corpus)
+      : study_(study),
+        laws_(laws_of(study)),
+        documents_(documents),
+        result_{.run = run},
+        law_(law_named(laws_, run.law)),
+        model_(make_model()),
+        trainer_(model_, corpus, training_options(study, law_, run)) {}
+
+  std::int64_t steps_done() const { return trainer_.steps_done(); }
+  void go_on_from(std::int64_t steps) { trainer_.go_on_from(steps); }
+  NamedTensors state() const {
+    NamedTensors out = trainer_.state();
+    out.insert(out.end(),
+               {{"trace.curve", trace_.curve}, {"trace.norms", trace_.norms}, {"trace.spikes", trace_.spikes}});
+    return out;
+  }
+
+  void step() {
+    const auto start = std::chrono::steady_clock::now();
+    const StepReport report = trainer_.step();
+    trace_.add_norm(report.step, report.gradient_norm);
+    if (const std::int64_t point = curve_point(report.step); curve_point(report.step - 1) < point)
+      trace_.curve[point - 1] = trainer_.validation_loss(kCurveWindows);
+    result_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+  Result finish() {
+    result_.validation = trainer_.validation_loss();
+    result_.spikes = trace_.spikes.item<std::int64_t>();
+    for (std::int64_t step = 1; step <= study_.steps; ++step)
+      if (const std::int64_t point = curve_point(step); curve_point(step - 1) < point)
+        result_.curve.emplace_back(step, trace_.curve[point - 1].item<double>());
+    for (const std::vector<double>& layer : law_.learnt ? model_.scale_values() : std::vector<std::vector<double>>{}) {
+      double sum = 0;
+      for (const double value : layer) sum += value;
+      result_.learnt.push_back(sum / static_cast<double>(layer.size()));
+    }
+    const bool other_regularisation = result_.run.stage == kRegularise;
+    for (const Law& law : laws_) {
+      if (law.trained_as() != law_.name || !law.fits(result_.run.positions)) continue;
+      if (other_regularisation && law.name != law_.name) continue;
+      Tested tested{.law = law.name, .points = {}};
+      for (const std::int64_t n : lengths_of(study_))
+        tested.points.push_back(measure(model_, study_, law, documents_, n));
+      result_.tests.push_back(std::move(tested));
+    }
+    return result_;
+  }
+
+ private:
+  // How many points of the curve lie at steps up to this one.
+  std::int64_t curve_point(std::int64_t step) const { return step * kCurvePoints / study_.steps; }
+
+  model::Transformer make_model() const {
+    const model::Description description = describe(study_, law_, result_.run.positions, documents_.vocabulary);
+    at::Generator generator = at::detail::createCPUGenerator(result_.run.seed);
+    const at::Device device = model::device_named("device", study_.device);
+    model::RandomParameters source(description, generator, at::TensorOptions().dtype(at::kFloat).device(device));
+    return model::Transformer(description, source);
+  }
+
+  const Study& study_;
+  const std::vector<Law> laws_;
+  const Documents& documents_;
+  Result result_;
+  const Law& law_;
+  model::Transformer model_;
+  Trainer trainer_;
+  Trace trace_;
+};
+
+std::string forecast(const Study& study, const std::vector<Result>& results) {
+  double seconds = 0;
+  for (const Result& result : results) seconds += result.seconds;
+  seconds /= static_cast<double>(results.size());
+  const std::int64_t left = most_runs(study) - static_cast<std::int64_t>(results.size());
+  const Result& last = results.back();
+  return fmt::format(
+      "{} {}, positions {}, rate {}: loss {:.4f}; {} networks of {:.0f} s, at most {} and {:.0f} minutes left",
+      last.run.stage, last.run.law, last.run.positions, last.run.rate, last.validation, results.size(), seconds, left,
+      static_cast<double>(left) * seconds / 60);
+}
+
+void require_positive(const char* name, double value) {
+  if (!(value > 0)) throw Error(name, value, "more than 0");
+}
+
+}  // namespace
+
+std::int64_t Study::longest() const {
+  return static_cast<std::int64_t>(std::lround(std::ranges::max(factors) * static_cast<double>(length)));
+}
+
+void check_study(const Study& study) {
+  laws_of(study);
+  model::device_named("device", study.device);
+  for (const std::string& positions : study.positions)
+    if (positions != "none" && positions != "rotary") throw Error("positions", "'" + positions + "'", "none or rotary");
+  if (study.width % study.heads != 0) throw Error("width", study.width, "a multiple of the heads");
+  if (study.factors.empty() || study.rates.empty()) throw Error("factors or rates", "none", "one or more");
+  for (const double rate : study.rates) require_positive("rate", rate);
+  for (const double factor : study.factors) require_positive("factor", factor);
+  const std::int64_t shortest = std::ranges::min(lengths_of(study));
+  if (study.scored < 1 || study.scored > shortest)
+    throw Error("scored", study.scored, "1 to the shortest length, " + std::to_string(shortest));
+  if (study.vocabulary > 1 << 16) throw Error("vocabulary", study.vocabulary, "at most 65536");
+}
+
+Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
+
+Study study_of(const Json& options) {
+  try {
+    return nlohmann::json(options).get<Study>();
+  } catch (const nlohmann::json::exception& error) {
+    throw Error("study.json", "not as it was written", error.what());
+  }
+}
+
+std::optional<std::vector<Result>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
+  const Study study = study_of(folder.options());
+  check_study(study);
+  const Documents documents = stored_documents(folder.path());
+  const Corpus corpus = corpus_of(documents);
+  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
+                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
+  if (epochs > study.most_epochs)
+    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
+                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
+  std::vector<Result> results;
+  for (const Json& line : folder.lines())
+    if (line.contains("tests")) results.push_back(result_of(line));
+  const auto all = static_cast<double>(most_runs(study) * study.steps);
+  std::int64_t step = static_cast<std::int64_t>(results.size()) * study.steps;
+  while (const auto run = next_run(study, results)) {
+    Network network(study, *run, documents, corpus);
+    if (folder.steps() > step) {
+      folder.restore(network.state());
+      network.go_on_from(folder.steps() - step);
+    }
+    const std::int64_t start = step;
+    step += network.steps_done();
+    while (step < start + study.steps) {
+      network.step();
+      ++step;
+      callbacks.progress(static_cast<double>(step) / all,
+                         run->stage + " " + run->law + ", positions " + run->positions);
+      const bool stops = callbacks.stops() && step < start + study.steps;
+      if (stops || (step - start) % kSaveEvery == 0) folder.save(network.state(), step);
+      if (stops) return {};
+    }
+    results.push_back(network.finish());
+    Json line = {{"step", step}};
+    line.update(json_of(results.back()));
+    folder.log(line);
+    folder.save({}, step);
+    callbacks.tell(forecast(study, results));
+    if (callbacks.stops() && next_run(study, results)) return {};
+  }
+  return results;
+}
+
+}  // namespace isentropic::lab::length

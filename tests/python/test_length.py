@@ -1,0 +1,150 @@
+"""isentropic train length: language models trained short under many scale laws and asked long."""
+
+import json
+import os
+import pathlib
+import random
+import shutil
+import signal
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SIZES = (
+    "--vocabulary 300 --layers 2 --heads 2 --width 32 --length 32 --scored 16 --factors 0.5,1,2,4 --batch 8 --steps 40 "
+    "--rates 0.01 --documents 4 --positions none --laws inverse_sqrt_d,log_n --seeds 2 --best 0 --dropouts 0 --decays 0.1"
+).split()  # the last two: no third stage
+
+
+def small(*changes, without=()):
+    """Options of a small study: those above, but for others and for those left out."""
+    pairs = zip(SIZES[::2], SIZES[1::2])
+    return [*(x for pair in pairs if pair[0] not in (*changes, *without) for x in pair), *changes]
+
+
+SMALL = small()
+LAWS = (
+    "inverse_sqrt_d log_n log_n_solved log_n_learnt log_n_sqrt_d sqrt_log_n frozen ssmax hybrid target_entropy cosine "
+    "scale_invariant trained_length info_scale adaptive yarn window info_cosine"
+).split()
+
+
+@pytest.fixture(scope="module")
+def texts(tmp_path_factory):
+    """Documents of sentences; each has a few words of its own, which come again and again."""
+    folder = tmp_path_factory.mktemp("texts")
+    words = "the cat dog saw ran over a hill and then we all went home under old trees".split()
+    choose = random.Random(1)
+    for number in range(16):
+        own = ["".join(choose.choices("abcdefgh", k=4)) for _ in range(3)]
+        lines = (" ".join(choose.choices(words + 2 * own, k=8)) for _ in range(60))
+        (folder / f"{number}.txt").write_text(".\n".join(lines))
+    return folder
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "train", "length", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def results(folder):
+    return json.loads((folder / "results.json").read_text())["results"]
+
+
+def without_times(results):
+    return [{name: value for name, value in result.items() if name != "seconds"} for result in results]
+
+
+@pytest.fixture(scope="module")
+def whole(texts, tmp_path_factory):
+    folder = tmp_path_factory.mktemp("length") / "whole"
+    return folder, run(texts, "-o", folder, *SMALL)
+
+
+def test_networks_of_both_stages_learn(whole):
+    folder, printed = whole
+    found = results(folder)
+    assert [(r["run"]["stage"], r["run"]["law"], r["run"]["seed"]) for r in found] == [
+        ("screen", "inverse_sqrt_d", 1), ("screen", "log_n", 1), ("confirm", "inverse_sqrt_d", 2), ("confirm", "log_n", 2),
+    ]  # fmt: skip
+    for result in found:
+        assert result["curve"][-1][1] < result["curve"][0][1] - 0.5 and result["curve"][-1][0] == 40
+        assert result["validation"] < 4.5  # log 300 is 5.7
+        points = {point["n"]: point for point in result["tests"][0]["points"]}
+        assert set(points) == {16, 32, 64, 128}
+        assert all(0 < point["entropy"] < 4.86 for point in points.values())  # log 128
+    assert "less 1/√d's" in printed.stdout and "beyond the trained length" in printed.stdout.lower()
+    assert "Which scale carries" in (folder / "page.html").read_text()
+    assert (folder / "length.svg").read_text().startswith("<svg")
+
+
+def test_every_law_runs_with_both_positions(texts, tmp_path):
+    changes = "--positions none,rotary --seeds 1 --steps 20 --factors 0.5,1,2 --documents 2".split()
+    run(texts, "-o", tmp_path / "all", *small(*changes, without=["--laws"]))
+    found = {(t["law"], r["run"]["positions"]): t["points"] for r in results(tmp_path / "all") for t in r["tests"]}
+    assert {law for law, _ in found} == set(LAWS)
+    assert ("yarn", "none") not in found and ("yarn", "rotary") in found
+    for positions in ("none", "rotary"):
+        usual = {point["n"]: point for point in found["inverse_sqrt_d", positions]}
+        # Up to the trained length a window hides nothing, and max(1, log n / log n_train) is 1.
+        for same in ("window", "trained_length"):
+            for point in found[same, positions]:
+                if point["n"] <= 32:
+                    assert point["loss"] == pytest.approx(usual[point["n"]]["loss"], abs=1e-5)
+        # Beyond it the window sees fewer keys, and the other law is sharper: less entropy either way.
+        for sharper in ("window", "trained_length"):
+            assert found[sharper, positions][-1]["entropy"] < usual[64]["entropy"] - 0.01
+        # Rows that see 17 keys or more can have an entropy of 2.
+        solved = {point["n"]: point["entropy"] for point in found["target_entropy", positions]}
+        assert solved[32] == pytest.approx(2, abs=1e-3) and solved[64] == pytest.approx(2, abs=1e-3)
+
+
+def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(texts, whole, tmp_path):
+    folder, parts = whole[0], tmp_path / "parts"
+    command = [PROGRAM, "train", "length", texts, "-o", parts, *SMALL]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
+        while not (parts / "log.jsonl").exists() or not (parts / "log.jsonl").read_text():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 1 and "--resume" in process.stderr.read()
+    shutil.copytree(parts, tmp_path / "carried")
+    (tmp_path / "carried" / "state.safetensors").unlink()
+    for copy in (parts, tmp_path / "carried"):
+        run("-o", copy, "--resume")
+        assert without_times(results(copy)) == without_times(results(folder))
+
+
+def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_path):
+    run(texts, "-o", tmp_path / "a", *SMALL, "--only-prepare")
+    assert not (tmp_path / "a" / "results.json").exists()
+    message = run("-o", tmp_path / "a", "--resume", "--minutes", 0.001, status=1).stderr
+    assert "stopped after" in message and "--resume" in message
+
+
+@pytest.mark.parametrize(
+    "options, status, named",
+    [
+        (["--laws", "log_m"], 2, "law is 'log_m'"),
+        (["--positions", "learned"], 2, "positions"),
+        (["--width", 30, "--heads", 4], 2, "width"),
+        (["--scored", 64], 2, "scored"),
+        (["--resume"], 2, "texts"),
+        (["--documents", 40], 1, "documents of 129 tokens or more"),
+        (["--steps", 4000], 1, "epochs"),
+    ],
+)
+def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
+    message = run(texts, "-o", tmp_path / "x", *small(*options), status=status).stderr.strip().splitlines()[-1]
+    assert named in message and message.startswith("isentropic")
+
+
+def test_texts_that_are_missing_and_damaged_documents(texts, whole, tmp_path):
+    assert "missing" in run(pathlib.Path("missing"), "-o", tmp_path / "x", *SMALL, status=1).stderr
+    damaged = tmp_path / "damaged"
+    shutil.copytree(whole[0], damaged)
+    tokens = (damaged / "documents.safetensors").read_bytes()
+    (damaged / "documents.safetensors").write_bytes(tokens[: len(tokens) // 2])
+    assert "documents.safetensors" in run("-o", damaged, "--resume", status=1).stderr

@@ -97,9 +97,11 @@ def test_every_law_runs_with_both_positions(texts, tmp_path):
         # Beyond it the window sees fewer keys, and the other law is sharper: less entropy either way.
         for sharper in ("window", "trained_length"):
             assert found[sharper, positions][-1]["entropy"] < usual[64]["entropy"] - 0.01
-        # Rows that see 17 keys or more can have an entropy of 2.
-        solved = {point["n"]: point["entropy"] for point in found["target_entropy", positions]}
-        assert solved[32] == pytest.approx(2, abs=1e-3) and solved[64] == pytest.approx(2, abs=1e-3)
+    # Rows that see 17 keys or more can have an entropy of 2. Without positions equal tokens are equal keys, which no
+    # scale tells apart: there it may stay above.
+    for point in found["target_entropy", "rotary"]:
+        if point["n"] >= 32:
+            assert point["entropy"] == pytest.approx(2, abs=1e-3)
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(texts, whole, tmp_path):

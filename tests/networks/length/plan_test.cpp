@@ -1,0 +1,108 @@
+// What a length study trains next, and how it reads what it has.
+#include "lab/length/plan.hpp"
+
+#include <gtest/gtest.h>
+
+#include "lab/length/findings.hpp"
+
+namespace isentropic::lab::length {
+namespace {
+
+Study small_study() {
+  Study out;
+  out.laws = {"inverse_sqrt_d", "log_n", "sqrt_log_n", "ssmax", "trained_length", "window"};
+  out.positions = {"rotary"};
+  out.rates = {1e-3, 2e-3};
+  out.seeds = 3, out.best = 1;
+  out.factors = {1, 2};
+  out.dropouts = {0, 0.1}, out.decays = {0.1};
+  return out;
+}
+
+// A loss beyond the trained length for each law; the first rate is the better one for all but ssmax.
+Result result_for(const Study& study, const Run& run) {
+  const std::map<std::string, double> beyond = {{"inverse_sqrt_d", 3.0}, {"log_n", 2.9},          {"sqrt_log_n", 2.7},
+                                                {"ssmax", 2.8},          {"trained_length", 2.6}, {"window", 2.0}};
+  Result out{.run = run};
+  const bool is_better = (run.rate == study.rates.front()) == (run.law != "ssmax");
+  out.validation = is_better ? 2.0 : 2.1;
+  const double shift =
+      0.1 * static_cast<double>(run.seed) + 0.001 * static_cast<double>(run.seed % 2) + (is_better ? 0 : 5);
+  for (const Law& law : laws_of(study))
+    if (law.trained_as() == run.law)
+      out.tests.push_back({law.name, {{.n = 512, .loss = 2}, {.n = 1024, .loss = beyond.at(law.name) + shift}}});
+  return out;
+}
+
+std::vector<Result> run_all(const Study& study) {
+  std::vector<Result> results;
+  while (const auto run = next_run(study, results)) {
+    EXPECT_LT(results.size(), 100u);
+    results.push_back(result_for(study, *run));
+  }
+  return results;
+}
+
+TEST(LengthPlan, ScreensThenConfirmsThenRegularises) {
+  const Study study = small_study();
+  const std::vector<Result> results = run_all(study);
+  std::map<std::string, std::vector<std::string>> by_stage;
+  for (const Result& result : results) by_stage[result.run.stage].push_back(result.run.law);
+  EXPECT_EQ(by_stage.at(kScreen).size(), 4u * 2);  // four laws train networks, two rates
+  // trained_length is the best other law: it takes the networks of 1/sqrt d, which are confirmed anyway.
+  EXPECT_EQ(by_stage.at(kConfirm), (std::vector<std::string>{"inverse_sqrt_d", "log_n", "inverse_sqrt_d", "log_n"}));
+  EXPECT_EQ(by_stage.at(kRegularise), (std::vector<std::string>{"inverse_sqrt_d", "sqrt_log_n"}));
+  EXPECT_LE(static_cast<std::int64_t>(results.size()), most_runs(study));
+}
+
+TEST(LengthPlan, KeepsTheRateWithTheLeastLossAtTheTrainedLength) {
+  const Study study = small_study();
+  const std::vector<Result> results = run_all(study);
+  EXPECT_EQ(tuned_rate(study, results, "ssmax", "rotary"), 2e-3);
+  EXPECT_EQ(tuned_rate(study, results, "log_n", "rotary"), 1e-3);
+  EXPECT_EQ(tuned_rate(study, results, "log_n", "none"), std::nullopt);
+  EXPECT_EQ(ranking(study, results, "rotary"),
+            (std::vector<std::string>{"trained_length", "sqrt_log_n", "ssmax", "log_n", "inverse_sqrt_d"}));
+  EXPECT_EQ(outcomes(study, results, "trained_length", "rotary").size(), 3u);
+  EXPECT_EQ(outcomes(study, results, "ssmax", "rotary").size(), 1u);
+}
+
+TEST(LengthFindings, PairDifferencesBySeed) {
+  const Study study = small_study();
+  const std::vector<Findings> found = findings_of(study, run_all(study));
+  ASSERT_EQ(found.size(), 1u);
+  const auto line = [&](const char* law) { return *std::ranges::find(found[0].laws, law, &LawLine::law); };
+  EXPECT_EQ(found[0].laws.front().law, "window");
+  EXPECT_EQ(line("trained_length").seeds, 3);
+  EXPECT_NEAR(line("trained_length").against_usual.mean, -0.4, 1e-12);  // the shift of a seed is in both
+  EXPECT_TRUE(line("trained_length").against_usual.beyond_spread());
+  EXPECT_NEAR(line("log_n").against_window.mean, 0.9, 1e-12);
+  EXPECT_FALSE(line("ssmax").against_usual.beyond_spread());  // one seed
+  EXPECT_NE(found[0].conclusion.find("spread over seeds: trained_length, log_n."), std::string::npos)
+      << found[0].conclusion;
+  EXPECT_NE(found[0].conclusion.find("trained length: none."), std::string::npos) << found[0].conclusion;
+}
+
+TEST(LengthResults, AreTheSameAfterALine) {
+  const Study study = small_study();
+  const Result one = result_for(study, *next_run(study, {}));
+  const Result again = result_of(json_of(one));
+  EXPECT_EQ(again.run, one.run);
+  EXPECT_EQ(again.tests.front().points.back().loss, one.tests.front().points.back().loss);
+  EXPECT_EQ(study_of(options_of(study)).laws, study.laws);
+}
+
+TEST(LengthLaws, KnowWhatTheyTrainAndAsk) {
+  Study study = small_study();
+  study.laws = {"adaptive", "yarn", "info_cosine"};
+  const std::vector<Law> laws = laws_of(study);
+  EXPECT_EQ(laws.size(), 5u);  // and inverse_sqrt_d and cosine, whose networks they take
+  const model::Description trained = describe(study, laws.front(), "rotary", 1000);
+  const model::Description stretched = asked(trained, study, law_named(laws, "yarn"), 2048);
+  EXPECT_EQ(stretched.rotary.front().factor, 4);
+  EXPECT_EQ(asked(trained, study, law_named(laws, "yarn"), 512).rotary.front().scaling, model::Rotary::Scaling::none);
+  EXPECT_FALSE(law_named(laws, "yarn").fits("none"));
+}
+
+}  // namespace
+}  // namespace isentropic::lab::length

@@ -38,8 +38,9 @@ model::Description describe(const LanguageModelRun& run, std::int64_t vocabulary
     throw Error("kv-heads", std::to_string(run.kv_heads), "a divisor of the heads, " + std::to_string(run.heads));
   out.head_width = run.width / run.heads;
   const model::NormKind norm = model::norm_named(run.norm);
-  const std::int64_t usual = norm == model::NormKind::rms ? model::gated_mlp_width(run.width) : 4 * run.width;
-  out.mlp_width = run.mlp_width > 0 ? run.mlp_width : usual;
+  // A gated MLP has three matrices where a plain one has two.
+  const std::int64_t gated_width = (run.width * 8 / 3 + 15) / 16 * 16;
+  out.mlp_width = run.mlp_width > 0 ? run.mlp_width : norm == model::NormKind::rms ? gated_width : 4 * run.width;
   out.trained_length = run.length;
   model::design(out, norm, model::positions_named(run.positions), run.objective == "autoregressive",
                 {.window = run.window, .global_every = run.global_every});

@@ -23,10 +23,6 @@ struct Windows {
   std::int64_t window = 0, global_every = 0;
 };
 
-// Of a gated MLP with as many parameters as a plain one of four times the width: it has three matrices where that has
-// two. Rounded up to a multiple of 16.
-inline std::int64_t gated_mlp_width(std::int64_t width) { return (width * 8 / 3 + 15) / 16 * 16; }
-
 // Fills in all but the sizes, which `out` has. Bidirectional models with a layer norm and learned positions are BERT.
 void design(Description& out, NormKind norm, Positions positions, bool causal, Windows windows = {});
 

@@ -5,13 +5,12 @@
 #include <cstring>
 #include <filesystem>
 #include <iterator>
-#include <random>
 
 #include "base/mix.hpp"
 #include "checkpoint/safetensors.hpp"
 #include "io/output_file.hpp"
 #include "isentropic/error.hpp"
-#include "tokenizer/bpe_trainer.hpp"
+#include "lab/language_model_run.hpp"
 
 namespace isentropic::lab::length {
 namespace {
@@ -19,7 +18,6 @@ namespace {
 namespace fs = std::filesystem;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr const char* kEnd = "<|endoftext|>";
 constexpr std::size_t kTokenizerBytes = 8'000'000;  // of text that the tokenizer is trained on
 constexpr std::int64_t kMostTokens = 1 << 16;       // ids have 16 bits
 
@@ -68,17 +66,12 @@ Texts read_texts(const std::vector<std::string>& files, std::size_t bytes) {
 
 tokenizer::Tokenizer train_tokenizer(const Study& study, const std::vector<std::string>& texts,
                                      const std::string& folder) {
-  std::vector<std::string_view> sample;
-  std::size_t bytes = 0;
-  for (const std::string& text : texts) {
-    if (bytes >= kTokenizerBytes) break;
-    sample.push_back(text);
-    bytes += text.size();
-  }
-  const auto bpe =
-      tokenizer::train_byte_level_bpe(sample, static_cast<std::size_t>(study.vocabulary), {.special_tokens = {kEnd}});
-  bpe.write("output folder", folder + "/tokenizer.json");
-  return tokenizer::Tokenizer::from_json(bpe.to_json());
+  std::size_t bytes = 0, count = 0;
+  while (count < texts.size() && bytes < kTokenizerBytes) bytes += texts[count++].size();
+  const std::vector<std::string> sample(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
+  const std::string json = trained_tokenizer(sample, study.vocabulary);
+  io::write_file("output folder", folder + "/tokenizer.json", json);
+  return tokenizer::Tokenizer::from_json(json);
 }
 
 // ---- Files ----
@@ -134,7 +127,7 @@ Documents read_documents(const Study& study, const std::string& folder,
   if (found.texts.empty()) throw Error("texts", "without any text", "files of UTF-8");
   say("training a tokenizer of " + std::to_string(study.vocabulary) + " tokens");
   const tokenizer::Tokenizer tokenizer = train_tokenizer(study, found.texts, folder);
-  const std::int32_t end = tokenizer.id_of(kEnd).value();
+  const std::int32_t end = tokenizer.id_of(kEndToken).value();
   Documents out{.vocabulary = static_cast<std::int64_t>(tokenizer.vocabulary_size())};
   const auto room = static_cast<std::size_t>(study.documents);
   const std::int64_t kept = study.longest() + 1;

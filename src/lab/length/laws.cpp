@@ -8,9 +8,9 @@
 
 #include "isentropic/error.hpp"
 #include "isentropic/theory/scale_laws.hpp"
+#include "lab/language_model_run.hpp"
 #include "lab/length/distance_attention.hpp"
 #include "lab/words.hpp"
-#include "model/design.hpp"
 
 namespace isentropic::lab::length {
 namespace {
@@ -91,18 +91,11 @@ const Law& law_named(const std::vector<Law>& laws, const std::string& name) {
 }
 
 model::Description describe(const Study& study, const Law& law, const std::string& positions, std::int64_t vocabulary) {
-  model::Description out;
-  out.vocabulary = vocabulary;
-  out.width = study.width;
-  out.layers.resize(static_cast<std::size_t>(study.layers));
-  out.heads = out.kv_heads = study.heads;
-  out.head_width = study.width / study.heads;
-  out.mlp_width = model::gated_mlp_width(study.width);
-  out.trained_length = study.length;
-  model::design(out, model::NormKind::rms, model::positions_named(positions), true);
+  LanguageModelRun run;
+  run.layers = study.layers, run.heads = study.heads, run.width = study.width, run.length = study.length;
+  run.positions = positions, run.scale = law.scale, run.learn_scale = law.learnt;
+  model::Description out = lab::describe(run, vocabulary);
   out.tied = true;
-  out.scale = scale_from_text(law.scale);
-  out.learn_scale = law.learnt;
   if (law.cosine) out.query_key_norm = model::QueryKeyNorm::per_head;
   return out;
 }

@@ -112,6 +112,13 @@ ISENTROPIC_API Tensor attention_key_mass(const AttentionProblem& problem, const 
 // and with a sink the terms of O and L carry the sink's share of the normaliser. Then through bias and cap.
 // gH and gE need a forward pass that computed entropy or mean_score; gV, gC and the implicit gradient of a wanted
 // entropy need one that computed score_variance or collision.
+//
+// The weights a of entmax move with alpha by (Correia, Niculae & Martins, "Adaptively Sparse Transformers", 2019)
+//
+//   d a_j / d alpha = (a_j - r_j) / (alpha - 1)^2 + (h_j - r_j sum_k h_k) / (alpha - 1)
+//
+// with r_j = a_j^{2 - alpha} / sum_k a_k^{2 - alpha} over the keys whose weight is not 0 and h_j = -a_j log a_j. Of the
+// weights 3/4 and 1/4 at alpha = 2, r = 1/2 and sum h = 0.562: d a_1 / d alpha = 1/4 + 0.216 - 0.281 = 0.185.
 
 struct AttentionUpstream {
   View output = {};         // [batch, heads, n_q, d_v]
@@ -140,6 +147,7 @@ struct AttentionGradients {
   Tensor query, key, value;              // type and shape of the inputs
   Tensor lambda;                         // dL/dlambda_i, [batch, heads, n_q], at fixed q.k
   std::vector<Tensor> scale_parameters;  // [heads] each, in the order of Scale::parameters()
+  Tensor alpha;                          // [heads], of entmax
   Tensor bias;  // dense: shape of the bias; alibi: [heads], of the slopes; relative: shape of the table
   Tensor sink;  // [heads]
 };

@@ -9,15 +9,23 @@
 //   sparsemax               a = max(s - t, 0) with t such that the weights sum to one
 //   entmax(alpha)           a = max((alpha - 1) s - t, 0)^{1 / (alpha - 1)}, summing to one, alpha > 1: softmax in the
 //                           limit 1, sparsemax at 2; three keys with scores 0, 0, -2 and alpha = 1.5 have the weights
-//                           1/2, 1/2, 0
+//                           1/2, 1/2, 0. alpha may be learnt (attention.hpp, AttentionGradients)
 //
 // and f(s) divided by a normaliser N, with b = f(s):
 //
 //   sigmoid(offset)         b = 1 / (1 + e^{-(s + offset)})
 //   relu_squared            b = max(s, 0)^2                      (GAU)
 //   identity                b = s;  l1(): N = sum |b|;  l2(): N = sqrt(sum b^2)
-//   linear(phi, gamma)      b = gamma^{p_i - j} lambda phi(q).phi(k)
+//   linear(phi, gamma)      b = gamma^{p_i - j} lambda phi(q).phi(k); sharpened by c, phi = exp:
+//                           b = gamma^{p_i - j} lambda sum_t e^{q_t + tau k_t}, tau = c sqrt(2 log n)
 //   decay(gamma)            b = gamma^{p_i - j}, whatever the content
+//
+// Fixed features spread as n grows whatever the scale, a factor that normalisers cancel; keys times sqrt(2 log n), the
+// growth of the largest of n normal numbers, do not (003-s30-Q3 of the ledger). All rows of a batch entry share n, its
+// number of keys (n_k, or its key length), so that features of a key are the same for every row and the recurrent form
+// stays O(n): causal rows are sharpened by keys that they do not see, by their number alone, and a cache that grows
+// has other features with each key. n = 4, c = 1 and a key of 1 beside three of 0, d = 1: tau = 1.665, and the weights
+// are 5.286 : 1 : 1 : 1. exp overflows where q_t + tau k_t passes 88 in float32, 709 in float64.
 //
 // N is 1 (none), the number of visible keys (visible), sum |b| (l1) or sqrt(sum b^2) (l2); a row whose N is 0 has
 // weight 0 everywhere. Only weights that are non-negative and sum to one have an entropy. gamma is not learnt.
@@ -72,8 +80,9 @@ class ISENTROPIC_API ScoreMap {
   static ScoreMap identity(Normaliser normaliser = Normaliser::visible);
   static ScoreMap l1() { return identity(Normaliser::l1); }
   static ScoreMap l2() { return identity(Normaliser::l2); }
+  // sharpen: c, with exp features alone; 0 leaves keys as they are.
   static ScoreMap linear(Feature feature, Normaliser normaliser = Normaliser::l1, PerHead gamma = 1.0,
-                         LinearForm form = LinearForm::quadratic);
+                         LinearForm form = LinearForm::quadratic, double sharpen = 0.0);
   static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1, LinearForm form = LinearForm::quadratic);
 
   // Any map by its name: named("top_k", {{"keys", std::int64_t{8}}}). What is left out takes its usual value; the seed
@@ -83,6 +92,8 @@ class ISENTROPIC_API ScoreMap {
   static const std::vector<ScoreMapWords>& maps();
 
   ScoreMap with_seed(std::uint64_t seed) const;
+  // entmax with other numbers.
+  ScoreMap with_alpha(PerHead alpha) const;
 
   Kind kind() const { return kind_; }
   const std::string& name() const;
@@ -98,6 +109,11 @@ class ISENTROPIC_API ScoreMap {
   const PerHead& gamma() const { return gamma_; }
   const PerHead& alpha() const { return alpha_; }
   LinearForm form() const { return form_; }
+  double sharpen() const { return sharpen_; }
+  // What linear(...) multiplies keys by before phi where there are n of them: c sqrt(2 log n), or 1 without a c.
+  double key_factor(std::int64_t n) const;
+  // The parameter that has a gradient, for each head: alpha of entmax; null for other maps.
+  const Parameter* learnable() const;
 
   // softmax and gumbel: computed block by block with the record of softmax_record.hpp alone.
   bool streams() const { return kind_ == Kind::softmax || kind_ == Kind::gumbel; }
@@ -117,6 +133,7 @@ class ISENTROPIC_API ScoreMap {
   Feature feature_ = Feature::identity;
   PerHead gamma_ = 1.0, alpha_ = 1.5;
   LinearForm form_ = LinearForm::quadratic;
+  double sharpen_ = 0;
 };
 
 }  // namespace isentropic

@@ -351,6 +351,8 @@ class Problem:
     def _set_map(self, map: ScoreMap, dropout_p: float, seed) -> None:
         if map.name != "softmax":
             self._items.append(("map", (("name", map.name), *map.checked_options())))
+            for tensor in map.tensors():
+                self._add("map", tensor)
         self._is_softmax = map.is_softmax
         dropout_p = number("dropout_p", dropout_p)
         require(0.0 <= dropout_p < 1.0, lambda: f"dropout_p is {dropout_p}; expected a probability in [0, 1)")

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import inspect
-from typing import Sequence, Union
+from typing import Union
+
+import torch
 
 from . import _vocabulary
 from ._checks import integer, number
+from .scales import PerHead
 
 
 @dataclasses.dataclass(frozen=True)
@@ -15,6 +18,8 @@ class ScoreMap:
     """A score map, made by the method of its name.
 
     {table}
+
+    alpha of entmax may be a tensor ``[]``, ``[1]`` or ``[heads]``, which gets a gradient.
     """
 
     name: str = "softmax"
@@ -38,12 +43,23 @@ class ScoreMap:
         self.checked_options()
 
     def checked_options(self) -> tuple[tuple[str, object], ...]:
-        """The options by name."""
+        """The options by name, as the operators take them: "tensor" for those that are tensors."""
         known = _vocabulary.PARAMETERS["maps"][self.name]
-        return tuple(
-            (name, _checked(f"{name} of the map {self.name}", known[name]["type"], value, name == "tau"))
-            for name, value in self.options
-        )
+
+        def checked(name: str, value: object) -> object:
+            if isinstance(value, torch.Tensor) and known[name]["learnable"]:
+                return "tensor"
+            return _checked(f"{name} of the map {self.name}", known[name]["type"], value, name == "tau")
+
+        return tuple((name, checked(name, value)) for name, value in self.options)
+
+    def learnable(self) -> dict[str, object]:
+        """The parameters that have gradients, by name."""
+        known = _vocabulary.PARAMETERS["maps"][self.name]
+        return {name: value for name, value in self.options if known[name]["learnable"]}
+
+    def tensors(self) -> list[torch.Tensor]:
+        return [value for value in self.learnable().values() if isinstance(value, torch.Tensor)]
 
     @property
     def is_random(self) -> bool:
@@ -72,6 +88,6 @@ def _made(name: str, values: dict[str, object]) -> ScoreMap:
 
 
 _USUAL = ScoreMap()
-_TYPES = {"per_head": Union[float, Sequence[float]], "integer": int, "number": float, "choice": str, "boolean": bool}
+_TYPES = {"per_head": PerHead, "integer": int, "number": float, "choice": str, "boolean": bool}
 _vocabulary.add_constructors(ScoreMap, "maps", _TYPES, _made)
 ScoreMap.__doc__ = inspect.cleandoc(ScoreMap.__doc__).format(table=_vocabulary.table("maps"))

@@ -151,6 +151,19 @@ Mask mask_from_text(const std::string& text) {
   return out;
 }
 
+std::vector<std::string> joined_words(const std::vector<std::string>& parts) {
+  if (parts == std::vector<std::string>{"none"}) return {};
+  std::vector<std::string> out;
+  for (const std::string& part : parts) {
+    const bool goes_on = part.find('=') != std::string::npos && part.find(':') == std::string::npos;
+    if (goes_on && !out.empty())
+      out.back() += "," + part;
+    else
+      out.push_back(part);
+  }
+  return out;
+}
+
 std::string text_of(const Scale& scale) { return text_of(scale.name(), scale.options()); }
 std::string text_of(const ScoreMap& map) { return text_of(map.name(), map.options()); }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "isentropic/mask.hpp"
 #include "isentropic/scale.hpp"
@@ -21,6 +22,10 @@ ScoreMap map_from_text(const std::string& text);
 //   strided:STRIDE,LOCAL    distances below LOCAL, and multiples of STRIDE
 //   segments:LENGTH         the row's own segment of so many tokens
 Mask mask_from_text(const std::string& text);
+
+// Words of a list that was cut at its commas, put together again: a part with a value and no name of its own goes on
+// with the word before ("linear:feature=exp", "sharpen=1" is one). "none" alone is an empty list.
+std::vector<std::string> joined_words(const std::vector<std::string>& parts);
 
 // The same the other way round.
 std::string text_of(const Scale& scale);

@@ -22,9 +22,10 @@ namespace isentropic::pytorch {
 // selected    of a top_k map, else empty
 using Forward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
-// Gradients of query, key, value, bias, sink, and of the scale parameters [count, heads] (of per_row: of the rows
-// [batch, heads, n_q]); empty where there is nothing. The first three lie in memory as what they are gradients of.
-using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
+// Gradients of query, key, value, bias, sink, of the scale parameters [count, heads] (of per_row: of the rows
+// [batch, heads, n_q]) and of the map's parameter [heads]; empty where there is nothing. The first three lie in memory
+// as what they are gradients of.
+using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor>;
 
 using ForwardOperator = Forward(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                                 const std::optional<at::Tensor>& value, at::TensorList terms);

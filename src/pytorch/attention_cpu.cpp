@@ -52,7 +52,8 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
                        : parameters.empty()       ? at::empty({0}, at::kFloat)
                                                   : at::stack(parameters);
     return Backward(or_zeros(found.query, query), or_zeros(found.key, key), or_zeros(found.value, value),
-                    to_torch(std::move(found.bias)), std::move(sink), std::move(scale));
+                    to_torch(std::move(found.bias)), std::move(sink), std::move(scale),
+                    to_torch(std::move(found.alpha)));
   });
 }
 

@@ -77,14 +77,14 @@ class Attention : public torch::autograd::Function<Attention> {
       const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted there
       return place && context->needs_input_grad(tensors_before + *place);
     };
-    const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale] =
+    const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale, map] =
         attention_backward(problem, query, key, value, terms, output, rows, row_counts, selected, given(gradients[0]),
                            given(gradients[1]), wanted(spec->place("bias")));
     out[1] = query_gradient;
     out[2] = key_gradient;
     if (value) out[3] = value_gradient;
     const auto set = [&](std::size_t place, const at::Tensor& gradient) { out[kFirstTerm + place] = gradient; };
-    for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink)})
+    for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink), std::pair("map", map)})
       if (const auto place = spec->place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
     const std::vector<std::size_t> scale_places = spec->scale_places();
     const bool per_row = spec->scale.is_per_row();

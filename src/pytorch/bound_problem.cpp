@@ -66,6 +66,10 @@ void bind_scale(BoundProblem& x) {
     x.problem.scale = x.problem.scale.with_parameter(x.spec->scale_tensors[i], numbers_of(x.tensors[places[i]]));
 }
 
+void bind_map(BoundProblem& x) {
+  if (const at::Tensor* alpha = x.find("map")) x.problem.map = x.problem.map.with_alpha(numbers_of(*alpha));
+}
+
 void bind_bias(BoundProblem& x) {
   const Bias::Kind kind = x.spec->bias;
   if (kind == Bias::Kind::none) return;
@@ -102,6 +106,7 @@ BoundProblem::BoundProblem(std::string_view text, const at::Tensor& query, const
   if (value) problem.value = keep_alive(*value, "value");
   bind_mask(*this);
   bind_scale(*this);
+  bind_map(*this);
   bind_bias(*this);
   if (const at::Tensor* logits = find("sink")) problem.sink = PerHead(numbers_of(*logits));
   bind_seed(*this);

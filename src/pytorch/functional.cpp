@@ -16,7 +16,7 @@ struct Call {
   explicit Call(const AttentionOptions& options) {
     set_mask(options.mask);
     set_scale(options);
-    spec.map = options.map;
+    set_map(options);
     add("mask", options.visible);
     set_bias(options);
     spec.soft_cap = options.soft_cap;
@@ -72,6 +72,13 @@ struct Call {
     if (used < options.scale_parameters.size())
       throw Error("scale_parameters", "given with a name that the scale " + options.scale.name() + " does not have",
                   "names of its parameters");
+  }
+
+  void set_map(const AttentionOptions& options) {
+    spec.map = options.map;
+    if (options.alpha.defined() && options.map.kind() != ScoreMap::Kind::entmax)
+      throw Error("alpha", "given with the map " + options.map.name(), "entmax");
+    add("map", options.alpha);
   }
 
   void set_bias(const AttentionOptions& options) {

@@ -21,7 +21,7 @@ TORCH_LIBRARY(isentropic, library) {
       "attention_backward(str problem, Tensor query, Tensor key, Tensor? value, Tensor[] terms, Tensor output,"
       " Tensor rows, Tensor row_counts, Tensor selected, Tensor? output_gradient, Tensor? statistics_gradient,"
       " bool bias_gradient)"
-      " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sink, Tensor scale)");
+      " -> (Tensor query, Tensor key, Tensor value, Tensor bias, Tensor sink, Tensor scale, Tensor map)");
   library.def(
       "attention_weights(str problem, Tensor query, Tensor key, Tensor[] terms, int[] rows, Tensor? finished=None,"
       " int first_key=0) -> Tensor");
@@ -113,9 +113,10 @@ Backward backward_meta(c10::string_view text, const at::Tensor& query, const at:
     if (bias && bias_gradient)
       bias_out = spec->bias == Bias::Kind::alibi ? at::empty_symint({heads}, real)
                                                  : at::empty_symint(terms[*bias].sym_sizes(), real);
-    return Backward(like(query), like(key), value ? like(*value) : at::empty({0}, query.options()), std::move(bias_out),
-                    sink ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)),
-                    std::move(scale));
+    return Backward(
+        like(query), like(key), value ? like(*value) : at::empty({0}, query.options()), std::move(bias_out),
+        sink ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)), std::move(scale),
+        spec->map.learnable() ? at::empty_symint({heads}, real) : at::empty({0}, query.options().dtype(at::kFloat)));
   });
 }
 

@@ -6,6 +6,8 @@
 namespace isentropic::pytorch {
 namespace {
 
+constexpr double kLeastAlpha = 1.001;  // below it entmax is softmax but for rounding
+
 void check(const MultiHeadAttentionOptions& options) {
   const std::int64_t d_model = options.d_model, heads = options.num_heads, kv_heads = options.num_kv_heads;
   const Mask& mask = options.mask;
@@ -16,14 +18,17 @@ void check(const MultiHeadAttentionOptions& options) {
   TORCH_CHECK_VALUE(!options.learn_scale || options.scale->learnable() > 0,
                     "learn_scale is true; expected false, for the scale ", options.scale->name(),
                     " has nothing to learn");
+  TORCH_CHECK_VALUE(!options.learn_alpha || options.map.kind() == ScoreMap::Kind::entmax,
+                    "learn_alpha is true; expected false, for the map ", options.map.name(), " has no alpha");
+  TORCH_CHECK_VALUE(options.head_features >= 1, "head_features is ", options.head_features, "; expected at least 1");
   TORCH_CHECK_VALUE(!options.scale->is_per_row(),
                     "scale is per_row; expected a law that holds for inputs of every length");
   TORCH_CHECK_VALUE(options.dropout >= 0 && options.dropout < 1, "dropout is ", options.dropout,
                     "; expected a probability in [0, 1)");
   TORCH_CHECK_VALUE(options.positions != Positions::relative || options.max_distance >= 1, "max_distance is ",
                     options.max_distance, "; expected at least 1");
-  TORCH_CHECK_VALUE(options.positions != Positions::rotary || d_model / heads % 2 == 0, "d_model / num_heads is ",
-                    d_model / heads, "; expected an even number for rotary positions");
+  TORCH_CHECK_VALUE(options.positions != Positions::rotary || options.head_features % 2 == 0, "head_features is ",
+                    options.head_features, "; expected an even number for rotary positions");
   TORCH_CHECK_VALUE(options.positions != Positions::sinusoidal || mask.document_offsets.empty(),
                     "documents are given with sinusoidal positions; expected other positions or none");
   const bool alike = std::ranges::all_of(mask.document_offsets, [](const auto& x) { return x.query == x.key; });
@@ -77,6 +82,18 @@ void check_inputs(const at::Tensor& Q, const at::Tensor& K, const at::Tensor& V,
   TORCH_CHECK_VALUE(V.size(1) == K.size(1), "V has ", V.size(1), " rows; expected ", K.size(1), ", as K");
 }
 
+// Where learning starts.
+at::Tensor raw_alphas(const PerHead& alpha, std::int64_t heads) {
+  const std::vector<double>& numbers = alpha.values();
+  const auto count = static_cast<std::int64_t>(numbers.size());
+  TORCH_CHECK_VALUE(count == 1 || count == heads, "alpha is given with ", count,
+                    " numbers; expected one, or one for each of ", heads, " heads");
+  for (const double number : numbers)
+    TORCH_CHECK_VALUE(number > kLeastAlpha, "alpha is ", number, "; expected a number above ", kLeastAlpha,
+                      " where it is learnt");
+  return (at::tensor(numbers, at::kDouble) - kLeastAlpha).log().to(at::kFloat).expand({heads}).contiguous();
+}
+
 MultiHeadAttentionOptions with_log_n(MultiHeadAttentionOptions options) {
   if (!options.scale) options.scale = Scale::log_n();
   return options;
@@ -86,6 +103,8 @@ MultiHeadAttentionOptions with_log_n(MultiHeadAttentionOptions options) {
 
 MultiHeadAttentionImpl::MultiHeadAttentionImpl(MultiHeadAttentionOptions given) : options(std::move(given)) {
   if (options.num_kv_heads == 0) options.num_kv_heads = options.num_heads;
+  if (options.head_features == 0 && options.num_heads > 0)
+    options.head_features = std::max<std::int64_t>(1, options.d_model / options.num_heads);
   if (!options.scale) options.scale = Scale::inverse_sqrt_d();
   check(options);
   reset();
@@ -96,16 +115,19 @@ void MultiHeadAttentionImpl::reset() {
   const auto projection = [&](const char* name, std::int64_t features) {
     return register_module(name, torch::nn::Linear(torch::nn::LinearOptions(d_model, features).bias(options.bias)));
   };
-  W_Q = projection("W_Q", d_model);
-  W_K = projection("W_K", d_model / heads * options.num_kv_heads);
+  W_Q = projection("W_Q", options.head_features * heads);
+  W_K = projection("W_K", options.head_features * options.num_kv_heads);
   W_V = projection("W_V", d_model / heads * options.num_kv_heads);
   W_O = projection("W_O", d_model);
   for (const auto& [name, start] : learnable_parameters(*options.scale, heads))
     scale_parameters[name] = options.learn_scale ? register_parameter(name, start) : register_buffer(name, start);
+  if (options.learn_alpha) raw_alpha = register_parameter("raw_alpha", raw_alphas(options.map.alpha(), heads));
   if (options.positions == Positions::relative)
     table = register_parameter("table", at::zeros({heads, 2 * options.max_distance + 1}));
   if (options.sinks) sinks = register_parameter("sinks", at::zeros({heads}));
 }
+
+at::Tensor MultiHeadAttentionImpl::alpha() const { return kLeastAlpha + raw_alpha.exp(); }
 
 AttentionOptions MultiHeadAttentionImpl::attention_options(const at::Tensor& mask) const {
   AttentionOptions out;
@@ -114,6 +136,7 @@ AttentionOptions MultiHeadAttentionImpl::attention_options(const at::Tensor& mas
   out.scale = *options.scale;
   out.scale_parameters = scale_parameters;
   out.map = options.map;
+  if (options.learn_alpha) out.alpha = alpha();
   out.relative_bias = table;
   if (options.positions == Positions::alibi)
     out.alibi_slopes = alibi_slopes(options.num_heads).to(W_Q->weight.device());

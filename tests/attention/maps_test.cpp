@@ -162,6 +162,42 @@ TEST(Maps, ByHand) {
       close(weights(ScoreMap::linear(Feature::elu_plus_one, Normaliser::none)), {4, 3, 2 * std::exp(-1.0)}, 1e-15));
 }
 
+// What score_map.hpp says: a key of 1 beside three of 0, tau = sqrt(2 log 4) = 1.665.
+TEST(Maps, SharpenedFeaturesByHand) {
+  const double q[] = {0.3}, k[] = {0, 1, 0, 0};
+  isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),
+                                       .key = isentropic::View(k, {1, 1, 4, 1}),
+                                       .value = isentropic::View(k, {1, 1, 4, 1})};
+  problem.map = isentropic::ScoreMap::linear(Feature::exp, Normaliser::l1, 1.0, LinearForm::quadratic, 1.0);
+  const double e = std::exp(std::sqrt(2 * std::log(4.0)));
+  EXPECT_NEAR(e, 5.286, 1e-3);
+  EXPECT_TRUE(support::close(attention_weights(problem, {0}).to_doubles(),
+                             {1 / (e + 3), e / (e + 3), 1 / (e + 3), 1 / (e + 3)}, 1e-14));
+  EXPECT_DOUBLE_EQ(problem.map.key_factor(4), std::sqrt(2 * std::log(4.0)));
+  EXPECT_EQ(problem.map.key_factor(1), 0);
+  EXPECT_EQ(isentropic::ScoreMap::linear(Feature::exp).key_factor(4), 1);
+}
+
+// What attention.hpp says: weights 3/4 and 1/4 at alpha = 2, of the scores 1/2 and 0.
+TEST(Maps, WeightsMoveWithAlphaByHand) {
+  const double q[] = {1}, k[] = {0.5, 0}, v[] = {1, 0}, one[] = {1};
+  isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),
+                                       .key = isentropic::View(k, {1, 1, 2, 1}),
+                                       .value = isentropic::View(v, {1, 1, 2, 1}),
+                                       .scale = isentropic::Scale::constant(1.0)};
+  const auto gradient = [&](double alpha) {
+    problem.map = isentropic::ScoreMap::entmax(alpha);
+    return attention_backward(problem, attention(problem), {.output = isentropic::View(one, {1, 1, 1, 1})})
+        .alpha.at({0});
+  };
+  const double h1 = -0.75 * std::log(0.75), h2 = -0.25 * std::log(0.25);
+  EXPECT_NEAR(gradient(2), 0.25 + h1 - (h1 + h2) / 2, 1e-14);
+  EXPECT_NEAR(gradient(2), 0.185, 1e-3);
+  // Softmax is the limit, where d a_1 / d alpha = a_1 (sum_k a_k log^2 a_k - log^2 a_1) / 2.
+  const double a = 1 / (1 + std::exp(-0.5)), b = 1 - a, l = std::log(a), m = std::log(b);
+  EXPECT_NEAR(gradient(1 + 1e-7), a * (a * l * l + b * m * m - l * l) / 2, 1e-6);
+}
+
 TEST(Maps, TiesOfTopKGoToTheLowestIndex) {
   const double q[] = {1}, k[] = {0, 2, 2, 2, 1};
   const isentropic::View query(q, {1, 1, 1, 1}), key(k, {1, 1, 5, 1});

@@ -1,6 +1,7 @@
 """The attention call: PyTorch's arguments, gradients, types, threads."""
 
 import itertools
+import math
 import os
 import time
 
@@ -269,10 +270,71 @@ def test_documents_of_queries_and_keys_as_lists_or_tensors():
     assert as_lists.equal(isentropic.attention(q, k, v, documents=tuple(torch.tensor(x) for x in pair)))
 
 
-@pytest.mark.parametrize("score_map", [ScoreMap.top_k(3), ScoreMap.gumbel(0.7), ScoreMap.relu_squared(), ScoreMap.sigmoid(), ScoreMap.sparsemax(), ScoreMap.entmax(1.3), ScoreMap.linear(), ScoreMap.identity("l2")])  # fmt: skip
+@pytest.mark.parametrize("score_map", [ScoreMap.top_k(3), ScoreMap.gumbel(0.7), ScoreMap.relu_squared(), ScoreMap.sigmoid(), ScoreMap.sparsemax(), ScoreMap.entmax(1.3), ScoreMap.linear(), ScoreMap.linear("exp", sharpen=0.7), ScoreMap.identity("l2")])  # fmt: skip
 def test_gradcheck_of_maps(score_map):
     q, k, v = tensors(1, 2, 4, 3, dtype=torch.float64, grad=True, seed=2)
     assert torch.autograd.gradcheck(lambda q, k, v: isentropic.attention(q, k, v, map=score_map, seed=1), (q, k, v))
+
+
+@pytest.mark.parametrize("alpha", [1.05, 1.5, 2.0, 2.6])
+@pytest.mark.parametrize("shape", [(), (1,), (2,)])
+def test_gradcheck_of_alpha(alpha, shape):
+    q, k, v = tensors(1, 2, 4, 3, n_k=6, dtype=torch.float64, grad=True, seed=2)
+    alphas = torch.full(shape, alpha, dtype=torch.float64, requires_grad=True)
+    function = lambda q, alphas: isentropic.attention(q, k, v, map=ScoreMap.entmax(alphas), causal="end", scale=1.3)
+    assert torch.autograd.gradcheck(function, (q, alphas))
+    same = isentropic.attention(q, k, v, map=ScoreMap.entmax(alpha), causal="end", scale=1.3)
+    assert torch.equal(function(q, alphas), same)
+
+
+def test_alpha_gets_a_gradient_beside_other_terms():
+    q, k, v = tensors(2, 2, 5, 4, dtype=torch.float64, grad=True)
+    alpha = torch.tensor([1.2, 1.7], dtype=torch.float64, requires_grad=True)
+    kappa = torch.tensor([0.8, 1.4], dtype=torch.float64, requires_grad=True)
+    bias = torch.randn(1, 1, 5, 5, dtype=torch.float64, requires_grad=True)
+    lengths = torch.tensor([5, 3])
+
+    def function(alpha, kappa, bias):
+        options = dict(map=ScoreMap.entmax(alpha), scale=Scale.log_n(kappa), bias=bias, key_lengths=lengths)
+        return isentropic.attention(q, k, v, dropout_p=0.3, seed=4, **options)
+
+    assert torch.autograd.gradcheck(function, (alpha, kappa, bias))
+
+
+@pytest.mark.parametrize("make, expected", [
+    (lambda: ScoreMap.decay(torch.tensor([0.9, 0.8])), (TypeError, "gamma of the map decay")),
+    (lambda: ScoreMap.linear(sharpen=1.0), (ValueError, "sharpen is 1")),
+    (lambda: ScoreMap.entmax(torch.tensor([0.9, 1.5])), (ValueError, "alpha is 0.9")),
+    (lambda: ScoreMap.entmax(torch.tensor([1.2, 1.3, 1.4])), (ValueError, "alpha")),
+])  # fmt: skip
+def test_what_maps_do_not_take(make, expected):
+    q, k, v = tensors(1, 2, 4, 3)
+    with pytest.raises(expected[0], match=expected[1]):
+        isentropic.attention(q, k, v, map=make())
+
+
+@pytest.mark.parametrize("causal", [None, "start"])
+def test_sharpened_features_are_one_in_both_forms(causal):
+    q, k, v = tensors(2, 2, 9, 4, dtype=torch.float64, grad=True)
+    both = [ScoreMap.linear("exp", recurrent=recurrent, sharpen=0.8) for recurrent in (False, True)]
+    quadratic, recurrent = (isentropic.attention(q, k, v, map=map, causal=causal) for map in both)
+    assert torch.allclose(quadratic, recurrent, rtol=1e-12, atol=1e-12)
+    # What PyTorch makes of the formula, with its gradient; the scale cancels.
+    features = q.exp() @ (0.8 * math.sqrt(2 * math.log(9)) * k).exp().transpose(-1, -2)
+    features = features.tril() if causal else features
+    wanted = features / features.sum(-1, keepdim=True) @ v
+    assert torch.allclose(quadratic, wanted, rtol=1e-12, atol=1e-12)
+    upstream = torch.randn_like(wanted)
+    for found in (quadratic, recurrent):
+        for one, two in zip(*(torch.autograd.grad(x, (q, k, v), upstream, retain_graph=True) for x in (found, wanted))):
+            assert torch.allclose(one, two, rtol=1e-10, atol=1e-12)
+
+
+def test_sharpening_counts_the_keys_of_each_batch_entry():
+    q, k, v = tensors(2, 1, 6, 4)
+    options = dict(map=ScoreMap.linear("exp", sharpen=1.0))
+    padded = isentropic.attention(q, k, v, key_lengths=[6, 4], **options)
+    assert torch.allclose(padded[1], isentropic.attention(q[1:], k[1:, :, :4], v[1:, :, :4], **options)[0], atol=1e-6)
 
 
 def test_a_second_derivative_is_refused():
@@ -291,7 +353,7 @@ def test_statistics_of_other_maps_have_no_gradient():
 # ---- the rest of PyTorch ----
 
 
-@pytest.mark.parametrize("options", [{}, {"scale": Scale.log_n(torch.tensor([0.5, 1.5])), "sink": torch.zeros(2)}, {"map": ScoreMap.top_k(2)}])  # fmt: skip
+@pytest.mark.parametrize("options", [{}, {"scale": Scale.log_n(torch.tensor([0.5, 1.5])), "sink": torch.zeros(2)}, {"map": ScoreMap.top_k(2)}, {"map": ScoreMap.entmax(torch.tensor([1.5, 1.2]))}])  # fmt: skip
 def test_opcheck(options):
     from isentropic._problem import Problem
 
@@ -323,7 +385,7 @@ def test_results_lie_in_memory_as_the_inputs(order):
         assert gradient.permute(*outer, 3).is_contiguous() and gradient.equal(same)
 
 
-@pytest.mark.parametrize("options, fields", [({}, 3), ({"statistics": "entropy"}, 4), ({"statistics": "all"}, 6), ({"map": "relu_squared"}, 1), ({"map": ScoreMap.top_k(2)}, 3), ({"scale": Scale.target_entropy(0.7, gradient="implicit")}, 6)])  # fmt: skip
+@pytest.mark.parametrize("options, fields", [({}, 3), ({"statistics": "entropy"}, 4), ({"statistics": "all"}, 6), ({"map": "relu_squared"}, 1), ({"map": ScoreMap.entmax(torch.tensor([1.5, 1.2, 1.3, 2.0]))}, 1), ({"map": ScoreMap.top_k(2)}, 3), ({"scale": Scale.target_entropy(0.7, gradient="implicit")}, 6)])  # fmt: skip
 @pytest.mark.parametrize("order", ORDERS.values(), ids=ORDERS)
 @pytest.mark.parametrize("n_q", [0, 1, 5])
 def test_compilers_are_told_shapes_and_strides(options, fields, order, n_q):

@@ -70,6 +70,57 @@ def test_a_map_with_the_scale_of_log_n():
 FEATURES = {"elu_plus_one": lambda x: F.elu(x) + 1, "relu": F.relu, "exp": torch.exp}
 
 
+def test_entmax_learns_alpha_and_keeps_it_above_one():
+    x = inputs(n=9)
+    module = attention_nn.EntmaxAttention(D_MODEL, HEADS, 1.5, learn_alpha=True)
+    fixed = attention_nn.EntmaxAttention(D_MODEL, HEADS, 1.5)
+    fixed.load_state_dict({name: value for name, value in module.state_dict().items() if name != "raw_alpha"})
+    close(module(x)[0], fixed(x)[0])
+    close(module.alpha(), torch.full((HEADS,), 1.5))
+    assert fixed.alpha() is None and "raw_alpha" not in fixed.state_dict()
+    # As few weights as possible: sparser than at first.
+    optimiser = torch.optim.Adam([module.raw_alpha], 0.1)
+    spread = lambda: module(3 * x, weights_of_rows=range(9))[1].weights.gt(0).double().mean().item()
+    before = spread()
+    for _ in range(20):
+        optimiser.zero_grad()
+        target = module.W_O(merge(one_hot_rows(module, 3 * x)))
+        (module(3 * x)[0] - target.detach()).square().mean().backward()
+        optimiser.step()
+    assert (module.alpha() > 1.5).all() and spread() < before
+    with torch.no_grad():
+        module.raw_alpha.fill_(-1000)
+    assert (module.alpha() > 1).all() and module(x)[0].isfinite().all()
+
+
+def one_hot_rows(module, x):
+    query, key, value = projected(module, x)
+    return F.one_hot((query @ key.transpose(-1, -2)).argmax(-1), x.shape[1]).to(value.dtype) @ value
+
+
+@pytest.mark.parametrize(
+    "options, message",
+    [
+        (dict(map="sparsemax", learn_alpha=True), "learn_alpha is True; expected False"),
+        (dict(map=ScoreMap.entmax(1.0005), learn_alpha=True), "expected numbers above 1.001"),
+        (dict(map=ScoreMap.entmax((1.2, 1.3, 1.4)), learn_alpha=True), "alpha has 3 numbers"),
+        (dict(map=ScoreMap.entmax(torch.tensor(1.5))), "learn_alpha=True to learn them"),
+    ],
+)
+def test_alphas_that_modules_do_not_take(options, message):
+    with pytest.raises(ValueError, match=message):
+        attention_nn.MultiHeadAttention(D_MODEL, HEADS, **options)
+
+
+@pytest.mark.parametrize("recurrent", [False, True])
+def test_sharpened_linear_attention(recurrent):
+    module = attention_nn.LinearAttention(D_MODEL, HEADS, "exp", recurrent=recurrent, sharpen=0.5, causal="start")
+    x = inputs()
+    query, key, value = projected(module, x)
+    similarity = query.exp() @ (0.5 * math.sqrt(2 * math.log(6)) * key).exp().transpose(-1, -2) * causal(6)
+    close(module(x)[0], module.W_O(merge(similarity / similarity.sum(-1, keepdim=True) @ value)))
+
+
 @pytest.mark.parametrize("recurrent", [False, True])
 @pytest.mark.parametrize("feature", FEATURES)
 @pytest.mark.parametrize("direction", [None, "start"])

@@ -13,7 +13,7 @@ import isentropic
 from isentropic import Scale
 
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
-SIZES = "--length 16 --width 32 --heads 2 --batch 32 --examples 128".split()
+SIZES = "--length 16 --width 32 --heads 2 --batch 32 --examples 128 --learnt-maps none --without-key-bias none".split()
 SHORT = [*SIZES, "--factors", "1,8"]
 SMALL = [*SHORT, "--steps", 60]
 
@@ -54,9 +54,63 @@ def test_first_is_lost_under_a_scale_that_does_not_grow():
 def test_networks_learn_first_and_a_growing_scale_carries_it_further(tmp_path):
     run("-o", tmp_path / "first", "--task", "first", *SIZES, "--steps", 300, "--factors", "1,32", "--maps",
         "sparsemax", "--scales", "inverse_sqrt_d,log_n:kappa=16", "--learnt-scales", "log_n:kappa=16")  # fmt: skip
-    accuracy = {(c["map"], c["scale"], c["learnt"]): [p["accuracy"] for p in c["points"]] for c in curves(tmp_path / "first")}  # fmt: skip
+    accuracy = {(c["map"], c["scale"], c["learnt_scale"]): [p["accuracy"] for p in c["points"]] for c in curves(tmp_path / "first")}  # fmt: skip
     assert all(short > 0.95 for short, _ in accuracy.values())
     assert accuracy["softmax", "log_n:kappa=16", False][1] > accuracy["softmax", "inverse_sqrt_d", False][1]
+
+
+# ---- variants ----
+
+
+def variants(folder, task, *arguments):
+    alone = ["--scales", "none", "--learnt-scales", "none"]
+    run("-o", folder, "--task", task, *SIZES, *alone, "--maps", "none", *arguments)
+    return curves(folder)
+
+
+def test_linear_maps_meet_every_feature_size_and_have_at_most_that_rank(tmp_path):
+    found = variants(
+        tmp_path / "a", "needle", "--steps", 30, "--factors", "1,8", "--feature-sizes", "2,8",
+        "--maps", "linear,linear:feature=exp,sharpen=1,sparsemax",
+    )  # fmt: skip
+    linear = [c for c in found if c["map"].startswith("linear")]
+    # Any scale cancels in weights that are normalised: they are trained once.
+    assert [(c["map"], c["features"]) for c in linear] == [
+        ("linear", 2), ("linear", 8), ("linear:feature=exp,sharpen=1", 2), ("linear:feature=exp,sharpen=1", 8),
+    ]  # fmt: skip
+    assert all(1 <= p["rank"] <= c["features"] for c in linear for p in c["points"])
+    assert [c["scale"] for c in found if c["map"] == "sparsemax"] == ["inverse_sqrt_d", "log_n"]
+    assert all(p["rank"] > 8 for c in found if c["map"] == "sparsemax" for p in c["points"])
+
+
+def test_alpha_is_learnt_for_each_head(tmp_path):
+    found = variants(tmp_path / "a", "first", "--steps", 40, "--factors", "1", "--learnt-maps", "entmax:alpha=1.5")
+    assert all(c["learnt_map"] and len(c["alpha"]) == 2 for c in found)
+    assert all(alpha > 1 and abs(alpha - 1.5) > 1e-4 for c in found for alpha in c["alpha"])
+
+
+def test_decay_sees_places_and_no_content(tmp_path):
+    (decay,) = variants(tmp_path / "a", "needle", "--steps", 20, "--factors", "1,4", "--maps", "decay:gamma=0.9")
+    # Over 17 and 65 keys: participation (1 - g^k)^2 (1 - g^2) / ((1 - g)^2 (1 - g^(2k))).
+    for point, keys in zip(decay["points"], (17, 65)):
+        total, squares = (1 - 0.9**keys) / 0.1, (1 - 0.81**keys) / 0.19
+        assert point["participation"] == pytest.approx(total**2 / squares, rel=1e-5)
+
+
+def test_a_key_bias_is_left_out(tmp_path):
+    found = variants(
+        tmp_path / "a", "first", "--steps", 200, "--factors", "1", "--maps", "relu_squared",
+        "--without-key-bias", "relu_squared,softmax",
+    )  # fmt: skip
+    assert [(c["map"], c["key_bias"]) for c in found] == [
+        (map, bias) for map, bias in [("relu_squared", True), ("relu_squared", False), ("softmax", False)] for _ in (1, 2)
+    ]  # fmt: skip
+    # The last variant's state: biases that are left out are no part of it.
+    from safetensors.torch import load_file
+
+    names = load_file(tmp_path / "a" / "state.safetensors")
+    assert "w.layers0_attention.W_Q.bias" in names
+    assert not {"w.embed.bias", "w.layers0_attention.W_K.bias", "w.layers0_attention_norm.bias"} & set(names)
 
 
 # ---- the command ----
@@ -69,6 +123,7 @@ def test_a_study_has_a_curve_for_each_variant(tmp_path):
     assert {point["n"] for curve in found for point in curve["points"]} == {16, 128}
     assert "softmax inverse_sqrt_d" in result.stdout and "n = 128" in result.stdout
     assert all((p["entropy"] is None) == (c["map"] == "relu_squared") for c in found for p in c["points"])
+    assert "participation, n = 128" in result.stdout and "rank, n = 128" in result.stdout
     assert "Retrieval beyond the length of training" in (tmp_path / "a" / "page.html").read_text()
 
 
@@ -79,7 +134,8 @@ def test_every_task_runs(task, tmp_path):
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
-    options = ["--task", "maximum", "--maps", "sparsemax", *SHORT, "--steps", 250]
+    options = [*SHORT, "--task", "maximum", "--maps", "none", "--steps", 210, "--scales", "inverse_sqrt_d",
+               "--learnt-scales", "none", "--learnt-maps", "entmax", "--without-key-bias", "relu_squared"]  # fmt: skip
     run("-o", tmp_path / "whole", *options)
     command = [PROGRAM, "train", "retrieval", "-o", tmp_path / "parts", *options]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
@@ -104,6 +160,9 @@ def test_an_existing_folder_is_kept(tmp_path):
         (["--task", "second"], "task"),
         (["--scales", "log_m"], "log_m"),
         (["--maps", "hardmax"], "hardmax"),
+        (["--maps", "linear:sharpen=1"], "sharpen"),
+        (["--learnt-maps", "sparsemax"], "sparsemax"),
+        (["--feature-sizes", "0"], "feature size"),
         (["--width", "30", "--heads", "4"], "width"),
         (["--device", "tpu"], "device"),
         (["--resume", "--overwrite"], "--resume"),

@@ -32,6 +32,7 @@ const std::vector<ScoreMap>& every_map() {
       ScoreMap::l2(),
       ScoreMap::linear(Feature::elu_plus_one, Normaliser::l1, gamma),
       ScoreMap::linear(Feature::relu, Normaliser::visible, gamma, LinearForm::recurrent),
+      ScoreMap::linear(Feature::exp, Normaliser::l1, 1.0, LinearForm::recurrent, 0.8),
       ScoreMap::decay(gamma)};
   return maps;
 }
@@ -157,6 +158,50 @@ TEST(MultiHeadAttention, EveryParameterLearns) {
   }
   EXPECT_EQ(names, (std::vector<std::string>{"alpha", "beta", "table", "sinks", "W_Q.weight", "W_Q.bias", "W_K.weight",
                                              "W_K.bias", "W_V.weight", "W_V.bias", "W_O.weight", "W_O.bias"}));
+}
+
+TEST(MultiHeadAttention, LearnsAlphaAndKeepsItAboveOne) {
+  torch::manual_seed(11);
+  MultiHeadAttentionOptions options = small();
+  options.map = ScoreMap::entmax(std::vector<double>{1.2, 1.5, 2.0});
+  options.learn_alpha = true;
+  MultiHeadAttention layer(options);
+  const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
+  EXPECT_EQ(layer->named_parameters().keys().front(), "raw_alpha");
+  expect_equal(layer->alpha(), torch::tensor({1.2, 1.5, 2.0}), "alpha at first");
+  expect_equal(layer(x).output, by_function(layer, x, {.mask = Mask::causal(), .map = options.map}), "entmax");
+  // The gradient against a difference, in double.
+  layer->to(torch::kDouble);
+  const at::Tensor y = x.to(torch::kDouble);
+  layer(y).output.square().sum().backward();
+  const at::Tensor gradient = layer->raw_alpha.grad().clone();
+  const at::NoGradGuard no_gradient;
+  for (std::int64_t head = 0; head < kModuleHeads; ++head) {
+    const auto loss_at = [&](double step) {
+      layer->raw_alpha[head] += step;
+      const double loss = layer(y).output.square().sum().item<double>();
+      layer->raw_alpha[head] -= step;
+      return loss;
+    };
+    EXPECT_NEAR(gradient[head].item<double>(), (loss_at(1e-6) - loss_at(-1e-6)) / 2e-6, 1e-6) << head;
+    EXPECT_GT(std::abs(gradient[head].item<double>()), 1e-4) << head;
+  }
+  layer->to(torch::kFloat);
+  layer->raw_alpha.fill_(-1000);
+  EXPECT_TRUE(layer(x).output.isfinite().all().item<bool>());
+  EXPECT_GT(layer->alpha().min().item<double>(), 1);
+}
+
+TEST(MultiHeadAttention, WidthOfQueriesAndKeysIsItsOwn) {
+  torch::manual_seed(12);
+  MultiHeadAttentionOptions options = small();
+  options.head_features = 7;
+  options.num_kv_heads = 1;
+  MultiHeadAttention layer(options);
+  EXPECT_EQ(layer->W_Q->weight.sizes(), (std::vector<std::int64_t>{7 * kModuleHeads, kModuleWidth}));
+  EXPECT_EQ(layer->W_K->weight.sizes(), (std::vector<std::int64_t>{7, kModuleWidth}));
+  const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
+  expect_equal(layer(x).output, by_function(layer, x, {.mask = Mask::causal()}), "seven features");
 }
 
 TEST(MultiHeadAttention, HasItsStateUnderKnownNames) {

@@ -89,6 +89,7 @@ struct ScoreMap {
   Normaliser normaliser = Normaliser::none;
   Feature feature = Feature::identity;  // linear
   Numbers gamma = {};                   // linear, decay: [heads]
+  double sharpen = 0;                   // linear, exp: c of c sqrt(2 log n); 0: keys as they are
 };
 
 struct KeyGroups {

@@ -40,9 +40,13 @@ double raw_score(const Problem& problem, Index b, Index h, Index i, Index j) {
   const double* q = problem.query_row(b, h, i);
   const double* k = problem.key_row(b, h, j);
   const bool featured = problem.map.kind == MapKind::linear;
-  double sum = 0;
+  double sum = 0, of_keys = 1;
+  if (problem.map.sharpen > 0) {
+    const Index n = problem.mask.key_lengths.empty() ? problem.n_k : problem.mask.key_lengths[b];
+    of_keys = problem.map.sharpen * std::sqrt(2 * std::log(static_cast<double>(std::max<Index>(n, 1))));
+  }
   for (Index t = 0; t < problem.d; ++t) {
-    sum += featured ? feature(problem.map.feature, q[t]) * feature(problem.map.feature, k[t]) : q[t] * k[t];
+    sum += featured ? feature(problem.map.feature, q[t]) * feature(problem.map.feature, of_keys * k[t]) : q[t] * k[t];
   }
   return sum;
 }

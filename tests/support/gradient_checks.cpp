@@ -107,6 +107,12 @@ void expect_gradients(Instance& x, UpstreamParts parts, double tolerance) {
   EXPECT_EQ(gradients.query.type(), x.type);
   if (!implicit) expect_scale_gradients(x, relaxed, upstream.oracle, gradients, tolerance);
   expect_bias_gradient(x, relaxed, upstream.oracle, gradients, tolerance);
+  EXPECT_EQ(gradients.alpha.present(), x.problem.map.kind() == isentropic::ScoreMap::Kind::entmax);
+  if (gradients.alpha.present()) {
+    const Numbers alpha =
+        finite_difference(oracle, upstream.oracle, [](Problem& p) -> Numbers& { return p.map.alpha; });
+    expect_tensor(gradients.alpha, alpha, {x.sizes.heads}, tolerance, "alpha");
+  }
   if (x.problem.sink) {
     const Numbers sink = finite_difference(relaxed, upstream.oracle, [](Problem& p) -> Numbers& { return p.sink; });
     expect_tensor(gradients.sink, sink, {x.sizes.heads}, tolerance, "sink");

@@ -165,6 +165,15 @@ Part linear(Feature feature, Normaliser normaliser, double gamma, LinearForm for
           }};
 }
 
+Part sharpened(double sharpen, Normaliser normaliser, double gamma, LinearForm form) {
+  const Part plain = linear(Feature::exp, normaliser, gamma, form);
+  return {plain.name + ", sharpened by " + std::to_string(sharpen), [=](Instance& x) {
+            plain.apply(x);
+            x.problem.map = ScoreMap::linear(Feature::exp, normaliser, x.problem.map.gamma(), form, sharpen);
+            x.oracle.map.sharpen = sharpen;
+          }};
+}
+
 Part decay(double gamma, Normaliser normaliser, LinearForm form) {
   return {"decay over " + name_of(normaliser) + ", gamma " + std::to_string(gamma) +
               (form == LinearForm::recurrent ? ", recurrent" : ""),
@@ -203,17 +212,25 @@ std::vector<Part> score_maps() {
 }
 
 std::vector<Part> linear_maps() {
-  return {linear(Feature::elu_plus_one, Normaliser::l1), linear(Feature::elu_plus_one, Normaliser::l2),
-          linear(Feature::relu, Normaliser::l1),         linear(Feature::relu, Normaliser::none),
-          linear(Feature::exp, Normaliser::l1),          linear(Feature::exp, Normaliser::visible),
-          linear(Feature::identity, Normaliser::none),   linear(Feature::identity, Normaliser::l1),
-          linear(Feature::identity, Normaliser::l2),     decay(1, Normaliser::l1)};
+  return {linear(Feature::elu_plus_one, Normaliser::l1),
+          linear(Feature::elu_plus_one, Normaliser::l2),
+          linear(Feature::relu, Normaliser::l1),
+          linear(Feature::relu, Normaliser::none),
+          linear(Feature::exp, Normaliser::l1),
+          linear(Feature::exp, Normaliser::visible),
+          linear(Feature::identity, Normaliser::none),
+          linear(Feature::identity, Normaliser::l1),
+          linear(Feature::identity, Normaliser::l2),
+          sharpened(0.7, Normaliser::l1),
+          sharpened(0.4, Normaliser::l2),
+          decay(1, Normaliser::l1)};
 }
 
 std::vector<Part> decaying_maps() {
   return {linear(Feature::elu_plus_one, Normaliser::l1, 0.9),
           linear(Feature::identity, Normaliser::none, 0.8),
           linear(Feature::exp, Normaliser::l2, 0.95),
+          sharpened(0.6, Normaliser::l1, 0.9),
           decay(0.9, Normaliser::l1),
           decay(0.7, Normaliser::none),
           decay(0.8, Normaliser::l2),
@@ -226,6 +243,7 @@ std::vector<Part> recurrent_maps() {
           linear(Feature::exp, Normaliser::visible, 1, LinearForm::recurrent),
           linear(Feature::identity, Normaliser::none, 1, LinearForm::recurrent),
           linear(Feature::identity, Normaliser::visible, 1, LinearForm::recurrent),
+          sharpened(0.7, Normaliser::l1, 1, LinearForm::recurrent),
           decay(1, Normaliser::l1, LinearForm::recurrent)};
 }
 
@@ -233,6 +251,7 @@ std::vector<Part> recurrent_decaying_maps() {
   return {linear(Feature::elu_plus_one, Normaliser::l1, 0.9, LinearForm::recurrent),
           linear(Feature::identity, Normaliser::none, 0.7, LinearForm::recurrent),
           linear(Feature::relu, Normaliser::visible, 0.8, LinearForm::recurrent),
+          sharpened(0.5, Normaliser::l1, 0.9, LinearForm::recurrent),
           decay(0.9, Normaliser::l1, LinearForm::recurrent),
           decay(0.7, Normaliser::none, LinearForm::recurrent),
           decay(0.95, Normaliser::visible, LinearForm::recurrent)};

@@ -79,6 +79,8 @@ Part linear(isentropic::Feature feature, isentropic::Normaliser normaliser, doub
             isentropic::LinearForm form = isentropic::LinearForm::quadratic);
 Part decay(double gamma, isentropic::Normaliser normaliser,
            isentropic::LinearForm form = isentropic::LinearForm::quadratic);
+Part sharpened(double sharpen, isentropic::Normaliser normaliser, double gamma = 1,
+               isentropic::LinearForm form = isentropic::LinearForm::quadratic);  // linear, of exp features
 std::vector<Part> score_maps();      // for any mask and score term, apart from sinks
 std::vector<Part> linear_maps();     // quadratic linear and decay with gamma = 1: any mask, no score terms
 std::vector<Part> decaying_maps();   // gamma < 1: causal masks

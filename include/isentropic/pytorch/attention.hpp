@@ -31,7 +31,8 @@ struct AttentionOptions {
   // do not count. The rows of per_row: {"rows", [batch or 1, heads or 1, n_q]}.
   std::map<std::string, at::Tensor> scale_parameters = {};
   ScoreMap map = ScoreMap::softmax();
-  at::Tensor bias = {};           // [batch or 1, heads or 1, n_q or 1, n_k]
+  at::Tensor alpha = {};  // of entmax, [], [1] or [heads]; it gets a gradient, and the number in `map` does not count
+  at::Tensor bias = {};   // [batch or 1, heads or 1, n_q or 1, n_k]
   at::Tensor alibi_slopes = {};   // [heads]
   at::Tensor relative_bias = {};  // [heads or 1, 2 r + 1]
   std::optional<double> soft_cap = {};

@@ -8,7 +8,8 @@
 //   auto [output, statistics, weights] = invariant(x);
 //
 // State, by name: the projections W_Q, W_K, W_V and W_O; the learnable numbers of the scale law as it calls them (kappa
-// of log_n, alpha and beta of hybrid), parameters when they are learnt and buffers when they are not; the table of
+// of log_n, alpha and beta of hybrid), parameters when they are learnt and buffers when they are not; raw_alpha of an
+// entmax that is learnt, alpha = 1.001 + e^raw_alpha (1.5 at -0.695), which no step takes to 1 or below; the table of
 // relative positions; sinks.
 #pragma once
 
@@ -25,10 +26,12 @@ struct MultiHeadAttentionOptions {
   std::int64_t d_model;
   std::int64_t num_heads;           // divides d_model
   std::int64_t num_kv_heads = 0;    // 0: as many as heads
+  std::int64_t head_features = 0;   // d of queries and keys in a head; 0: d_model / num_heads, as of values
   Mask mask = Mask::none();         // of every call, as in AttentionOptions
   std::optional<Scale> scale = {};  // absent: inverse_sqrt_d; of EntropyInvariantAttention log_n
   bool learn_scale = false;         // every learnable number of the law, for each head
   ScoreMap map = ScoreMap::softmax();
+  bool learn_alpha = false;  // of entmax, for each head
   Positions positions = Positions::none;
   double base = 10000.0;            // of rotary and sinusoidal positions
   std::int64_t max_distance = 128;  // of relative positions
@@ -59,8 +62,12 @@ class ISENTROPIC_API MultiHeadAttentionImpl : public torch::nn::Cloneable<MultiH
   MultiHeadAttentionOptions options;
   torch::nn::Linear W_Q{nullptr}, W_K{nullptr}, W_V{nullptr}, W_O{nullptr};
   std::map<std::string, at::Tensor> scale_parameters;  // each [heads]
+  at::Tensor raw_alpha;                                // of entmax, [heads]
   at::Tensor table;                                    // of relative positions, [heads, 2 max_distance + 1]
   at::Tensor sinks;                                    // [heads]
+
+  // [heads], of an entmax that is learnt.
+  at::Tensor alpha() const;
 
  private:
   AttentionOptions attention_options(const at::Tensor& mask) const;

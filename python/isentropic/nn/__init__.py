@@ -12,6 +12,7 @@ from .hierarchical import HierarchicalAttention
 from .multi_head import MultiHeadAttention
 from .variants import (
     DecayAttention,
+    EntmaxAttention,
     GumbelAttention,
     LinearAttention,
     ReluSquaredAttention,
@@ -22,6 +23,7 @@ from .variants import (
 
 __all__ = [
     "DecayAttention",
+    "EntmaxAttention",
     "EntropyInvariantAttention",
     "GatedAttentionUnit",
     "GumbelAttention",

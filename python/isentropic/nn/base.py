@@ -15,6 +15,21 @@ from ._mask import over_scores
 from ._scale import ScaleLaw
 from .positions import SinusoidalPositions, named_positions
 
+_LEAST_ALPHA = 1.001  # below it entmax is softmax but for rounding
+
+
+def _raw_alpha(map: ScoreMap, num_heads: int, device, dtype) -> nn.Parameter:
+    """Where learning starts, [heads]."""
+    if map.name != "entmax":
+        raise ValueError(f"learn_alpha is True; expected False, for the map {map.name} has no alpha")
+    alpha = torch.as_tensor(map.learnable()["alpha"], dtype=torch.float64)
+    if not (alpha > _LEAST_ALPHA).all():
+        raise ValueError(f"alpha is {alpha.tolist()}; expected numbers above {_LEAST_ALPHA} where it is learnt")
+    if alpha.numel() not in (1, num_heads):
+        raise ValueError(f"alpha has {alpha.numel()} numbers; expected one, or one for each of {num_heads} heads")
+    start = (alpha - _LEAST_ALPHA).log().to(device=device, dtype=dtype or torch.get_default_dtype())
+    return nn.Parameter(start.reshape(-1).expand(num_heads).clone())
+
 
 class AttentionModule(nn.Module):
     """Scale, score map, pattern, positions and statistics. Subclasses make the heads and call :meth:`attend`.
@@ -23,7 +38,9 @@ class AttentionModule(nn.Module):
         num_heads: heads of the queries.
         head_dim: d, features of a query in a head.
         scale: as of :func:`isentropic.attention`; tensors in it become the module's, parameters are learnt.
-        map: as of :func:`isentropic.attention`.
+        map: as of :func:`isentropic.attention`, with numbers.
+        learn_alpha: of the map entmax: alpha is learnt for each head, from the map's own. The parameter is ``raw_alpha``,
+            ``alpha = 1.001 + e^raw_alpha``, which no step takes to 1 or below; ``alpha()`` returns it.
         dropout: probability with which a weight is dropped in training.
         causal: None, "start" or "end", as of :func:`isentropic.attention`; likewise ``window``, ``strided``,
             ``block_sparse`` and ``segments``.
@@ -41,6 +58,7 @@ class AttentionModule(nn.Module):
         *,
         scale: Union[None, float, str, Tensor, Scale] = None,
         map: Union[None, str, ScoreMap] = None,
+        learn_alpha: bool = False,
         dropout: float = 0.0,
         causal: Optional[str] = None,
         window: Union[None, int, tuple[int, int]] = None,
@@ -63,6 +81,9 @@ class AttentionModule(nn.Module):
         self.num_heads, self.head_dim = num_heads, head_dim
         self.scale = ScaleLaw(Scale.named(scale))
         self.map = ScoreMap.named(map)
+        self.raw_alpha = _raw_alpha(self.map, num_heads, device, dtype) if learn_alpha else None
+        if self.map.tensors():
+            raise ValueError(f"map is {self.map.name} with a tensor; expected numbers, and learn_alpha=True to learn them")
         self.dropout = dropout
         self.pattern = {"causal": causal, "window": window, "strided": strided, "segments": segments}
         layout, *self.block_shape = block_sparse or (None,)
@@ -74,6 +95,14 @@ class AttentionModule(nn.Module):
     def row_scale(self) -> Scale:
         """The scale law as it stands."""
         return self.scale()
+
+    def alpha(self) -> Optional[Tensor]:
+        """``[heads]``, where it is learnt."""
+        return None if self.raw_alpha is None else _LEAST_ALPHA + self.raw_alpha.exp()
+
+    def row_map(self) -> ScoreMap:
+        """The score map as it stands."""
+        return self.map if self.raw_alpha is None else ScoreMap.entmax(self.alpha())
 
     def places(self, queries: Tensor, keys: Tensor, key_lengths=None, documents=None) -> tuple[Tensor, Tensor]:
         """Positions of queries (``[n_q]`` or ``[batch, n_q]``) and keys (``[n_k]``) whose second last axis is n.
@@ -119,7 +148,7 @@ class AttentionModule(nn.Module):
             "key_lengths": key_lengths,
             "documents": documents,
             "scale": self.row_scale(),
-            "map": self.map,
+            "map": self.row_map(),
             "seed": seed,
             "enable_gqa": True,
         }

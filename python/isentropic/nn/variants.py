@@ -39,8 +39,22 @@ class GumbelAttention(MultiHeadAttention):
         super().__init__(d_model, num_heads, map=ScoreMap.gumbel(tau, straight_through), **options)
 
 
+class EntmaxAttention(MultiHeadAttention):
+    """Weights that may be 0: softmax in the limit ``alpha = 1``, sparsemax at 2, sparser above.
+
+    ``learn_alpha=True`` learns it for each head, from ``alpha``; ``alpha()`` returns what was learnt.
+    """
+
+    def __init__(self, d_model: int, num_heads: int, alpha: Union[float, Sequence[float]] = 1.5, **options):
+        super().__init__(d_model, num_heads, map=ScoreMap.entmax(alpha), **options)
+
+
 class LinearAttention(MultiHeadAttention):
-    """``phi(q).phi(k)``, with ``recurrent=True`` in O(n) and the same output; ``feature`` as of ScoreMap.linear."""
+    """``phi(q).phi(k)``, with ``recurrent=True`` in O(n) and the same output; ``feature`` as of ScoreMap.linear.
+
+    ``sharpen=c`` (``feature="exp"``) multiplies keys by ``c sqrt(2 log n)``, n the keys of a batch entry, so that weights
+    spread less as n grows; what a row gives depends on the number of all keys then, under a causal mask too.
+    """
 
     def __init__(
         self,
@@ -50,9 +64,11 @@ class LinearAttention(MultiHeadAttention):
         *,
         normaliser: str = "l1",
         recurrent: bool = False,
+        sharpen: float = 0.0,
         **options,
     ):
-        super().__init__(d_model, num_heads, map=ScoreMap.linear(feature, normaliser, recurrent=recurrent), **options)
+        map = ScoreMap.linear(feature, normaliser, recurrent=recurrent, sharpen=sharpen)
+        super().__init__(d_model, num_heads, map=map, **options)
 
 
 class DecayAttention(MultiHeadAttention):

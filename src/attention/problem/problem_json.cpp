@@ -16,7 +16,7 @@ const std::vector<std::string> kKeys = {"causal",   "align",        "window", "p
                                         "segments", "exclude_self", "scale",  "map",    "bias",    "soft_cap",
                                         "dropout",  "statistics",   "groups", "tensors"};
 const std::vector<std::string> kTensors = {"mask",  "layout", "key_lengths", "query_offsets", "key_offsets",
-                                           "scale", "bias",   "sink",        "seed"};
+                                           "scale", "map",    "bias",        "sink",          "seed"};
 const std::vector<std::string> kBiases = {"none", "dense", "alibi", "relative"};  // as Bias::Kind
 
 void require_known(const std::string& argument, const std::string& name, const std::vector<std::string>& known) {
@@ -80,9 +80,20 @@ void read_scale(const Json& json, ProblemSpec& out) {
 
 void read_map(const Json& json, ProblemSpec& out) {
   Options options;
-  for (const auto& [name, value] : json.items())
-    if (name != "name") options.emplace_back(name, option_of(value, name));
+  std::string from_tensor;
+  for (const auto& [name, value] : json.items()) {
+    if (value == "tensor" && name != "name")
+      from_tensor = name;
+    else if (name != "name")
+      options.emplace_back(name, option_of(value, name));
+  }
   out.map = ScoreMap::named(json.value("name", "softmax"), options);
+  const Parameter* learnable = out.map.learnable();
+  if (!from_tensor.empty() && !(learnable && learnable->name == from_tensor))
+    throw Error(one_line(from_tensor) + " of the map " + out.map.name(), "a tensor", "a number: it has no gradient");
+  if (from_tensor.empty() == out.place("map").has_value())
+    throw Error("tensors of the map " + out.map.name(), from_tensor.empty() ? "1" : "0",
+                from_tensor.empty() ? "0" : "1");
 }
 
 void read_statistics(const Json& json, ProblemSpec& out) {
@@ -101,6 +112,8 @@ ProblemSpec read(const Json& json) {
   for (const auto& [key, value] : json.items()) require_known("problem key", key, kKeys);
   ProblemSpec out;
   read_mask(json, out);
+  out.tensors = json.value("tensors", std::vector<std::string>{});
+  for (const std::string& name : out.tensors) require_known("tensor", name, kTensors);
   read_scale(json.value("scale", Json::object()), out);
   read_map(json.value("map", Json::object()), out);
   const std::string bias = json.value("bias", "none");
@@ -109,8 +122,6 @@ ProblemSpec read(const Json& json) {
   if (json.contains("soft_cap")) out.soft_cap = json["soft_cap"].get<double>();
   out.dropout = json.value("dropout", 0.0);
   read_statistics(json, out);
-  out.tensors = json.value("tensors", std::vector<std::string>{});
-  for (const std::string& name : out.tensors) require_known("tensor", name, kTensors);
   const std::size_t scale_tensors = out.scale.is_per_row() ? 1 : out.scale_tensors.size();
   if (out.scale_places().size() != scale_tensors)
     throw Error("tensors of the scale " + out.scale.name(), std::to_string(out.scale_places().size()),
@@ -194,6 +205,7 @@ std::string to_json(const ProblemSpec& spec) {
   out["scale"] = scale_json(spec);
   out["map"] = {{"name", spec.map.name()}};
   for (const auto& [name, value] : spec.map.options()) out["map"][name] = json_of<OrderedJson>(value);
+  if (spec.place("map")) out["map"][spec.map.learnable()->name] = "tensor";
   if (spec.bias != Bias::Kind::none) out["bias"] = kBiases[static_cast<std::size_t>(spec.bias)];
   if (spec.soft_cap) out["soft_cap"] = *spec.soft_cap;
   if (spec.dropout > 0) out["dropout"] = spec.dropout;

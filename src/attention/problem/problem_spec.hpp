@@ -5,13 +5,13 @@
 //   "causal": true, "align": "start" | "end", "window": [left, right], "prefix": g, "strided": [stride, local],
 //   "block": [block_q, block_k], "segments": n, "exclude_self": true
 //   "scale": {"law": name, parameter: number | [one for each head] | "tensor", ...}
-//   "map": {"name": name, option: value, ...}
+//   "map": {"name": name, option: value, ...}; a learnable option may be "tensor", as of a scale
 //   "bias": "dense" | "alibi" | "relative", "soft_cap": x, "dropout": p
 //   "statistics": [name, ...] | "all", "groups": [first, recent]
 //   "tensors": the names of the tensors beside the text, in their order: "mask" (dense), "layout" (of blocks),
 //              "key_lengths", "query_offsets", "key_offsets", "scale" (once for each parameter that is a tensor, in
-//              the order of the law's parameters; the rows of per_row), "bias" (values, slopes or table), "sink",
-//              "seed"
+//              the order of the law's parameters; the rows of per_row), "map" (alpha of entmax), "bias" (values,
+//              slopes or table), "sink", "seed"
 //
 // Laws, maps and their parameters are those of Scale::laws() and ScoreMap::maps().
 #pragma once
@@ -31,7 +31,7 @@ struct ProblemSpec {
   std::optional<std::pair<std::int64_t, std::int64_t>> block;  // of a layout: block_q, block_k
   Scale scale = Scale::inverse_sqrt_d();                       // with 1 in place of parameters that are tensors
   std::vector<std::size_t> scale_tensors;                      // which parameters of the law those are
-  ScoreMap map = ScoreMap::softmax();
+  ScoreMap map = ScoreMap::softmax();                          // with the usual number for one that is a tensor
   Bias::Kind bias = Bias::Kind::none;
   std::optional<double> soft_cap;
   double dropout = 0;

@@ -57,13 +57,13 @@ std::vector<ScoreMapWords> make_maps() {
       {"sparsemax", "max(s - t, 0), summing to one", {}},
       {"entmax",
        "max((alpha - 1) s - t, 0)^{1 / (alpha - 1)}, summing to one",
-       {{.name = "alpha", .type = Parameter::Type::per_head, .usual = 1.5}}},
+       {{.name = "alpha", .type = Parameter::Type::per_head, .usual = 1.5, .learnable = true}}},
       {"sigmoid", "1 / (1 + e^{-(s + offset)})", {number("offset", 0.0), normaliser("none")}},
       {"relu_squared", "max(s, 0)^2 / visible keys (GAU)", {normaliser("visible")}},
       {"identity", "s / visible keys", {normaliser("visible")}},
       {"linear",
-       "gamma^{i - j} phi(q).phi(k), normalised",
-       {feature, normaliser("l1"), decay_of(1.0), flag("recurrent")}},
+       "gamma^{i - j} phi(q).phi(k), normalised; sharpen c, of exp features: keys times c sqrt(2 log n)",
+       {feature, normaliser("l1"), decay_of(1.0), flag("recurrent"), number("sharpen", 0.0)}},
       {"decay", "gamma^{i - j}, whatever the content", {decay_of({}), normaliser("l1"), flag("recurrent")}},
       {"hard", "1 at the largest score", {}},
   };
@@ -121,13 +121,19 @@ ScoreMap ScoreMap::identity(Normaliser normaliser) {
   return map;
 }
 
-ScoreMap ScoreMap::linear(Feature feature, Normaliser normaliser, PerHead gamma, LinearForm form) {
+ScoreMap ScoreMap::linear(Feature feature, Normaliser normaliser, PerHead gamma, LinearForm form, double sharpen) {
   require_decay(gamma);
+  if (!(std::isfinite(sharpen) && sharpen >= 0)) throw Error("sharpen", sharpen, "a number >= 0");
+  if (sharpen > 0 && feature != Feature::exp)
+    throw Error(
+        "sharpen", sharpen,
+        "0, for the feature is " + feature_names()[static_cast<std::size_t>(feature)] + " and exp alone is sharpened");
   ScoreMap map(Kind::linear);
   map.feature_ = feature;
   map.normaliser_ = normaliser;
   map.gamma_ = std::move(gamma);
   map.form_ = form;
+  map.sharpen_ = sharpen;
   return map;
 }
 
@@ -174,7 +180,7 @@ ScoreMap ScoreMap::named(const std::string& name, const Options& options) {
       return identity(normaliser());
     case Kind::linear:
       return linear(chosen<Feature>(feature_names(), value("feature")), normaliser(), as_per_head(value("gamma")),
-                    form());
+                    form(), as_number(value("sharpen")));
     case Kind::decay:
       return decay(as_per_head(value("gamma")), normaliser(), form());
   }
@@ -185,6 +191,18 @@ ScoreMap ScoreMap::with_seed(std::uint64_t seed) const {
   ScoreMap map = *this;
   map.seed_ = seed;
   return map;
+}
+
+ScoreMap ScoreMap::with_alpha(PerHead alpha) const { return entmax(std::move(alpha)); }
+
+double ScoreMap::key_factor(std::int64_t n) const {
+  return sharpen_ == 0 ? 1.0 : sharpen_ * std::sqrt(2 * std::log(static_cast<double>(std::max<std::int64_t>(n, 1))));
+}
+
+const Parameter* ScoreMap::learnable() const {
+  const std::vector<Parameter>& parameters = maps()[static_cast<std::size_t>(kind_)].parameters;
+  const auto found = std::ranges::find_if(parameters, &Parameter::learnable);
+  return found == parameters.end() ? nullptr : &*found;
 }
 
 const std::string& ScoreMap::name() const { return maps()[static_cast<std::size_t>(kind_)].name; }
@@ -200,6 +218,7 @@ Options ScoreMap::options() const {
       if (parameter.name == "gamma") return as_option(gamma_);
       if (parameter.name == "alpha") return as_option(alpha_);
       if (parameter.name == "recurrent") return form_ == LinearForm::recurrent;
+      if (parameter.name == "sharpen") return sharpen_;
       return number_;  // tau, offset
     };
     out.emplace_back(parameter.name, value());

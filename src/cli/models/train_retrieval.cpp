@@ -7,6 +7,7 @@
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/terminal.hpp"
 #include "lab/retrieval/study.hpp"
+#include "lab/words.hpp"
 
 namespace isentropic::cli {
 namespace {
@@ -19,6 +20,9 @@ struct RetrievalArguments {
 void run(RetrievalArguments& arguments) {
   arguments.study.seed = arguments.common.seed;
   arguments.study.device = arguments.common.device;
+  for (auto* list : {&arguments.study.scales, &arguments.study.learnt_scales, &arguments.study.maps,
+                     &arguments.study.learnt_maps, &arguments.study.without_key_bias})
+    *list = lab::joined_words(*list);
   try {
     lab::retrieval::check_study(arguments.study);
   } catch (const Error& error) {
@@ -50,7 +54,16 @@ void add_train_retrieval(CLI::App& train) {
   command->add_option("--learnt-scales", study.learnt_scales, "laws whose numbers are learnt, for each head")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--maps", study.maps, "score maps of isentropic info beside softmax")
+  command->add_option("--maps", study.maps, "score maps of isentropic info beside softmax; none: none")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--learnt-maps", study.learnt_maps, "entmax, whose alpha is learnt, for each head")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--without-key-bias", study.without_key_bias, "score maps to train without a bias of keys, too")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--feature-sizes", study.feature_sizes, "width of phi in a head, of linear maps")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--factors", study.factors, "lengths of the tests, times that of training")

@@ -8,6 +8,8 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "lab/effective_rank.hpp"
+
 namespace isentropic::lab::contrast {
 namespace {
 
@@ -26,11 +28,10 @@ Geometry geometry_of(const at::Tensor& views, const at::Tensor& other_views, dou
   const at::Tensor others = cosine.masked_fill(self, -std::numeric_limits<double>::infinity());
   // Of unit vectors |x - y|^2 = 2 - 2 cos.
   const at::Tensor crowding = at::exp(-2 * (2 - 2 * cosine)).masked_fill(self, 0.0).sum() / (n * (n - 1));
-  const at::Tensor singular = at::linalg_svdvals(x), share = singular / singular.sum();
   Geometry out;
   out.alignment = (x - y).square().sum(1).mean().item<double>();
   out.uniformity = crowding.log().item<double>();
-  out.effective_rank = at::special_entr(share).sum().exp().item<double>();
+  out.effective_rank = lab::effective_rank(x).item<double>();
   out.mean_cosine = (cosine.masked_fill(self, 0.0).sum() / (n * (n - 1))).item<double>();
   out.nearest_cosine = others.amax(1).mean().item<double>();
   out.hardest_share = at::softmax(others / temperature, 1).amax(1).mean().item<double>();

@@ -3,7 +3,8 @@
 //
 //   alignment        mean |x_i - y_i|^2 over pairs of views; 0 when views agree
 //   uniformity       log mean_{i != j} e^{-2 |x_i - x_j|^2}; the lower, the more evenly spread
-//   effective rank   e^H of the normalised singular values; 1 collapsed on a line, d when all directions are used
+//   effective rank   e^H of the normalised singular values (effective_rank.hpp); 1 collapsed on a line, d when all
+//                    directions are used
 //   hardest share    max_j e^{s_ij / t} / sum_j e^{s_ij / t} over the negatives j != i, mean over i: the part of the
 //                    negatives' gradient that the hardest receives
 //

@@ -1,7 +1,10 @@
 // A small network that answers a retrieval task: tokens are embedded, layers of attention and of a network of their own
 // are added, and the last token answers.
 //
-//   x = W e;   x = x + attention(norm x);   x = x + W_2 gelu(W_1 norm x);   answer = W_out norm x_last
+//   x = W e + b;   x = x + attention(norm x);   x = x + W_2 gelu(W_1 norm x);   answer = W_out norm x_last
+//
+// Without a key bias the embedding, the norm before attention and W_K have none: tokens e and -e then have keys k and
+// -k, and no constant joins the scores of a row. Softmax does not notice what W_K adds to every key; relu_squared does.
 #pragma once
 
 #include <torch/nn/modules/linear.h>
@@ -20,6 +23,9 @@ struct ModelOptions {
   Scale scale = Scale::inverse_sqrt_d();
   bool learn_scale = false;
   ScoreMap map = ScoreMap::softmax();
+  bool learn_alpha = false;   // of entmax
+  bool key_bias = true;       // false: see above
+  std::int64_t features = 0;  // of queries and keys in a head; 0: width / heads
 };
 
 struct Answer {
@@ -33,6 +39,14 @@ class Model : public torch::nn::Module {
   Model(const Task& task, const ModelOptions& options, std::uint64_t seed);
 
   Answer forward(const at::Tensor& inputs);
+  // The weights that the last `rows` tokens give in the last layer: [batch, heads, rows, n + 1]. Only the very last one
+  // is trained to ask; the others show what the layer can tell apart.
+  at::Tensor weights(const at::Tensor& inputs, std::int64_t rows);
+  // Of the last layer, one for each head; empty where it is not learnt.
+  std::vector<double> alphas() const;
+
+  // All parameters but the biases that are left out.
+  torch::OrderedDict<std::string, at::Tensor> trained_parameters() const;
 
  private:
   struct Block {
@@ -42,6 +56,8 @@ class Model : public torch::nn::Module {
   };
   Block make_block(const Task& task, const ModelOptions& options, const std::string& name);
   void draw_parameters(std::uint64_t seed);
+  void leave_out_key_biases();
+  at::Tensor before_last_layer(const at::Tensor& inputs);
 
   torch::nn::Linear embed_{nullptr}, out_{nullptr};
   torch::nn::LayerNorm last_norm_{nullptr};

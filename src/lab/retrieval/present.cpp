@@ -1,12 +1,10 @@
 // What a retrieval study found: a table, a page, JSON.
-#include <algorithm>
 #include <cmath>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "lab/retrieval/study.hpp"
 #include "lab/retrieval/tasks.hpp"
-#include "lab/words.hpp"
 #include "report/page.hpp"
 #include "report/text_table.hpp"
 
@@ -20,16 +18,7 @@ std::string rounded(double value, int digits) {
   return text;
 }
 
-// For a page, which sets formulas: a name with underscores would become one.
-std::string spelled_out(const Curve& curve) {
-  const std::size_t colon = curve.scale.find(':');
-  std::string map = curve.map, out = scale_from_text(curve.scale).law().formula;
-  std::ranges::replace(map, '_', ' ');
-  if (colon != std::string::npos) out += " (" + curve.scale.substr(colon + 1) + ")";
-  return map + ", " + out + (curve.learnt ? ", learnt" : "");
-}
-
-// The mean of a number over the curves of a label, by length.
+// The mean of a number over the curves of a variant, by length.
 struct MeanCurve {
   std::string label, title;  // for a terminal, for a page
   std::vector<double> n, values;
@@ -39,8 +28,9 @@ struct MeanCurve {
 std::vector<MeanCurve> mean_curves(const std::vector<Curve>& curves, double Point::*field) {
   std::vector<MeanCurve> out;
   for (const Curve& curve : curves) {
-    if (out.empty() || out.back().label != curve.label()) {
-      out.push_back({curve.label(), spelled_out(curve), {}, std::vector<double>(curve.points.size()), 0});
+    const std::string label = curve.variant.label();
+    if (out.empty() || out.back().label != label) {
+      out.push_back({label, curve.variant.title(), {}, std::vector<double>(curve.points.size()), 0});
       for (const Point& point : curve.points) out.back().n.push_back(static_cast<double>(point.n));
     }
     for (std::size_t i = 0; i < curve.points.size(); ++i) out.back().values[i] += curve.points[i].*field;
@@ -73,18 +63,52 @@ std::vector<std::vector<std::string>> cells_of(const std::vector<MeanCurve>& cur
   return out;
 }
 
+struct Measure {
+  const char* name;
+  double Point::*field;
+  int digits;
+};
+
+constexpr Measure kOfWeights[] = {
+    {"S", &Point::sparsity, 3}, {"participation", &Point::participation, 1}, {"rank", &Point::rank, 1}};
+
+// What weights are like at the first and the last length of the tests.
+using Cells = std::vector<std::vector<std::string>>;
+Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::string MeanCurve::*name) {
+  Cells out = {{"map and scale"}};
+  const auto length = [&](std::int64_t factor) { return ", n = " + std::to_string(factor * study.length); };
+  for (const Measure& measure : kOfWeights)
+    for (const std::int64_t factor : {study.factors.front(), study.factors.back()})
+      out.front().push_back(measure.name + length(factor));
+  for (const Measure& measure : kOfWeights) {
+    const std::vector<MeanCurve> means = mean_curves(curves, measure.field);
+    out.resize(means.size() + 1);
+    for (std::size_t i = 0; i < means.size(); ++i) {
+      if (out[i + 1].empty()) out[i + 1].push_back(means[i].*name);
+      for (const double value : {means[i].values.front(), means[i].values.back()})
+        out[i + 1].push_back(rounded(value, measure.digits));
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string text_table(const Study& study, const std::vector<Curve>& curves) {
-  report::TextTable table(length_columns(study));
-  for (auto& row : cells_of(mean_curves(curves, &Point::accuracy), 3, &MeanCurve::label)) table.add_row(std::move(row));
-  return table.str();
+  report::TextTable accuracy(length_columns(study));
+  for (auto& row : cells_of(mean_curves(curves, &Point::accuracy), 3, &MeanCurve::label))
+    accuracy.add_row(std::move(row));
+  Cells cells = weight_cells(study, curves, &MeanCurve::label);
+  report::TextTable weights(std::move(cells.front()));
+  for (std::size_t i = 1; i < cells.size(); ++i) weights.add_row(std::move(cells[i]));
+  return accuracy.str() + "\n" + weights.str();
 }
 
 std::string page(const Study& study, const std::vector<Curve>& curves) {
   const Task& task = task_named(study.task);
   const auto accuracy = mean_curves(curves, &Point::accuracy), sparsity = mean_curves(curves, &Point::sparsity),
-             participation = mean_curves(curves, &Point::participation), entropy = mean_curves(curves, &Point::entropy);
+             participation = mean_curves(curves, &Point::participation), entropy = mean_curves(curves, &Point::entropy),
+             rank = mean_curves(curves, &Point::rank);
   report::Page page{.title = "Retrieval beyond the length of training",
                     .subtitle = "task " + task.name + ": " + task.question};
   page.parts.push_back(report::Prose{
@@ -98,8 +122,17 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
   page.parts.push_back(
       report::Row{{plot_of(sparsity, "Sparsity S of the weights of the token that asks (1: spread evenly)", "S"),
                    plot_of(participation, "Keys that take part, 1 / sum p^2", "participation")}});
-  page.parts.push_back(plot_of(entropy, "Entropy of the same weights, where they are a distribution", "H (nats)"));
+  page.parts.push_back(
+      report::Row{{plot_of(entropy, "Entropy of the same weights, where they are a distribution", "H (nats)"),
+                   plot_of(rank, "Effective rank of the weights of the last 64 tokens", "rank")}});
   page.parts.push_back(report::DataTable{"Accuracy", length_columns(study), cells_of(accuracy, 3, &MeanCurve::title)});
+  Cells weights = weight_cells(study, curves, &MeanCurve::title);
+  const std::vector<std::string> columns = weights.front();
+  weights.erase(weights.begin());
+  page.parts.push_back(
+      report::DataTable{"Weights of the token that asks: S, keys that take part; effective rank of "
+                        "the weights of the last 64 tokens",
+                        columns, std::move(weights)});
   return html(page);
 }
 
@@ -111,9 +144,11 @@ nlohmann::ordered_json json_of(const Curve& curve) {
                       {"accuracy", point.accuracy},
                       {"sparsity", point.sparsity},
                       {"participation", point.participation},
-                      {"entropy", std::isfinite(point.entropy) ? Json(point.entropy) : Json()}});
-  return {{"scale", curve.scale}, {"map", curve.map},   {"learnt", curve.learnt},
-          {"seed", curve.seed},   {"loss", curve.loss}, {"points", points}};
+                      {"entropy", std::isfinite(point.entropy) ? Json(point.entropy) : Json()},
+                      {"rank", point.rank}});
+  Json out = json_of(curve.variant);
+  out.update({{"seed", curve.seed}, {"loss", curve.loss}, {"alpha", curve.alpha}, {"points", points}});
+  return out;
 }
 
 nlohmann::ordered_json results_of(const Study& study, const std::vector<Curve>& curves) {

@@ -10,58 +10,61 @@
 #include "base/mix.hpp"
 #include "isentropic/error.hpp"
 #include "lab/adamw.hpp"
+#include "lab/effective_rank.hpp"
 #include "lab/retrieval/model.hpp"
 #include "lab/words.hpp"
 #include "model/names.hpp"
 
 namespace isentropic::lab::retrieval {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, task, scales, learnt_scales, maps, seeds, steps, batch, length, width, heads,
-                                   factors, examples, rate, seed, device)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, task, scales, learnt_scales, maps, learnt_maps, without_key_bias,
+                                   feature_sizes, seeds, steps, batch, length, width, heads, factors, examples, rate,
+                                   seed, device)
 
 namespace {
 
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kSaveEvery = 200;
+constexpr std::int64_t kRankRows = 64;
 
 enum class Purpose : std::uint8_t { training, test };
 
 // What is trained, in this order; seeds of a variant follow each other.
-std::vector<Curve> variants(const Study& study) {
+std::vector<Curve> empty_curves(const Study& study) {
   std::vector<Curve> out;
-  const auto add = [&](const std::string& scale, const std::string& map, bool learnt) {
+  for (const Variant& variant : variants_of(study))
     for (std::int64_t start = 0; start < study.seeds; ++start)
-      out.push_back({scale, map, learnt, study.seed + static_cast<std::uint64_t>(start), 0, {}});
-  };
-  for (const std::string& scale : study.scales) add(scale, "softmax", false);
-  for (const std::string& scale : study.learnt_scales) add(scale, "softmax", true);
-  for (const std::string& map : study.maps)
-    for (const char* scale : {"inverse_sqrt_d", "log_n"}) add(scale, map, false);
+      out.push_back({variant, study.seed + static_cast<std::uint64_t>(start), 0, {}, {}});
   return out;
+}
+
+ModelOptions options_of(const Study& study, const Variant& variant) {
+  return {.width = study.width,
+          .heads = study.heads,
+          .scale = scale_from_text(variant.scale),
+          .learn_scale = variant.learnt_scale,
+          .map = map_from_text(variant.map),
+          .learn_alpha = variant.learnt_map,
+          .key_bias = variant.key_bias,
+          .features = variant.features};
 }
 
 class Run {
  public:
-  Run(const Study& study, const Curve& variant)
+  Run(const Study& study, const Curve& curve)
       : study_(study),
         task_(task_named(study.task)),
         device_(model::device_named("device", study.device)),
-        seed_(variant.seed),
-        model_(task_,
-               {.width = study.width,
-                .heads = study.heads,
-                .scale = scale_from_text(variant.scale),
-                .learn_scale = variant.learnt,
-                .map = map_from_text(variant.map)},
-               variant.seed) {
+        seed_(curve.seed),
+        model_(task_, options_of(study, curve.variant), curve.seed) {
     model_.to(device_);
-    optimiser_.emplace(model_.named_parameters(), AdamWOptions{.weight_decay = 0.01});
+    optimiser_.emplace(model_.trained_parameters(), AdamWOptions{.weight_decay = 0.01});
   }
 
   NamedTensors state() {
     NamedTensors out;
-    for (const auto& item : model_.named_parameters()) out.emplace_back("w." + item.key(), item.value());
+    for (const auto& item : model_.trained_parameters()) out.emplace_back("w." + item.key(), item.value());
     for (const auto& item : optimiser_->moments()) out.emplace_back(item.key(), item.value());
     return out;
   }
@@ -95,6 +98,8 @@ class Run {
       add(out.accuracy, answer.logits.argmax(1).eq(batch.targets.to(device_)));
       add(out.sparsity, answer.statistics.at("sparsity"));
       add(out.participation, answer.statistics.at("participation"));
+      add(out.rank, effective_rank(model_.weights(batch.inputs.narrow(0, 0, 1).to(device_),
+                                                  std::min(kRankRows, batch.inputs.size(1)))));
       if (const auto found = answer.statistics.find("entropy"); found != answer.statistics.end())
         add(out.entropy, found->second);
       else
@@ -103,6 +108,8 @@ class Run {
     }
     return out;
   }
+
+  std::vector<double> alphas() const { return model_.alphas(); }
 
  private:
   // Variants with the same seed meet the same inputs.
@@ -128,10 +135,12 @@ void read_line(const Json& line, std::vector<Curve>& curves) {
   if (!line.contains("points")) return;
   Curve& curve = curves.at(line.at("variant").get<std::size_t>());
   curve.loss = line.at("loss");
+  curve.alpha = line.at("alpha").get<std::vector<double>>();
   curve.points.clear();
   for (const Json& point : line.at("points"))
     curve.points.push_back({point.at("n"), point.at("accuracy"), point.at("sparsity"), point.at("participation"),
-                            point.at("entropy").is_null() ? std::nan("") : point.at("entropy").get<double>()});
+                            point.at("entropy").is_null() ? std::nan("") : point.at("entropy").get<double>(),
+                            point.at("rank")});
 }
 
 }  // namespace
@@ -148,7 +157,12 @@ void check_study(const Study& study) {
   for (const std::int64_t factor : study.factors) require("factor", factor, 1);
   for (const auto* list : {&study.scales, &study.learnt_scales})
     for (const std::string& scale : *list) scale_from_text(scale);
-  for (const std::string& map : study.maps) map_from_text(map);
+  for (const std::int64_t size : study.feature_sizes) require("feature size", size, 1);
+  for (const auto* list : {&study.maps, &study.learnt_maps, &study.without_key_bias})
+    for (const std::string& map : *list) map_from_text(map);
+  for (const std::string& map : study.learnt_maps)
+    if (!map_from_text(map).learnable()) throw Error("learnt map", "'" + map + "'", "entmax, which has an alpha");
+  if (variants_of(study).empty()) throw Error("scales and maps", "none", "at least one variant to train");
 }
 
 Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
@@ -161,12 +175,10 @@ Study study_of(const Json& options) {
   }
 }
 
-std::string Curve::label() const { return map + " " + scale + (learnt ? ", learnt" : ""); }
-
 std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
   const Study study = study_of(folder.options());
   check_study(study);
-  std::vector<Curve> curves = variants(study);
+  std::vector<Curve> curves = empty_curves(study);
   for (const Json& line : folder.lines()) read_line(line, curves);
   const auto all = static_cast<std::int64_t>(curves.size()) * study.steps;
   std::int64_t step = folder.steps();
@@ -178,9 +190,10 @@ std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCall
     while (step < static_cast<std::int64_t>(number + 1) * study.steps) {
       curve.loss = run.train(step % study.steps + 1);
       ++step;
-      callbacks.progress(static_cast<double>(step) / static_cast<double>(all), curve.label());
+      callbacks.progress(static_cast<double>(step) / static_cast<double>(all), curve.variant.label());
       const bool ends = step % study.steps == 0, stops = callbacks.stops();
       if (ends) {
+        curve.alpha = run.alphas();
         for (const std::int64_t factor : study.factors) curve.points.push_back(run.test(factor * study.length));
         folder.log(line_of(step, number, curve));
       }

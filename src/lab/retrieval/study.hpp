@@ -1,7 +1,7 @@
 // Trained short, tested long: which scales and score maps still find the one token that decides (tasks.hpp).
 //
-// Every variant, a scale law and a map, is trained from `seeds` starts at lengths of 2 to `length` and then asked at
-// multiples of that. Softmax meets every scale; other maps meet inverse_sqrt_d and log_n.
+// Every variant (variants.hpp) is trained from `seeds` starts at lengths of 2 to `length` and then asked at multiples
+// of that.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "lab/retrieval/variants.hpp"
 #include "lab/study_folder.hpp"
 
 namespace isentropic::lab::retrieval {
@@ -19,7 +20,12 @@ struct Study {
   // As words.hpp has them. Of learnt scales every head learns the law's numbers, from where they are given.
   std::vector<std::string> scales = {"inverse_sqrt_d", "log_n:kappa=8", "log_n_sqrt_d", "sqrt_log_n"};
   std::vector<std::string> learnt_scales = {"log_n:kappa=8"};
-  std::vector<std::string> maps = {"entmax:alpha=1.5", "sparsemax", "relu_squared", "linear", "identity"};
+  std::vector<std::string> maps = {"entmax:alpha=1.5", "sparsemax", "relu_squared",
+                                   "identity",         "linear",    "linear:feature=exp,sharpen=1",
+                                   "decay:gamma=0.95"};
+  std::vector<std::string> learnt_maps = {"entmax:alpha=1.5"};
+  std::vector<std::string> without_key_bias = {"relu_squared"};  // these maps again
+  std::vector<std::int64_t> feature_sizes = {4, 16, 64};         // of linear maps, in a head
   std::int64_t seeds = 1, steps = 1000, batch = 64, length = 32, width = 64, heads = 4;
   std::vector<std::int64_t> factors = {1, 4, 16, 64};  // of the length
   std::int64_t examples = 512;                         // of a test
@@ -39,22 +45,24 @@ struct Point {
   double accuracy = 0;
   double sparsity = 0, participation = 0;  // of the weights of the token that asks, means over heads and inputs
   double entropy = 0;                      // NaN where the weights are no distribution
+  // Effective rank (effective_rank.hpp) of the weights [min(64, n + 1), n + 1] that the last tokens of an input give in
+  // a head, mean over heads and one input of each batch. Linear maps of m features have at most m.
+  double rank = 0;
 };
 
 struct Curve {
-  std::string scale, map;
-  bool learnt = false;
+  Variant variant;
   std::uint64_t seed = 0;
-  double loss = 0;  // the last of training
+  double loss = 0;            // the last of training
+  std::vector<double> alpha;  // learnt, of the last layer's heads
   std::vector<Point> points;
-
-  std::string label() const;
 };
 
 // None: it was stopped, and can go on.
 std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks);
 
-// Accuracies, a row for each variant, means over its seeds; for a terminal, and with plots as a page.
+// Accuracies, and what the weights are like at the shortest and longest length: a row for each variant, means over its
+// seeds; for a terminal, and with plots as a page.
 std::string text_table(const Study& study, const std::vector<Curve>& curves);
 std::string page(const Study& study, const std::vector<Curve>& curves);
 nlohmann::ordered_json json_of(const Curve& curve);

@@ -95,7 +95,8 @@ class BackwardCall {
       require_launched(cuda::sum_by_head(p, sink_shares_.const_data_ptr(), sink.mutable_data_ptr(), on_.stream));
     }
     return Backward(std::move(query_gradient), std::move(key_gradient), std::move(value_gradient), std::move(bias),
-                    std::move(sink), scales ? on_.scale_gradient(lambda) : on_.empty({0}, at::kFloat));
+                    std::move(sink), scales ? on_.scale_gradient(lambda) : on_.empty({0}, at::kFloat),
+                    on_.empty({0}, at::kFloat));
   }
 
  private:

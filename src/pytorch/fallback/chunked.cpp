@@ -287,7 +287,7 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
     return Backward(of_input(gradients.of(leaves.query), query), of_input(gradients.of(leaves.key), key),
                     value ? of_input(gradients.of(leaves.value), *value) : at::empty({0}, query.options()),
                     of_term(gradients.of(leaves.bias)), of_term(sink),
-                    scale_gradient(chunked, gradients.of(leaves.lambda)));
+                    scale_gradient(chunked, gradients.of(leaves.lambda)), of_term({}));
   });
 }
 

@@ -32,7 +32,11 @@ TEST(ProblemSpec, TextSurvivesReadingAndWriting) {
            R"({"scale": {"law": "target_entropy", "target": 2.0, "gradient": "implicit"},
                "map": {"name": "top_k", "keys": 8}, "tensors": []})",
            R"({"scale": {"law": "per_row"}, "map": {"name": "linear", "feature": "relu", "normaliser": "none",
-               "gamma": [0.5, 0.25], "recurrent": true}, "bias": "relative", "tensors": ["scale", "bias"]})",
+               "gamma": [0.5, 0.25], "recurrent": true, "sharpen": 0.0}, "bias": "relative",
+               "tensors": ["scale", "bias"]})",
+           R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "linear", "feature": "exp", "normaliser": "l1",
+               "gamma": 1.0, "recurrent": false, "sharpen": 1.5}, "tensors": []})",
+           R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "entmax", "alpha": "tensor"}, "tensors": ["map"]})",
            R"({"scale": {"law": "llama4", "step": 8192, "coefficient": 0.1}, "map": {"name": "softmax"},
                "statistics": ["first_mass"], "tensors": []})",
        }) {
@@ -87,6 +91,12 @@ TEST(ProblemSpec, NamesWhatItDoesNotKnow) {
   expect_error(R"({"scale": {"law": "target_entropy", "target": 1, "gradient": "both"}})",
                {"'both'", "detached or implicit"});
   expect_error(R"({"map": {"name": "softmin"}})", {"map is 'softmin'", "sparsemax"});
+  expect_error(R"({"map": {"name": "entmax", "alpha": "tensor"}})", {"tensors of the map entmax is 0; expected 1"});
+  expect_error(R"({"map": {"name": "entmax"}, "tensors": ["map"]})", {"tensors of the map entmax is 1; expected 0"});
+  expect_error(R"({"map": {"name": "linear", "gamma": "tensor"}, "tensors": ["map"]})",
+               {"gamma of the map linear is a tensor", "no gradient"});
+  expect_error(R"({"map": {"name": "linear", "sharpen": 1}})", {"sharpen is 1", "elu_plus_one", "exp alone"});
+  expect_error(R"({"map": {"name": "linear", "feature": "exp", "sharpen": -1}})", {"sharpen is -1", ">= 0"});
   expect_error(R"({"map": {"name": "top_k"}})", {"parameter keys of the map top_k is absent"});
   expect_error(R"({"map": {"name": "sigmoid", "normaliser": "l3"}})", {"'l3'", "none, visible, l1 or l2"});
 }

@@ -28,34 +28,38 @@ constexpr std::int64_t kBatch = 2, kHeads = 4, kKvHeads = 2, kQueries = 7, kKeys
 
 std::vector<Case> cases() {
   const std::string all = R"("statistics": "all")";
-  return {{"{" + all + "}", {}},
-          {R"({"causal": true, )" + all + "}", {}},
-          {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
-          {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
-          {R"({"exclude_self": true, "segments": 4, )" + all + "}", {}},
-          {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["key_lengths"]})", {torch::tensor({4, 0})}},
-          {R"({"causal": true, )" + all + R"(, "tensors": ["query_offsets", "key_offsets"]})",
-           {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},
-          {R"({"block": [2, 4], )" + all + R"(, "tensors": ["layout"]})", {flags({1, kHeads, 4, 3})}},
-          {"{" + all + R"(, "scale": {"law": "log_n", "kappa": "tensor"}, "tensors": ["mask", "scale"]})",
-           {flags({kBatch, 1, kQueries, kKeys}), numbers({kHeads}).abs()}},
-          {"{" + all + R"(, "tensors": ["mask"]})", {numbers({1, kHeads, 1, kKeys})}},
-          {"{" + all + R"(, "tensors": ["mask"]})", {flags({kBatch, 1, kQueries, 1})}},
-          {"{" + all + R"(, "bias": "dense", "tensors": ["mask", "bias"]})",
-           {numbers({1, kHeads, kQueries, 1}), numbers({1, 1, kQueries, 1})}},
-          {"{" + all + R"(, "scale": {"law": "hybrid", "alpha": "tensor", "beta": 0.3}, "soft_cap": 0.9,
+  return {
+      {"{" + all + "}", {}},
+      {R"({"causal": true, )" + all + "}", {}},
+      {R"({"causal": true, "align": "end", "window": [3, 0], "prefix": 2, )" + all + "}", {}},
+      {R"({"window": [2, 3], "strided": [3, 1], )" + all + "}", {}},
+      {R"({"exclude_self": true, "segments": 4, )" + all + "}", {}},
+      {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["key_lengths"]})", {torch::tensor({4, 0})}},
+      {R"({"causal": true, )" + all + R"(, "tensors": ["query_offsets", "key_offsets"]})",
+       {torch::tensor({0, 3, 7}), torch::tensor({0, 5, 9})}},
+      {R"({"block": [2, 4], )" + all + R"(, "tensors": ["layout"]})", {flags({1, kHeads, 4, 3})}},
+      {"{" + all + R"(, "scale": {"law": "log_n", "kappa": "tensor"}, "tensors": ["mask", "scale"]})",
+       {flags({kBatch, 1, kQueries, kKeys}), numbers({kHeads}).abs()}},
+      {"{" + all + R"(, "tensors": ["mask"]})", {numbers({1, kHeads, 1, kKeys})}},
+      {"{" + all + R"(, "tensors": ["mask"]})", {flags({kBatch, 1, kQueries, 1})}},
+      {"{" + all + R"(, "bias": "dense", "tensors": ["mask", "bias"]})",
+       {numbers({1, kHeads, kQueries, 1}), numbers({1, 1, kQueries, 1})}},
+      {"{" + all + R"(, "scale": {"law": "hybrid", "alpha": "tensor", "beta": 0.3}, "soft_cap": 0.9,
         "bias": "dense", "tensors": ["scale", "bias"]})",
-           {numbers({1}).abs(), numbers({1, kHeads, kQueries, kKeys})}},
-          {R"({"causal": true, )" + all +
-               R"(, "scale": {"law": "per_row"}, "bias": "alibi", "tensors": ["scale", "bias"]})",
-           {numbers({1, kHeads, kQueries}), numbers({kHeads})}},
-          {"{" + all + R"(, "bias": "relative", "tensors": ["bias"]})", {numbers({kHeads, 5})}},
-          {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["sink", "key_lengths"]})",
-           {numbers({kHeads}), torch::tensor({3, 9})}},
-          // By the CPU's kernels on copies.
-          {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
-          {R"({"scale": {"law": "target_entropy", "target": 1.0}, )" + all + "}", {}},
-          {R"({"dropout": 0.4, )" + all + R"(, "tensors": ["seed"]})", {torch::tensor({5})}}};
+       {numbers({1}).abs(), numbers({1, kHeads, kQueries, kKeys})}},
+      {R"({"causal": true, )" + all +
+           R"(, "scale": {"law": "per_row"}, "bias": "alibi", "tensors": ["scale", "bias"]})",
+       {numbers({1, kHeads, kQueries}), numbers({kHeads})}},
+      {"{" + all + R"(, "bias": "relative", "tensors": ["bias"]})", {numbers({kHeads, 5})}},
+      {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["sink", "key_lengths"]})",
+       {numbers({kHeads}), torch::tensor({3, 9})}},
+      // By the CPU's kernels on copies.
+      {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
+      {R"({"map": {"name": "entmax", "alpha": "tensor"}, "scale": {"law": "per_row"}, "tensors": ["scale", "map"]})",
+       {numbers({1, kHeads, kQueries}), numbers({kHeads}).abs() + 1.1}},
+      {R"({"map": {"name": "linear", "feature": "exp", "sharpen": 0.5}})", {}},
+      {R"({"scale": {"law": "target_entropy", "target": 1.0}, )" + all + "}", {}},
+      {R"({"dropout": 0.4, )" + all + R"(, "tensors": ["seed"]})", {torch::tensor({5})}}};
 }
 
 // Whether a number that is not finite is Inf or NaN may depend on the order of sums.
@@ -107,6 +111,7 @@ void compare(const Case& x, at::ScalarType type, double tolerance, bool with_val
   expect_close(std::get<3>(by_chunks), std::get<3>(by_kernels), "bias", 10 * tolerance);
   expect_close(std::get<4>(by_chunks), std::get<4>(by_kernels), "sink", 10 * tolerance);
   expect_close(std::get<5>(by_chunks), std::get<5>(by_kernels), "scale", 10 * tolerance);
+  expect_close(std::get<6>(by_chunks), std::get<6>(by_kernels), "map", 10 * tolerance);
 }
 
 TEST(Chunked, EqualsTheKernels) {

@@ -50,10 +50,12 @@ struct LoadedRows {
     }
   }
 
-  void apply(Feature feature) {
+  // phi(factor x).
+  void apply(Feature feature, double factor = 1) {
     if (feature == Feature::identity) return;
     for (std::int64_t r = 0; r < rows(); ++r)
-      for (std::int64_t c = 0; c < width; ++c) data[r * stride() + c] = feature_value(feature, data[r * stride() + c]);
+      for (std::int64_t c = 0; c < width; ++c)
+        data[r * stride() + c] = feature_value(feature, static_cast<T>(factor) * data[r * stride() + c]);
     finite = all_finite(data.data(), std::ssize(data));
   }
 };

@@ -3,9 +3,15 @@
 
 #include <cmath>
 
-#include "isentropic/score_map.hpp"
+#include "isentropic/attention.hpp"
 
 namespace isentropic {
+
+// What the keys of batch entry b are multiplied by before phi: all of its rows share the number of its keys.
+inline double key_factor(const AttentionProblem& problem, std::int64_t b) {
+  const std::vector<std::int64_t>& lengths = problem.mask.lengths;
+  return problem.map.key_factor(lengths.empty() ? problem.key.shape[2] : lengths[static_cast<std::size_t>(b)]);
+}
 
 template <class T>
 inline T feature_value(Feature feature, T x) {

@@ -176,8 +176,8 @@ class KeyBlocks {
     }
     if (few_rows_ && !checks_keys_ && !needs_.transposed_values) return pack_few(b, head, block, storage);
     const Feature feature = feature_of(problem_.map);
-    block.keys =
-        rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing, storage.keys);
+    block.keys = rows(problem_.key, b, head, block, feature, checks_keys_ ? Check::finite : Check::nothing,
+                      storage.keys, key_factor(problem_, b));
     block.keys.in_place = {block.keys.data, DTypeOf<T>::value, block.keys.stride};
     if (!few_rows_)
       block.transposed_keys.panels = transpose(block.keys, block.rows(), dims_.d, storage.transposed_keys);
@@ -192,16 +192,16 @@ class KeyBlocks {
 
   // A forward pass of few rows.
   void pack_few(std::int64_t b, std::int64_t head, KeyBlock<T>& block, Storage& storage) const {
-    const auto place = [&](const View& view, Feature feature, LoadedRows<T>& converted) -> InPlace {
+    const auto place = [&](const View& view, Feature feature, double factor, LoadedRows<T>& converted) -> InPlace {
       const std::int64_t offset = b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2];
       if (view.shape[3] % kPad == 0 && feature == Feature::identity)
         return {static_cast<const std::byte*>(view.data) + offset * size_of(view.type), view.type, view.stride[2]};
       converted.load(view, b, head, block.begin, block.end);
-      converted.apply(feature);
+      converted.apply(feature, factor);
       return {converted.data.data(), DTypeOf<T>::value, converted.stride()};
     };
-    block.keys.in_place = place(problem_.key, feature_of(problem_.map), storage.keys);
-    if (needs_.values) block.values.in_place = place(problem_.value, Feature::identity, storage.values);
+    block.keys.in_place = place(problem_.key, feature_of(problem_.map), key_factor(problem_, b), storage.keys);
+    if (needs_.values) block.values.in_place = place(problem_.value, Feature::identity, 1, storage.values);
   }
 
   // One tensor's rows in 16 bits, for those that are wanted. Rows that are not finite stay in the compute type: weights
@@ -221,7 +221,7 @@ class KeyBlocks {
 
   // In place where the memory already is what products read.
   static PackedRows<T> rows(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block,
-                            Feature feature, Check check, LoadedRows<T>& storage) {
+                            Feature feature, Check check, LoadedRows<T>& storage, double factor = 1) {
     const std::int64_t width = view.shape[3];
     if (view.type == DTypeOf<T>::value && width % kPad == 0 && feature == Feature::identity) {
       PackedRows<T> out{
@@ -235,7 +235,7 @@ class KeyBlocks {
       return out;
     }
     storage.load(view, b, head, block.begin, block.end);
-    storage.apply(feature);
+    storage.apply(feature, factor);
     return {storage.data.data(), storage.stride(), storage.finite, nullptr, {}};
   }
 

@@ -72,13 +72,13 @@ class State {
   std::vector<double> squares_;  // of small features they would underflow in a float
 };
 
-// Rows of features: the tensor's, or a single 1 for decay alone.
+// A row of features phi(factor x): the tensor's, or a single 1 for decay alone.
 template <class T>
 LoadedRows<T> features(const AttentionProblem& problem, const View& view, std::int64_t b, std::int64_t h,
-                       std::int64_t i) {
+                       std::int64_t i, double factor) {
   LoadedRows<T> block;
   block.load(view, b, h, i, i + 1);
-  block.apply(feature_of(problem.map));
+  block.apply(feature_of(problem.map), factor);
   if (problem.map.kind() == ScoreMap::Kind::decay) block.data[0] = T(1);
   return block;
 }
@@ -95,6 +95,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
       asked.has(Statistic::sparsity) || asked.has(Statistic::participation) || asked.has(Statistic::collision);
   const bool values = result.output.present();
   const T gamma = static_cast<T>(map.gamma()[h]);
+  const double of_keys = key_factor(problem, b);
   State<T> state(decay_only ? 1 : dims.d, values ? dims.d_v : 0, squares);
   std::vector<T> out(std::max<std::int64_t>(1, dims.d_v));
   LoadedRows<T> value;
@@ -104,7 +105,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
     const std::int64_t count = seen.band.size();
     for (; absorbed < count; ++absorbed) {
       if (values) value.load(problem.value, b, dims.kv_head(h), absorbed, absorbed + 1);
-      const LoadedRows<T> key = features<T>(problem, problem.key, b, dims.kv_head(h), absorbed);
+      const LoadedRows<T> key = features<T>(problem, problem.key, b, dims.kv_head(h), absorbed, of_keys);
       state.absorb(gamma, key.row(0), values ? value.row(0) : nullptr);
       position = absorbed;
     }
@@ -115,7 +116,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
       state.age(gamma, here - position);
       position = here;
     }
-    const LoadedRows<T> query = features<T>(problem, problem.query, b, h, i);
+    const LoadedRows<T> query = features<T>(problem, problem.query, b, h, i, 1);
     const double lambda = decay_only ? 1.0 : result.rows.scale(row);
     double normaliser = 1;
     if (map.normaliser() == Normaliser::visible) normaliser = static_cast<double>(count);

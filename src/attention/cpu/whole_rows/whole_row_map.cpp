@@ -268,6 +268,32 @@ void WholeRowMap<T>::sparse_backward(double alpha, std::span<const T> weights, s
         weights[j] != 0 ? static_cast<T>(rate(weights[j]) * (static_cast<double>(gradient[j]) - sum / rates)) : T(0);
 }
 
+// The formula of attention.hpp by l = log a and w = a^{1 - alpha} - 1, as a_j - r_j = a_j (sum_k a_k w_k - w_j) / (1 +
+// sum_k a_k w_k): near alpha = 1, where its terms cancel, differences of nearly equal numbers would leave no digits.
+template <class T>
+double WholeRowMap<T>::alpha_gradient(const MapInput& row, std::span<const T> weights,
+                                      std::span<const T> gradient) const {
+  const double excess = map_.alpha()[row.head] - 1;
+  double total = 0;  // 1, but for the rounding to T
+  for (T a : weights) total += static_cast<double>(a);
+  const auto log_of = [&](T a) { return std::log(static_cast<double>(a) / total); };
+  double entropy = 0, w = 0;
+  for (T a : weights) {
+    if (a == 0) continue;
+    const double share = static_cast<double>(a) / total;
+    entropy -= share * log_of(a);
+    w += share * std::expm1(-excess * log_of(a));
+  }
+  double sum = 0;
+  for (std::size_t j = 0; j < weights.size(); ++j) {
+    if (weights[j] == 0) continue;
+    const double here = std::expm1(-excess * log_of(weights[j]));
+    const double from_rest = (w - here) / (1 + w) / excess - log_of(weights[j]) - entropy * (1 + here) / (1 + w);
+    sum += static_cast<double>(gradient[j]) * static_cast<double>(weights[j]) / total * from_rest / excess;
+  }
+  return sum;
+}
+
 template <class T>
 void WholeRowMap<T>::backward(const MapInput& row, std::span<const T> scores, std::span<const T> weights,
                               std::span<T> gradient) {

@@ -32,6 +32,9 @@ class WholeRowMap {
   // dS from dA, in place; scores and weights as forward left them. Not for softmax and top_k: gradient_row.hpp.
   void backward(const MapInput& row, std::span<const T> scores, std::span<const T> weights, std::span<T> gradient);
 
+  // <dA, da / dalpha> of an entmax row; the weights as forward left them.
+  double alpha_gradient(const MapInput& row, std::span<const T> weights, std::span<const T> gradient) const;
+
   // Keeps the scores of these keys alone.
   static void keep(std::span<const std::int64_t> keys, std::span<T> scores);
 

@@ -18,12 +18,13 @@ class WholeRowsBackward {
  public:
   WholeRowsBackward(const ScoreContext& context, const KeyBlocks<T>& keys, const AttentionResult& forward,
                     const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
-                    AttentionGradients& out)
+                    std::vector<double>& alpha, AttentionGradients& out)
       : context_(context),
         dims_(context.dims),
         forward_(forward),
         constants_(constants),
         upstream_(upstream),
+        alpha_(alpha),
         out_(out),
         keys_(keys),
         rows_(context, keys),
@@ -91,6 +92,7 @@ class WholeRowsBackward {
       map_.forward(rows_.map_input(r), scores, weights);
       for (std::int64_t j = 0; j < dims_.n_k; ++j)
         if (scores[j] == -std::numeric_limits<T>::infinity()) gradient[j] = T(0);  // NaN values of hidden keys
+      if (!alpha_.empty()) alpha_[row] = map_.alpha_gradient(rows_.map_input(r), weights, gradient);
       map_.backward(rows_.map_input(r), scores, weights, gradient);
     }
     apply_dropout(context_, b, h, i, 0, dims_.n_k, weights.data());
@@ -151,13 +153,14 @@ class WholeRowsBackward {
 
   void store_keys(std::int64_t b, std::int64_t kv_head, KeySums<T>& sums) {
     const Feature feature = feature_of(context_.problem.map);
+    const T factor = static_cast<T>(key_factor(context_.problem, b));
     LoadedRows<T> raw;
     for (std::int64_t j = 0; j < dims_.n_k; ++j) {
       const std::int64_t row = (b * dims_.kv_heads + kv_head) * dims_.n_k + j;
       T* key = sums.key.data() + j * padded(dims_.d);
       raw.load(context_.problem.key, b, kv_head, j, j + 1);
       for (std::int64_t c = 0; c < dims_.d && feature != Feature::identity; ++c)
-        key[c] = contained_product(key[c], feature_derivative(feature, raw.row(0)[c]));
+        key[c] = contained_product(key[c], factor * feature_derivative(feature, factor * raw.row(0)[c]));
       store(out_.key, row * dims_.d, dims_.d, key);
       if (dims_.d_v > 0) store(out_.value, row * dims_.d_v, dims_.d_v, sums.value.data() + j * padded(dims_.d_v));
     }
@@ -168,6 +171,7 @@ class WholeRowsBackward {
   const AttentionResult& forward_;
   const std::vector<RowConstants>& constants_;
   const AttentionUpstream& upstream_;
+  std::vector<double>& alpha_;  // of entmax: <dA, da / dalpha> of every row; else empty
   AttentionGradients& out_;
   const KeyBlocks<T>& keys_;
   WholeRowScores<T> rows_;
@@ -184,6 +188,7 @@ AttentionGradients whole_rows_backward(const AttentionProblem& problem, const At
   const ScoreContext context(problem, forward.rows.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   AttentionGradients out = allocate_gradients(problem);
+  std::vector<double> alpha(problem.map.kind() == ScoreMap::Kind::entmax ? dims.rows() : 0, 0.0);
   BiasAccumulator bias_sums(context);
   const bool wants_bias = bias == BiasGradient::compute && problem.bias.kind() != Bias::Kind::none;
   // Rows of different heads may share elements of the bias: then one thread runs through all of them in order.
@@ -191,12 +196,14 @@ AttentionGradients whole_rows_backward(const AttentionProblem& problem, const At
   with_compute_type(problem.query.type, [&]<class T>() {
     const KeyBlocks<T> keys(problem, context.planes, {.keys = true, .transposed_values = upstream.output.present()});
     executor.parallel_for(dims.batch * dims.kv_heads, [&](std::int64_t begin, std::int64_t end) {
-      WholeRowsBackward<T> rows(context, keys, forward, constants, upstream, out);
+      WholeRowsBackward<T> rows(context, keys, forward, constants, upstream, alpha, out);
       for (std::int64_t task = begin; task < end; ++task)
         rows.run(task / dims.kv_heads, task % dims.kv_heads, wants_bias ? &bias_sums : nullptr);
     });
   });
   if (wants_bias) out.bias = bias_sums.take();
+  if (!alpha.empty())
+    out.alpha = sum_by_head(dims, statistics_type(problem), [&](std::int64_t row) { return alpha[row]; });
   return out;
 }
 

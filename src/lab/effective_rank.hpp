@@ -1,0 +1,15 @@
+// The effective rank of a matrix: e^H of its normalised singular values (Roy & Vetterli, 2007).
+//
+//   r = exp(-sum_i p_i log p_i),   p_i = sigma_i / sum_k sigma_k
+//
+// At most the rank; 1 when all rows are multiples of one, n for the identity of n rows, 0 for zeros.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace isentropic::lab {
+
+// [..., rows, columns] to [...], in float64 on the tensor's device.
+at::Tensor effective_rank(const at::Tensor& matrices);
+
+}  // namespace isentropic::lab

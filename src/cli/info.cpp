@@ -43,7 +43,19 @@ Names names_of(const Json& words) {
   return out;
 }
 
-Json describe() {
+// With what they take, as options write them: "linear:feature,normaliser,gamma,recurrent,sharpen".
+Names words_of(const Json& words) {
+  Names out;
+  for (const Json& word : words) {
+    const Names parameters = names_of(word.at("parameters"));
+    out.push_back(word.at("name").get<std::string>() + (parameters.empty() ? "" : ":") +
+                  fmt::format("{}", fmt::join(parameters, ",")));
+  }
+  return out;
+}
+
+// write: how laws and maps are written.
+Json describe(Names (*write)(const Json&)) {
   const Json words = Json::parse(vocabulary_json());
   return {{"version", ISENTROPIC_VERSION},
           {"instruction_sets", usable_instruction_sets()},
@@ -53,8 +65,8 @@ Json describe() {
           {"types", types()},
           {"masks", words["masks"]},
           {"score_terms", words["score_terms"]},
-          {"scales", names_of(words["scales"])},
-          {"maps", names_of(words["maps"])},
+          {"scales", write(words["scales"])},
+          {"maps", write(words["maps"])},
           {"statistics", words["statistics"]}};
 }
 
@@ -82,13 +94,13 @@ std::string wrapped(const std::string& title, const std::string& text) {
 
 void run(const Outputs& outputs) {
   outputs.check();
-  const Json description = describe();
-  const auto lines = [&] {
+  const auto lines = [] {
     std::string out;
+    const Json description = describe(words_of);
     for (const auto& [key, value] : description.items()) out += wrapped(key, text_of(value));
     return out;
   };
-  outputs.write({lines, [&] { return description; }});
+  outputs.write({lines, [] { return describe(names_of); }});
 }
 
 }  // namespace

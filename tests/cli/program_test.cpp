@@ -126,6 +126,7 @@ TEST_F(Program, InfoListsWhatThereIs) {
   const Outcome text = run_program({"info"}), machine = run_program({"info", "--json"});
   EXPECT_EQ(text.status, 0);
   EXPECT_NE(text.out.find("statistics"), std::string::npos);
+  EXPECT_NE(text.out.find("linear:feature,normaliser,gamma,recurrent,sharpen"), std::string::npos);
   const json info = json::parse(machine.out);
   EXPECT_EQ(info["version"], ISENTROPIC_VERSION);
   EXPECT_GE(info["threads"].get<int>(), 1);

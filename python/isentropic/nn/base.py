@@ -83,7 +83,9 @@ class AttentionModule(nn.Module):
         self.map = ScoreMap.named(map)
         self.raw_alpha = _raw_alpha(self.map, num_heads, device, dtype) if learn_alpha else None
         if self.map.tensors():
-            raise ValueError(f"map is {self.map.name} with a tensor; expected numbers, and learn_alpha=True to learn them")
+            raise ValueError(
+                f"map is {self.map.name} with a tensor; expected numbers, and learn_alpha=True to learn them"
+            )
         self.dropout = dropout
         self.pattern = {"causal": causal, "window": window, "strided": strided, "segments": segments}
         layout, *self.block_shape = block_sparse or (None,)

@@ -188,7 +188,8 @@ AttentionGradients whole_rows_backward(const AttentionProblem& problem, const At
   const ScoreContext context(problem, forward.rows.lambda, Factors::compute_type);
   const Dims& dims = context.dims;
   AttentionGradients out = allocate_gradients(problem);
-  std::vector<double> alpha(problem.map.kind() == ScoreMap::Kind::entmax ? dims.rows() : 0, 0.0);
+  const bool has_alpha = problem.map.kind() == ScoreMap::Kind::entmax;
+  std::vector<double> alpha(has_alpha ? dims.rows() : 0, 0.0);
   BiasAccumulator bias_sums(context);
   const bool wants_bias = bias == BiasGradient::compute && problem.bias.kind() != Bias::Kind::none;
   // Rows of different heads may share elements of the bias: then one thread runs through all of them in order.
@@ -202,8 +203,7 @@ AttentionGradients whole_rows_backward(const AttentionProblem& problem, const At
     });
   });
   if (wants_bias) out.bias = bias_sums.take();
-  if (!alpha.empty())
-    out.alpha = sum_by_head(dims, statistics_type(problem), [&](std::int64_t row) { return alpha[row]; });
+  if (has_alpha) out.alpha = sum_by_head(dims, statistics_type(problem), [&](std::int64_t row) { return alpha[row]; });
   return out;
 }
 

@@ -27,7 +27,8 @@ void check(const MultiHeadAttentionOptions& options) {
                     "; expected a probability in [0, 1)");
   TORCH_CHECK_VALUE(options.positions != Positions::relative || options.max_distance >= 1, "max_distance is ",
                     options.max_distance, "; expected at least 1");
-  TORCH_CHECK_VALUE(options.positions != Positions::rotary || options.head_features % 2 == 0, "head_features is ",
+  TORCH_CHECK_VALUE(options.positions != Positions::rotary || options.head_features % 2 == 0,
+                    options.head_features == d_model / heads ? "d_model / num_heads" : "head_features", " is ",
                     options.head_features, "; expected an even number for rotary positions");
   TORCH_CHECK_VALUE(options.positions != Positions::sinusoidal || mask.document_offsets.empty(),
                     "documents are given with sinusoidal positions; expected other positions or none");

@@ -70,6 +70,18 @@ def test_a_map_with_the_scale_of_log_n():
 FEATURES = {"elu_plus_one": lambda x: F.elu(x) + 1, "relu": F.relu, "exp": torch.exp}
 
 
+@pytest.mark.parametrize("map, matters", [("softmax", False), ("sparsemax", False), ("entmax", False), ("relu_squared", True)])  # fmt: skip
+def test_a_bias_of_keys_matters_where_scores_are_not_compared(map, matters):
+    module = attention_nn.MultiHeadAttention(D_MODEL, HEADS, map=map)
+    x = inputs()
+    before = module(x)[0]
+    before.square().sum().backward()
+    assert (module.W_K.bias.grad.abs().max() > 1e-4) == matters
+    with torch.no_grad():
+        module.W_K.bias.add_(torch.randn(D_MODEL))
+    assert ((module(x)[0] - before).abs().max() > 1e-3) == matters
+
+
 def test_entmax_learns_alpha_and_keeps_it_above_one():
     x = inputs(n=9)
     module = attention_nn.EntmaxAttention(D_MODEL, HEADS, 1.5, learn_alpha=True)

@@ -30,6 +30,13 @@ TEST(MultiHeadAttention, NamesMistakes) {
           "num_kv_heads is -1; expected a divisor of num_heads = 3");
   refused({.d_model = 9, .num_heads = 3, .positions = Positions::rotary},
           "d_model / num_heads is 3; expected an even number for rotary positions");
+  refused({.d_model = 12, .num_heads = 3, .head_features = 5, .positions = Positions::rotary},
+          "head_features is 5; expected an even number for rotary positions");
+  refused({.d_model = 12, .num_heads = 3, .head_features = -1}, "head_features is -1; expected at least 1");
+  refused({.d_model = 12, .num_heads = 3, .map = ScoreMap::sparsemax(), .learn_alpha = true},
+          "learn_alpha is true; expected false, for the map sparsemax has no alpha");
+  refused({.d_model = 12, .num_heads = 3, .map = ScoreMap::entmax(1.0005), .learn_alpha = true},
+          "alpha is 1.0005; expected a number above 1.001 where it is learnt");
   refused({.d_model = 12, .num_heads = 3, .positions = Positions::relative, .max_distance = 0},
           "max_distance is 0; expected at least 1");
   refused({.d_model = 12, .num_heads = 3, .dropout = 1.0}, "dropout is 1; expected a probability in [0, 1)");

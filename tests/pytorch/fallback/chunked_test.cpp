@@ -123,7 +123,9 @@ TEST(Chunked, EqualsTheKernels) {
 TEST(Chunked, StatisticsAlone) {
   torch::manual_seed(2);
   for (const Case& x : cases())
-    if (x.problem.find("dropout") == std::string::npos) compare(x, at::kDouble, 1e-11, false);
+    if (x.problem.find("dropout") == std::string::npos && x.problem.find("entmax") == std::string::npos &&
+        x.problem.find("linear") == std::string::npos)  // of these statistics have no gradient
+      compare(x, at::kDouble, 1e-11, false);
 }
 
 // NaN and Inf stay with the rows that see them, forward and backward.

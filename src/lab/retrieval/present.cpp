@@ -76,7 +76,7 @@ constexpr Measure kOfWeights[] = {
 using Cells = std::vector<std::vector<std::string>>;
 Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::string MeanCurve::*name) {
   Cells out = {{"map and scale"}};
-  const auto length = [&](std::int64_t factor) { return ", n = " + std::to_string(factor * study.length); };
+  const auto length = [&](std::int64_t factor) { return " (" + std::to_string(factor * study.length) + ")"; };
   for (const Measure& measure : kOfWeights)
     for (const std::int64_t factor : {study.factors.front(), study.factors.back()})
       out.front().push_back(measure.name + length(factor));

@@ -20,8 +20,13 @@ struct Study {
   // As words.hpp has them. Of learnt scales every head learns the law's numbers, from where they are given.
   std::vector<std::string> scales = {"inverse_sqrt_d", "log_n:kappa=8", "log_n_sqrt_d", "sqrt_log_n"};
   std::vector<std::string> learnt_scales = {"log_n:kappa=8"};
-  std::vector<std::string> maps = {"entmax:alpha=1.5", "sparsemax", "relu_squared",
-                                   "identity",         "linear",    "linear:feature=exp,sharpen=1",
+  std::vector<std::string> maps = {"entmax:alpha=1.5",
+                                   "sparsemax",
+                                   "relu_squared",
+                                   "identity",
+                                   "linear",
+                                   "linear:feature=exp",
+                                   "linear:feature=exp,sharpen=1",
                                    "decay:gamma=0.95"};
   std::vector<std::string> learnt_maps = {"entmax:alpha=1.5"};
   std::vector<std::string> without_key_bias = {"relu_squared"};  // these maps again

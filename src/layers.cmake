@@ -70,7 +70,7 @@ layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/proble
 # ---- the program ----
 layer(cli/tools LIBRARY isentropic_experiments USES base io PACKAGES cli11 fmt json)
 # The command verify, in both programs.
-layer(cli/ledger LIBRARY isentropic_experiments USES base ledger cli/tools PACKAGES cli11 fmt json)
+layer(cli/ledger LIBRARY isentropic_experiments USES ledger cli/tools PACKAGES cli11 fmt json)
 layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kernels io bench experiments/lengths
       experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information cli/tools cli/ledger
       PACKAGES cli11 fmt json)

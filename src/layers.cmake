@@ -58,7 +58,7 @@ layer(experiments/lengths LIBRARY isentropic_experiments USES base attention/pro
 layer(experiments/noise LIBRARY isentropic_experiments USES base information/distributions theory experiments/tools
       report PACKAGES fmt json)
 layer(experiments/sparsity LIBRARY isentropic_experiments USES base attention/problem information/distributions theory
-      report PACKAGES fmt json)
+      experiments/tools report PACKAGES fmt json)
 layer(experiments/bottleneck LIBRARY isentropic_experiments USES base information report PACKAGES fmt json)
 layer(experiments/mutual_information LIBRARY isentropic_experiments USES base information/distributions information io
       PACKAGES fmt json)
@@ -69,8 +69,10 @@ layer(ledger LIBRARY isentropic_experiments RECURSIVE USES base attention/proble
 
 # ---- the program ----
 layer(cli/tools LIBRARY isentropic_experiments USES base io PACKAGES cli11 fmt json)
-layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kernels io bench ledger experiments/lengths
-      experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information cli/tools
+# The command verify, in both programs.
+layer(cli/ledger LIBRARY isentropic_experiments USES ledger cli/tools PACKAGES cli11 fmt json)
+layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kernels io bench experiments/lengths
+      experiments/noise experiments/sparsity experiments/bottleneck experiments/mutual_information cli/tools cli/ledger
       PACKAGES cli11 fmt json)
 
 # ---- isentropic_torch: the operators for PyTorch ----
@@ -113,7 +115,9 @@ layer(lab/vib LIBRARY isentropic_models USES base information io report pytorch 
 layer(lab/contrast LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
 # Entropy while language models learn, and what moving it does.
 layer(lab/dynamics LIBRARY isentropic_models USES base report tokenizer model lab PACKAGES fmt json torch)
+# What the ledger asks trained transformers.
+layer(lab/ledger LIBRARY isentropic_models USES base attention/problem ledger pytorch model lab PACKAGES fmt torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----
-layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools model lab
-      lab/length lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics PACKAGES cli11 fmt json)
+layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools cli/ledger model lab
+      lab/length lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics lab/ledger PACKAGES cli11 fmt json)

@@ -8,13 +8,12 @@ namespace isentropic::cli {
 
 void add_lengths(CLI::App& program);
 void add_noise(CLI::App& program);
-void add_verify(CLI::App& program);
 void add_mi(CLI::App& program);
 void add_sparsity(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_ib(CLI::App& program);
 void add_info(CLI::App& program);
-// Those of the program isentropic-torch beside this one: train, perplexity, generate.
+// Those of the program isentropic-torch beside this one: scan, train, ...
 void add_model_commands(CLI::App& program);
 
 }  // namespace isentropic::cli

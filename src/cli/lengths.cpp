@@ -69,10 +69,12 @@ void add_lengths(CLI::App& program) {
   command->add_option("--d", arguments->d, "size of a head in the printed tables")
       ->type_name("N")
       ->capture_default_str();
-  command->add_option("--positions", arguments->positions, "none, random, sinusoidal, alibi or relative")
+  command->add_option("--positions", arguments->positions, "none, random, sinusoidal, rotary, alibi or relative")
       ->type_name("NAME")
       ->capture_default_str();
-  command->add_option("--strength", arguments->strength, "amplitude or slope of the position code (1; alibi: 0.1)")
+  command
+      ->add_option("--strength", arguments->strength,
+                   "amplitude, slope or, for rotary, speed of the position code (1; alibi: 0.1)")
       ->type_name("X");
   command->add_option("--laws", arguments->laws, "names of laws, separated by commas (all)")
       ->type_name("NAME,...")

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "cli/commands.hpp"
+#include "cli/model_program.hpp"
 #include "cli/tools/arguments.hpp"
 
 namespace isentropic::cli {
@@ -20,8 +21,11 @@ std::string program_beside_this_one() {
   return (here.parent_path() / "isentropic-torch").string();
 }
 
-// Does not return: the process becomes the other program.
-void start(const std::string& command, const std::vector<std::string>& arguments) {
+}  // namespace
+
+bool has_model_program() { return access(program_beside_this_one().c_str(), X_OK) == 0; }
+
+void start_model_program(const std::string& command, const std::vector<std::string>& arguments) {
   std::string path = program_beside_this_one();
   std::vector<std::string> all = {path, command};
   all.insert(all.end(), arguments.begin(), arguments.end());
@@ -32,8 +36,6 @@ void start(const std::string& command, const std::vector<std::string>& arguments
   throw Error(command, "not available: " + path + " could not be started (" + std::strerror(errno) + ")",
               "a build with PyTorch (make models)");
 }
-
-}  // namespace
 
 void add_model_commands(CLI::App& program) {
   struct Entry {
@@ -50,7 +52,7 @@ void add_model_commands(CLI::App& program) {
     CLI::App* command = program.add_subcommand(entry.name, entry.help);
     command->set_help_flag();  // the other program's help is meant
     command->prefix_command();
-    command->callback([command, name = std::string(entry.name)] { start(name, command->remaining()); });
+    command->callback([command, name = std::string(entry.name)] { start_model_program(name, command->remaining()); });
   }
 }
 

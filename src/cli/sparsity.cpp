@@ -1,4 +1,4 @@
-// isentropic sparsity: how sparse attention can be under three maps.
+// isentropic sparsity: how sparse attention can be under maps of scores, over features and with decay.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -39,7 +39,7 @@ void run(const SparsityArguments& arguments) {
 
 void add_sparsity(CLI::App& program) {
   CLI::App* command = program.add_subcommand(
-      "sparsity", "How sparse attention can be: S against the spread of the scores, for relu^2, identity and exp");
+      "sparsity", "How sparse attention can be: S of relu^2, identity, exp, linear features and decay");
   const auto arguments = std::make_shared<SparsityArguments>();
   command->add_option("--keys", arguments->keys, "keys in each measured row")->type_name("N")->capture_default_str();
   command->add_option("--seed", arguments->seed, "seed of the random numbers")->type_name("N")->capture_default_str();

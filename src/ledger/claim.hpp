@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <initializer_list>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -33,7 +34,7 @@ enum class Standing : std::uint8_t {
   computed,    // it has one
   definition,  // it defines something: nothing can fail
   listed,      // slip, view, not_checked or note
-  pending      // it speaks of trained networks
+  study        // it speaks of trained networks: a stored study (study.hpp), and a check in the thorough tier
 };
 
 struct Claim {
@@ -43,7 +44,12 @@ struct Claim {
   std::string use;  // the corrected form, the condition, or a remark; may be empty
   Standing standing = Standing::computed;
   CheckFunction check = nullptr;
+  // The check is for the program with libtorch to add (with_network_checks).
+  bool on_libtorch = false;
 
+  bool is_checked(Effort effort) const {
+    return check != nullptr && (standing != Standing::study || effort == Effort::thorough);
+  }
   // Read as printed, the check must fail: corrected and conditional claims.
   bool fails_as_printed() const { return verdict == Verdict::corrected || verdict == Verdict::holds_if; }
 };
@@ -57,9 +63,14 @@ inline Claim definition(std::string id, std::string statement, std::string use =
 inline Claim listed(std::string id, Verdict verdict, std::string statement, std::string use = "") {
   return {std::move(id), std::move(statement), verdict, std::move(use), Standing::listed, nullptr};
 }
-// Nothing is measured, so there is no verdict to give.
-inline Claim pending(std::string id, std::string statement, std::string use = "") {
-  return {std::move(id), std::move(statement), Verdict::not_checked, std::move(use), Standing::pending, nullptr};
+// Small networks settle nothing about networks in general: what they do is shown, and the verdict stays open.
+inline Claim study(std::string id, std::string statement, std::string use, CheckFunction check) {
+  return {std::move(id), std::move(statement), Verdict::not_checked, std::move(use), Standing::study, check};
+}
+inline Claim study_on_libtorch(std::string id, std::string statement, std::string use) {
+  Claim out = study(std::move(id), std::move(statement), std::move(use), nullptr);
+  out.on_libtorch = true;
+  return out;
 }
 
 // Lists of claims, one after the other.
@@ -70,6 +81,9 @@ const std::vector<Claim>& all_claims();
 // Those whose id, or the id of one of whose parts, starts with a prefix; all when there are none.
 // Error names a prefix that finds nothing.
 std::vector<Claim> claims_with(const std::vector<std::string>& prefixes);
+// The same claims with the checks that train networks on libtorch, by id. Error: one that no such claim asks for.
+using NetworkChecks = std::map<std::string, CheckFunction>;
+std::vector<Claim> with_network_checks(std::vector<Claim> claims, const NetworkChecks& checks);
 // The ids a compound id stands for: 001-19,20 -> 001-19, 001-20; 001-63..66 -> 001-63, ..., 001-66.
 std::vector<std::string> parts_of(const std::string& id);
 

@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "ledger/present.hpp"
+#include "ledger/study.hpp"
 
 namespace isentropic::ledger {
 namespace {
@@ -56,6 +57,19 @@ ordered_json tolerance(const Outcome& outcome) {
   return nullptr;
 }
 
+// As in its file; null: none yet.
+ordered_json json(const StoredStudy* study) {
+  if (study == nullptr) return nullptr;
+  ordered_json figures = ordered_json::array();
+  for (const StoredStudy::Figure& figure : study->figures) {
+    figures.push_back({{"name", figure.name}, {"value", figure.value}});
+    if (figure.error) figures.back()["error"] = *figure.error;
+  }
+  return {{"claim", study->claim},     {"finding", study->finding}, {"commands", study->commands},
+          {"machine", study->machine}, {"date", study->date},       {"seeds", study->seeds},
+          {"figures", figures}};
+}
+
 ordered_json json(const Outcome& outcome) {
   ordered_json out;
   out["id"] = outcome.claim.id;
@@ -63,11 +77,12 @@ ordered_json json(const Outcome& outcome) {
   out["verdict"] = name(outcome.claim.verdict);
   out["use"] = outcome.claim.use;
   out["standing"] = standing_of(outcome);
-  out["passed"] = outcome.has_check() ? ordered_json(outcome.passed()) : ordered_json(nullptr);
+  out["passed"] = outcome.checked ? ordered_json(outcome.passed()) : ordered_json(nullptr);
   const auto fails = outcome.printed_form_fails();
   out["printed_form_fails"] = fails ? ordered_json(*fails) : ordered_json(nullptr);
   out["measured"] = measured(outcome);
   out["tolerance"] = tolerance(outcome);
+  if (outcome.claim.standing == Standing::study) out["study"] = json(stored_study_of(outcome.claim.id));
   if (!outcome.error.empty()) out["error"] = outcome.error;
   return out;
 }
@@ -81,6 +96,7 @@ ordered_json json(const std::vector<Outcome>& outcomes, const Options& options) 
   const Tally counts = tally(outcomes);
   out["passed"] = counts.passed;
   out["failed"] = counts.failed;
+  out["stored"] = counts.stored;
   out["pending"] = counts.pending;
   out["listed"] = counts.listed;
   for (const Outcome& x : outcomes) {

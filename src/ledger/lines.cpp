@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include "ledger/present.hpp"
+#include "ledger/study.hpp"
 
 namespace isentropic::ledger {
 namespace {
@@ -52,23 +53,35 @@ const char* remark(const Comparison& x) {
 Tally tally(const std::vector<Outcome>& outcomes) {
   Tally out;
   for (const Outcome& x : outcomes) {
-    if (x.has_check())
+    if (x.checked)
       ++(x.passed() ? out.passed : out.failed);
+    else if (x.claim.standing == Standing::study)
+      ++(stored_study_of(x.claim.id) ? out.stored : out.pending);
     else
-      ++(x.claim.standing == Standing::pending ? out.pending : out.listed);
+      ++out.listed;
   }
   return out;
 }
 
 const char* standing_of(const Outcome& outcome) {
-  if (outcome.has_check()) return outcome.passed() ? "passed" : "FAILED";
-  return outcome.claim.standing == Standing::pending ? "pending" : "listed";
+  if (outcome.checked) return outcome.passed() ? "passed" : "FAILED";
+  if (outcome.claim.standing != Standing::study) return "listed";
+  return stored_study_of(outcome.claim.id) ? "stored" : "pending";
+}
+
+std::string without_check(const Claim& claim) {
+  if (claim.standing != Standing::study) return claim.statement;
+  if (const StoredStudy* study = stored_study_of(claim.id))
+    return fmt::format("{} ({} seeds, {}: {}{})", study->finding, study->seeds, study->date, study->commands.front(),
+                       study->commands.size() > 1 ? ", ..." : "");
+  return fmt::format("no stored study yet; verify --thorough trains networks{}",
+                     claim.on_libtorch ? ", in a build with PyTorch (make models)" : "");
 }
 
 std::string line(const Outcome& outcome) {
   std::string out =
       fmt::format("{:<8}{:<22}{:<12}", standing_of(outcome), outcome.claim.id, name(outcome.claim.verdict));
-  if (!outcome.has_check()) return out + outcome.claim.statement;
+  if (!outcome.checked) return out + without_check(outcome.claim);
   if (!outcome.error.empty()) return out + outcome.error;
   if (const Comparison* x = telling(outcome.sound)) out += text(*x);
   if (outcome.printed_form_fails() == true) {
@@ -85,6 +98,11 @@ std::string details(const Outcome& outcome) {
   std::string out;
   for (const auto& [label, list] : {std::pair{"", &outcome.sound}, std::pair{"printed: ", &outcome.printed}})
     for (const Comparison& x : *list) out += fmt::format("    {}{}{}\n", x.passed() ? "" : "fails: ", label, text(x));
+  if (const StoredStudy* study = stored_study_of(outcome.claim.id)) {
+    for (const std::string& command : study->commands) out += fmt::format("    stored, {}: {}\n", study->date, command);
+    for (const StoredStudy::Figure& figure : study->figures)
+      out += fmt::format("    stored: {} = {}\n", figure.name, text(figure));
+  }
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include "ledger/present.hpp"
 #include "ledger/source.hpp"
+#include "ledger/study.hpp"
 
 namespace isentropic::ledger {
 namespace {
@@ -84,7 +85,23 @@ report::DataTable numbers(const Outcome& outcome) {
            fmt::format("measured {}, expected {}{}", number(x.measured), expectation(x), x.passed() ? "" : ": fails"),
            ""});
   }
+  if (const StoredStudy* study = stored_study_of(outcome.claim.id))
+    for (const StoredStudy::Figure& figure : study->figures)
+      out.rows.push_back({figure.name, text(figure), "", "", "stored"});
   return without_empty_columns(out);
+}
+
+// Where stored figures come from, or that there are none.
+void add_study(const Claim& claim, report::Card* card) {
+  if (claim.standing != Standing::study) return;
+  const StoredStudy* study = stored_study_of(claim.id);
+  if (study == nullptr) {
+    card->facts.emplace_back("study", without_check(claim));
+    return;
+  }
+  card->facts.emplace_back("found", study->finding);
+  for (const std::string& command : study->commands) card->facts.emplace_back("stored study", command);
+  card->facts.emplace_back("made", fmt::format("{}, {} seeds, {}", study->date, study->seeds, study->machine));
 }
 
 const char* use_label(Verdict verdict) {
@@ -106,6 +123,7 @@ report::Card card(const Outcome& outcome) {
   out.origin = place_of(outcome.claim);
   out.text = outcome.claim.statement;
   if (!outcome.claim.use.empty()) out.facts.emplace_back(use_label(outcome.claim.verdict), outcome.claim.use);
+  add_study(outcome.claim, &out);
   if (!outcome.error.empty()) out.facts.emplace_back("error", outcome.error);
   out.numbers = numbers(outcome);
   out.plots = outcome.plots;
@@ -176,9 +194,10 @@ std::string page(const std::vector<Outcome>& outcomes, const Options& options) {
   const Tally t = tally(outcomes);
   out.parts.emplace_back(verdicts(outcomes));
   out.parts.emplace_back(report::Prose{
-      .paragraphs = {fmt::format("{} checks passed, {} failed; {} claims about trained networks are pending, {} have "
-                                 "nothing to compute (definitions, slips of the pen, views, advice).",
-                                 t.passed, t.failed, t.pending, t.listed),
+      .paragraphs = {fmt::format("{} checks passed, {} failed; of the claims about trained networks {} show a stored "
+                                 "study and {} have none yet; {} have nothing to compute (definitions, slips of the "
+                                 "pen, views, advice).",
+                                 t.passed, t.failed, t.stored, t.pending, t.listed),
                      "Every card states a claim in our words, where it stands in its source, and a verdict. A claim "
                      "that was corrected, or that needs a condition, is checked twice with the same random numbers: "
                      "the right form must pass, and the claim as it was printed must fail. Measured values come from "

@@ -10,12 +10,14 @@
 namespace isentropic::ledger {
 
 struct Tally {
-  int passed = 0, failed = 0, pending = 0, listed = 0;  // listed: nothing to compute
+  int passed = 0, failed = 0;
+  int stored = 0, pending = 0;  // not checked in this tier: with a stored study, and without one yet
+  int listed = 0;               // nothing to compute
 };
 
 Tally tally(const std::vector<Outcome>& outcomes);
 
-// "passed", "FAILED", "pending", "listed".
+// "passed", "FAILED", "stored", "pending", "listed".
 const char* standing_of(const Outcome& outcome);
 
 // "0.5", "at most 2", "5 to 7", "finite"; empty for a number that is only shown.
@@ -24,13 +26,15 @@ std::string expectation(const Comparison& comparison);
 // "fails", "not judged" where the tolerance is too wide to say something, else "".
 const char* remark(const Comparison& comparison);
 
+// What is said of a claim whose check did not run: its statement, its stored study, or that there is none.
+std::string without_check(const Claim& claim);
 // One line: mark, id, verdict, the first judged comparison and, where there is one, the printed form's.
 std::string line(const Outcome& outcome);
-// Every comparison of an outcome, a line each, indented.
+// Every comparison of an outcome and every stored figure, a line each, indented.
 std::string details(const Outcome& outcome);
 
-// {"claims": [{"id", "statement", "verdict", "use", "passed", "printed_form_fails", "measured", "tolerance"}],
-//  "passed", "failed", "pending", "listed", "verdicts": {"holds": 133, ...}, "seed", "effort"}
+// {"claims": [{"id", "statement", "verdict", "use", "passed", "printed_form_fails", "measured", "tolerance", "study"}],
+//  "passed", "failed", "stored", "pending", "listed", "verdicts": {"holds": 133, ...}, "seed", "effort"}
 nlohmann::ordered_json json(const std::vector<Outcome>& outcomes, const Options& options);
 
 // One HTML file.

@@ -95,4 +95,15 @@ std::vector<Claim> claims_with(const std::vector<std::string>& prefixes) {
   return out;
 }
 
+std::vector<Claim> with_network_checks(std::vector<Claim> claims, const NetworkChecks& checks) {
+  for (const auto& [id, check] : checks) {
+    const auto asked = std::ranges::find(all_claims(), id, &Claim::id);
+    if (asked == all_claims().end() || !asked->on_libtorch)
+      throw Error("check of " + id, "there", "a claim made by study_on_libtorch() that asks for it");
+  }
+  for (Claim& claim : claims)
+    if (const auto found = checks.find(claim.id); found != checks.end()) claim.check = found->second;
+  return claims;
+}
+
 }  // namespace isentropic::ledger

@@ -19,7 +19,8 @@ std::uint64_t seed_of(const Claim& claim, std::uint64_t seed) {
 
 Outcome outcome_of(const Claim& claim, const Options& options) {
   Outcome out{.claim = claim, .sound = {}, .printed = {}, .plots = {}, .error = {}};
-  if (claim.check == nullptr) return out;
+  out.checked = claim.is_checked(options.effort);
+  if (!out.checked) return out;
   try {
     const Check sound = run_check(claim, Reading::sound, options);
     out.sound = sound.comparisons();
@@ -36,11 +37,11 @@ Outcome outcome_of(const Claim& claim, const Options& options) {
 bool Outcome::sound_passes() const { return error.empty() && all_pass(sound); }
 
 std::optional<bool> Outcome::printed_form_fails() const {
-  if (!has_check() || !claim.fails_as_printed()) return {};
+  if (!checked || !claim.fails_as_printed()) return {};
   return error.empty() && any_fails(printed);
 }
 
-bool Outcome::passed() const { return !has_check() || (sound_passes() && printed_form_fails().value_or(true)); }
+bool Outcome::passed() const { return !checked || (sound_passes() && printed_form_fails().value_or(true)); }
 
 Check run_check(const Claim& claim, Reading reading, const Options& options) {
   Check check(reading, options.effort, seed_of(claim, options.seed));

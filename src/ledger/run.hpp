@@ -21,13 +21,13 @@ struct Outcome {
   Claim claim;
   std::vector<Comparison> sound, printed;  // printed: only where the claim must fail as printed
   std::vector<report::Plot> plots;
-  std::string error;  // what an exception said; then it failed
+  std::string error;     // what an exception said; then it failed
+  bool checked = false;  // its check ran
 
-  bool has_check() const { return claim.check != nullptr; }
   bool sound_passes() const;
   // Empty where there is no printed reading.
   std::optional<bool> printed_form_fails() const;
-  // The sound reading passes and the printed one, if any, fails. True without a check.
+  // The sound reading passes and the printed one, if any, fails. True where nothing was checked.
   bool passed() const;
 };
 

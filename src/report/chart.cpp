@@ -15,6 +15,8 @@ constexpr double kPlotWidth = 288, kPlotHeight = 340, kLeft = 46, kLabelWidth = 
 constexpr double kLabelGap = 15.5;  // between the baselines of two labels
 constexpr double kLeader = 16;      // from the end of a line to its label
 constexpr double kPanelWidth = kLeft + kPlotWidth + kLabelWidth;
+constexpr double kBetweenRows = 54;  // with the title of the lower panel
+constexpr double kRowHeight = kPlotHeight + kBottom + kBetweenRows;
 
 struct Colour {
   const char *light, *dark;
@@ -67,10 +69,10 @@ struct Point {
   double x, y;
 };
 
-// Draws one panel whose left edge is at `left`.
+// Draws one panel whose left edge is at `left`, in the row whose plots begin at `top`.
 class PanelWriter {
  public:
-  PanelWriter(const Panel& panel, double left) : panel_(panel), left_(left + kLeft) {}
+  PanelWriter(const Panel& panel, double left, double top) : panel_(panel), left_(left + kLeft), top_(top) {}
 
   std::string str() {
     frame();
@@ -90,7 +92,7 @@ class PanelWriter {
   }
 
   double x_of(double value) const { return left_ + kPlotWidth * panel_.x.position(value); }
-  double y_of(double value) const { return kTop + kPlotHeight * (1 - panel_.y.position(value)); }
+  double y_of(double value) const { return top_ + kPlotHeight * (1 - panel_.y.position(value)); }
 
   std::vector<Point> points_of(const Line& line) const {
     std::vector<Point> out;
@@ -100,8 +102,8 @@ class PanelWriter {
   }
 
   void frame() {
-    const double bottom = kTop + kPlotHeight, right = left_ + kPlotWidth;
-    put(R"(<text class="panel ink" x="{:.1f}" y="{:.1f}">{}</text>)", left_, kTop - 20, escape(panel_.title));
+    const double bottom = top_ + kPlotHeight, right = left_ + kPlotWidth;
+    put(R"(<text class="panel ink" x="{:.1f}" y="{:.1f}">{}</text>)", left_, top_ - 20, escape(panel_.title));
     for (const Tick& tick : panel_.y.ticks) {
       const double y = y_of(tick.value);
       put(R"(<line class="grid" x1="{:.1f}" y1="{:.1f}" x2="{:.1f}" y2="{:.1f}"/>)", left_, y, right, y);
@@ -146,7 +148,7 @@ class PanelWriter {
       ends.push_back(points.back());
       wanted.push_back(points.back().y);
     }
-    const std::vector<double> placed = spread(wanted, kLabelGap, kTop - 4, kTop + kPlotHeight - 4);
+    const std::vector<double> placed = spread(wanted, kLabelGap, top_ - 4, top_ + kPlotHeight - 4);
     for (std::size_t i = 0; i < lines.size(); ++i) {
       const double x = left_ + kPlotWidth + kLeader;
       put(R"(<path class="leader {}" d="M{:.1f} {:.1f}L{:.1f} {:.1f}"/>)", stroke_class(*lines[i]), ends[i].x + 2.5,
@@ -157,7 +159,7 @@ class PanelWriter {
   }
 
   const Panel& panel_;
-  double left_;
+  double left_, top_;
   std::string out_;
 };
 
@@ -191,8 +193,11 @@ std::string escape(const std::string& text) {
 
 std::string svg(const Figure& figure) {
   const double margin = 14;
-  const double width = 2 * margin + kPanelWidth * static_cast<double>(std::max<std::size_t>(1, figure.panels.size()));
-  const double height = kTop + kPlotHeight + kBottom + margin;
+  const std::size_t panels = std::max<std::size_t>(1, figure.panels.size());
+  const std::size_t columns = figure.columns == 0 ? panels : std::min(figure.columns, panels);
+  const std::size_t rows = (panels + columns - 1) / columns;
+  const double width = 2 * margin + kPanelWidth * static_cast<double>(columns);
+  const double height = kTop - kBetweenRows + kRowHeight * static_cast<double>(rows) + margin;
   std::string out = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" role="img">)"
       "\n<title>{2}</title>\n<desc>{3}</desc>\n<style>{4}</style>\n"
@@ -204,7 +209,9 @@ std::string svg(const Figure& figure) {
       "\n",
       width, height, escape(figure.title), escape(figure.subtitle), style(), margin + kLeft);
   for (std::size_t i = 0; i < figure.panels.size(); ++i)
-    out += PanelWriter(figure.panels[i], margin + kPanelWidth * static_cast<double>(i)).str();
+    out += PanelWriter(figure.panels[i], margin + kPanelWidth * static_cast<double>(i % columns),
+                       kTop + kRowHeight * static_cast<double>(i / columns))
+               .str();
   return out + "</svg>\n";
 }
 

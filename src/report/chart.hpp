@@ -1,8 +1,8 @@
 // Line charts as one self-contained SVG text: no scripts, no fonts to fetch, light and dark by the reader's preference.
 //
-// A figure is a row of panels that share a title. Lines are labelled where they end, at the right; labels that would
-// overlap are pushed apart and joined to their line. Colours are Okabe and Ito's, which survive colour blindness, and
-// neighbours in the list differ most.
+// A figure is one or more rows of panels that share a title. Lines are labelled where they end, at the right; labels
+// that would overlap are pushed apart and joined to their line. Colours are Okabe and Ito's, which survive colour
+// blindness, and neighbours in the list differ most.
 //
 //   write_file("--svg", path, svg({.title = "...", .subtitle = "...", .panels = {panel}}));
 #pragma once
@@ -61,6 +61,7 @@ struct Panel {
 struct Figure {
   std::string title, subtitle;
   std::vector<Panel> panels;
+  std::size_t columns = 0;  // panels in a row; 0: all
 };
 
 std::string svg(const Figure& figure);

@@ -15,6 +15,8 @@ namespace {
 
 using information::Table;
 
+constexpr double kPhiAtZero = std::numbers::inv_sqrtpi / std::numbers::sqrt2;  // 1/sqrt(2 pi)
+
 void require_scores(GaussianScores scores) {
   require_finite("beta", scores.beta);
   require_non_negative("gamma", scores.gamma);
@@ -38,14 +40,14 @@ std::array<double, 5> moment_ratios(double distance) {
 double relu_squared_below(double t) {
   if (t < -60) return 0;  // e^{-t^2/4} is; far below, products of the ratios would be 0/0
   const auto r = moment_ratios(-t);
-  const double root_phi = std::exp(-t * t / 4) * std::sqrt(std::numbers::inv_sqrtpi / std::numbers::sqrt2);
+  const double root_phi = std::exp(-t * t / 4) * std::sqrt(kPhiAtZero);
   return root_phi * std::sqrt(r[0] * r[1] * r[2] / (r[3] * r[4]));
 }
 
 // The recurrence written out; its terms are of one sign for t >= 0 and lose little down to t = -1.
 double relu_squared_above(double t) {
   const double below = std::erfc(-t / std::numbers::sqrt2) / 2;
-  const double phi = std::exp(-t * t / 2) * std::numbers::inv_sqrtpi / std::numbers::sqrt2;
+  const double phi = std::exp(-t * t / 2) * kPhiAtZero;
   const double t2 = t * t;
   return ((t2 + 1) * below + t * phi) / std::sqrt((t2 * t2 + 6 * t2 + 3) * below + t * (t2 + 5) * phi);
 }
@@ -70,6 +72,15 @@ double log_kept_binomials(int m, int p) {
     terms.push_back(std::lgamma(m + 1.0) - std::lgamma(i + 1.0) - std::lgamma(m - i + 1.0));
   return log_sum_exp(terms);
 }
+
+// e^{t^2/2} P(e > t) for t > 0: Mills' ratio, which neither overflows nor vanishes, times phi(0).
+double scaled_tail(double t) {
+  if (t < 1) return std::exp(t * t / 2) * std::erfc(t / std::numbers::sqrt2) / 2;
+  return moment_ratios(t)[0] * kPhiAtZero;
+}
+
+// From E phi and E[phi^2].
+FeatureMoments moments(double mean, double square) { return {mean, std::sqrt(square - mean * mean)}; }
 
 double require_decay(double lambda, std::int64_t n) {
   require(lambda > 0 && lambda <= 1, "lambda", lambda, "a number in (0, 1]");
@@ -125,6 +136,15 @@ double taylor_sparsity_floor(int degree) {
   return std::exp(std::lgamma((degree + 1) / 2.0) - half_log_pi - (std::lgamma(degree + 0.5) - half_log_pi) / 2);
 }
 
+double taylor_features(std::int64_t d, int degree) {
+  require_at_least("d", d, 1);
+  require_at_least("degree", degree, 0);
+  double out = 1;
+  // A product of i factors divided by i! is whole at every step.
+  for (int i = 1; i <= degree; ++i) out = out * static_cast<double>(d + i) / i;
+  return out;
+}
+
 double sparsity_of_features(std::span<const double> query, std::span<const double> mean, const Table& covariance) {
   const std::size_t d = query.size();
   require(d > 0, "query", "empty", "at least one coordinate");
@@ -152,6 +172,23 @@ double sparsity_of_independent_features(std::span<const double> query, double me
   }
   if (sum == 0) return 0;
   return sum * mean / std::sqrt(sum * mean * sum * mean + deviation * deviation * squares);
+}
+
+FeatureMoments gaussian_feature_moments(Feature feature, double sigma) {
+  require_positive("sigma", sigma);
+  const double variance = sigma * sigma;
+  switch (feature) {
+    case Feature::relu:
+      return moments(sigma * kPhiAtZero, variance / 2);
+    case Feature::exp:
+      return {std::exp(variance / 2), std::exp(variance / 2) * std::sqrt(std::expm1(variance))};
+    case Feature::elu_plus_one:  // x + 1 above 0, e^x below
+      return moments(sigma * kPhiAtZero + 0.5 + scaled_tail(sigma),
+                     variance / 2 + 2 * sigma * kPhiAtZero + 0.5 + scaled_tail(2 * sigma));
+    case Feature::identity:
+      break;
+  }
+  throw Error("feature", "identity", "one that is not negative: relu, elu_plus_one or exp");
 }
 
 double sparsity_of_decay(double lambda, std::int64_t n) {

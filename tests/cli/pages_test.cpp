@@ -53,10 +53,11 @@ TEST_F(Program, TheLedgersPageFitsAPhone) {
 TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
   ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
   const std::string page = drawn(path("out.html"));
-  EXPECT_EQ(count(page, "<svg"), 2);
-  EXPECT_EQ(count(page, "class=\"curve\""), 8 + 6);
-  EXPECT_EQ(count(page, "class=\"dot\""), 10 * (8 + 6));
-  EXPECT_EQ(count(page, "<tr"), 1 + 13 * 10);
+  // relu² and identity, features and Taylor, decay over n and over lambda.
+  EXPECT_EQ(count(page, "<svg"), 6);
+  EXPECT_EQ(count(page, "class=\"curve\""), (8 + 6) + (6 + 4) + (6 + 7));
+  EXPECT_EQ(count(page, "class=\"dot\""), 10 * (8 + 6) + (6 * 8 + 4 * 10) + (6 * 7 + 7 * 12));
+  EXPECT_EQ(count(page, "<tr"), (1 + 13 * 10) + (1 + 6 * 8) + (1 + 3 * 10) + (1 + 12 * 7));
 }
 
 // β = 0.5 is the same colour beside relu² and beside the identity, and no two labels share one.
@@ -66,7 +67,7 @@ TEST_F(Program, ThePlotsOfSparsityShareTheirColours) {
       path("out.html"), 1000,
       "[...document.querySelectorAll('.legend')].map((legend) => Object.fromEntries([...legend.querySelectorAll("
       "'i:not(.bound)')].map((mark) => [mark.nextSibling.textContent, mark.style.borderColor])))");
-  ASSERT_EQ(legends.size(), 2u) << legends;
+  ASSERT_EQ(legends.size(), 6u) << legends;
   EXPECT_EQ(legends[0].size(), 8u);
   EXPECT_EQ(legends[1].size(), 6u);
   nlohmann::json all = legends[0];

@@ -40,7 +40,8 @@ TEST_F(Program, UsageErrorsAreOneLineAndStatus2) {
   expect_one_line_error(run_program({"lengths", "--d", "1"}), 2, "--d is 1; expected an integer from 2 to 1024");
   expect_one_line_error(run_program({"lengths", "--seed", "-1"}), 2, "--seed is -1; expected an integer from 0");
   expect_one_line_error(run_program({"lengths", "--laws", "log_n,log_m"}), 2, "--laws is log_m; expected some of ");
-  expect_one_line_error(run_program({"lengths", "--positions", "rotary"}), 2, "--positions is rotary; expected none, ");
+  expect_one_line_error(run_program({"lengths", "--positions", "learned"}), 2,
+                        "--positions is learned; expected none, ");
   expect_one_line_error(run_program({"lengths", "--strength", "1"}), 2, "--strength is 1; expected --positions");
   expect_one_line_error(run_program({"lengths", "--positions", "alibi", "--strength", "nan"}), 2, "--strength is nan");
   expect_one_line_error(run_program({"lengths", "--positions", "alibi", "--laws", "target_entropy"}), 2, "--laws is ");

@@ -14,6 +14,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 COMMANDS = {
     "lengths",
     "lengths --positions alibi",
+    "lengths --positions rotary",
     "noise",
     "sparsity",
     "ib",

@@ -195,6 +195,7 @@ TEST(Present, JsonHasWhatProgramsNeed) {
   EXPECT_EQ(entry["tolerance"], 0.25);
   EXPECT_EQ(document["passed"], 1);
   EXPECT_EQ(document["failed"], 0);
+  EXPECT_EQ(document["stored"], 0);
   EXPECT_EQ(document["pending"], 0);
   EXPECT_EQ(document["verdicts"], (nlohmann::json{{"corrected", 1}}));
   EXPECT_EQ(document["seed"], 7);

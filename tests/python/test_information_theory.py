@@ -65,6 +65,7 @@ BY_HAND = [
     ("sparsity_floor", (16,), 0.25),
     ("sparsity_of_taylor", (2, 0), 1),
     ("taylor_sparsity_floor", (2,), 1 / math.sqrt(3)),
+    ("taylor_features", (64, 2), 2145),
     ("sparsity_of_features", ([1, 0], [1, 1], [[3, 0], [0, 1]]), 0.5),
     ("sparsity_of_independent_features", ([1, 1], 1, 1), math.sqrt(2 / 3)),
     ("sparsity_of_decay", (0.5, 2), 0.948683),

@@ -68,6 +68,23 @@ TEST(Svg, PointsAreNotJoined) {
   EXPECT_EQ(count(text, "class=\"line "), 0u);
 }
 
+TEST(Svg, PanelsGoIntoRows) {
+  const Axis x = linear_axis("x", 0, 1), y = linear_axis("y", 0, 1);
+  const auto size = [&](std::size_t panels, std::size_t columns) {
+    Figure figure{"", "", {}, columns};
+    for (std::size_t i = 0; i < panels; ++i) figure.panels.push_back({"", x, y, {}});
+    const std::string text = svg(figure);
+    const std::size_t at = text.find("viewBox=\"0 0 ") + 13;
+    std::size_t end = 0;
+    const double width = std::stod(text.substr(at), &end);
+    return std::pair(width, std::stod(text.substr(at + end)));
+  };
+  EXPECT_EQ(size(4, 0), size(4, 9));
+  EXPECT_EQ(size(4, 2).first, size(2, 0).first);
+  EXPECT_EQ(size(3, 2), size(4, 2));
+  EXPECT_GT(size(3, 2).second, 1.7 * size(2, 2).second);
+}
+
 TEST(Svg, DrawsEveryLineAndLabel) {
   const double missing = std::numeric_limits<double>::quiet_NaN();
   const Axis x = log2_axis("n", 64, 1024), y = linear_axis("H", 0, 10);

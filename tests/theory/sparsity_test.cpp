@@ -154,6 +154,44 @@ TEST(Sparsity, FeaturesAreExact) {
   EXPECT_EQ(sparsity_of_features(std::vector<double>(d, 0.0), twos, nines), 0);
 }
 
+TEST(Sparsity, FeaturesOfGaussianCoordinates) {
+  const auto map = [](Feature feature, double x) {
+    if (feature == Feature::relu) return std::max(x, 0.0);
+    return feature == Feature::exp || x < 0 ? std::exp(x) : x + 1;
+  };
+  // The trapezoidal rule over +-12 deviations; the kink at 0 is a node.
+  for (const Feature feature : {Feature::relu, Feature::elu_plus_one, Feature::exp}) {
+    for (const double sigma : {0.2, 0.5, 1.0, 2.0, 3.0}) {
+      double weight = 0, mean = 0, square = 0;
+      for (int i = -24000; i <= 24000; ++i) {
+        const double e = i * 5e-4, w = std::exp(-e * e / 2), y = map(feature, sigma * e);
+        weight += w, mean += w * y, square += w * y * y;
+      }
+      mean /= weight, square /= weight;
+      const FeatureMoments found = gaussian_feature_moments(feature, sigma);
+      EXPECT_NEAR(found.mean / mean, 1, 1e-6) << sigma;
+      EXPECT_NEAR(found.deviation / std::sqrt(square - mean * mean), 1, 1e-6) << sigma;
+    }
+  }
+  EXPECT_NEAR(gaussian_feature_moments(Feature::relu).mean, 0.398942, 1e-6);
+  EXPECT_NEAR(gaussian_feature_moments(Feature::relu).deviation, 0.583819, 1e-6);
+  EXPECT_NEAR(gaussian_feature_moments(Feature::exp).mean, std::exp(0.5), 1e-14);
+  // Where e^{2 sigma^2} overflows elu + 1 is half of a relu.
+  EXPECT_NEAR(gaussian_feature_moments(Feature::elu_plus_one, 1e6).mean / 398942.8, 1, 2e-6);
+  EXPECT_THROW(gaussian_feature_moments(Feature::identity), Error);
+  EXPECT_THROW(gaussian_feature_moments(Feature::relu, 0), Error);
+}
+
+TEST(Sparsity, NumberOfTaylorFeatures) {
+  EXPECT_EQ(taylor_features(1, 5), 6);
+  EXPECT_EQ(taylor_features(2, 2), 6);
+  EXPECT_EQ(taylor_features(64, 2), 2145);
+  EXPECT_EQ(taylor_features(64, 4), 814385);
+  EXPECT_EQ(taylor_features(3, 0), 1);
+  EXPECT_THROW(taylor_features(0, 2), Error);
+  EXPECT_THROW(taylor_features(2, -1), Error);
+}
+
 TEST(Sparsity, Decay) {
   for (const double lambda : {0.1, 0.5, 0.9, 0.99, 0.999, 0.99999, 1.0}) {
     for (const int n : {1, 2, 10, 100, 1000, 10000}) {

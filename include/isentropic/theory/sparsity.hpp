@@ -24,6 +24,7 @@
 
 #include "isentropic/export.hpp"
 #include "isentropic/information/table.hpp"
+#include "isentropic/score_map.hpp"
 
 namespace isentropic::theory {
 
@@ -57,6 +58,8 @@ ISENTROPIC_API double sparsity_floor(std::int64_t n);
 ISENTROPIC_API double sparsity_of_taylor(int degree, double gamma);
 // Any degree >= 1; degree 1 is the identity.
 ISENTROPIC_API double taylor_sparsity_floor(int degree);
+// C(d + p, p), the monomials of degree p or less in d coordinates: 2145 at d = 64, p = 2. d >= 1, p >= 0.
+ISENTROPIC_API double taylor_features(std::int64_t d, int degree);
 
 // ---- Linear attention over features: a = q.k, all products non-negative ----
 //
@@ -67,6 +70,14 @@ ISENTROPIC_API double taylor_sparsity_floor(int degree);
 ISENTROPIC_API double sparsity_of_features(std::span<const double> query, std::span<const double> mean,
                                            const information::Table& covariance);
 ISENTROPIC_API double sparsity_of_independent_features(std::span<const double> query, double mean, double deviation);
+
+// phi(x) of one Gaussian coordinate, x ~ N(0, sigma^2), sigma > 0. By hand, sigma = 1: relu 1/sqrt(2 pi) = .398942 and
+// sqrt(1/2 - 1/(2 pi)) = .583819; exp e^{1/2} and e^{1/2} sqrt(e - 1). deviation/mean is free of sigma for relu
+// (sqrt(pi - 1)) and grows with it for elu + 1 and for exp. Error for the identity, whose products have both signs.
+struct FeatureMoments {
+  double mean = 0, deviation = 0;
+};
+ISENTROPIC_API FeatureMoments gaussian_feature_moments(Feature feature, double sigma = 1);
 
 // ---- Decay: a_j = lambda^(n - j), 0 < lambda <= 1, whatever the keys say ----
 //

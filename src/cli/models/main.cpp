@@ -1,6 +1,8 @@
 // The program isentropic-torch: commands that run networks. isentropic starts it.
+#include "cli/ledger/verify.hpp"
 #include "cli/models/commands.hpp"
 #include "cli/tools/program.hpp"
+#include "lab/ledger/network_checks.hpp"
 
 int main(int argc, char** argv) {
   CLI::App program("Networks: scan, train, measure, generate.", "isentropic");
@@ -10,5 +12,6 @@ int main(int argc, char** argv) {
   isentropic::cli::add_perplexity(program);
   isentropic::cli::add_generate(program);
   isentropic::cli::add_plane(program);
+  isentropic::cli::add_verify(program, {.network_checks = isentropic::lab::network_checks()});
   return isentropic::cli::run_program(program, argc, argv);
 }

@@ -19,7 +19,7 @@ struct Family {
 };
 constexpr Family kFamilies[] = {{0, 0.0}, {16, 0.8}, {1, 0.3}};
 constexpr const char* kKeysNames[] = {"random", "clustered", "correlated"};
-constexpr const char* kPositionsNames[] = {"none", "random", "sinusoidal", "alibi", "relative"};
+constexpr const char* kPositionsNames[] = {"none", "random", "sinusoidal", "rotary", "alibi", "relative"};
 
 // What a stream of random directions is for; no two uses share numbers.
 enum Use : std::uint64_t { kOwnPart, kCentre, kQuery, kKeyCode, kQueryCode, kNeedleCode };
@@ -46,17 +46,17 @@ void add_scaled(std::span<float> x, double a, std::span<const float> y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += static_cast<float>(a) * y[i];
 }
 
-// Adds the code of a position to a vector.
+// Puts the code of a position into a vector.
 class Coder {
  public:
   Coder(const PositionCode& code, std::int64_t d) : code_(code) {
-    if (code.kind != Positions::sinusoidal) return;
+    if (code.kind != Positions::sinusoidal && code.kind != Positions::rotary) return;
     for (std::int64_t i = 0; i < d; ++i)
       waves_.push_back(std::pow(10000.0, -static_cast<double>(i - i % 2) / static_cast<double>(d)));
   }
 
-  // `stream` and `row` say which random code; a sinusoidal one depends on the position alone.
-  void add(std::int64_t position, const Directions& stream, std::int64_t row, std::span<float> x) const {
+  // `stream` and `row` say which random code; the others depend on the position alone.
+  void put(std::int64_t position, const Directions& stream, std::int64_t row, std::span<float> x) const {
     if (code_.kind == Positions::random) {
       std::vector<float> p(x.size());
       stream.fill(row, std::sqrt(static_cast<double>(x.size())), p);
@@ -65,6 +65,13 @@ class Coder {
       for (std::size_t i = 0; i < x.size(); ++i) {
         const double angle = static_cast<double>(position) * waves_[i];
         x[i] += static_cast<float>(code_.strength * (i % 2 == 0 ? std::sin(angle) : std::cos(angle)));
+      }
+    } else if (code_.kind == Positions::rotary) {
+      for (std::size_t i = 0; i + 1 < x.size(); i += 2) {
+        const double angle = code_.strength * static_cast<double>(position) * waves_[i];
+        const double cosine = std::cos(angle), sine = std::sin(angle), a = x[i], b = x[i + 1];
+        x[i] = static_cast<float>(a * cosine - b * sine);
+        x[i + 1] = static_cast<float>(a * sine + b * cosine);
       }
     }
   }
@@ -82,7 +89,7 @@ const char* name(Positions positions) { return kPositionsNames[static_cast<int>(
 Positions positions_named(const std::string& name) {
   for (std::size_t i = 0; i < std::size(kPositionsNames); ++i)
     if (name == kPositionsNames[i]) return static_cast<Positions>(i);
-  throw Error("positions", name, "none, random, sinusoidal, alibi or relative");
+  throw Error("positions", name, "none, random, sinusoidal, rotary, alibi or relative");
 }
 
 double usual_strength(Positions kind) {
@@ -119,7 +126,7 @@ Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64
           add_scaled(key, std::sqrt(family.cosine), vector_at(centres, j % family.centres));
           normalise(key, norm);
         }
-        coder.add(j, streams[kKeyCode], j, key);
+        coder.put(j, streams[kKeyCode], j, key);
       }
     });
     for (std::int64_t i = 0; i < queries; ++i) {
@@ -127,8 +134,8 @@ Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64
       const std::span<float> needle = vector_at(out.needles, set * queries + i);
       streams[kQuery].fill(i, norm, query);
       streams[kQuery].fill(i, norm, needle);
-      coder.add(n - 1, streams[kQueryCode], i, query);
-      coder.add(0, streams[kNeedleCode], i, needle);
+      coder.put(n - 1, streams[kQueryCode], i, query);
+      coder.put(0, streams[kNeedleCode], i, needle);
     }
   }
   return out;

@@ -1,4 +1,4 @@
-// Draws keys for every gamma and beta, and measures the sparsity index of the three maps.
+// Draws keys for every gamma and beta, measures the sparsity index of the three maps, and gathers the other curves.
 #include "experiments/sparsity/experiment.hpp"
 
 #include <cmath>
@@ -84,26 +84,30 @@ std::vector<double> drawn_gammas() {
 }
 
 Results run_experiment(const Options& options, const Progress& progress) {
-  Results out{options, {std::begin(kGammas), std::end(kGammas)}, curves()};
+  Results out{options, {std::begin(kGammas), std::end(kGammas)}, curves(), {}, {}, {}};
   Random random(options.seed);
-  const double sets = static_cast<double>(options.key_sets);
-  for (std::size_t c = 0; c < out.curves.size(); ++c) {
-    Curve& curve = out.curves[c];
+  const std::size_t parts = out.curves.size() + 2;
+  std::size_t done = 0;
+  const auto advance = [&] {
+    if (progress) progress(static_cast<double>(++done) / static_cast<double>(parts));
+  };
+  for (Curve& curve : out.curves) {
     for (const double gamma : out.gammas) {
-      double sum = 0, squares = 0, shared = 0;
+      std::vector<Concentration> found;
       for (std::int64_t set = 0; set < options.key_sets; ++set) {
         std::vector<double> scores = random.normals(static_cast<std::size_t>(options.keys), gamma);
         for (double& s : scores) s += curve.beta;
-        const Concentration found = measure(scores, score_map(curve.map));
-        sum += found.sparsity, squares += found.sparsity * found.sparsity, shared += found.participation;
+        found.push_back(measure(scores, score_map(curve.map)));
       }
-      const double mean = sum / sets;
-      curve.mean.push_back(mean);
-      curve.participation.push_back(shared / sets);
-      curve.error.push_back(std::sqrt(std::max(0.0, squares / sets - mean * mean) / (sets - 1)));
+      curve.measured.add(found);
     }
-    if (progress) progress(static_cast<double>(c + 1) / static_cast<double>(out.curves.size()));
+    advance();
   }
+  out.features = feature_curves(options.keys, options.key_sets, random);
+  advance();
+  out.taylor = taylor_curves(out.gammas, options.keys, options.key_sets, random);
+  out.decay = decay_curves();
+  advance();
   return out;
 }
 

@@ -1,4 +1,7 @@
-// S against gamma for the three maps whose closed forms are known: what the formulas say, and what the kernels find.
+// How sparse attention can be: what the closed forms say, and what the kernels find.
+//
+// The first curves are S against gamma for three maps of scores; linear_curves.hpp and decay_curves.hpp have the
+// others.
 //
 // Scores of n Gaussian keys, s ~ N(beta, gamma^2), are mapped by relu^2, by the identity and by exp; each measured
 // point is the mean of S over several key sets. The formulas hold for n -> inf: exp leaves its own before gamma =
@@ -9,6 +12,10 @@
 #include <functional>
 #include <string>
 #include <vector>
+
+#include "experiments/sparsity/decay_curves.hpp"
+#include "experiments/sparsity/linear_curves.hpp"
+#include "experiments/sparsity/points.hpp"
 
 namespace isentropic::experiments::sparsity {
 
@@ -30,14 +37,16 @@ double sparsity_of(WeightMap map, double beta, double gamma);
 struct Curve {
   WeightMap map = WeightMap::exp;
   double beta = 0;
-  // One for each of Results::gammas: the measured S, its standard error, and n S^2, the keys that share the mass.
-  std::vector<double> mean = {}, error = {}, participation = {};
+  Points measured = {};  // one for each of Results::gammas
 };
 
 struct Results {
   Options options;
   std::vector<double> gammas;
   std::vector<Curve> curves;
+  std::vector<FeatureCurve> features;
+  std::vector<TaylorCurve> taylor;  // over the same gammas
+  std::vector<DecayCurve> decay;
 
   // Past it the formula of exp speaks of more keys than there are.
   double exp_breaks_at() const;  // sqrt(log(n) / 2)

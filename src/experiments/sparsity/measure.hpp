@@ -17,5 +17,7 @@ struct Concentration {
 Concentration measure(std::span<const double> query, const information::Table& keys, const ScoreMap& map);
 // Scores as they are: keys of one coordinate under the query 1.
 Concentration measure(std::span<const double> scores, const ScoreMap& map);
+// Weights lambda^(n - j) of the last of n positions.
+Concentration measure_decay(double lambda, std::int64_t n);
 
 }  // namespace isentropic::experiments::sparsity

@@ -6,18 +6,8 @@
 #include "experiments/tools/random_laws.hpp"
 
 namespace isentropic::experiments::tools {
-namespace {
 
 using information::Table;
-
-double cut_normal(Random& random) {
-  while (true) {
-    const double x = random.normal();
-    if (std::abs(x) <= 2) return x;
-  }
-}
-
-}  // namespace
 
 std::string name(Unit unit) {
   switch (unit) {
@@ -41,6 +31,13 @@ double apply(Unit unit, double x) {
       break;
   }
   return x;
+}
+
+double cut_normal(Random& random) {
+  while (true) {
+    const double x = random.normal();
+    if (std::abs(x) <= 2) return x;
+  }
 }
 
 std::vector<Table> random_network(Unit unit, Random& random) {

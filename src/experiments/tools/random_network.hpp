@@ -15,6 +15,8 @@ enum class Unit : std::uint8_t { tanh, relu, linear };
 
 std::string name(Unit unit);
 double apply(Unit unit, double x);
+// Standard normal, cut at two deviations.
+double cut_normal(Random& random);
 
 inline constexpr std::size_t kLayers = 5;
 

@@ -56,13 +56,14 @@ void label_smoothing(Check& check) {
 
 std::vector<Claim> regularisation_claims() {
   return {
-      pending("001-s19",
-              "Entropy falls fast, then settles; deep layers have less of it; a late fall is a sign of overfitting",
-              "speaks of trained transformers: entropy by layer and head over training says whether"),
+      study_on_libtorch(
+          "001-s19",
+          "Entropy falls fast, then settles; deep layers have less of it; a late fall is a sign of overfitting",
+          "in small language models; layers and overfitting are shown, and not judged"),
       computed("001-76", Verdict::corrected, "In a loss L + lambda H a positive lambda favours high entropy",
                "minimising it lowers H; for high entropy use L - lambda H. dH/ds = -a (log a + H)", sign_of_the_term),
-      pending("001-s20", "High-entropy terms prevent overfitting, low-entropy ones speed convergence",
-              "speaks of trained networks"),
+      study_on_libtorch("001-s20", "High-entropy terms prevent overfitting, low-entropy ones speed convergence",
+                        "the terms move the entropy as they should; what that does to losses is shown, and not judged"),
       computed("001-s20b", Verdict::holds_if, "Label smoothing is an entropy regulariser",
                "with the divergence KL(u || p); a bonus on the entropy of p is the other one, KL(p || u)",
                label_smoothing),

@@ -19,5 +19,8 @@ std::vector<Claim> regulariser_claims();        // 10.4.18
 std::vector<Claim> generalisation_claims();     // 10.4.19 and the closing text
 
 void deep_residuals_need_a_scale(Check& check);  // 10.4.16d
+// Networks that are trained: 10.4.6-txt1, 10.4.7-txt2.
+void kept_information_and_fit(Check& check);
+void compression_and_accuracy(Check& check);
 
 }  // namespace isentropic::ledger::bottleneck

@@ -11,19 +11,7 @@
 namespace isentropic::ledger::concentration {
 namespace {
 
-// S of the last of n positions.
-double decayed(double lambda, std::int64_t n) {
-  const std::vector<double> keys(static_cast<std::size_t>(n), 0.0);
-  const double one = 1;
-  return attention_statistics({.query = View(&one, {1, 1, 1, 1}),
-                               .key = View(keys.data(), {1, 1, n, 1}),
-                               .mask = Mask::causal(Align::end),
-                               .scale = Scale::constant(1),
-                               .map = ScoreMap::decay(lambda),
-                               .statistics = Statistics::of({Statistic::sparsity}),
-                               .executor = &serial_executor()})
-      .statistics.sparsity.to_doubles()[0];
-}
+double decayed(double lambda, std::int64_t n) { return experiments::sparsity::measure_decay(lambda, n).sparsity; }
 
 void closed_form_of_decay(Check& check) {
   double worst = 0;

@@ -274,7 +274,8 @@ std::vector<Claim> open_question_claims() {
           "003-s28-Q4", note, "Which n in causal attention?",
           "the row's own: at kappa = 5.2, d = 64 the slope of H along rows 32 ... 512 is 0.06, with log n it is 0.4",
           causal_lengths),
-      pending("003-s30-Q1", "Does the scale help large language models?", "a question about trained models"),
+      study_on_libtorch("003-s30-Q1", "Does the scale help large language models?",
+                        "a question about trained models; small ones are trained here"),
       computed("003-s30-Q2", note, "Can kappa be learnt?",
                "for a target entropy, yes: the gradient of H reaches kappa, and descent on (H - 2)^2 finds it",
                learnt_kappa),
@@ -283,7 +284,8 @@ std::vector<Claim> open_question_claims() {
                "none can: a factor cancels, and H = log n - D with D free of n; what can hold H is a power gamma(n) of "
                "the weights, or exp features of keys times c sqrt(2 log n), still O(n)",
                linear_attention),
-      pending("003-s30-Q4", "How does the entropy relate to generalisation?", "a question about trained models"),
+      study_on_libtorch("003-s30-Q4", "How does the entropy relate to generalisation?",
+                        "a question about trained models; small ones are trained here"),
   };
 }
 

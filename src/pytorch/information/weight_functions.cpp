@@ -35,6 +35,7 @@ Functions weight_functions() {
       function("sparsity_floor", sparsity_floor),
       function("sparsity_of_taylor", sparsity_of_taylor),
       function("taylor_sparsity_floor", taylor_sparsity_floor),
+      function("taylor_features", taylor_features),
       function("sparsity_of_features", sparsity_of_features),
       function("sparsity_of_independent_features", sparsity_of_independent_features),
       function("sparsity_of_decay", sparsity_of_decay),

@@ -88,6 +88,51 @@ TEST(Contexts, SinusoidalCodesDependOnTheLag) {
   }
 }
 
+double dot(const float* x, const float* y, std::int64_t d) {
+  double sum = 0;
+  for (std::int64_t i = 0; i < d; ++i) sum += static_cast<double>(x[i]) * y[i];
+  return sum;
+}
+
+Contexts rotary(std::int64_t n, std::int64_t d, double strength, std::uint64_t seed) {
+  const PositionCode code{Positions::rotary, strength};
+  return draw_contexts({.keys = Keys::random, .positions = code, .n = n, .d = d, .sets = 1, .queries = 2}, seed);
+}
+
+// One pair of coordinates, turned by the position itself: a key j before the query meets it turned by -j.
+TEST(Contexts, RotaryByHand) {
+  EXPECT_NEAR(dot(rotary(2, 2, 1, 1).query(0, 0), rotary(2, 2, 1, 1).needle(0, 0), 2), 2 * std::cos(1.0), 1e-5);
+  EXPECT_NEAR(dot(rotary(9, 2, 0.5, 1).query(0, 1), rotary(9, 2, 0.5, 1).needle(0, 1), 2), 2 * std::cos(4.0), 1e-5);
+  const ContextShape shape{.keys = Keys::random, .positions = {}, .n = 6, .d = 2, .sets = 1, .queries = 2};
+  const Contexts plain = draw_contexts(shape, 7), turned = rotary(6, 2, 1, 7);
+  for (std::int64_t j = 0; j < 6; ++j) {
+    const float *q = plain.query(0, 0), *k = plain.key(0, j);
+    const double lag = static_cast<double>(5 - j), cosine = std::cos(lag), sine = std::sin(lag);
+    // q.R(-lag) k, R(t) = (cos t, -sin t; sin t, cos t).
+    const double wanted = q[0] * (cosine * k[0] + sine * k[1]) + q[1] * (-sine * k[0] + cosine * k[1]);
+    EXPECT_NEAR(dot(turned.query(0, 0), turned.key(0, j), 2), wanted, 1e-5) << j;
+  }
+}
+
+// The pairs turn at 10000^{-2i/d}, norms stay, and the last coordinate of an odd head is left alone.
+TEST(Contexts, RotaryTurnsPairsAndKeepsNorms) {
+  constexpr std::int64_t kLength = 100, kSize = 7;
+  const ContextShape shape{.keys = Keys::random, .positions = {}, .n = kLength, .d = kSize, .sets = 1, .queries = 2};
+  const Contexts plain = draw_contexts(shape, 3), turned = rotary(kLength, kSize, 1, 3);
+  for (const std::int64_t j : {std::int64_t{0}, std::int64_t{1}, kLength - 1}) {
+    const float *before = plain.key(0, j), *after = turned.key(0, j);
+    for (int i = 0; i < 3; ++i) {
+      const double angle = static_cast<double>(j) * std::pow(10000.0, -2.0 * i / kSize);
+      EXPECT_NEAR(after[2 * i], before[2 * i] * std::cos(angle) - before[2 * i + 1] * std::sin(angle), 1e-5) << j;
+      EXPECT_NEAR(after[2 * i + 1], before[2 * i] * std::sin(angle) + before[2 * i + 1] * std::cos(angle), 1e-5) << j;
+    }
+    EXPECT_EQ(after[6], before[6]);
+    EXPECT_NEAR(dot(after, after, kSize), kSize, 1e-4);
+  }
+  EXPECT_NEAR(cosine(turned.query(0, 0), plain.query(0, 0), 2), std::cos(99.0), 1e-5);
+  EXPECT_EQ(turned.needles, plain.needles);  // at position 0
+}
+
 TEST(Contexts, BiasesFallWithDistance) {
   EXPECT_EQ((PositionCode{Positions::alibi, 0.1}.bias(10)), -1.0);
   EXPECT_NEAR((PositionCode{Positions::relative, 2.0}.bias(6)), -2 * std::log(7.0), 1e-15);
@@ -97,10 +142,10 @@ TEST(Contexts, BiasesFallWithDistance) {
 TEST(Contexts, UnknownPositionsAreListed) {
   EXPECT_EQ(positions_named("relative"), Positions::relative);
   try {
-    positions_named("rotary");
+    positions_named("learned");
     FAIL();
   } catch (const Error& error) {
-    EXPECT_STREQ(error.what(), "positions is rotary; expected none, random, sinusoidal, alibi or relative");
+    EXPECT_STREQ(error.what(), "positions is learned; expected none, random, sinusoidal, rotary, alibi or relative");
   }
 }
 

@@ -105,6 +105,30 @@ TEST(Measure, PositionsLowerTheEntropy) {
   EXPECT_LT(strong, weak - 1);
 }
 
+// Turned keys of random directions are random: H stays. What correlated keys share no longer cancels: H falls.
+TEST(Measure, RotaryKeepsTheEntropyOfRandomKeysAlone) {
+  const PositionCode rotary{Positions::rotary, 1.0};
+  EXPECT_NEAR(entropy_at(rotary, 512, 64, 0.3), entropy_at({}, 512, 64, 0.3), 0.05);
+  EXPECT_LT(entropy_at(rotary, 512, 64, 0.3, Keys::correlated), entropy_at({}, 512, 64, 0.3, Keys::correlated) - 0.1);
+}
+
+// Far away the needle's score is not d = 64 but sum_i |q_i|^2 cos((n - 1) t_i): 25.4 on average at n = 1024.
+TEST(Measure, RotaryHidesADistantNeedle) {
+  const double lambda = std::log(1024.0) / 64;
+  const auto needle = [&](PositionCode positions) {
+    const ContextShape shape{
+        .keys = Keys::random, .positions = positions, .n = 1024, .d = 64, .sets = 8, .queries = 16};
+    return measure(shape, {lambda}, 2)[0].needle.mean;
+  };
+  double score = 0;
+  for (int i = 0; i < 32; ++i) score += 2 * std::cos(1023 * std::pow(10000.0, -2.0 * i / 64));
+  EXPECT_NEAR(needle({}), 0.407, 0.03);
+  // 1/(1 + n e^{lambda^2 d/2 - lambda score}), the score of a typical query.
+  const double odds = std::exp(lambda * score - lambda * lambda * 64 / 2) / 1024;
+  EXPECT_NEAR(needle({Positions::rotary, 1.0}), odds / (1 + odds), 0.3 * odds);
+  EXPECT_LT(needle({Positions::rotary, 1.0}), 0.1);
+}
+
 // Codes of amplitude a make the variance of a score (1 + a^2)^2, so H = log n - (1 + a^2)^2/2.
 TEST(Measure, RandomPositionsAddVariance) {
   EXPECT_NEAR(entropy_at({Positions::random, 0.5}, 4096, 64, 0.125), std::log(4096.0) - 1.25 * 1.25 / 2, 0.04);

@@ -7,7 +7,7 @@ from .._call import Array, Numbers, compiled
 __all__ = [
     "decay_sparsity_bound", "decay_sparsity_rate", "slow_decay_sparsity", "sparsity_floor", "sparsity_of_decay",
     "sparsity_of_exp", "sparsity_of_features", "sparsity_of_identity", "sparsity_of_independent_features",
-    "sparsity_of_relu_squared", "sparsity_of_taylor", "taylor_sparsity_floor",
+    "sparsity_of_relu_squared", "sparsity_of_taylor", "taylor_features", "taylor_sparsity_floor",
 ]  # fmt: skip
 
 # ---- Weights f(s) of Gaussian scores s ~ N(beta, gamma^2), t = beta / gamma ----
@@ -41,6 +41,11 @@ def sparsity_of_taylor(degree: Numbers, gamma: Numbers) -> Numbers:
 @compiled
 def taylor_sparsity_floor(degree: Numbers) -> Numbers:
     """E|e|^p / sqrt(E e^{2p}), the limit for large gamma. p = 2: 1/sqrt 3."""
+
+
+@compiled
+def taylor_features(d: Numbers, degree: Numbers) -> Numbers:
+    """C(d + p, p), the features of linear attention that cuts exp off after degree p. d = 64, p = 2: 2145."""
 
 
 # ---- Linear attention over features ----

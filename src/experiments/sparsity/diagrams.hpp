@@ -1,0 +1,32 @@
+// What the picture and the page draw: formulas as lines, measurements as points on them.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "experiments/sparsity/experiment.hpp"
+
+namespace isentropic::experiments::sparsity {
+
+struct Diagram {
+  struct Curve {
+    std::string label = {};
+    int colour = 0;                            // 0 ... 7; report::kInk: the one that the others are compared with
+    std::vector<double> x = {}, formula = {};  // the line
+    std::vector<double> at = {}, measured = {};
+  };
+  struct Bound {
+    std::string label = {};
+    double s = 0;
+  };
+  std::string title = {}, x_label = {};
+  bool doubles = false;      // the x axis is logarithmic, from one power of two to another
+  double low = 0, high = 1;  // of x
+  std::vector<Curve> curves = {};
+  std::vector<Bound> bounds = {};
+};
+
+// In pairs: relu² and the identity; features and Taylor; decay over n and over lambda.
+std::vector<Diagram> diagrams(const Results& results);
+
+}  // namespace isentropic::experiments::sparsity

@@ -35,7 +35,8 @@ std::string text_of(const std::vector<double>& values, int digits) {
 std::string difference_text(const std::vector<double>& differences, int digits) {
   const Spread spread = spread_of(differences);
   if (differences.size() > 1 && std::abs(spread.mean) <= 2 * spread.deviation) return "none";
-  return (spread.mean > 0 ? "+" : "") + text_of(differences, digits);
+  std::string out = spread.mean > 0 ? "+" : "";
+  return out += text_of(differences, digits);
 }
 
 }  // namespace isentropic::lab

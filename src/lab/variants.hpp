@@ -27,7 +27,7 @@
 namespace isentropic::lab {
 
 struct VariantOptions {
-  std::vector<std::string> scales, learnt_scales;  // as words.hpp has them
+  std::vector<std::string> scales = {}, learnt_scales = {};  // as words.hpp has them
   std::int64_t seeds = 3, steps = 1000, batch = 64, measurements = 20;
   std::int64_t width = 64, heads = 4, layers = 2;
   std::int64_t examples = 512;  // of a test

@@ -15,28 +15,13 @@ namespace {
 using Curve = VariantCurve<Measured>;
 using Law = CurvesOfLaw<Measured>;
 
-// The head that gives matching patches the most weight.
-struct BestHead {
-  std::size_t layer = 0, head = 0;
-  double weight = -1, entropy = 0;
-};
-
-BestHead best_head(const Measured& measured) {
-  BestHead out;
-  for (std::size_t layer = 0; layer < measured.entropy.size(); ++layer)
-    for (std::size_t head = 0; head < measured.entropy[layer].size(); ++head)
-      if (const double weight = measured.weight_of_matching[layer][head]; weight > out.weight)
-        out = {layer, head, weight, measured.entropy[layer][head]};
-  return out;
-}
-
 struct Quantity {
   const char* name;
   double (*number)(const Measured& measured);
 };
 constexpr Quantity kAccuracy = {"accuracy", [](const Measured& x) { return x.accuracy; }};
-constexpr Quantity kWeight = {"weight of matching patches", [](const Measured& x) { return best_head(x).weight; }};
-constexpr Quantity kEntropy = {"H", [](const Measured& x) { return best_head(x).entropy; }};
+constexpr Quantity kWeight = {"weight of matching patches", [](const Measured& x) { return x.best_weight; }};
+constexpr Quantity kEntropy = {"H", [](const Measured& x) { return x.best_entropy; }};
 
 // Some tests of all curves: those by matching patches, or those by patches.
 struct Conditions {
@@ -133,7 +118,7 @@ std::string text_tables(const Study& study, const std::vector<VariantLog>& logs)
     for (auto& row : rows(laws, conditions, &Law::label)) table.add_row(std::move(row));
     out += (out.empty() ? "" : "\n") + title + "\n\n" + table.str();
   };
-  add(fmt::format("By the patches m that match, of n = {}: the head with the most weight on them",
+  add(fmt::format("By the patches m that match, of n = {}: the head with the most weight on them, scene by scene",
                   study.side * study.side),
       by_matching(study));
   if (!study.sides.empty())
@@ -153,7 +138,7 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
        "that match the first word have the answer. An ideal reader rests on them alone: H = log m, whatever the "
        "number of patches n is.",
        "H and the weight of matching patches are those of the last word's look at the patches, of the head that gives "
-       "them the most weight; means over scenes and seeds."}});
+       "them the most weight, scene by scene; means over scenes and seeds."}});
   out.parts.emplace_back(report::Row{{plot_of(laws, matching, kEntropy, "Entropy by the patches that match"),
                                       plot_of(laws, matching, kWeight, "Their weight"),
                                       plot_of(laws, matching, kAccuracy, "Right answers")}});

@@ -67,6 +67,9 @@ class Reader final : public Learner {
       const Answer answer = network_.forward(scenes, Weights::of_matching);
       out.accuracy += share * answer.logits.argmax(1).eq(scenes.answers).to(at::kDouble).mean().item<double>();
       entropy.add(answer.entropy, share), weight.add(answer.matching, share);
+      const auto [most, head] = at::cat(answer.matching, 1).max(1, true);
+      out.best_weight += share * most.mean().item<double>();
+      out.best_entropy += share * at::cat(answer.entropy, 1).gather(1, head).mean().item<double>();
     }
     out.entropy = entropy.numbers(), out.weight_of_matching = weight.numbers();
     return out;

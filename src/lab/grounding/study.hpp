@@ -21,8 +21,15 @@ namespace isentropic::lab::grounding {
 
 struct Study {
   // log_n:kappa=0.96 is 1 / sqrt d at the 64 patches of training and 16 numbers of a head.
-  VariantOptions variants = {
-      .scales = {"inverse_sqrt_d", "log_n:kappa=0.96", "log_n_sqrt_d"}, .steps = 1000, .layers = 1};
+  VariantOptions variants = {.scales = {"inverse_sqrt_d", "log_n:kappa=0.96", "log_n_sqrt_d"},
+                             .steps = 400,
+                             .batch = 32,
+                             .measurements = 10,
+                             .width = 32,
+                             .heads = 2,
+                             .layers = 1,
+                             .examples = 256,
+                             .rate = 3e-3};
   std::int64_t side = 8;                                      // patches on a side in training
   std::int64_t most_matching = 16;                            // in training: 1 to so many patches match
   std::vector<std::int64_t> matching = {1, 2, 4, 8, 16, 32};  // of the tests at that side
@@ -31,14 +38,17 @@ struct Study {
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, side, most_matching, matching, sides, matching_of_sides)
 
-// Means over scenes, by layer and head where they are lists.
+// Means over scenes, by layer and head where they are lists. Heads may share the work, one for colours and one for
+// shapes: the best head is, for each scene by itself, the one that gives matching patches the most weight.
 struct Measured {
   std::int64_t patches = 0, matching = 0;
   double accuracy = 0;
-  std::vector<std::vector<double>> entropy;             // H of the last word's look at the patches, nats
-  std::vector<std::vector<double>> weight_of_matching;  // s
+  double best_weight = 0, best_entropy = 0;                  // s and H of the best head
+  std::vector<std::vector<double>> entropy = {};             // H of the last word's look at the patches, nats
+  std::vector<std::vector<double>> weight_of_matching = {};  // s
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, patches, matching, accuracy, entropy, weight_of_matching)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, patches, matching, accuracy, best_weight, best_entropy, entropy,
+                                   weight_of_matching)
 
 // Throws Error for what cannot be run, before anything is.
 void check_study(const Study& study);

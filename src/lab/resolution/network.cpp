@@ -8,21 +8,18 @@
 namespace isentropic::lab::resolution {
 namespace {
 
-constexpr std::int64_t kFrequencies = 4;
-
-// [count, 2 kFrequencies], of the middles of `count` equal parts of [0, 1].
-at::Tensor code_of_axis(std::int64_t count, at::Device device) {
-  const at::Tensor middles = (at::arange(count, at::TensorOptions(device).dtype(at::kFloat)) + 0.5) / count;
-  const at::Tensor octaves = at::arange(kFrequencies, middles.options()).exp2() * std::numbers::pi;
-  const at::Tensor angles = middles.unsqueeze(1) * octaves;
-  return at::cat({angles.sin(), angles.cos()}, 1);
+std::int64_t frequencies_below(std::int64_t side) {
+  std::int64_t out = 1;
+  while ((std::int64_t{1} << out) < side) ++out;
+  return out;
 }
 
-// [rows columns, 4 kFrequencies]
-at::Tensor codes(std::int64_t rows, std::int64_t columns, at::Device device) {
-  const at::Tensor down = code_of_axis(rows, device).unsqueeze(1).expand({rows, columns, -1});
-  const at::Tensor across = code_of_axis(columns, device).unsqueeze(0).expand({rows, columns, -1});
-  return at::cat({down, across}, 2).flatten(0, 1);
+// [count, 2 frequencies], of the middles of `count` equal parts of [0, 1].
+at::Tensor code_of_axis(std::int64_t count, std::int64_t frequencies, at::Device device) {
+  const at::Tensor middles = (at::arange(count, at::TensorOptions(device).dtype(at::kFloat)) + 0.5) / count;
+  const at::Tensor octaves = at::arange(frequencies, middles.options()).exp2() * std::numbers::pi;
+  const at::Tensor angles = middles.unsqueeze(1) * octaves;
+  return at::cat({angles.sin(), angles.cos()}, 1);
 }
 
 }  // namespace
@@ -40,12 +37,13 @@ at::Tensor enlarged(const at::Tensor& images, std::int64_t factor) {
   return at::upsample_bilinear2d(images.unsqueeze(1), size, /*align_corners=*/false).squeeze(1);
 }
 
-Network::Network(const NetworkOptions& options, std::uint64_t seed) : patch_(options.patch) {
+Network::Network(const NetworkOptions& options, std::uint64_t seed)
+    : patch_(options.patch), frequencies_(frequencies_below(options.side)) {
   const std::int64_t width = options.attention.d_model;
   pytorch::MultiHeadAttentionOptions attention = options.attention;
   attention.statistics = Statistics::of({Statistic::entropy, Statistic::normalised_entropy});
   patch_in_ = register_module("patch_in", torch::nn::Linear(patch_ * patch_, width));
-  place_in_ = register_module("place_in", torch::nn::Linear(4 * kFrequencies, width));
+  place_in_ = register_module("place_in", torch::nn::Linear(4 * frequencies_, width));
   for (std::int64_t layer = 0; layer < options.layers; ++layer) {
     const std::string name = "layers" + std::to_string(layer);
     layers_.push_back({register_module(name + "_self", AttentionBlock(attention)),
@@ -54,6 +52,13 @@ Network::Network(const NetworkOptions& options, std::uint64_t seed) : patch_(opt
   last_norm_ = register_module("last_norm", layer_norm(width));
   out_ = register_module("out", torch::nn::Linear(width, options.classes));
   draw_parameters(*this, seed);
+}
+
+// [rows columns, 4 frequencies]
+at::Tensor Network::codes(std::int64_t rows, std::int64_t columns, at::Device device) const {
+  const at::Tensor down = code_of_axis(rows, frequencies_, device).unsqueeze(1).expand({rows, columns, -1});
+  const at::Tensor across = code_of_axis(columns, frequencies_, device).unsqueeze(0).expand({rows, columns, -1});
+  return at::cat({down, across}, 2).flatten(0, 1);
 }
 
 Answer Network::forward(const at::Tensor& images) {

@@ -2,7 +2,10 @@
 // fractions of the image.
 //
 //   x = W pixels + P code(u, v);   self-attention and feed-forward, `layers` times;   logits of the mean over patches
-//   code(u, v) = sin and cos of 2^k pi u and of 2^k pi v, k = 0 ... 3,   (u, v) the middle of a patch in [0, 1]^2
+//   code(u, v) = sin and cos of 2^k pi u and of 2^k pi v,   (u, v) the middle of a patch in [0, 1]^2
+//
+// Of k = 0, 1, ... those with 2^k below the patches on a side in training: faster waves look to these patches like
+// slower ones and mean something else to the patches between them. Seven patches: k = 0, 1, 2.
 //
 // A patch in the middle of an image has the code of u = v = 1/2 at every resolution.
 #pragma once
@@ -21,6 +24,7 @@ struct Answer {
 struct NetworkOptions {
   pytorch::MultiHeadAttentionOptions attention;
   std::int64_t layers = 2, patch = 4, classes = 10;  // patch: pixels on a side
+  std::int64_t side = 7;                             // patches on the shorter side of an image of training
 };
 
 class Network : public torch::nn::Module {
@@ -37,7 +41,9 @@ class Network : public torch::nn::Module {
     FeedForwardBlock feed_forward{nullptr};
   };
 
-  std::int64_t patch_;
+  at::Tensor codes(std::int64_t rows, std::int64_t columns, at::Device device) const;
+
+  std::int64_t patch_, frequencies_;
   torch::nn::Linear patch_in_{nullptr}, place_in_{nullptr}, out_{nullptr};
   std::vector<Layer> layers_;
   torch::nn::LayerNorm last_norm_{nullptr};

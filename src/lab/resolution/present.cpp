@@ -111,9 +111,11 @@ std::string change_title(const std::string& reference) {
 std::string text_tables(const Study&, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
   std::string out = table("Accuracy by the patches of an image", laws, values(laws, kAccuracy, 3, &Law::label));
-  if (laws.size() > 1) out += "\n" + table(change_title(laws.front().label), laws, changes(laws, &Law::label));
-  out += "\n" + table("Entropy, mean over layers and heads, nats", laws, values(laws, kEntropy, 2, &Law::label));
-  return out + "\n" + table("H/log n", laws, values(laws, kNormalised, 2, &Law::label));
+  if (laws.size() > 1)
+    out.append("\n").append(table(change_title(laws.front().label), laws, changes(laws, &Law::label)));
+  out.append("\n").append(
+      table("Entropy, mean over layers and heads, nats", laws, values(laws, kEntropy, 2, &Law::label)));
+  return out.append("\n").append(table("H/log n", laws, values(laws, kNormalised, 2, &Law::label)));
 }
 
 std::string page(const Study& study, const std::vector<VariantLog>& logs) {

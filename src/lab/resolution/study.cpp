@@ -50,7 +50,8 @@ class Classifier final : public Learner {
         network_({.attention = attention_of(study.variants, variant),
                   .layers = study.variants.layers,
                   .patch = study.patch,
-                  .classes = images_->classes},
+                  .classes = images_->classes,
+                  .side = std::min(images_->train.pixels.size(1), images_->train.pixels.size(2)) / study.patch},
                  variant.seed) {
     network_.to(images_->train.pixels.device());
   }

@@ -21,8 +21,13 @@ struct Study {
   // With 49 patches and 16 numbers of a head, log_n, ssmax:0.064 and trained_length:49 are 1 / sqrt d in training.
   VariantOptions variants = {.scales = {"inverse_sqrt_d", "log_n", "log_n_sqrt_d", "sqrt_log_n", "trained_length:49"},
                              .learnt_scales = {"ssmax:0.064"},
-                             .measurements = 10,
-                             .examples = 1000};
+                             .steps = 400,
+                             .batch = 32,
+                             .measurements = 5,
+                             .width = 32,
+                             .heads = 2,
+                             .examples = 300,
+                             .rate = 3e-3};
   std::int64_t patch = 4;                         // pixels on a side
   std::vector<std::int64_t> factors = {1, 2, 4};  // of the rows and columns, in tests
   std::uint64_t checksum = 0;                     // of the images, once they are read
@@ -33,7 +38,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, data, variants, patch, factors, checks
 struct Measured {
   std::int64_t factor = 0, patches = 0;
   double accuracy = 0;
-  std::vector<std::vector<double>> entropy, normalised;  // H, H / log n
+  std::vector<std::vector<double>> entropy = {}, normalised = {};  // H, H / log n
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, factor, patches, accuracy, entropy, normalised)
 

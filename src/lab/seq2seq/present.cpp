@@ -67,9 +67,9 @@ std::string steps_text(const std::vector<double>& steps) {
 
 std::vector<std::string> accuracy_columns(const Study& study) {
   std::vector<std::string> out = {"scale"};
-  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("symbols, n = {}", n));
-  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("whole, n = {}", n));
-  out.emplace_back("0.9 of the symbols from step");
+  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("symbols, {}", n));
+  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("whole, {}", n));
+  out.emplace_back("0.9 right from step");
   return out;
 }
 
@@ -83,9 +83,9 @@ std::vector<std::string> accuracy_row(const Study& study, const Law& law) {
 }
 
 const std::vector<std::string>& entropy_columns() {
-  static const std::vector<std::string> out = {"scale and attention", "H at first",      "H at last",
-                                               "H/log k at first",    "H/log k at last", "sharpest head, H",
-                                               "H halved from step"};
+  static const std::vector<std::string> out = {"scale and attention", "H, first",      "H, last",
+                                               "H/log k, first",      "H/log k, last", "sharpest head, H",
+                                               "halved from step"};
   return out;
 }
 
@@ -150,7 +150,7 @@ std::string text_tables(const Study& study, const std::vector<VariantLog>& logs)
     accuracy.add_row(labelled(law.label, accuracy_row(study, law)));
     for (const Kind& kind : kKinds) entropy.add_row(labelled(law.label + " " + kind.name, entropy_row(law, kind)));
   }
-  return "Shares of right symbols and of whole sequences\n\n" + accuracy.str() +
+  return "Shares of right symbols and of sequences that are right as a whole, by length n\n\n" + accuracy.str() +
          fmt::format("\nEntropy at n = {}, means over layers and heads, nats\n\n", study.length) + entropy.str();
 }
 

@@ -15,17 +15,23 @@
 namespace isentropic::lab::seq2seq {
 
 struct Study {
-  // log_n:kappa=1.41 is 1 / sqrt d at the 17 tokens of the longest source and 16 numbers of a head.
-  VariantOptions variants = {.scales = {"inverse_sqrt_d", "log_n:kappa=1.41", "log_n_sqrt_d"}, .steps = 1500};
-  std::int64_t length = 16, symbols = 16;
-  std::vector<std::int64_t> lengths = {16, 20, 24, 32};  // of the tests
-  std::string places = "end";                            // of the source, counted from its start or its end
+  // log_n:kappa=1.82 is 1 / sqrt d at the 9 tokens of the longest source and 16 numbers of a head.
+  VariantOptions variants = {.scales = {"inverse_sqrt_d", "log_n:kappa=1.82", "log_n_sqrt_d"},
+                             .steps = 500,
+                             .batch = 32,
+                             .width = 32,
+                             .heads = 2,
+                             .examples = 256,
+                             .rate = 4e-3};
+  std::int64_t length = 8, symbols = 8;
+  std::vector<std::int64_t> lengths = {8, 12, 16};  // of the tests
+  std::string places = "end";                       // of the source, counted from its start or its end
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, length, symbols, lengths, places)
 
 // Means over rows and inputs, by layer and head. Normalised: H / log k, k the keys that a row sees.
 struct AttentionEntropy {
-  std::vector<std::vector<double>> entropy, normalised;
+  std::vector<std::vector<double>> entropy = {}, normalised = {};
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AttentionEntropy, entropy, normalised)
 
@@ -34,7 +40,7 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(AttentionEntropy, entropy, normalised)
 struct Measured {
   std::int64_t n = 0;
   double symbols_right = 0, sequences_right = 0;  // shares, end marks among them
-  AttentionEntropy encoder, decoder, cross;
+  AttentionEntropy encoder = {}, decoder = {}, cross = {};
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Measured, n, symbols_right, sequences_right, encoder, decoder, cross)
 

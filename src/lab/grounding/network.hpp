@@ -9,6 +9,7 @@
 
 #include <vector>
 
+#include "isentropic/pytorch/multi_head_attention.hpp"
 #include "lab/attention_blocks.hpp"
 #include "lab/grounding/scenes.hpp"
 

@@ -12,6 +12,7 @@
 
 #include <vector>
 
+#include "isentropic/pytorch/multi_head_attention.hpp"
 #include "lab/attention_blocks.hpp"
 
 namespace isentropic::lab::resolution {

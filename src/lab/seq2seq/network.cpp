@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include "isentropic/error.hpp"
+#include "isentropic/pytorch/positions.hpp"
 
 namespace isentropic::lab::seq2seq {
 

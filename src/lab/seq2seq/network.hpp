@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "isentropic/pytorch/multi_head_attention.hpp"
 #include "lab/attention_blocks.hpp"
 
 namespace isentropic::lab::seq2seq {

@@ -110,14 +110,21 @@ layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report
 # One token of many that decides, beyond the lengths of training.
 layer(lab/retrieval LIBRARY isentropic_models USES base attention/problem report pytorch model lab PACKAGES json torch)
 # The variational bottleneck.
-layer(lab/vib LIBRARY isentropic_models USES base information io report pytorch model lab PACKAGES fmt json torch)
+layer(lab/vib LIBRARY isentropic_models USES base information report pytorch model lab PACKAGES fmt json torch)
 # What contrastive losses know and how they arrange embeddings.
 layer(lab/contrast LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
 # Entropy while language models learn, and what moving it does.
 layer(lab/dynamics LIBRARY isentropic_models USES base report tokenizer model lab PACKAGES fmt json torch)
+# Encoder and decoder: which attention becomes sharp.
+layer(lab/seq2seq LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
+# Text that looks at an image.
+layer(lab/grounding LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
+# Images at other resolutions than those of training.
+layer(lab/resolution LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
 # What the ledger asks trained transformers.
 layer(lab/ledger LIBRARY isentropic_models USES base attention/problem ledger pytorch model lab PACKAGES fmt torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----
 layer(cli/models LIBRARY isentropic-torch USES report scan plane checkpoint tokenizer cli/tools cli/ledger model lab
-      lab/length lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics lab/ledger PACKAGES cli11 fmt json)
+      lab/length lab/plane lab/retrieval lab/vib lab/contrast lab/dynamics lab/seq2seq lab/grounding lab/resolution
+      lab/ledger PACKAGES cli11 fmt json)

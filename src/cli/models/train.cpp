@@ -12,6 +12,9 @@ void add_train(CLI::App& program) {
   add_train_vib(*train);
   add_train_contrast(*train);
   add_train_dynamics(*train);
+  add_train_seq2seq(*train);
+  add_train_grounding(*train);
+  add_train_resolution(*train);
 }
 
 }  // namespace isentropic::cli

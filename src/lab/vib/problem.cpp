@@ -6,27 +6,20 @@
 #include <cmath>
 #include <numbers>
 
-#include "base/mix.hpp"
-#include "io/idx.hpp"
-#include "isentropic/error.hpp"
+#include "lab/image_data.hpp"
 #include "lab/vib/randomness.hpp"
 
 namespace isentropic::lab::vib {
 namespace {
 
-constexpr std::size_t kMostFeatures = 16384;  // 128 x 128 pixels: each network has 1024 weights for one
+constexpr std::int64_t kMostFeatures = 16384;  // 128 x 128 pixels: each network has 1024 weights for one
 constexpr std::int64_t kGaussianTrain = 20'000, kGaussianTest = 50'000;
 
-at::Tensor bytes_of(const std::vector<std::uint8_t>& values) {
-  return at::from_blob(const_cast<std::uint8_t*>(values.data()), {static_cast<std::int64_t>(values.size())}, at::kByte);
-}
-
-Examples examples_of(const io::LabelledImages& images, at::Device device) {
+Examples examples_of(const ImageSet& images, at::Device device) {
   Examples out;
-  const auto count = static_cast<std::int64_t>(images.count);
-  out.inputs = bytes_of(images.pixels).to(device).to(at::kFloat).reshape({count, -1}).mul_(2.0 / 255).sub_(1);
-  out.targets = bytes_of(images.labels).to(device, at::kLong);
-  const at::Tensor shares = at::bincount(out.targets).to(at::kDouble) / static_cast<double>(count);
+  out.inputs = images.pixels.to(device).to(at::kFloat).flatten(1).mul_(2.0 / 255).sub_(1);
+  out.targets = images.labels.to(device);
+  const at::Tensor shares = at::bincount(out.targets).to(at::kDouble) / static_cast<double>(out.targets.size(0));
   out.log_marginal = shares.log().index_select(0, out.targets).to(at::kFloat);
   return out;
 }
@@ -41,22 +34,10 @@ Examples correlated(const at::Tensor& rho, const at::Tensor& rotation, std::int6
 }  // namespace
 
 Problem image_problem(const std::string& folder, at::Device device) {
-  const io::LabelledImages train = io::read_labelled_images(folder, "train");
-  const io::LabelledImages test = io::read_labelled_images(folder, "t10k");
-  const auto size = [](const io::LabelledImages& x) {
-    return std::to_string(x.rows) + " x " + std::to_string(x.columns) + " pixels";
-  };
-  if (train.rows * train.columns > kMostFeatures)
-    throw Error("training images of " + folder, "of " + size(train), "at most " + std::to_string(kMostFeatures));
-  if (size(train) != size(test)) throw Error("test images of " + folder, "of " + size(test), size(train));
-  Problem out{.train = examples_of(train, device), .test = examples_of(test, device), .rate = 1e-4};
-  out.checksum = mix({io::checksum(train), io::checksum(test)});
-  const std::int64_t classes = out.train.targets.max().item<std::int64_t>() + 1;
-  const std::int64_t largest = out.test.targets.max().item<std::int64_t>();
-  if (largest >= classes)
-    throw Error("test labels of " + folder, "up to " + std::to_string(largest),
-                "labels of the training images, up to " + std::to_string(classes - 1));
-  out.shape = {.encoder = {out.train.inputs.size(1), 1024, 1024}, .code = 256, .outputs = classes};
+  const ImageData images = read_image_data(folder, kMostFeatures);
+  Problem out{.train = examples_of(images.train, device), .test = examples_of(images.test, device), .rate = 1e-4};
+  out.checksum = images.checksum;
+  out.shape = {.encoder = {out.train.inputs.size(1), 1024, 1024}, .code = 256, .outputs = images.classes};
   return out;
 }
 

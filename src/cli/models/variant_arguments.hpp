@@ -1,0 +1,57 @@
+// What studies of several scale laws and seeds are asked, and how their command runs.
+#pragma once
+
+#include <memory>
+#include <optional>
+
+#include "cli/models/study_arguments.hpp"
+#include "cli/tools/arguments.hpp"
+#include "cli/tools/terminal.hpp"
+#include "lab/variants.hpp"
+
+namespace isentropic::cli {
+
+// A count of one or more.
+CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help = "");
+
+template <class Study>
+struct VariantArguments {
+  StudyArguments common;
+  Study study = {};
+};
+
+// The options of the networks and of their training, and those of every study.
+void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common);
+
+// Study: has `variants`, and in its namespace check_study, learners_of, page and text_tables.
+template <class Study>
+void run_variants(VariantArguments<Study>& arguments) {
+  Study study = arguments.study;
+  study.variants.seed = arguments.common.seed;
+  study.variants.device = arguments.common.device;
+  std::optional<lab::StudyFolder> folder;
+  if (arguments.common.resume) {
+    folder = arguments.common.open({});
+    study = lab::options_from_json<Study>(folder->options());
+    check_study(study);
+  } else {
+    try {
+      check_study(study);
+    } catch (const Error& error) {
+      throw UsageError(error.what());
+    }
+  }
+  // Reads data, if the study has any: before there is a folder that would be in the way.
+  const lab::MakeLearner make = learners_of(study);
+  if (!folder) folder = arguments.common.open(lab::options_to_json(study));
+  run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
+    const auto logs = lab::train_variants(*folder, callbacks, study.variants, make);
+    if (!logs) return false;
+    folder->write("results.json", lab::results_of(arguments.common.study, folder->options(), *logs).dump(1) + "\n");
+    folder->write("page.html", page(study, *logs));
+    print(text_tables(study, *logs));
+    return true;
+  });
+}
+
+}  // namespace isentropic::cli

@@ -1,0 +1,70 @@
+// A small encoder and decoder (Vaswani et al., 2017) with layer norms before each part, whose attention tells its
+// entropy.
+//
+//   encoder   x = symbols + places;   self-attention and feed-forward, `layers` times;   norm
+//   decoder   y = what was written so far + places;   causal self-attention, attention to the encoder's tokens
+//             (cross-attention), feed-forward, `layers` times;   logits of the next symbol
+//
+// Places are sinusoids, of the decoder counted from the start. The source's are counted from its start or its end: from
+// the end, the place to read is the place to write, and only from the start must the encoder find out where the end is.
+#pragma once
+
+#include <torch/nn/modules/embedding.h>
+
+#include <string>
+#include <vector>
+
+#include "isentropic/pytorch/multi_head_attention.hpp"
+#include "lab/attention_blocks.hpp"
+
+namespace isentropic::lab::seq2seq {
+
+enum class Places : std::uint8_t { from_start, from_end };
+
+// "start" or "end". Throws Error for another name.
+Places places_named(const std::string& name);
+
+struct NetworkOptions {
+  pytorch::MultiHeadAttentionOptions attention;
+  std::int64_t layers = 2, tokens = 0;  // tokens: kinds of them
+  Places source_places = Places::from_end;
+};
+
+// By layer, each [batch, heads, rows]. Normalised: H / log k, k the keys that a row sees.
+struct LayersOfStatistics {
+  std::vector<at::Tensor> entropy, normalised;
+};
+
+struct Answer {
+  at::Tensor logits;  // [batch, n_target, tokens]
+  LayersOfStatistics encoder, decoder, cross;
+};
+
+class Network : public torch::nn::Module {
+ public:
+  // Parameters are drawn from the seed.
+  Network(const NetworkOptions& options, std::uint64_t seed);
+
+  // source [batch, n], written [batch, n_target]: tokens. The logits at t are for the token after written[t].
+  Answer forward(const at::Tensor& source, const at::Tensor& written);
+
+ private:
+  struct EncoderLayer {
+    AttentionBlock self{nullptr};
+    FeedForwardBlock feed_forward{nullptr};
+  };
+  struct DecoderLayer {
+    AttentionBlock self{nullptr}, cross{nullptr};
+    FeedForwardBlock feed_forward{nullptr};
+  };
+  at::Tensor placed(torch::nn::Embedding& embedding, const at::Tensor& tokens, Places from) const;
+
+  Places source_places_;
+  torch::nn::Embedding source_embedding_{nullptr}, target_embedding_{nullptr};
+  std::vector<EncoderLayer> encoder_;
+  std::vector<DecoderLayer> decoder_;
+  torch::nn::LayerNorm encoder_norm_{nullptr}, decoder_norm_{nullptr};
+  torch::nn::Linear out_{nullptr};
+};
+
+}  // namespace isentropic::lab::seq2seq

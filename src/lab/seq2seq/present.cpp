@@ -1,0 +1,187 @@
+// What the study of sequence reversal found: tables and a page.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "lab/seq2seq/study.hpp"
+#include "lab/spread.hpp"
+#include "report/page.hpp"
+#include "report/text_table.hpp"
+
+namespace isentropic::lab::seq2seq {
+namespace {
+
+using Curve = VariantCurve<Measured>;
+using Law = CurvesOfLaw<Measured>;
+using Numbers = std::vector<std::vector<double>>;
+
+struct Kind {
+  const char* name;
+  AttentionEntropy Measured::*attention;
+};
+constexpr Kind kKinds[] = {{"encoder self-attention", &Measured::encoder},
+                           {"decoder self-attention", &Measured::decoder},
+                           {"cross-attention", &Measured::cross}};
+
+double least_of(const Numbers& numbers) {
+  double out = std::numeric_limits<double>::infinity();
+  for (const auto& layer : numbers) out = std::min(out, *std::ranges::min_element(layer));
+  return out;
+}
+
+const Measured& first_of(const Curve& curve) { return curve.course.front().measured.front(); }
+const Measured& last_of(const Curve& curve) { return curve.course.back().measured.front(); }
+
+// The first measured step from which on something stays so; NaN where it is not so at the end.
+template <class Condition>
+double settled(const Curve& curve, const Condition& holds) {
+  double out = std::nan("");
+  for (const auto& moment : curve.course) {
+    if (!holds(moment.measured.front()))
+      out = std::nan("");
+    else if (std::isnan(out))
+      out = static_cast<double>(moment.trained);
+  }
+  return out;
+}
+
+// Half the entropy that it began with.
+double halved(const Curve& curve, AttentionEntropy Measured::*attention) {
+  const double start = mean_of((first_of(curve).*attention).entropy);
+  return settled(curve, [&](const Measured& x) { return mean_of((x.*attention).entropy) < start / 2; });
+}
+
+double learnt(const Curve& curve) {
+  return settled(curve, [](const Measured& x) { return x.symbols_right >= 0.9; });
+}
+
+// "600, 675, never", by seed.
+std::string steps_text(const std::vector<double>& steps) {
+  std::string out;
+  for (const double step : steps)
+    out += (out.empty() ? "" : ", ") + (std::isnan(step) ? "never" : fmt::format("{:.0f}", step));
+  return out;
+}
+
+std::vector<std::string> accuracy_columns(const Study& study) {
+  std::vector<std::string> out = {"scale"};
+  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("symbols, {}", n));
+  for (const std::int64_t n : study.lengths) out.push_back(fmt::format("whole, {}", n));
+  out.emplace_back("0.9 right from step");
+  return out;
+}
+
+std::vector<std::string> accuracy_row(const Study& study, const Law& law) {
+  std::vector<std::string> out;
+  for (double Measured::*share : {&Measured::symbols_right, &Measured::sequences_right})
+    for (std::size_t i = 0; i < study.lengths.size(); ++i)
+      out.push_back(text_of(law.over_seeds([&](const Curve& x) { return x.test[i].*share; }), 3));
+  out.push_back(steps_text(law.over_seeds(learnt)));
+  return out;
+}
+
+const std::vector<std::string>& entropy_columns() {
+  static const std::vector<std::string> out = {"scale and attention", "H, first",      "H, last",
+                                               "H/log k, first",      "H/log k, last", "sharpest head, H",
+                                               "halved from step"};
+  return out;
+}
+
+std::vector<std::string> entropy_row(const Law& law, const Kind& kind) {
+  const auto text = [&](const auto& number) { return text_of(law.over_seeds(number), 2); };
+  return {text([&](const Curve& x) { return mean_of((first_of(x).*kind.attention).entropy); }),
+          text([&](const Curve& x) { return mean_of((last_of(x).*kind.attention).entropy); }),
+          text([&](const Curve& x) { return mean_of((first_of(x).*kind.attention).normalised); }),
+          text([&](const Curve& x) { return mean_of((last_of(x).*kind.attention).normalised); }),
+          text([&](const Curve& x) { return least_of((last_of(x).*kind.attention).entropy); }),
+          steps_text(law.over_seeds([&](const Curve& x) { return halved(x, kind.attention); }))};
+}
+
+std::vector<std::string> labelled(std::string label, std::vector<std::string> cells) {
+  cells.insert(cells.begin(), std::move(label));
+  return cells;
+}
+
+// Means over seeds against the steps.
+report::Plot course_plot(const Law& law) {
+  report::Plot out{
+      .title = "Scale " + law.formula, .x_label = "steps of training", .y_label = "H/log k; share of symbols"};
+  const auto add = [&](const std::string& label, report::CurveStyle style, std::optional<int> colour,
+                       const auto& number) {
+    report::PlotCurve line{.label = label, .style = style, .colour = colour};
+    for (std::size_t i = 0; i < law.curves.front().course.size(); ++i) {
+      line.x.push_back(static_cast<double>(law.curves.front().course[i].trained));
+      const auto at = [&](const Curve& x) { return number(x.course[i].measured.front()); };
+      line.y.push_back(spread_of(law.over_seeds(at)).mean);
+    }
+    out.curves.push_back(std::move(line));
+  };
+  for (const Kind& kind : kKinds)
+    add(kind.name, report::CurveStyle::measured, {},
+        [&](const Measured& x) { return mean_of((x.*kind.attention).normalised); });
+  add("symbols right", report::CurveStyle::formula, report::kInk, [](const Measured& x) { return x.symbols_right; });
+  return out;
+}
+
+// Of the first seed, when it has learnt.
+report::HeatMap head_map(const Curve& curve) {
+  report::HeatMap out{.title = "H/log k by layer and head, scale " + formula_of(curve.variant) + ", seed " +
+                               std::to_string(curve.variant.seed),
+                      .x_label = "head",
+                      .y_label = "attention and layer"};
+  for (const Kind& kind : kKinds) {
+    const Numbers& layers = (last_of(curve).*kind.attention).normalised;
+    for (std::size_t layer = 0; layer < layers.size(); ++layer) {
+      out.rows.push_back(layers[layer]);
+      out.row_names.push_back(fmt::format("{}, {}", kind.name, layer));
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string text_tables(const Study& study, const std::vector<VariantLog>& logs) {
+  const auto laws = by_law<Measured>(logs);
+  report::TextTable accuracy(accuracy_columns(study)), entropy(entropy_columns());
+  for (const Law& law : laws) {
+    accuracy.add_row(labelled(law.label, accuracy_row(study, law)));
+    for (const Kind& kind : kKinds) entropy.add_row(labelled(law.label + " " + kind.name, entropy_row(law, kind)));
+  }
+  return "Shares of right symbols and of sequences that are right as a whole, by length n\n\n" + accuracy.str() +
+         fmt::format("\nEntropy at n = {}, means over layers and heads, nats\n\n", study.length) + entropy.str();
+}
+
+std::string page(const Study& study, const std::vector<VariantLog>& logs) {
+  const auto laws = by_law<Measured>(logs);
+  report::Page out{.title = "Attention of an encoder and a decoder that learn to reverse",
+                   .subtitle = fmt::format("trained at lengths of 1 to {}, {} seeds, places of the source counted from "
+                                           "its {}",
+                                           study.length, study.variants.seeds, study.places)};
+  out.parts.emplace_back(report::Prose{
+      "What is shown",
+      {fmt::format("Small networks learn to write a sequence in reverse. H/log k, k the keys a row sees, is 1 where "
+                   "attention is spread evenly and 0 where it rests on one token; means over layers, heads, rows and "
+                   "seeds, at n = {}.",
+                   study.length),
+       "The token to write is one of the source: a decoder that has learnt the task needs one head of cross-attention "
+       "that is sharp, and nothing of the others."}});
+  report::Row courses, maps;
+  report::DataTable accuracy{"Right answers", accuracy_columns(study), {}}, entropy{"Entropy", entropy_columns(), {}};
+  for (const Law& law : laws) {
+    courses.parts.emplace_back(course_plot(law));
+    maps.parts.emplace_back(head_map(law.curves.front()));
+    accuracy.rows.push_back(labelled(law.formula, accuracy_row(study, law)));
+    for (const Kind& kind : kKinds)
+      entropy.rows.push_back(labelled(law.formula + ", " + kind.name, entropy_row(law, kind)));
+  }
+  out.parts.emplace_back(std::move(courses));
+  out.parts.emplace_back(std::move(accuracy));
+  out.parts.emplace_back(std::move(entropy));
+  out.parts.emplace_back(std::move(maps));
+  return html(out);
+}
+
+}  // namespace isentropic::lab::seq2seq

@@ -1,0 +1,27 @@
+// A number measured for several seeds: its mean, and the sample standard deviation between them.
+//
+//   spread_of({1, 3}): mean 2, deviation sqrt 2.  One value: deviation 0.
+#pragma once
+
+#include <string>
+#include <vector>
+
+namespace isentropic::lab {
+
+struct Spread {
+  double mean = 0, deviation = 0;
+};
+
+Spread spread_of(const std::vector<double>& values);
+
+// Over all layers and heads of what was measured for each.
+double mean_of(const std::vector<std::vector<double>>& numbers);
+
+// "0.981 ± 0.004"; of one seed the mean alone.
+std::string text_of(const std::vector<double>& values, int digits);
+
+// Of differences, seed by seed: "+0.031 ± 0.004", or "none" within twice the deviation; of one seed the difference
+// alone.
+std::string difference_text(const std::vector<double>& differences, int digits);
+
+}  // namespace isentropic::lab

@@ -1,0 +1,130 @@
+"""isentropic train seq2seq: what the entropies of encoder, decoder and cross-attention are, and the command."""
+
+import json
+import math
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+SMALL = {"length": 4, "symbols": 4, "lengths": "4,8", "width": 32, "heads": 2, "layers": 1, "batch": 32,
+         "examples": 64, "steps": 20, "seeds": 1, "measurements": 2, "scales": "log_n"}  # fmt: skip
+KINDS = ("encoder", "decoder", "cross")
+
+
+def run(*arguments, status=0):
+    result = subprocess.run([PROGRAM, "train", "seq2seq", *map(str, arguments)], capture_output=True, text=True)
+    assert result.returncode == status, result.stderr
+    return result
+
+
+def small(**changes):
+    """Options of a short study, of which some are changed."""
+    return [part for name, value in {**SMALL, **changes}.items() for part in ("--" + name.replace("_", "-"), value)]
+
+
+def curves(folder):
+    return json.loads((folder / "results.json").read_text())["curves"]
+
+
+def mean(layers):
+    return sum(map(sum, layers)) / sum(map(len, layers))
+
+
+# ---- what is measured ----
+
+
+def test_cross_attention_becomes_sharp_and_encoder_attention_stays_spread(tmp_path):
+    run("-o", tmp_path / "a", *small(steps=400, seeds=2, scales="inverse_sqrt_d", rate="3e-3"))
+    for curve in curves(tmp_path / "a"):
+        first, last = (curve["course"][i]["measured"][0] for i in (0, -1))
+        assert first["symbols_right"] < 0.5 < 0.95 < last["symbols_right"]
+        assert mean(last["cross"]["entropy"]) < 0.5 * mean(first["cross"]["entropy"])
+        assert mean(last["encoder"]["entropy"]) > 0.8 * mean(first["encoder"]["entropy"])
+
+
+def test_entropies_are_those_of_equal_weights_where_the_scale_is_0(tmp_path):
+    """Then a row that sees k keys has H = log k: n + 1 of the encoder, 1 to n + 1 of the causal decoder."""
+    run("-o", tmp_path / "a", *small(scales="constant:0"))
+    for curve in curves(tmp_path / "a"):
+        for measured in curve["test"]:
+            keys = measured["n"] + 1
+            causal = sum(math.log(k) for k in range(1, keys + 1)) / keys
+            for kind, expected in (("encoder", math.log(keys)), ("decoder", causal), ("cross", math.log(keys))):
+                assert all(h == pytest.approx(expected, rel=1e-5) for h in measured[kind]["entropy"][0])
+            assert all(h == pytest.approx(1, rel=1e-5) for h in measured["cross"]["normalised"][0])
+
+
+# ---- the command ----
+
+
+def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
+    options = small(seeds=2, layers=2, scales="inverse_sqrt_d,log_n", learnt_scales="log_n")
+    result = run("-o", tmp_path / "a", *options)
+    found = curves(tmp_path / "a")
+    assert [(c["scale"], c["learnt"], c["seed"]) for c in found] == [
+        (scale, learnt, seed)
+        for scale, learnt in (("inverse_sqrt_d", False), ("log_n", False), ("log_n", True))
+        for seed in (1, 2)
+    ]
+    for curve in found:
+        assert [m["trained"] for m in curve["course"]] == [0, 10, 20]
+        assert [t["n"] for t in curve["test"]] == [4, 8]
+        assert all(len(t[kind]["entropy"]) == 2 and len(t[kind]["entropy"][0]) == 2 for t in curve["test"] for kind in KINDS)  # fmt: skip
+    assert "log_n, learnt cross-attention" in result.stdout and "whole, 8" in result.stdout
+    assert "learn to reverse" in (tmp_path / "a" / "page.html").read_text()
+
+
+def test_networks_of_one_seed_start_alike_and_meet_the_same_sequences(tmp_path):
+    """trained_length is 1 / sqrt d up to its length, so that training is the same and only longer tests may differ."""
+    run("-o", tmp_path / "a", *small(steps=100, scales="inverse_sqrt_d,trained_length:5,log_n"))
+    usual, trained_length, log_n = curves(tmp_path / "a")
+    assert usual["course"] == trained_length["course"] != log_n["course"]
+    assert usual["test"][0] == trained_length["test"][0] and usual["test"][1] != trained_length["test"][1]
+
+
+def test_places_of_the_source_count_from_either_end(tmp_path):
+    for places in ("start", "end"):
+        run("-o", tmp_path / places, *small(places=places))
+    assert curves(tmp_path / "start") != curves(tmp_path / "end")
+
+
+def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
+    options = small(scales="inverse_sqrt_d,log_n", steps=250)
+    run("-o", tmp_path / "whole", *options)
+    command = [PROGRAM, "train", "seq2seq", "-o", tmp_path / "parts", *options]
+    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
+        while not (tmp_path / "parts" / "state.safetensors").exists():
+            time.sleep(0.01)
+        process.send_signal(signal.SIGINT)
+        assert process.wait() == 1 and b"--resume" in process.stderr.read()
+    run("-o", tmp_path / "parts", "--resume")
+    for file in ("results.json", "log.jsonl"):
+        assert (tmp_path / "parts" / file).read_text() == (tmp_path / "whole" / file).read_text()
+
+
+def test_an_existing_folder_is_kept(tmp_path):
+    run("-o", tmp_path, *small())
+    assert "--overwrite" in run("-o", tmp_path, *small(), status=1).stderr
+    run("-o", tmp_path, *small(), "--overwrite")
+
+
+@pytest.mark.parametrize(
+    "options, named",
+    [
+        (["--scales", "log_m"], "log_m"),
+        (["--learnt-scales", "inverse_sqrt_d"], "inverse_sqrt_d"),
+        (["--width", "30", "--heads", "4"], "width"),
+        (["--places", "middle"], "middle"),
+        (["--lengths", "0"], "length"),
+        (["--steps", "0"], "--steps"),
+        (["--device", "tpu"], "device"),
+        (["--resume", "--overwrite"], "--resume"),
+    ],
+)  # fmt: skip
+def test_bad_options_are_usage_errors_of_one_line(options, named, tmp_path):
+    message = run("-o", tmp_path / "x", *options, status=2).stderr.strip()
+    assert named in message and "\n" not in message and not (tmp_path / "x").exists()

@@ -3,7 +3,7 @@ JOBS := $(shell nproc)
 # For what runs on a GPU: a Python with PyTorch for CUDA, pytest and transformers.
 GPU_PYTHON ?= $(shell command -v python3)
 
-.PHONY: build models run verify seeds test gpu-test gpu-build gpu-release gpu-sanitize bench peers peers-scan gpu-peers architectures python oldest-torch asan tsan lint odr pip-install check format clean help
+.PHONY: build models run pages verify seeds test gpu-test gpu-build gpu-release gpu-sanitize bench peers peers-scan gpu-peers architectures python oldest-torch asan tsan lint odr pip-install check format clean help
 .PHONY: configure packages test-packages
 .DEFAULT_GOAL := build
 .NOTPARALLEL: # two of apt-get would fight for its lock; builds and tests have jobs of their own
@@ -37,6 +37,10 @@ models: python
 
 run: models
 	build/bin/isentropic scan models/books --against models/books-log-n --text models/northanger.txt --lengths 1024,2048,4096 --allow-beyond -o $(CURDIR)/report.html
+
+# The pages of the studies that the repository keeps, out of their logs.
+pages: models
+	@tools/build-pages build/bin/isentropic $(CURDIR)/build/pages
 
 # Every claim of the theory, checked; a page to read.
 verify: configure
@@ -155,6 +159,7 @@ help:
 	@echo 'make build    install what is missing; build the program, build/bin/isentropic, and the tests'
 	@echo 'make models   build with PyTorch: the commands scan, train, perplexity and generate'
 	@echo 'make run      build with PyTorch; compare the two models of models/ up to four times their length, write report.html'
+	@echo 'make pages    build with PyTorch; the pages of the stored studies, in build/pages'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
 	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, PyTorch into build/venv, and nvcc if there is none)'

@@ -105,7 +105,7 @@ layer(lab LIBRARY isentropic_models USES base attention/problem theory io report
 layer(lab/plane LIBRARY isentropic_models USES base information/distributions io plane pytorch model lab
       PACKAGES torch)
 # Language models beyond the length they were trained at.
-layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report tokenizer pytorch model lab
+layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report pytorch model lab
       PACKAGES fmt json torch)
 # One token of many that decides, beyond the lengths of training.
 layer(lab/retrieval LIBRARY isentropic_models USES base attention/problem report pytorch model lab PACKAGES json torch)

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <vector>
@@ -32,6 +33,8 @@ void start_model_program(const std::string& command, const std::vector<std::stri
   std::vector<char*> pointers;
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
+  // Threads that spin while they wait make small networks crawl as soon as another process wants the cores.
+  setenv("OMP_WAIT_POLICY", "passive", 0);
   execv(path.c_str(), pointers.data());
   throw Error(command, "not available: " + path + " could not be started (" + std::strerror(errno) + ")",
               "a build with PyTorch (make models)");

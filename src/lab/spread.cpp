@@ -32,11 +32,4 @@ std::string text_of(const std::vector<double>& values, int digits) {
   return text;
 }
 
-std::string difference_text(const std::vector<double>& differences, int digits) {
-  const Spread spread = spread_of(differences);
-  if (differences.size() > 1 && std::abs(spread.mean) <= 2 * spread.deviation) return "none";
-  std::string out = spread.mean > 0 ? "+" : "";
-  return out += text_of(differences, digits);
-}
-
 }  // namespace isentropic::lab

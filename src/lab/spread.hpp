@@ -20,8 +20,4 @@ double mean_of(const std::vector<std::vector<double>>& numbers);
 // "0.981 ± 0.004"; of one seed the mean alone.
 std::string text_of(const std::vector<double>& values, int digits);
 
-// Of differences, seed by seed: "+0.031 ± 0.004", or "none" within twice the deviation; of one seed the difference
-// alone.
-std::string difference_text(const std::vector<double>& differences, int digits);
-
 }  // namespace isentropic::lab

@@ -26,7 +26,7 @@ void require_free(const std::string& folder, ExistingFolder existing) {
 StudyFolder::StudyFolder(std::string path, Json options, WithoutState without_state)
     : path_(std::move(path)), options_(std::move(options)) {
   if (fs::exists(state_path())) steps_ = restore_tensors(state_path(), {});
-  if (without_state == WithoutState::keep_log)
+  if (without_state == WithoutState::keep_log || fs::exists(path_ + "/results.json"))
     for (const Json& line : read_log(path_ + "/log.jsonl")) steps_ = std::max(steps_, line.value("step", steps_));
   log_ = std::make_unique<JsonLog>(path_ + "/log.jsonl", steps_);
 }

@@ -44,7 +44,8 @@ struct StudyCallbacks {
   bool stops() const { return stop && stop(); }
 };
 
-// What is done without the state of a study: it is large, and a study that is carried elsewhere may leave it behind.
+// What is done without the state of a study that has not ended: it is large, and a study that is carried elsewhere may
+// leave it behind. One that has ended needs none: its page is made of its log.
 enum class WithoutState : std::uint8_t {
   restart,  // the study begins again
   keep_log  // lines of the log are finished parts, and what they tell is not done again

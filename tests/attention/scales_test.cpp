@@ -71,7 +71,8 @@ TEST(Scales, DerivativesAreThoseOfTheLaw) {
   check("hybrid", [](auto& x) { return Scale::hybrid(x[0], x[1]); }, {0.7, 1.9});
   check("ssmax", [](auto& x) { return Scale::ssmax(x[0]); }, {0.7});
   check("constant", [](auto& x) { return Scale::constant(x[0]); }, {0.7});
-  for (const Scale& fixed : {Scale::inverse_sqrt_d(), Scale::trained_length(8), Scale::info_scale(8), Scale::yarn(4), Scale::llama4()}) {
+  for (const Scale& fixed :
+       {Scale::inverse_sqrt_d(), Scale::trained_length(8), Scale::info_scale(8), Scale::yarn(4), Scale::llama4()}) {
     EXPECT_EQ(fixed.learnable(), 0) << fixed.name();
   }
 }

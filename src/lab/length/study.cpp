@@ -189,6 +189,10 @@ Study study_of(const Json& options) {
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
   const Study study = study_of(folder.options());
   check_study(study);
+  std::vector<Result> results;
+  for (const Json& line : folder.lines())
+    if (line.contains("tests")) results.push_back(result_of(line));
+  if (!next_run(study, results)) return results;
   const Documents documents = stored_documents(folder.path());
   const Corpus corpus = corpus_of(documents);
   const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
@@ -196,9 +200,6 @@ std::optional<std::vector<Result>> run_study(StudyFolder& folder, const StudyCal
   if (epochs > study.most_epochs)
     throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
                 "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
-  std::vector<Result> results;
-  for (const Json& line : folder.lines())
-    if (line.contains("tests")) results.push_back(result_of(line));
   const auto all = static_cast<double>(most_runs(study) * study.steps);
   std::int64_t step = static_cast<std::int64_t>(results.size()) * study.steps;
   while (const auto run = next_run(study, results)) {

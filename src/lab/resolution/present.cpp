@@ -3,6 +3,7 @@
 
 #include <cmath>
 
+#include "lab/paired.hpp"
 #include "lab/resolution/study.hpp"
 #include "lab/spread.hpp"
 #include "report/page.hpp"
@@ -59,7 +60,7 @@ Cells changes(const std::vector<Law>& laws, std::string Law::*name) {
   for (std::size_t law = 1; law < laws.size(); ++law) {
     out.push_back({laws[law].*name});
     for (std::size_t i = 0; i < tests_of(laws).size(); ++i)
-      out.back().push_back(difference_text(differences(laws[law], laws.front(), i, kAccuracy), 3));
+      out.back().push_back(text_of(paired(differences(laws[law], laws.front(), i, kAccuracy)), 3));
   }
   return out;
 }

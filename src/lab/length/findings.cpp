@@ -87,7 +87,8 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
     const auto usual = outcomes(study, results, "inverse_sqrt_d", positions);
     const auto window = outcomes(study, results, "window", positions);
     double target = 0;
-    for (const Outcome& outcome : usual) target += outcome.result->validation / static_cast<double>(usual.size());
+    for (const Outcome& outcome : usual)
+      target += outcome.result->curve.back().second / static_cast<double>(usual.size());
     for (const Law& law : laws_of(study)) {
       const auto own = outcomes(study, results, law.name, positions);
       if (own.empty()) continue;

@@ -26,6 +26,7 @@ Result result_for(const Study& study, const Run& run) {
   Result out{.run = run};
   const bool is_better = (run.rate == study.rates.front()) == (run.law != "ssmax");
   out.validation = is_better ? 2.0 : 2.1;
+  out.curve = {{100, 2.2}, {200, 2.04}, {300, 2.0}};
   const double shift =
       0.1 * static_cast<double>(run.seed) + 0.001 * static_cast<double>(run.seed % 2) + (is_better ? 0 : 5);
   for (const Law& law : laws_of(study))
@@ -76,6 +77,8 @@ TEST(LengthFindings, PairDifferencesBySeed) {
   EXPECT_EQ(line("trained_length").seeds, 3);
   EXPECT_NEAR(line("trained_length").against_usual.mean, -0.4, 1e-12);  // the shift of a seed is in both
   EXPECT_TRUE(line("trained_length").against_usual.beyond_spread());
+  EXPECT_EQ(line("log_n").steps, 200);         // the first loss within 0.05 of the last of 1/sqrt d
+  EXPECT_EQ(line("trained_length").steps, 0);  // trains nothing
   EXPECT_NEAR(line("log_n").against_window.mean, 0.9, 1e-12);
   EXPECT_FALSE(line("ssmax").against_usual.beyond_spread());  // one seed
   EXPECT_NE(found[0].conclusion.find("spread over seeds: trained_length, log_n."), std::string::npos)

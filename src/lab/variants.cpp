@@ -141,6 +141,10 @@ std::vector<Variant> variants_of(const VariantOptions& options) {
   return out;
 }
 
+std::int64_t steps_of(const VariantOptions& options) {
+  return static_cast<std::int64_t>(variants_of(options).size()) * options.steps;
+}
+
 pytorch::MultiHeadAttentionOptions attention_of(const VariantOptions& options, const Variant& variant) {
   pytorch::MultiHeadAttentionOptions out{.d_model = options.width, .num_heads = options.heads};
   out.scale = scale_from_text(variant.scale);
@@ -151,7 +155,7 @@ pytorch::MultiHeadAttentionOptions attention_of(const VariantOptions& options, c
 std::optional<std::vector<VariantLog>> train_variants(StudyFolder& folder, const StudyCallbacks& callbacks,
                                                       const VariantOptions& options, const MakeLearner& make) {
   const std::vector<Variant> variants = variants_of(options);
-  const auto all = static_cast<std::int64_t>(variants.size()) * options.steps;
+  const std::int64_t all = steps_of(options);
   while (folder.steps() < all) {
     const auto number = static_cast<std::size_t>(folder.steps() / options.steps);
     const Variant& variant = variants[number];

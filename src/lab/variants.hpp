@@ -53,6 +53,8 @@ struct Variant {
 
 // In the order of training: seeds of a scale follow each other.
 std::vector<Variant> variants_of(const VariantOptions& options);
+// Of all of them.
+std::int64_t steps_of(const VariantOptions& options);
 // The attention of a variant's network.
 pytorch::MultiHeadAttentionOptions attention_of(const VariantOptions& options, const Variant& variant);
 

@@ -41,8 +41,9 @@ void run_variants(VariantArguments<Study>& arguments) {
       throw UsageError(error.what());
     }
   }
-  // Reads data, if the study has any: before there is a folder that would be in the way.
-  const lab::MakeLearner make = learners_of(study);
+  // Reads data, if the study has any: before there is a folder that would be in the way. One that has ended needs none.
+  const bool has_ended = folder && folder->steps() >= lab::steps_of(study.variants);
+  const lab::MakeLearner make = has_ended ? nullptr : learners_of(study);
   if (!folder) folder = arguments.common.open(lab::options_to_json(study));
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     const auto logs = lab::train_variants(*folder, callbacks, study.variants, make);

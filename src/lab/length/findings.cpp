@@ -26,12 +26,13 @@ std::vector<Point> mean_points(const std::vector<Outcome>& outcomes) {
   return out;
 }
 
-// Seeds that both have.
-Paired difference(const Study& study, const std::vector<Outcome>& a, const std::vector<Outcome>& b) {
+// Of a number of two laws, over the seeds that both have.
+template <class Number>
+Paired difference(const std::vector<Outcome>& a, const std::vector<Outcome>& b, const Number& number) {
   std::vector<double> out;
   for (const Outcome& x : a)
     for (const Outcome& y : b)
-      if (x.result->run.seed == y.result->run.seed) out.push_back(beyond(study, *x.tested) - beyond(study, *y.tested));
+      if (x.result->run.seed == y.result->run.seed) out.push_back(number(*x.tested) - number(*y.tested));
   return paired(out);
 }
 
@@ -96,14 +97,21 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       line.seeds = static_cast<int>(own.size());
       line.points = mean_points(own);
       line.beyond = beyond(study, {law.name, line.points});
-      line.against_usual = difference(study, own, usual), line.against_window = difference(study, own, window);
+      const auto loss_beyond = [&](const Tested& tested) { return beyond(study, tested); };
+      line.against_usual = difference(own, usual, loss_beyond);
+      line.against_window = difference(own, window, loss_beyond);
+      for (std::size_t i = 0; i < line.points.size(); ++i)
+        line.gaps.push_back(difference(own, usual, [&](const Tested& tested) { return tested.points[i].loss; }).mean);
       fit_entropy(study, line);
       if (law.networks.empty()) line.steps = steps_to(own, target + kMargin);
       for (const Outcome& outcome : own)
         line.spikes += static_cast<double>(outcome.result->spikes) / static_cast<double>(own.size());
       found.laws.push_back(std::move(line));
     }
-    std::ranges::stable_sort(found.laws, {}, &LawLine::beyond);
+    std::ranges::stable_sort(found.laws, [](const LawLine& a, const LawLine& b) {
+      const bool compare = a.against_usual.seeds > 0 && b.against_usual.seeds > 0;
+      return compare ? a.against_usual.mean < b.against_usual.mean : a.beyond < b.beyond;
+    });
     for (const Result& result : results) {
       const Run& run = result.run;
       if (run.stage == kRegularise && run.positions == positions)

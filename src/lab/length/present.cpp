@@ -86,12 +86,16 @@ std::string text_of_table(const std::string& title, const std::vector<std::strin
   return title + "\n" + table.str() + "\n";
 }
 
-report::Plot plot_of(const Findings& found, double Point::*field, const std::string& title, const std::string& label) {
+// Of a number of each law by length.
+template <class Number>
+report::Plot plot_of(const Findings& found, const std::string& title, const std::string& label, const Number& number) {
   report::Plot out{.title = title, .x_label = "tokens n", .y_label = label, .x_scale = report::PlotScale::log};
   for (const LawLine& line : found.laws) {
     report::PlotCurve curve{.label = line.formula};
-    for (const Point& point : line.points)
-      curve.x.push_back(static_cast<double>(point.n)), curve.y.push_back(point.*field);
+    for (std::size_t i = 0; i < line.points.size(); ++i) {
+      curve.x.push_back(static_cast<double>(line.points[i].n));
+      curve.y.push_back(number(line, i));
+    }
     if (line.law == "inverse_sqrt_d") curve.colour = report::kInk;
     if (line.law == "window") curve.style = report::CurveStyle::bound;
     out.curves.push_back(std::move(curve));
@@ -145,9 +149,13 @@ std::string page(const Study& study, const std::vector<Result>& results) {
   for (const Findings& found : findings_of(study, results)) {
     const std::string with = found.positions == "none" ? "Without positions" : "With " + found.positions + " positions";
     page.parts.push_back(report::Prose{with, {spaced(found.conclusion)}});
-    page.parts.push_back(plot_of(found, &Point::loss, "Loss of the last tokens", "nats"));
-    page.parts.push_back(report::Row{{plot_of(found, &Point::entropy, "Entropy of their rows", "H (nats)"),
-                                      plot_of(found, &Point::copying, "Saved on a passage that comes again", "nats")}});
+    page.parts.push_back(plot_of(found, "Loss of the last tokens, less that of 1/sqrt d at the same seeds", "nats",
+                                 [](const LawLine& line, std::size_t i) { return line.gaps[i]; }));
+    page.parts.push_back(
+        report::Row{{plot_of(found, "Entropy of their rows", "H (nats)",
+                             [](const LawLine& line, std::size_t i) { return line.points[i].entropy; }),
+                     plot_of(found, "Saved on a passage that comes again", "nats",
+                             [](const LawLine& line, std::size_t i) { return line.points[i].copying; })}});
     page.parts.push_back(report::DataTable{with + ": loss", loss_columns(study), spaced(loss_rows(found))});
     page.parts.push_back(report::DataTable{with + ": entropy", entropy_columns(study), spaced(entropy_rows(found))});
     if (!found.regularised.empty())
@@ -165,19 +173,19 @@ std::string page(const Study& study, const std::vector<Result>& results) {
 }
 
 std::string picture(const Study& study, const std::vector<Result>& results) {
-  report::Figure figure{.title = "Loss of the same last tokens, given more text",
-                        .subtitle = fmt::format("trained at n = {}", study.length),
+  report::Figure figure{.title = "Loss less that of 1/√d",
+                        .subtitle = fmt::format("the same last tokens and seeds; trained at n = {}", study.length),
                         .panels = {}};
   for (const Findings& found : findings_of(study, results)) {
-    double low = 1e300, high = -1e300;
+    double low = 0, high = 0.01;
     report::Panel panel{
         .title = found.positions == "none" ? "without positions" : found.positions, .x = {}, .y = {}, .lines = {}};
     int colour = 0;
     for (const LawLine& line : found.laws) {
       report::Line drawn{.label = line.law, .x = {}, .y = {}, .colour = colour++};
-      for (const Point& point : line.points) {
-        drawn.x.push_back(static_cast<double>(point.n)), drawn.y.push_back(point.loss);
-        low = std::min(low, point.loss), high = std::max(high, point.loss);
+      for (std::size_t i = 0; i < line.points.size(); ++i) {
+        drawn.x.push_back(static_cast<double>(line.points[i].n)), drawn.y.push_back(line.gaps[i]);
+        if (std::isfinite(line.gaps[i])) low = std::min(low, line.gaps[i]), high = std::max(high, line.gaps[i]);
       }
       if (line.law == "inverse_sqrt_d") drawn.stroke = report::Stroke::strong;
       if (line.law == "window") drawn.stroke = report::Stroke::ceiling;
@@ -185,8 +193,8 @@ std::string picture(const Study& study, const std::vector<Result>& results) {
     }
     if (panel.lines.empty()) continue;
     const auto length = static_cast<double>(study.length);
-    panel.x = report::log2_axis("tokens n", std::ranges::min(study.factors) * length,
-                                std::ranges::max(study.factors) * length);
+    panel.x = report::log2_axis("tokens n", std::exp2(std::floor(std::log2(std::ranges::min(study.factors) * length))),
+                                std::exp2(std::ceil(std::log2(std::ranges::max(study.factors) * length))));
     panel.y = report::linear_axis("nats", low, high);
     figure.panels.push_back(std::move(panel));
   }

@@ -104,7 +104,7 @@ report::Plot course_plot(const std::vector<Law>& laws, const Quantity& quantity)
 }
 
 std::string change_title(const std::string& reference) {
-  return "Accuracy against " + reference + ", seed by seed; none: within twice the deviation over seeds";
+  return "Accuracy against " + reference + ", seed by seed; none: a 95% interval holds 0";
 }
 
 }  // namespace

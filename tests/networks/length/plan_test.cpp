@@ -76,6 +76,8 @@ TEST(LengthFindings, PairDifferencesBySeed) {
   EXPECT_EQ(found[0].laws.front().law, "window");
   EXPECT_EQ(line("trained_length").seeds, 3);
   EXPECT_NEAR(line("trained_length").against_usual.mean, -0.4, 1e-12);  // the shift of a seed is in both
+  EXPECT_NEAR(line("trained_length").gaps.back(), -0.4, 1e-12);
+  EXPECT_EQ(line("trained_length").gaps.front(), 0);
   EXPECT_TRUE(line("trained_length").against_usual.beyond_spread());
   EXPECT_EQ(line("log_n").steps, 200);         // the first loss within 0.05 of the last of 1/sqrt d
   EXPECT_EQ(line("trained_length").steps, 0);  // trains nothing

@@ -49,9 +49,14 @@ void fit_entropy(const Study& study, LawLine& line) {
   line.variance = std::max(0.0, yy / count - (y / count) * (y / count));
 }
 
-double steps_to(const std::vector<Outcome>& outcomes, double target) {
+// The first step within the margin of what 1/sqrt d ends with at that seed, the mean over seeds.
+double steps_to(const std::vector<Outcome>& outcomes, const std::vector<Outcome>& usual) {
   double sum = 0;
   for (const Outcome& outcome : outcomes) {
+    const auto same_seed = [&](const Outcome& x) { return x.result->run.seed == outcome.result->run.seed; };
+    const auto other = std::ranges::find_if(usual, same_seed);
+    if (other == usual.end() || other->result->curve.empty()) return 0;
+    const double target = other->result->curve.back().second + kMargin;
     const auto& curve = outcome.result->curve;
     const auto found = std::ranges::find_if(curve, [&](const auto& point) { return point.second <= target; });
     if (found == curve.end()) return 0;
@@ -87,9 +92,6 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
     Findings found{.positions = positions, .laws = {}, .regularised = {}, .conclusion = {}};
     const auto usual = outcomes(study, results, "inverse_sqrt_d", positions);
     const auto window = outcomes(study, results, "window", positions);
-    double target = 0;
-    for (const Outcome& outcome : usual)
-      target += outcome.result->curve.back().second / static_cast<double>(usual.size());
     for (const Law& law : laws_of(study)) {
       const auto own = outcomes(study, results, law.name, positions);
       if (own.empty()) continue;
@@ -103,7 +105,7 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       for (std::size_t i = 0; i < line.points.size(); ++i)
         line.gaps.push_back(difference(own, usual, [&](const Tested& tested) { return tested.points[i].loss; }).mean);
       fit_entropy(study, line);
-      if (law.networks.empty()) line.steps = steps_to(own, target + kMargin);
+      if (law.networks.empty()) line.steps = steps_to(own, usual);
       for (const Outcome& outcome : own)
         line.spikes += static_cast<double>(outcome.result->spikes) / static_cast<double>(own.size());
       found.laws.push_back(std::move(line));

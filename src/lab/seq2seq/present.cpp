@@ -129,8 +129,7 @@ report::Plot course_plot(const Law& law) {
 report::HeatMap head_map(const Curve& curve) {
   report::HeatMap out{.title = "H/log k by layer and head, scale " + formula_of(curve.variant) + ", seed " +
                                std::to_string(curve.variant.seed),
-                      .x_label = "head",
-                      .y_label = "attention and layer"};
+                      .x_label = "head"};
   for (const Kind& kind : kKinds) {
     const Numbers& layers = (last_of(curve).*kind.attention).normalised;
     for (std::size_t layer = 0; layer < layers.size(); ++layer) {

@@ -71,11 +71,11 @@ const char* standing_of(const Outcome& outcome) {
 
 std::string without_check(const Claim& claim) {
   if (claim.standing != Standing::study) return claim.statement;
+  const char* where = claim.on_libtorch ? ", in a build with PyTorch (make models)" : "";
   if (const StoredStudy* study = stored_study_of(claim.id))
-    return fmt::format("{} ({} seeds, {}: {}{})", study->finding, study->seeds, study->date, study->commands.front(),
-                       study->commands.size() > 1 ? ", ..." : "");
-  return fmt::format("no stored study yet; verify --thorough trains networks{}",
-                     claim.on_libtorch ? ", in a build with PyTorch (make models)" : "");
+    return fmt::format("{} ({} seeds, {}: {}{}); verify --thorough trains networks{}", study->finding, study->seeds,
+                       study->date, study->commands.front(), study->commands.size() > 1 ? ", ..." : "", where);
+  return fmt::format("no stored study yet; verify --thorough trains networks{}", where);
 }
 
 std::string line(const Outcome& outcome) {

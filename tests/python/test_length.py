@@ -126,6 +126,15 @@ def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_pa
     assert "stopped after" in message and "--resume" in message
 
 
+def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp_path):
+    run(texts, "-o", tmp_path / "a", *SMALL, "--only-prepare")
+    about = (tmp_path / "a" / "study.json").read_text()
+    (tmp_path / "a" / "study.json").write_text(about.replace('"cpu"', '"cuda:77"'))
+    assert "cuda:77" in run("-o", tmp_path / "a", "--resume", status=1).stderr
+    run("-o", tmp_path / "a", "--resume", "--device", "cpu")
+    assert without_times(results(tmp_path / "a")) == without_times(results(whole[0]))
+
+
 @pytest.mark.parametrize(
     "options, status, named",
     [
@@ -143,10 +152,10 @@ def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
     assert named in message and message.startswith("isentropic")
 
 
-def test_texts_that_are_missing_and_damaged_documents(texts, whole, tmp_path):
+def test_texts_that_are_missing_and_damaged_documents(texts, tmp_path):
     assert "missing" in run(pathlib.Path("missing"), "-o", tmp_path / "x", *SMALL, status=1).stderr
     damaged = tmp_path / "damaged"
-    shutil.copytree(whole[0], damaged)
+    run(texts, "-o", damaged, *SMALL, "--only-prepare")
     tokens = (damaged / "documents.safetensors").read_bytes()
     (damaged / "documents.safetensors").write_bytes(tokens[: len(tokens) // 2])
     assert "documents.safetensors" in run("-o", damaged, "--resume", status=1).stderr

@@ -52,7 +52,9 @@ void StudyArguments::offer(CLI::App* command) {
   command->add_flag("--overwrite", overwrite, "replace the study in that folder");
   command->add_option("--seed", seed)->capture_default_str();
   command->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
-  command->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str();
+  command->add_option("--device", device, "cpu, cuda, cuda:1, ...")
+      ->capture_default_str()
+      ->each([this](const std::string&) { device_given = true; });
 }
 
 lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {

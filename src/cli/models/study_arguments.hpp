@@ -15,6 +15,7 @@ struct StudyArguments {
   bool resume = false, overwrite = false;
   std::uint64_t seed = 1;
   std::string device = "cpu";
+  bool device_given = false;
   double minutes = 0;  // it stops after so many; 0: at its end
   lab::WithoutState without_state = lab::WithoutState::restart;
 

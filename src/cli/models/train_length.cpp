@@ -31,13 +31,17 @@ void run(LengthArguments& arguments) {
     throw UsageError(error.what());
   }
   lab::StudyFolder folder = arguments.common.open(lab::length::options_of(asked));
-  const lab::length::Study study = lab::length::study_of(folder.options());
+  lab::length::Study study = lab::length::study_of(folder.options());
+  // What was prepared on one machine is trained on another.
+  if (arguments.common.device_given) study.device = asked.device;
+  if (asked.bfloat16) study.bfloat16 = true;
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     if (!arguments.common.resume) lab::length::read_documents(study, folder.path(), callbacks.say);
     if (arguments.only_prepare) return true;
-    const auto results = lab::length::run_study(folder, callbacks);
+    const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
-    folder.write("results.json", lab::length::results_of(study, *results).dump(1) + "\n");
+    folder.write("results.json",
+                 lab::length::results_of(lab::length::study_of(folder.options()), *results).dump(1) + "\n");
     folder.write("page.html", lab::length::page(study, *results));
     folder.write("length.svg", lab::length::picture(study, *results));
     print(lab::length::text_table(study, *results));

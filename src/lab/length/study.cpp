@@ -186,8 +186,7 @@ Study study_of(const Json& options) {
   }
 }
 
-std::optional<std::vector<Result>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
-  const Study study = study_of(folder.options());
+std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);
   std::vector<Result> results;
   for (const Json& line : folder.lines())

@@ -84,8 +84,9 @@ struct Result {
 nlohmann::ordered_json json_of(const Result& result);
 Result result_of(const nlohmann::ordered_json& json);
 
-// None: it was stopped, and can go on. The folder must hold documents (documents.hpp).
-std::optional<std::vector<Result>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks);
+// None: it was stopped, and can go on. The folder must hold documents (documents.hpp). The study is the folder's, but
+// for the device and its precision, which may change on the way.
+std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks);
 
 // A table for a terminal, a page, a picture, and everything as JSON.
 std::string text_table(const Study& study, const std::vector<Result>& results);

@@ -28,6 +28,9 @@ print(torch.__version__, ';'.join(include_paths()), library_paths()[0], int(torc
   add_library(torch_wheel INTERFACE)
   target_include_directories(torch_wheel SYSTEM INTERFACE ${includes})
   target_compile_definitions(torch_wheel INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi})
-  target_link_libraries(torch_wheel INTERFACE ${libraries}/libtorch.so ${libraries}/libtorch_cpu.so
-                                              ${libraries}/libc10.so)
+  # Nothing calls libtorch.so by name, but it brings the devices: a linker that drops what is not called (Debian's does
+  # not, Ubuntu's does) would leave a program without CUDA.
+  target_link_libraries(
+    torch_wheel INTERFACE -Wl,--push-state,--no-as-needed ${libraries}/libtorch.so -Wl,--pop-state
+                          ${libraries}/libtorch_cpu.so ${libraries}/libc10.so)
 endfunction()

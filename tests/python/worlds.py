@@ -1,0 +1,60 @@
+"""Several processes that talk over Gloo, started once for all checks of a world size.
+
+A check is a function without arguments, run by every process at the same time with the default group at hand. It fails
+where it raises in any of them; the checks after it are not run, since the processes may have lost step.
+"""
+
+import datetime
+import os
+import tempfile
+import traceback
+
+import torch
+import torch.distributed as dist
+import torch.multiprocessing
+
+TIMEOUT = datetime.timedelta(seconds=60)  # of one collective
+
+
+def run(size, checks):
+    """{name of a check: what the processes said of its failure, "" where there was none}."""
+    with tempfile.TemporaryDirectory() as folder:
+        context = torch.multiprocessing.start_processes(
+            _work, (size, checks, folder), nprocs=size, join=False, start_method="spawn"
+        )
+        while not context.join():
+            pass
+        return _joined([_read(os.path.join(folder, str(rank))) for rank in range(size)], checks)
+
+
+def _work(rank, size, checks, folder):
+    torch.set_num_threads(1)
+    # A file in place of a port: nobody else can have taken it.
+    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=TIMEOUT)
+    said = {}
+    for name, check in checks.items():
+        torch.manual_seed(0)
+        try:
+            check()
+            dist.barrier()
+            said[name] = ""
+        except BaseException:
+            said[name] = f"rank {rank}: {traceback.format_exc()}"
+            break
+    torch.save(said, os.path.join(folder, str(rank)))
+    # Neighbours may be waiting for this process: they learn of its end, and do not wait for each other here.
+
+
+def _read(path):
+    return torch.load(path) if os.path.exists(path) else {}
+
+
+def _joined(by_rank, checks):
+    found, failed = {}, None
+    for name in checks:
+        if failed is not None:
+            found[name] = f"not run, since {failed} failed"
+            continue
+        found[name] = "\n".join(said.get(name, f"rank {rank} ended") for rank, said in enumerate(by_rank)).strip()
+        failed = name if found[name] else None
+    return found

@@ -144,7 +144,7 @@ struct RowConstants {
 };
 
 struct AttentionGradients {
-  Tensor query, key, value;              // type and shape of the inputs
+  Tensor query, key, value;              // type and shape of the inputs; of a shard the type of sums: shares are added
   Tensor lambda;                         // dL/dlambda_i, [batch, heads, n_q], at fixed q.k
   std::vector<Tensor> scale_parameters;  // [heads] each, in the order of Scale::parameters()
   Tensor alpha;                          // [heads], of entmax

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 from . import _observe
+from .distributed import _plan
 from ._checks import integer, number, pair_of_integers, require, require_tensor
 from ._aux import Aux
 from .maps import ScoreMap
@@ -53,6 +54,13 @@ def _hidden(additive: Tensor) -> Tensor:
     return additive <= torch.finfo(additive.dtype).min
 
 
+def _sharded():
+    """Imported when it is needed: it needs this module."""
+    from .distributed import _attention
+
+    return _attention
+
+
 class Problem:
     """Checks and translates the arguments of :func:`isentropic.attention`, which explains them."""
 
@@ -60,7 +68,7 @@ class Problem:
         self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
         causal=None, window=None, prefix=None, strided=None, block_sparse=None, key_lengths=None, documents=None,
         segments=None, exclude_self=False, map=None, bias=None, alibi_slopes=None, relative_bias=None, soft_cap=None,
-        sink=None, statistics=None, groups=None, seed=None,
+        sink=None, statistics=None, groups=None, seed=None, group=None,
     ):  # fmt: skip
         self._items: list[tuple[str, object]] = []
         self._names: list[str] = []
@@ -74,6 +82,9 @@ class Problem:
             self.row_shape, self._has_four_axes = query.shape[:-1], True
         else:
             self._set_tensors(query, key, value, enable_gqa)
+        self.plan = _plan.in_force() if group is None else _plan.plan_of(group)
+        if self.plan is not None and documents is None:
+            documents = self.plan.documents
         if is_causal or causal is not None:
             self._set_causal(is_causal, causal, attn_mask)
         if exclude_self or not (
@@ -103,14 +114,21 @@ class Problem:
 
     def run_text(self, text: str):
         """As :meth:`run`, with a text that may ask for other statistics."""
-        output, *stacks, rows, row_counts, selected = _operator(text, self.query, self.key, self.value, self._terms)
+        if self.plan is None:
+            found = _operator(text, self.query, self.key, self.value, self._terms)
+        else:
+            found = _sharded().run(self, self.plan, text)
+        output, *stacks, rows, row_counts, selected = found
         found = {}
         for stack, names in zip(stacks, names_of(text)):
             if names:
                 found |= zip(names, stack.unbind(0))
         if not self._has_four_axes:
             found = {name: x.reshape(self.row_shape) for name, x in found.items()}
-            rows, row_counts = (x.reshape(x.shape[0], *self.row_shape) for x in (rows, row_counts))
+            if rows.numel():
+                rows, row_counts = (x.reshape(x.shape[0], *self.row_shape) for x in (rows, row_counts))
+        if self.plan is not None and rows.numel() == 0:
+            rows = row_counts = None
         return (None if self.value is None else self.with_leading_axes(output)), Aux(found, rows, row_counts, selected)
 
     def with_leading_axes(self, output: Tensor) -> Tensor:
@@ -146,6 +164,9 @@ class Problem:
         with torch.no_grad():
             statistics = () if self._has_statistics else ("log_partition" if self._is_softmax else "visible",)
             text = self.text(statistics=statistics) if statistics else self.text()
+            if self.plan is not None:
+                found = _sharded().key_mass(self, self.plan, text)
+                return found.reshape(*self.row_shape[:-1], found.shape[-1])
             if aux is None:
                 *_, rows, row_counts, selected = torch.ops.isentropic.attention(
                     text, self.query, self.key, None, self._terms
@@ -172,6 +193,16 @@ class Problem:
     def has_terms(self) -> bool:
         """Whether there are tensors beside query, key and value."""
         return bool(self._terms)
+
+    def terms(self) -> list[Tensor]:
+        """The tensors beside query, key and value."""
+        return self._terms
+
+    def term_names(self) -> list[str]:
+        return self._names
+
+    def statistics_of(self, text: str) -> tuple[str, ...]:
+        return tuple(name for names in names_of(text) for name in names)
 
     def _add(self, name: str, tensor: Tensor) -> None:
         require_tensor(name, tensor)
@@ -326,7 +357,7 @@ class Problem:
 
     def _over_scores(self, tensor: Tensor, name: str) -> Tensor:
         """[batch or 1, heads or 1, n_q or 1, n_k or 1]."""
-        n_q, n_k = self.query.shape[2], self.key.shape[2]
+        n_q, n_k = self.query.shape[2], self._keys_in_all()
         leading = self.row_shape[:-2]
         while tensor.dim() < 2:
             tensor = tensor.unsqueeze(0)
@@ -339,6 +370,9 @@ class Problem:
         if all(size == 1 for size in tensor.shape[:-3]):
             return tensor.reshape(1, *tensor.shape[-3:])
         return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
+
+    def _keys_in_all(self) -> int:
+        return self.key.shape[2] if self.plan is None else self.plan.layout(self.key.shape[2]).total
 
     def _set_scale(self, scale: Scale) -> None:
         items, tensors = scale.written()

@@ -43,6 +43,7 @@ def attention(
     seed: Union[int, Tensor, None] = None,
     return_aux: bool = False,
     backend: str = "auto",
+    group=None,
 ):
     """Attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
 
@@ -82,6 +83,10 @@ def attention(
         backend: "auto" leaves to PyTorch's kernel, which is faster, what that computes as well: problems of CUDA tensors
             of which nothing is measured, without masks but a causal one, other score terms or dropout. "isentropic"
             never does.
+        group: ranks that hold the sequence together, a process group or a mesh (contiguous shards in the order of
+            ranks) or an :class:`isentropic.distributed.ContextParallel`; that of
+            :func:`isentropic.distributed.context_parallel` when absent. Query, key and value are this rank's shard;
+            masks, lengths, documents and positions are those of the whole, dense terms ``[..., n_q here, n_k in all]``.
 
     Returns:
         ``[..., heads, n_q, d_v]``, or a pair of it and an :class:`Aux`.
@@ -94,7 +99,7 @@ def attention(
     problem = Problem(
         query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, causal, window, prefix, strided,
         block_sparse, key_lengths, documents, segments, exclude_self, map, bias, alibi_slopes, relative_bias, soft_cap,
-        sink, statistics, groups, seed,
+        sink, statistics, groups, seed, group,
     )  # fmt: skip
     if backend == "auto" and not return_aux and _routing.goes_to_pytorch(problem):
         return _routing.run(problem)

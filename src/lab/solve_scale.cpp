@@ -28,7 +28,7 @@ at::Tensor mean_entropies(const at::Tensor& query, const at::Tensor& key, pytorc
   return pytorch::attention(query.narrow(2, n - last_rows, last_rows), key, key.narrow(3, 0, 1).contiguous(), options)
       .statistics.at("entropy")
       .to(at::kDouble)
-      .mean({0, 2});
+      .mean(at::IntArrayRef({0, 2}));
 }
 
 // Rows that stand at the end of their keys keep their places, as in a cache.

@@ -43,6 +43,38 @@ at::Tensor rows_of(const RowParts& parts) {
   return is_there(parts[1]) ? at::cat({parts[0], parts[1]}) : parts[0];
 }
 
+// Of the terms at `places`, from what attention_backward found; undefined where a term has none.
+std::vector<at::Tensor> term_gradients(c10::string_view problem, at::TensorList terms, const at::Tensor& bias,
+                                       const at::Tensor& sink, const at::Tensor& scale, const at::Tensor& map,
+                                       at::IntArrayRef places) {
+  const std::shared_ptr<const ProblemSpec> spec = cached_spec(problem);
+  const std::vector<std::size_t> scale_places = spec->scale_places();
+  const auto of_term = [&](std::size_t place) -> at::Tensor {
+    for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink), std::pair("map", map)})
+      if (spec->place(name) == place) return for_parameter(gradient, terms[place]);
+    const auto found = std::ranges::find(scale_places, place);
+    const bool per_row = spec->scale.is_per_row();
+    // The target of a target entropy has no gradient.
+    if (found == scale_places.end() || (!per_row && spec->scale.learnable() == 0)) return {};
+    const std::size_t parameter =
+        per_row ? 0 : spec->scale_tensors[static_cast<std::size_t>(found - scale_places.begin())];
+    return for_parameter(per_row ? scale : scale.select(0, static_cast<std::int64_t>(parameter)), terms[place]);
+  };
+  std::vector<at::Tensor> out;
+  for (const std::int64_t place : places) out.push_back(of_term(static_cast<std::size_t>(place)));
+  return out;
+}
+
+// The operator of that name: an empty tensor where a term has no gradient.
+std::vector<at::Tensor> term_gradients_operator(c10::string_view problem, at::TensorList terms, const at::Tensor& bias,
+                                                const at::Tensor& sink, const at::Tensor& scale, const at::Tensor& map,
+                                                at::IntArrayRef places) {
+  std::vector<at::Tensor> out = term_gradients(problem, terms, bias, sink, scale, map, places);
+  for (at::Tensor& gradient : out)
+    if (!gradient.defined()) gradient = at::empty({0}, sink.options());
+  return out;
+}
+
 class Attention : public torch::autograd::Function<Attention> {
  public:
   static variable_list forward(AutogradContext* context, const std::string& problem, const at::Tensor& query,
@@ -83,18 +115,12 @@ class Attention : public torch::autograd::Function<Attention> {
     out[1] = query_gradient;
     out[2] = key_gradient;
     if (value) out[3] = value_gradient;
-    const auto set = [&](std::size_t place, const at::Tensor& gradient) { out[kFirstTerm + place] = gradient; };
-    for (const auto& [name, gradient] : {std::pair("bias", bias), std::pair("sink", sink), std::pair("map", map)})
-      if (const auto place = spec->place(name); wanted(place)) set(*place, for_parameter(gradient, terms[*place]));
-    const std::vector<std::size_t> scale_places = spec->scale_places();
-    const bool per_row = spec->scale.is_per_row();
-    for (std::size_t i = 0; i < scale_places.size(); ++i) {
-      const std::size_t place = scale_places[i];
-      // The target of a target entropy has no gradient.
-      if (!wanted(place) || (!per_row && spec->scale.learnable() == 0)) continue;
-      const at::Tensor gradient = per_row ? scale : scale.select(0, static_cast<std::int64_t>(spec->scale_tensors[i]));
-      set(place, for_parameter(gradient, terms[place]));
-    }
+    std::vector<std::int64_t> places;
+    for (std::size_t place = 0; place < terms.size(); ++place)
+      if (wanted(place)) places.push_back(static_cast<std::int64_t>(place));
+    const std::vector<at::Tensor> found = term_gradients(problem, terms, bias, sink, scale, map, places);
+    for (std::size_t i = 0; i < places.size(); ++i)
+      if (found[i].defined()) out[kFirstTerm + static_cast<std::size_t>(places[i])] = found[i];
     return out;
   }
 };
@@ -131,6 +157,16 @@ Backward backward_autograd(c10::string_view problem, const at::Tensor& query, co
 }
 
 }  // namespace
+
+TORCH_LIBRARY_FRAGMENT(isentropic, library) {
+  library.def(
+      "attention_term_gradients(str problem, Tensor[] terms, Tensor bias, Tensor sink, Tensor scale, Tensor map,"
+      " int[] places) -> Tensor[]");
+}
+
+TORCH_LIBRARY_IMPL(isentropic, CompositeExplicitAutograd, library) {
+  library.impl("attention_term_gradients", term_gradients_operator);
+}
 
 TORCH_LIBRARY_IMPL(isentropic, Autograd, library) {
   library.impl("attention", forward_autograd);

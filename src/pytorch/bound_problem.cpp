@@ -33,11 +33,14 @@ std::vector<DocumentOffsets> documents(const at::Tensor& queries, const at::Tens
   if (query_rows.size() != key_rows.size())
     throw Error("documents", std::to_string(key_rows.size()) + " rows of offsets for the keys",
                 std::to_string(query_rows.size()) + ", as for the queries");
+  const auto total = [](std::int64_t given, std::int64_t here) { return given < 0 ? here : given; };
+  const std::int64_t n_q = total(problem.shard.total_queries, problem.query.shape.at(2));
+  const std::int64_t n_k = total(problem.shard.total_keys, problem.key.shape.at(2));
   std::vector<DocumentOffsets> out;
   for (std::size_t b = 0; b < query_rows.size(); ++b) {
     out.push_back({integers_of(query_rows[b]), integers_of(key_rows[b])});
-    require_whole(out.back().query, problem.query.shape.at(2), "queries");
-    require_whole(out.back().key, problem.key.shape.at(2), "keys");
+    require_whole(out.back().query, n_q, "queries");
+    require_whole(out.back().key, n_k, "keys");
   }
   return out;
 }

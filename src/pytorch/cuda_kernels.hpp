@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "pytorch/attention.hpp"
+#include "pytorch/partial.hpp"
 
 namespace isentropic::pytorch {
 
@@ -23,6 +23,11 @@ struct CudaKernels {
   std::optional<at::Tensor> (*weights)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                                        at::TensorList terms, at::IntArrayRef rows,
                                        const std::optional<at::Tensor>& finished, std::int64_t first_key);
+  std::optional<PartialTensors> (*partial)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                           const at::Tensor& value, at::TensorList terms);
+  std::optional<Forward> (*finish)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
+                                   const at::Tensor& value, at::TensorList terms, const at::Tensor& output,
+                                   const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& groups);
 };
 
 // Null: none were built.

@@ -36,6 +36,12 @@ inline std::optional<at::Tensor> on_cpu(const std::optional<at::Tensor>& tensor)
   return tensor ? std::optional(tensor->cpu()) : std::nullopt;
 }
 
+inline std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
+  std::vector<at::Tensor> out;
+  for (const at::Tensor& tensor : tensors) out.push_back(tensor.cpu());
+  return out;
+}
+
 // Every tensor of a tuple on a device.
 template <class Tuple>
 Tuple moved_to(const Tuple& tensors, at::Device device) {

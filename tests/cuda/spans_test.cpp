@@ -15,6 +15,7 @@ struct MaskCase {
   Mask mask;
   Shard shard;
   std::int64_t query_offset = 0, key_offset = 0;  // of its one run
+  List queries;                                   // their places, where there are several runs
   List lengths, query_offsets, key_offsets;
   std::int64_t documents = 0;
   bool documents_by_batch = false;
@@ -49,6 +50,14 @@ void add_documents(Draw& draw, MaskCase& c, std::int64_t total_queries, std::int
   c.mask = c.mask.documents(all);
 }
 
+// Two runs with a gap between them. Returns how many queries there are in all.
+std::int64_t split_queries(Draw& draw, MaskCase& c) {
+  const std::int64_t first = draw.from(0, c.n_q), second = c.query_offset + first + draw.from(0, 9);
+  c.shard.query_runs = {Run{c.query_offset, first}, Run{second, c.n_q - first}};
+  for (std::int64_t i = 0; i < c.n_q; ++i) c.queries.push_back(i < first ? c.query_offset + i : second + i - first);
+  return c.shard.total_queries = second + c.n_q - first + draw.from(0, 9);
+}
+
 MaskCase random_case(unsigned seed) {
   Draw draw(seed);
   MaskCase c;
@@ -59,6 +68,7 @@ MaskCase random_case(unsigned seed) {
     c.shard = {.query_runs = {Run{c.query_offset}}, .key_runs = {Run{c.key_offset}}};
     total_queries = c.shard.total_queries = c.query_offset + c.n_q + draw.from(0, 9);
     total_keys = c.shard.total_keys = c.key_offset + c.n_k + draw.from(0, 30);
+    if (draw.coin()) total_queries = split_queries(draw, c);
   }
   if (draw.coin()) c.mask = Mask::causal();
   if (draw.coin()) c.mask = c.mask.aligned(Align::end);
@@ -84,7 +94,7 @@ SpanMask span_mask(const MaskCase& c, F place) {
   out.prefix = c.mask.prefix_keys, out.segment = c.mask.segment_length;
   out.key_lengths = list(c.lengths), out.query_offsets = list(c.query_offsets), out.key_offsets = list(c.key_offsets);
   out.documents = c.documents, out.documents_by_batch = c.documents_by_batch;
-  out.query_offset = c.query_offset, out.key_offset = c.key_offset;
+  out.queries = list(c.queries), out.query_offset = c.query_offset, out.key_offset = c.key_offset;
   out.total_queries = std::max<std::int64_t>(0, c.shard.total_queries);
   out.total_keys = std::max<std::int64_t>(0, c.shard.total_keys);
   return out;
@@ -106,7 +116,7 @@ Found on_host(const Problem& sizes, const SpanMask& mask) {
   for (std::int64_t row = 0; row < sizes.batch * sizes.n_q; ++row) {
     const MaskedRow masked(sizes, mask, row / sizes.n_q, row % sizes.n_q);
     out.spans.push_back(masked.spans());
-    out.positions.push_back(static_cast<std::int32_t>(masked.place().position));
+    out.positions.push_back(static_cast<std::int32_t>(masked.place().position - mask.key_offset));
     out.in_document.push_back(static_cast<std::int32_t>(masked.place().position - masked.place().first_key));
   }
   return out;
@@ -159,7 +169,7 @@ void expect_the_librarys(const MaskCase& c, const Found& found) {
         ASSERT_LE(found.spans[row - 1].end, spans.end);
       }
       const QueryPlace place = visibility.place(b, i);
-      ASSERT_EQ(found.positions[row], place.position);
+      ASSERT_EQ(found.positions[row], place.position - c.key_offset);
       ASSERT_EQ(found.in_document[row], place.position - place.document.begin);
     }
 }

@@ -127,13 +127,17 @@ __device__ __forceinline__ void write_rows(const Problem& p, const ForwardOutput
       const float sink = p.sink ? exp2_fast(static_cast<const float*>(p.sink)[at.h] * kLog2E - reference) : 0.0f;
       float inverse = z == 0 ? 0.0f : 1.0f / (z + sink);
       if constexpr (Shape::kExtras) inverse *= static_cast<float>(1 / (1 - p.dropout));
-      E* to = static_cast<E*>(out.output) + at.b * out.output_stride.batch + at.h * out.output_stride.head +
-              i * out.output_stride.row;
+      const std::int64_t to = at.b * out.output_stride.batch + at.h * out.output_stride.head +
+                              i * out.output_stride.row + threadIdx.x % 4 * 2;
 #pragma unroll
-      for (int tile = 0; tile < Shape::kOutputTiles; ++tile)
-        if (!Shape::kIsWide || tile * 8 < p.d_v)
-          *reinterpret_cast<std::uint32_t*>(to + tile * 8 + threadIdx.x % 4 * 2) =
-              pack<E>(output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse);
+      for (int tile = 0; tile < Shape::kOutputTiles; ++tile) {
+        if (Shape::kIsWide && tile * 8 >= p.d_v) continue;
+        const float2 both = {output[t][tile][2 * half] * inverse, output[t][tile][2 * half + 1] * inverse};
+        if (out.real_output)
+          *reinterpret_cast<float2*>(static_cast<float*>(out.output) + to + tile * 8) = both;
+        else
+          *reinterpret_cast<std::uint32_t*>(static_cast<E*>(out.output) + to + tile * 8) = pack<E>(both.x, both.y);
+      }
     }
 }
 

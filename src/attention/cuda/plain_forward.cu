@@ -151,7 +151,9 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
   if (!out.output) return;
   __syncthreads();
   multiply_output(shared.factors, output);
-  const Matrix result = matrix_of(out.output, p.type, out.output_stride, head.b, head.h, p.n_q, p.d_v);
+  const ElementType real = p.type == ElementType::float64 ? ElementType::float64 : ElementType::float32;
+  const Matrix result =
+      matrix_of(out.output, out.real_output ? real : p.type, out.output_stride, head.b, head.h, p.n_q, p.d_v);
 #pragma unroll
   for (int s = 0; s < kSlices; ++s) store_tile(result, first, column + s * kTile, output[s]);
 }

@@ -29,12 +29,12 @@ struct alignas(16) RowSpans {
 };
 
 // Without spans row i, at position p = i + offset, sees the keys [0, prefix) and those of the band
-// [p - left + 1, p + right]. Keys are numbered from 0 here, positions from where the whole problem begins.
+// [p - left + 1, p + right]. Keys and positions are numbered from the first key that is here.
 struct VisibleKeys {
   static constexpr std::int64_t kAll = std::numeric_limits<std::int32_t>::max();
   const RowSpans* spans = nullptr;          // [batch, n_q]; begin and end do not fall with i
   bool prefix_varies = false;               // among the rows of a batch entry
-  const std::int32_t* positions = nullptr;  // p, [batch, n_q]; null: i + offset
+  const std::int32_t* positions = nullptr;  // p, [batch, n_q], from the first key that is here; null: i + offset
   std::int64_t offset = 0;
   std::int64_t left = kAll, right = kAll, prefix = 0;
 };
@@ -104,7 +104,8 @@ struct ForwardOutput {
   RowArrays rows;          // z, u, w, c as far as `moments` names them; k and a as far as a kernel finds them
   void* output = nullptr;  // type of the inputs; normalised, the sink included; null: none
   Strides output_stride;
-  KeyGroupArrays groups;  // on tensor cores
+  bool real_output = false;  // the output has the type of sums
+  KeyGroupArrays groups;     // on tensor cores
 };
 
 }  // namespace isentropic::cuda

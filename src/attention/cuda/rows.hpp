@@ -31,12 +31,13 @@ struct SpanMask {
   std::int64_t documents = 0;
   bool documents_by_batch = false;
   std::int64_t segment = 0;
-  // Of a shard; totals of 0: all is here.
+  // Of a shard; totals of 0: all is here. The places of its queries: [n_q], ascending, or from query_offset on.
+  IntegerList queries;
   std::int64_t query_offset = 0, key_offset = 0, total_queries = 0, total_keys = 0;
 };
 
-// Of every row, [batch, n_q] each, null where not wanted: spans in the keys that are here, position on the whole key
-// axis, and the same from its document's first key. An empty prefix is [0, 0); an empty band lies between those of the
+// Of every row, [batch, n_q] each, null where not wanted: spans in the keys that are here, position from the first of
+// these, and position from its document's first key. An empty prefix is [0, 0); an empty band lies between those of the
 // rows before and after it. Prefixes vary among the rows only with documents or segments.
 cudaError_t find_spans(const Problem& sizes, const SpanMask& mask, RowSpans* spans, std::int32_t* positions,
                        std::int32_t* positions_in_document, cudaStream_t stream);

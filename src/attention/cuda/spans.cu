@@ -18,7 +18,7 @@ __global__ void find_spans_kernel(const Problem sizes, const SpanMask mask, RowS
   const MaskedRow masked(sizes, mask, row / sizes.n_q, row % sizes.n_q);
   const RowPlace& place = masked.place();
   if (spans) spans[row] = masked.spans();
-  if (positions) positions[row] = as_int32(place.position);
+  if (positions) positions[row] = as_int32(place.position - mask.key_offset);
   if (positions_in_document) positions_in_document[row] = as_int32(place.position - place.first_key);
 }
 

@@ -40,7 +40,7 @@ class MaskedRow {
         queries_(mask.total_queries > 0 ? mask.total_queries : sizes.n_q),
         keys_(mask.total_keys > 0 ? mask.total_keys : sizes.n_k),
         length_(mask.key_lengths.data ? within(entry_of(mask.key_lengths, b), 0, keys_) : keys_) {
-    const std::int64_t query = i + mask.query_offset;
+    const std::int64_t query = mask.queries.data ? entry_of(mask.queries, i) : i + mask.query_offset;
     place_ = mask.query_offsets.data ? in_documents(b, query) : in_segments(query);
   }
 

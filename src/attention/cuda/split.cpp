@@ -94,7 +94,10 @@ cudaError_t split_forward(const Problem& problem, const ForwardOutput& output, v
   if (!output.rows.k) parts.rows.k = nullptr;
   if (!output.rows.a) parts.rows.a = nullptr;
   const cudaError_t error = split_partials(problem, parts, stream);
-  return error == cudaSuccess ? merge_parts(problem, parts, output, stream) : error;
+  if (error != cudaSuccess) return error;
+  Problem merged = problem;
+  if (output.real_output) merged.type = ElementType::float32;  // of what the merge writes; the inputs are read
+  return merge_parts(merged, parts, output, stream);
 }
 
 }  // namespace isentropic::cuda

@@ -14,7 +14,7 @@ using OrderedJson = nlohmann::ordered_json;
 
 const std::vector<std::string> kKeys = {"causal",   "align",        "window", "prefix", "strided", "block",
                                         "segments", "exclude_self", "scale",  "map",    "bias",    "soft_cap",
-                                        "dropout",  "statistics",   "groups", "tensors"};
+                                        "dropout",  "statistics",   "groups", "shard",  "tensors"};
 const std::vector<std::string> kTensors = {"mask",  "layout", "key_lengths", "query_offsets", "key_offsets",
                                            "scale", "map",    "bias",        "sink",          "seed"};
 const std::vector<std::string> kBiases = {"none", "dense", "alibi", "relative"};  // as Bias::Kind
@@ -107,6 +107,24 @@ void read_statistics(const Json& json, ProblemSpec& out) {
   out.statistics = out.statistics.groups(first, recent);
 }
 
+std::vector<Run> runs_of(const Json& value) {
+  std::vector<Run> out;
+  for (const Json& run : value) {
+    const auto [offset, length] = pair_of(run);
+    out.push_back({offset, length});
+  }
+  return out;
+}
+
+void read_shard(const Json& json, ProblemSpec& out) {
+  for (const auto& [key, value] : json.items())
+    require_known("key of the shard", key, {"query_runs", "key_runs", "total_queries", "total_keys"});
+  out.shard.query_runs = runs_of(json.value("query_runs", Json::array()));
+  out.shard.key_runs = runs_of(json.value("key_runs", Json::array()));
+  out.shard.total_queries = json.value("total_queries", std::int64_t{-1});
+  out.shard.total_keys = json.value("total_keys", std::int64_t{-1});
+}
+
 ProblemSpec read(const Json& json) {
   if (!json.is_object()) throw Error("problem text", json.dump(), "a JSON object");
   for (const auto& [key, value] : json.items()) require_known("problem key", key, kKeys);
@@ -122,6 +140,7 @@ ProblemSpec read(const Json& json) {
   if (json.contains("soft_cap")) out.soft_cap = json["soft_cap"].get<double>();
   out.dropout = json.value("dropout", 0.0);
   read_statistics(json, out);
+  read_shard(json.value("shard", Json::object()), out);
   const std::size_t scale_tensors = out.scale.is_per_row() ? 1 : out.scale_tensors.size();
   if (out.scale_places().size() != scale_tensors)
     throw Error("tensors of the scale " + out.scale.name(), std::to_string(out.scale_places().size()),
@@ -170,6 +189,20 @@ void write_statistics(const Statistics& statistics, OrderedJson& out) {
   if (every_group) out["groups"] = {statistics.first_keys(), statistics.recent_keys()};
 }
 
+void write_shard(const Shard& shard, OrderedJson& out) {
+  const auto runs = [](const std::vector<Run>& list) {
+    OrderedJson all = OrderedJson::array();
+    for (const Run& run : list) all.push_back({run.offset, run.length});
+    return all;
+  };
+  OrderedJson written = OrderedJson::object();
+  if (!shard.query_runs.empty()) written["query_runs"] = runs(shard.query_runs);
+  if (!shard.key_runs.empty()) written["key_runs"] = runs(shard.key_runs);
+  if (shard.total_queries >= 0) written["total_queries"] = shard.total_queries;
+  if (shard.total_keys >= 0) written["total_keys"] = shard.total_keys;
+  if (!written.empty()) out["shard"] = written;
+}
+
 OrderedJson parameters_json(const std::vector<Parameter>& parameters) {
   OrderedJson out = OrderedJson::array();
   for (const Parameter& parameter : parameters) {
@@ -210,6 +243,7 @@ std::string to_json(const ProblemSpec& spec) {
   if (spec.soft_cap) out["soft_cap"] = *spec.soft_cap;
   if (spec.dropout > 0) out["dropout"] = spec.dropout;
   write_statistics(spec.statistics, out);
+  write_shard(spec.shard, out);
   out["tensors"] = spec.tensors;
   return out.dump();
 }

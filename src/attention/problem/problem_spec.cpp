@@ -62,6 +62,7 @@ AttentionProblem ProblemSpec::without_tensors() const {
   if (place("sink")) problem.sink = PerHead(0.0);
   if (dropout > 0) problem.dropout = Dropout{dropout, 0};
   problem.statistics = statistics;
+  problem.shard = shard;
   return problem;
 }
 

@@ -8,6 +8,7 @@
 //   "map": {"name": name, option: value, ...}; a learnable option may be "tensor", as of a scale
 //   "bias": "dense" | "alibi" | "relative", "soft_cap": x, "dropout": p
 //   "statistics": [name, ...] | "all", "groups": [first, recent]
+//   "shard": {"query_runs": [[offset, length], ...], "key_runs": likewise, "total_queries": n, "total_keys": n}
 //   "tensors": the names of the tensors beside the text, in their order: "mask" (dense), "layout" (of blocks),
 //              "key_lengths", "query_offsets", "key_offsets", "scale" (once for each parameter that is a tensor, in
 //              the order of the law's parameters; the rows of per_row), "map" (alpha of entmax), "bias" (values,
@@ -36,6 +37,7 @@ struct ProblemSpec {
   std::optional<double> soft_cap;
   double dropout = 0;
   Statistics statistics = Statistics::none();
+  Shard shard = {};  // without counts
   std::vector<std::string> tensors;
 
   // Where a tensor of this name stands; "scale": the first.

@@ -58,7 +58,7 @@ Asked ask(const model::Transformer& model, const Law& law, const Study& study, c
   if (!with_entropy) return found;
   std::vector<at::Tensor> layers;
   for (const auto& layer : out.statistics)
-    layers.push_back(layer.at("entropy").narrow(2, n - scored, scored).to(at::kDouble).mean({0, 2}));
+    layers.push_back(layer.at("entropy").narrow(2, n - scored, scored).to(at::kDouble).mean(at::IntArrayRef({0, 2})));
   found.entropy = at::stack(layers);
   return found;
 }

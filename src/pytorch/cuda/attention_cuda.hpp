@@ -42,9 +42,13 @@ using CudaForward = std::remove_pointer_t<decltype(CudaKernels::forward)>;
 using CudaBackward = std::remove_pointer_t<decltype(CudaKernels::backward)>;
 using CudaKeyMass = std::remove_pointer_t<decltype(CudaKernels::key_mass)>;
 using CudaWeights = std::remove_pointer_t<decltype(CudaKernels::weights)>;
+using CudaPartial = std::remove_pointer_t<decltype(CudaKernels::partial)>;
+using CudaFinish = std::remove_pointer_t<decltype(CudaKernels::finish)>;
 CudaForward forward_on_cuda;
 CudaBackward backward_on_cuda;
 CudaKeyMass key_mass_on_cuda;
 CudaWeights weights_on_cuda;
+CudaPartial partial_on_cuda;
+CudaFinish finish_on_cuda;
 
 }  // namespace isentropic::pytorch

@@ -2,43 +2,15 @@
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
-#include "pytorch/bound_problem.hpp"
 #include "pytorch/cuda/attention_cuda.hpp"
+#include "pytorch/cuda/stacked_statistics.hpp"
 #include "pytorch/cuda/stream.hpp"
 
 namespace isentropic::pytorch {
 namespace {
 
-struct StackedStatistics {
-  at::Tensor differentiable, measured, counted;
-  cuda::StatisticsOutput places;
-  cuda::KeyGroupArrays groups;
-
-  StackedStatistics(DeviceProblem& on, const StatisticsLayout& layout) {
-    const auto stack = [&](const std::vector<Statistic>& which, at::ScalarType type) {
-      const cuda::Problem& p = on.device;
-      at::Tensor out = on.empty({std::ssize(which), p.batch, p.heads, p.n_q}, type);
-      for (std::size_t s = 0; s < which.size(); ++s) {
-        void* const column = entry(out, static_cast<std::int64_t>(s));
-        if (type != at::kLong)
-          places.real[static_cast<int>(which[s])] = column;
-        else
-          (which[s] == Statistic::visible ? places.visible : places.argmax) = static_cast<std::int64_t*>(column);
-      }
-      return out;
-    };
-    differentiable = stack(layout.differentiable, on.real);
-    measured = stack(layout.measured, on.real);
-    counted = stack(layout.counted, at::kLong);
-    const auto of = [&](Statistic statistic) { return places.real[static_cast<int>(statistic)]; };
-    groups = {on.problem.statistics.first_keys(), on.problem.statistics.recent_keys(),
-              on.positions_in_document,           of(Statistic::first_mass),
-              of(Statistic::recent_mass),         of(Statistic::entropy_without_first),
-              of(Statistic::mean_distance)};
-  }
-};
-
-constexpr CudaKernels kKernels = {forward_on_cuda, backward_on_cuda, key_mass_on_cuda, weights_on_cuda};
+constexpr CudaKernels kKernels = {forward_on_cuda, backward_on_cuda, key_mass_on_cuda,
+                                  weights_on_cuda, partial_on_cuda,  finish_on_cuda};
 [[maybe_unused]] const bool announced = (cuda_kernels() = &kKernels, true);
 
 }  // namespace

@@ -34,14 +34,15 @@ cudaError_t run_on_tensor_cores(DeviceProblem& on, const cuda::Problem& fast, cu
 // Into memory as wide as the padded heads, and from there to where it belongs.
 cudaError_t run_padded(DeviceProblem& on, const cuda::Problem& fast, cuda::ForwardOutput& output) {
   if (!output.output || fast.d_v == on.device.d_v) return run_on_tensor_cores(on, fast, output);
-  const at::Tensor wide = on.empty({fast.batch, fast.heads, fast.n_q, fast.d_v}, on.query.scalar_type());
+  const at::ScalarType type = output.real_output ? on.real : on.query.scalar_type();
+  const at::Tensor wide = on.empty({fast.batch, fast.heads, fast.n_q, fast.d_v}, type);
   void* const narrow_data = std::exchange(output.output, wide.mutable_data_ptr());
   const cuda::Strides stride = std::exchange(output.output_stride, strides_of(wide));
   const cudaError_t error = run_on_tensor_cores(on, fast, output);
   if (error != cudaSuccess) return error;
   at::Tensor narrow = at::from_blob(
       narrow_data, {fast.batch, fast.heads, fast.n_q, on.device.d_v}, {stride.batch, stride.head, stride.row, 1},
-      [](void*) {}, on.query.options());
+      [](void*) {}, wide.options());
   narrow.copy_(wide.narrow(3, 0, on.device.d_v));
   return cudaSuccess;
 }

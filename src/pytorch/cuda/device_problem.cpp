@@ -177,12 +177,13 @@ void DeviceProblem::bind_mask() {
   }
   visible.prefix = mask.prefix_keys;
   if (mask.align == Align::end) visible.offset = device.n_k - device.n_q;
-  if (find("key_lengths") || find("query_offsets") || mask.segment_length > 0) find_spans();
+  if (find("key_lengths") || find("query_offsets") || mask.segment_length > 0 || is_shard()) find_spans();
   if (mask.strided_part) device.tests.stride = mask.strided_part->stride, device.tests.local = mask.strided_part->local;
   device.tests.excludes_self = mask.excludes_self;
   if (const at::Tensor* tensor = find("mask")) device.tests.mask = dense(*tensor);
   const at::Tensor* layout = find("layout");
   if (!layout) return;
+  if (is_shard()) throw Error("block_sparse", "given with a shard", "the whole problem on a GPU, or the CPU");
   const at::Tensor blocks =
       keep(layout->detach().to(query.device())).expand({device.batch, device.heads, layout->size(2), layout->size(3)});
   device.tests.layout = blocks.const_data_ptr<bool>();
@@ -190,7 +191,13 @@ void DeviceProblem::bind_mask() {
   device.tests.block_q = spec->block->first, device.tests.block_k = spec->block->second;
 }
 
-void DeviceProblem::find_spans() {
+bool DeviceProblem::is_shard() const { return spec->shard.total_queries >= 0 || spec->shard.total_keys >= 0; }
+
+bool DeviceProblem::has_split_keys() const {
+  return spec->shard.total_keys >= 0 && spec->shard.total_keys != device.n_k;
+}
+
+cuda::SpanMask DeviceProblem::span_mask() {
   const Mask& mask = spec->mask;
   cuda::SpanMask spans;
   spans.causal = mask.is_causal, spans.aligned_to_end = mask.align == Align::end;
@@ -203,6 +210,29 @@ void DeviceProblem::find_spans() {
     spans.documents = queries->size(-1) - 1;
     spans.documents_by_batch = queries->dim() == 2 && queries->size(0) > 1;
   }
+  if (is_shard()) bind_shard(spans);
+  return spans;
+}
+
+// Where the queries and the keys that are here lie in the whole.
+void DeviceProblem::bind_shard(cuda::SpanMask& spans) {
+  const Shard& shard = spec->shard;
+  spans.total_queries = std::max<std::int64_t>(shard.total_queries, 0);
+  spans.total_keys = std::max<std::int64_t>(shard.total_keys, 0);
+  if (shard.key_runs.size() > 1)
+    throw Error("shard key runs", std::to_string(shard.key_runs.size()), "one on a GPU: a call for each");
+  if (!shard.key_runs.empty()) spans.key_offset = shard.key_runs[0].offset;
+  if (shard.query_runs.size() == 1) spans.query_offset = shard.query_runs[0].offset;
+  if (shard.query_runs.size() < 2) return;
+  std::vector<at::Tensor> places;
+  for (const Run& run : shard.query_runs)
+    places.push_back(at::arange(run.offset, run.offset + run.length, query.options().dtype(at::kLong)));
+  spans.queries = integers(at::cat(places));
+}
+
+void DeviceProblem::find_spans() {
+  const Mask& mask = spec->mask;
+  const cuda::SpanMask spans = span_mask();
   const at::Tensor found = keep(empty({6, device.batch, device.n_q}, at::kInt));
   const std::int64_t rows = device.batch * device.n_q;
   auto* const numbers = found.mutable_data_ptr<std::int32_t>();

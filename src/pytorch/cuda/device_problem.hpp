@@ -56,11 +56,16 @@ class DeviceProblem {
   const at::Tensor* find(std::string_view name) const;
   void bind_mask();
   void bind_terms();
+  bool is_shard() const;
+  bool has_split_keys() const;
+  cuda::SpanMask span_mask();
+  void bind_shard(cuda::SpanMask& spans);
   void find_spans();
   void check_terms() const;
   cuda::ScaleFormula formula();
   void solve_target_entropy(const at::Tensor& lambda, std::int64_t* status);
   const std::int64_t* visible_counts();
+  at::Tensor counts_of_whole();
   const void* by_head(const at::Tensor& numbers);
   cuda::LawParameter law_parameter(std::size_t index);
   cuda::DenseTerm dense(const at::Tensor& tensor);

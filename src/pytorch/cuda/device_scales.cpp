@@ -23,10 +23,28 @@ bool is_one_number(const ProblemSpec& spec) {
 // Where tests hide keys one by one, these are counted; elsewhere the spans say it.
 const std::int64_t* DeviceProblem::visible_counts() {
   const bool hides = device.tests.any() || device.bias.data;
-  if (!hides || counts_) return counts_;
+  if (counts_) return counts_;
+  if (has_split_keys()) return counts_ = keep(counts_of_whole()).const_data_ptr<std::int64_t>();
+  if (!hides) return nullptr;
   const at::Tensor counts = keep(empty({device.batch, device.heads, device.n_q}, at::kLong));
   require_launched(cuda::count_visible(device, counts.mutable_data_ptr<std::int64_t>(), stream));
   return counts_ = counts.const_data_ptr<std::int64_t>();
+}
+
+// Keys that each row sees in the whole problem, of which some are here.
+at::Tensor DeviceProblem::counts_of_whole() {
+  if (device.tests.any() || device.bias.data)
+    throw Error("scale " + spec->scale.name(), "given with a shard of keys that are tested one by one",
+                "a mask of spans, or all keys here");
+  cuda::Problem whole = device;
+  cuda::SpanMask mask = span_mask();
+  whole.n_k = spec->shard.total_keys, mask.key_offset = 0;
+  const at::Tensor found = empty({device.batch, 1, device.n_q, 4}, at::kInt);
+  require_launched(cuda::find_spans(whole, mask, reinterpret_cast<cuda::RowSpans*>(found.mutable_data_ptr()), nullptr,
+                                    nullptr, stream));
+  const at::Tensor ends = found.unflatten(3, {2, 2});  // of the prefix and of the band
+  const at::Tensor counts = (ends.select(4, 1) - ends.select(4, 0)).sum(3);
+  return counts.expand({device.batch, device.heads, device.n_q}).contiguous();
 }
 
 cuda::LawParameter DeviceProblem::law_parameter(std::size_t index) {

@@ -23,14 +23,8 @@ namespace {
 
 bool needs_kernels(const AttentionProblem& problem) {
   return problem.map.kind() != ScoreMap::Kind::softmax || problem.dropout || problem.statistics.wants_groups() ||
-         problem.scale.is_target_entropy() ||
+         problem.scale.is_target_entropy() || problem.shard.total_queries >= 0 || problem.shard.total_keys >= 0 ||
          Dims(problem).rows() * Dims(problem).n_k == 0;  // PyTorch's reductions refuse empty axes
-}
-
-std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
-  std::vector<at::Tensor> out;
-  for (const at::Tensor& tensor : tensors) out.push_back(tensor.cpu());
-  return out;
 }
 
 // weights v, where a weight of 0 passes NaN and Inf by; with the gradient of the finite part.

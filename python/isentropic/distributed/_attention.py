@@ -1,0 +1,119 @@
+"""Attention over a sequence that several ranks hold: forward and backward as one step of autograd.
+
+Every method ends in the operators that one device uses. Shards say where queries and keys lie in the whole
+(``"shard"`` of a problem's text), so that masks, scale laws and key groups mean what they mean there.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import TYPE_CHECKING
+
+import torch
+from torch import Tensor
+
+from . import _decode, _gather, _ring, _ulysses
+from ._layout import Layout
+from ._plan import ContextParallel
+
+if TYPE_CHECKING:
+    from .._problem import Problem
+
+_METHODS = {"allgather": _gather, "ring": _ring, "ulysses": _ulysses}
+
+
+class Call:
+    """One attention problem of one rank: what autograd keeps of it."""
+
+    def __init__(self, plan: ContextParallel, layout: Layout, text: str, names: list[str]):
+        self.plan, self.layout, self.text, self.names = plan, layout, text, tuple(names)
+        self.group, self.rank, self.size = plan.group, plan.rank, plan.size
+        self.options = json.loads(text)
+        self.needs_bias = False
+
+    @property
+    def own_runs(self):
+        return self.layout.runs[self.rank]
+
+    def shard_text(self, query_runs, key_runs) -> str:
+        """The problem of these queries and keys; None: all of them."""
+        return _text_of_shard(self.text, self.layout.total, query_runs, key_runs)
+
+    def has_keys(self, place: int, term: Tensor) -> bool:
+        """Whether a term has an entry for each key of the whole."""
+        name = self.names[place]
+        dense = name == "mask" or (name == "bias" and self.options.get("bias") == "dense")
+        return dense and term.shape[-1] == self.layout.total
+
+    def term_gradients(self, terms, bias, sink, scale, map, places):
+        return torch.ops.isentropic.attention_term_gradients(self.text, terms, bias, sink, scale, map, places)
+
+
+@functools.lru_cache(maxsize=4096)
+def _text_of_shard(text: str, total: int, query_runs, key_runs) -> str:
+    problem = json.loads(text)
+    shard = {"total_queries": total, "total_keys": total}
+    if query_runs is not None:
+        shard["query_runs"] = query_runs
+    if key_runs is not None:
+        shard["key_runs"] = key_runs
+    return json.dumps(problem | {"shard": shard})
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, call: Call, query, key, value, *terms):
+        ctx.set_materialize_grads(False)
+        found, kept = _METHODS[call.plan.method].forward(call, query, key, value, terms)
+        ctx.call, ctx.terms = call, len(terms)
+        ctx.save_for_backward(*terms, *kept)
+        ctx.mark_non_differentiable(*found[2:])
+        return found
+
+    @staticmethod
+    def backward(ctx, output_gradient, statistics_gradient, *_):
+        call, saved = ctx.call, ctx.saved_tensors
+        if output_gradient is None and statistics_gradient is None:
+            return (None,) * (4 + ctx.terms)
+        terms, kept = saved[: ctx.terms], saved[ctx.terms :]
+        call.needs_bias = any(
+            name == "bias" and needed for name, needed in zip(call.names, ctx.needs_input_grad[4:])
+        )
+        places = [i for i in range(ctx.terms) if ctx.needs_input_grad[4 + i]]
+        *inputs, found = _METHODS[call.plan.method].backward(
+            call, kept, terms, output_gradient, statistics_gradient, places
+        )
+        of_terms: list = [None] * ctx.terms
+        for place, gradient in zip(places, found):
+            of_terms[place] = gradient if gradient.numel() else None
+        return None, *inputs, *of_terms
+
+
+# Graphs end here: what one rank does next depends on what the others have sent.
+@torch.compiler.disable
+def run(problem: Problem, plan: ContextParallel, text: str):
+    """What the operator ``attention`` returns, for the queries of this rank."""
+    plan.calls += 1
+    if plan.method == "decode":
+        return _decode.run(problem, plan, text)
+    layout = plan.layout(problem.query.shape[2])
+    _check(problem, plan, layout)
+    call = Call(plan, layout, text, problem.term_names())
+    return (*_Attention.apply(call, problem.query, problem.key, problem.value, *problem.terms()), None)
+
+
+@torch.compiler.disable
+def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
+    """What the keys of this rank receive from the queries of all, ``[batch, heads, n]``."""
+    layout = plan.layout(problem.query.shape[2])
+    _check(problem, plan, layout)
+    call = Call(plan, layout, text, problem.term_names())
+    method = _gather if plan.method == "decode" else _METHODS[plan.method]
+    return method.key_mass(call, problem.query, problem.key, problem.terms())
+
+
+def _check(problem: Problem, plan: ContextParallel, layout: Layout) -> None:
+    here, keys = layout.lengths[plan.rank], problem.key.shape[2]
+    if keys != here:
+        raise ValueError(f"key has {keys} positions; expected {here}, as the query: its rank's shard of the sequence")

@@ -13,14 +13,14 @@ from typing import TYPE_CHECKING
 import torch
 from torch import Tensor
 
-from . import _decode, _gather, _ring, _ulysses
+from . import _attention_decode, _attention_gather, _attention_ring, _attention_ulysses
 from ._layout import Layout
 from ._plan import ContextParallel
 
 if TYPE_CHECKING:
     from .._problem import Problem
 
-_METHODS = {"allgather": _gather, "ring": _ring, "ulysses": _ulysses}
+_METHODS = {"allgather": _attention_gather, "ring": _attention_ring, "ulysses": _attention_ulysses}
 
 
 class Call:
@@ -96,7 +96,7 @@ def run(problem: Problem, plan: ContextParallel, text: str):
     """What the operator ``attention`` returns, for the queries of this rank."""
     plan.calls += 1
     if plan.method == "decode":
-        return _decode.run(problem, plan, text)
+        return _attention_decode.run(problem, plan, text)
     layout = plan.layout(problem.query.shape[2])
     _check(problem, plan, layout)
     call = Call(plan, layout, text, problem.term_names())
@@ -109,7 +109,7 @@ def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
     layout = plan.layout(problem.query.shape[2])
     _check(problem, plan, layout)
     call = Call(plan, layout, text, problem.term_names())
-    method = _gather if plan.method == "decode" else _METHODS[plan.method]
+    method = _attention_gather if plan.method == "decode" else _METHODS[plan.method]
     return method.key_mass(call, problem.query, problem.key, problem.terms())
 
 

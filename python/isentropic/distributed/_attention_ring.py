@@ -7,14 +7,14 @@ from typing import Iterator
 import torch
 from torch import Tensor
 
-from . import _exchange, _gather
+from . import _attention_gather, _exchange
 
 _operators = torch.ops.isentropic
 
 
 def forward(call, query, key, value, terms):
     if value is None:
-        return _gather.forward(call, query, key, value, terms)
+        return _attention_gather.forward(call, query, key, value, terms)
     part = None
     for source, block in _blocks(call, torch.cat([key, value], -1)):
         for text, (keys, values), of_block, _ in _pieces(call, source, block, key.shape[-1], terms):
@@ -28,7 +28,7 @@ def forward(call, query, key, value, terms):
 
 def backward(call, kept, terms, output_gradient, statistics_gradient, places):
     if len(kept) == 7:  # statistics alone
-        return _gather.backward(call, kept, terms, output_gradient, statistics_gradient, places)
+        return _attention_gather.backward(call, kept, terms, output_gradient, statistics_gradient, places)
     query, key, value, output, rows, row_counts = kept
     real = rows.dtype
     own, shares, home = torch.zeros_like(query, dtype=real), _Shares(call, terms), None

@@ -73,13 +73,13 @@ class _RingRows(torch.autograd.Function):
     def forward(ctx, query, key, scale, target, exclude_self, ring):
         nowhere = torch.full_like(target, -1)
         others = None
-        for step, (block,) in ring.rotate([key]):
+        for step, block in ring.rotate([key]):
             if step == 0:
                 loss, _, _, own = torch.ops.isentropic.softmax_loss(
-                    query, block, target, scale, None, None, exclude_self
+                    query, block[0], target, scale, None, None, exclude_self
                 )
                 continue
-            found = torch.ops.isentropic.softmax_loss(query, block, nowhere, scale, None, None, False)[3]
+            found = torch.ops.isentropic.softmax_loss(query, block[0], nowhere, scale, None, None, False)[3]
             others = found if others is None else records_of.merge(others, found)
         records = own
         if others is not None:
@@ -98,12 +98,12 @@ class _RingRows(torch.autograd.Function):
         query, key, scale, target, nowhere, loss, records = ctx.saved_tensors
         ring, wide = ctx.ring, statistics_type(query)
         d_query, d_scale, d_key, arrival = torch.zeros_like(query, dtype=wide), 0.0, None, None
-        for step, (block,) in ring.rotate([key]):
+        for step, block in ring.rotate([key]):
             is_own = step == 0
             # To keys that are no positives a loss is a log-partition.
             upstream = (of_loss, None, of_entropy) if is_own else (None, of_loss, of_entropy)
             part = torch.ops.isentropic.softmax_loss_backward(
-                query, block, target if is_own else nowhere, scale, None, None, ctx.exclude_self and is_own,
+                query, block[0], target if is_own else nowhere, scale, None, None, ctx.exclude_self and is_own,
                 loss, records, *upstream,
             )  # fmt: skip
             d_query += part[0]

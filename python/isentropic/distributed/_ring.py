@@ -1,4 +1,4 @@
-"""A ring of ranks: every rank gets to see every block, and none ever holds more than three of them."""
+"""A ring of ranks: every rank gets to see every block, its own and no more than two others at a time."""
 
 from __future__ import annotations
 
@@ -41,12 +41,16 @@ class Ring:
         return arrival
 
     def rotate(self, block: Sequence[Tensor]) -> Iterator[tuple[int, list[Tensor]]]:
-        """``(step, block)`` for every rank's block, this rank's own first; the next travels while one is in use."""
+        """``(step, block)`` for every rank's block, this rank's own first; the next travels while one is in use.
+
+        The list is one and the same, with other tensors at every step: who keeps none of them holds two blocks at most.
+        """
         block = list(block)
         for step in range(self.size):
             arrival = self.hand_on(block, step) if step + 1 < self.size else None
             yield step, block
-            block = arrival.wait() if arrival else block
+            if arrival is not None:
+                block[:] = arrival.wait()
 
 
 class Arrival:

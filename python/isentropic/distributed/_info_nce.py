@@ -93,7 +93,6 @@ class _RingRows(torch.autograd.Function):
         return loss, records_of.entropy(records).to(loss.dtype)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, of_loss, of_entropy):
         query, key, scale, target, nowhere, loss, records = ctx.saved_tensors
         ring, wide = ctx.ring, statistics_type(query)
@@ -127,8 +126,8 @@ class _RingRows(torch.autograd.Function):
 class _SumOverRanks(torch.autograd.Function):
     """The sum of one number over ranks, with the gradient of this rank's own.
 
-    Every rank runs its backward pass, so the sum counts once in all. The numbers are added up in the order of ranks,
-    which gives all of them the same bits.
+    Every rank runs its backward pass, so the sum counts once in all. Each rank adds up the numbers of all, in the same
+    way: the bits are the same everywhere.
     """
 
     @staticmethod

@@ -86,8 +86,7 @@ class _VocabularyRows(torch.autograd.Function):
     @staticmethod
     def forward(ctx, rows, weight, bias, scale, place, is_elsewhere, soft_cap, group):
         loss, _, _, own = torch.ops.isentropic.softmax_loss(rows, weight, place, scale, bias, soft_cap, False)
-        # A maximum over ranks may lose a NaN; the sums do not.
-        m = torch.where(own[:, 0].isnan(), -torch.inf, own[:, 0])
+        m = own[:, 0].clone()  # a maximum over ranks may lose a NaN; the sums do not
         dist.all_reduce(m, dist.ReduceOp.MAX, group=group)
         z, u = records_of.rebased(own, m)
         is_mine = place >= 0
@@ -105,7 +104,6 @@ class _VocabularyRows(torch.autograd.Function):
         return loss, records_of.log_partition(records).to(loss.dtype), records_of.entropy(records).to(loss.dtype)
 
     @staticmethod
-    @torch.autograd.function.once_differentiable
     def backward(ctx, of_loss, of_log_partition, of_entropy):
         rows, weight, bias, scale, place, is_elsewhere, loss, records = ctx.saved_tensors
         if of_loss is not None:

@@ -7,7 +7,7 @@ from torch.utils._pytree import tree_leaves
 
 D = 19  # a width that nothing else here has
 UNEVEN = {2: [5, 3], 4: [4, 1, 6, 3]}
-WITH_AN_EMPTY_RANK = {2: [0, 4], 4: [3, 0, 5, 2]}
+WITH_EMPTY_RANKS = {2: [0, 4], 4: [3, 0, 0, 5]}
 
 
 def numbers(*shape, seed=0):

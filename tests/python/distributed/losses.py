@@ -4,7 +4,7 @@ import functools
 
 import torch
 import torch.distributed as dist
-from distributed.loss_cases import D, UNEVEN, WITH_AN_EMPTY_RANK, expect, leaf, numbers, of_rank, summed
+from distributed.loss_cases import D, UNEVEN, WITH_EMPTY_RANKS, expect, leaf, numbers, of_rank, summed
 
 import isentropic
 
@@ -50,8 +50,8 @@ def check_info_nce_equals_one_process():
     compare_info_nce(UNEVEN[dist.get_world_size()], loss=isentropic.info_nce)
 
 
-def check_info_nce_with_an_empty_rank():
-    sizes = WITH_AN_EMPTY_RANK[dist.get_world_size()]
+def check_info_nce_with_empty_ranks():
+    sizes = WITH_EMPTY_RANKS[dist.get_world_size()]
     compare_info_nce(sizes)
     compare_info_nce(sizes, reduction="none", symmetric=True)
     compare_info_nce([0] * len(sizes))

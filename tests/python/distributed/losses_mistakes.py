@@ -68,3 +68,14 @@ def check_what_is_refused():
         f"target is {classes}; expected [0, {classes})",
         lambda: isentropic.linear_cross_entropy(x, x, torch.tensor([0, classes, 1]), group=group),
     )
+
+
+def check_no_second_derivative():
+    x, target, group = numbers(3, 4).requires_grad_(), torch.arange(3), dist.group.WORLD
+    for loss in (
+        isentropic.info_nce(x, x, group=group).loss,
+        isentropic.linear_cross_entropy(x, x, target, group=group).loss,
+    ):
+        expect_raises(
+            NotImplementedError, "no second derivative", lambda: torch.autograd.grad(loss, x, create_graph=True)
+        )

@@ -7,7 +7,7 @@ from unittest import mock
 
 import torch
 import torch.distributed as dist
-from distributed.loss_cases import D, UNEVEN, WITH_AN_EMPTY_RANK, Watch, leaf, numbers, of_rank
+from distributed.loss_cases import D, UNEVEN, WITH_EMPTY_RANKS, Watch, leaf, numbers, of_rank
 
 import isentropic
 from isentropic.distributed._ring import Ring
@@ -97,7 +97,7 @@ def check_no_rank_holds_all_keys():
 
 
 def check_a_ring_of_several_tensors():
-    sizes, rank = WITH_AN_EMPTY_RANK[dist.get_world_size()], dist.get_rank()
+    sizes, rank = WITH_EMPTY_RANKS[dist.get_world_size()], dist.get_rank()
 
     def block(r):
         return [torch.full((sizes[r], 2, 3), r, dtype=torch.float16), torch.full((sizes[r],), 10 * r)]

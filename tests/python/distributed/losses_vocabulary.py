@@ -71,21 +71,31 @@ def check_a_nan_on_one_rank():
         assert ours.loss.isnan().all() and ours.entropy.isnan().all()
 
 
-def check_classes_that_a_bias_hides():
-    """A slice of which no class is left, and scores that lie far apart."""
-    slices = SLICES[dist.get_world_size()]
-    input, weight = numbers(2, 4, D, seed=1), numbers(11, D, seed=2)
-    bias = torch.linspace(0, 2000, 11, dtype=torch.float64)
-    bias[: slices[0]] = -torch.inf
-    target = torch.full_like(TARGET, 10)
-    target[0, 0] = 7  # about 600 below the largest score
-    options = dict(input=input, target=target, reduction="none")
+def losses_with_bias(bias, target):
+    """Of both, with slices and with the whole."""
+    slices, input, weight = SLICES[dist.get_world_size()], numbers(2, 4, D, seed=1), numbers(11, D, seed=2)
+    options = dict(input=input, target=torch.full_like(TARGET, target), reduction="none")
     ours = isentropic.linear_cross_entropy(
         weight=of_rank(weight, slices), bias=of_rank(bias, slices), group=dist.group.WORLD, **options
     )
     theirs = isentropic.linear_cross_entropy(weight=weight, bias=bias, **options)
     torch.testing.assert_close(ours, theirs, atol=0.0, rtol=1e-12)
-    assert 400 < float(theirs.loss[0, 0]) < 800 and 0 < float(theirs.loss[1].max()) < 1e-60
+    return theirs.loss
+
+
+def check_a_slice_that_a_bias_hides():
+    bias = torch.zeros(11, dtype=torch.float64)
+    bias[: SLICES[dist.get_world_size()][0]] = -torch.inf
+    losses_with_bias(bias, 10)
+
+
+def check_slices_far_apart():
+    """No digit is lost where the target's slice has nearly all of the mass, nor where it has none that a double holds."""
+    bias = torch.zeros(11, dtype=torch.float64)
+    bias[0] = 150.0
+    assert 0 < float(losses_with_bias(bias, 0).max()) < 1e-50
+    bias[0] = 6000.0
+    assert 5900 < float(losses_with_bias(bias, 10).min())
 
 
 def check_the_same_bits_on_all_ranks():

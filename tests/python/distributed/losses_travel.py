@@ -15,7 +15,7 @@ from isentropic.distributed._ring import Ring
 
 @contextlib.contextmanager
 def late(rank, call):
-    """One rank comes half a second late to a step of the ring."""
+    """One rank comes late to a step of the ring."""
     calls = 0
     send = dist.all_to_all_single
 
@@ -71,6 +71,10 @@ def check_what_info_nce_sends():
     with Watch() as watch:
         isentropic.info_nce(mine[0], mine[1].detach(), group=dist.group.WORLD).loss.backward()
     assert sum(b for _, b in watch.collectives) == 24 + 2 * forward + 8  # keys without a gradient: none comes home
+    with Watch() as watch:
+        isentropic.info_nce(*mine, symmetric=True, group=dist.group.WORLD).loss.backward()
+    backward = forward + (n - sizes[rank]) * D * wide
+    assert sum(b for _, b in watch.collectives) == 24 + 2 * (forward + backward) + 8
 
 
 def check_no_rank_holds_all_keys():

@@ -39,7 +39,7 @@ from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
 from ._scan import Comparison, Scan, scan  # noqa: E402
 
-from . import hf, nn, regularisers  # noqa: E402
+from . import distributed, hf, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
 
 if TYPE_CHECKING:
@@ -71,6 +71,7 @@ __all__ = [
     "attention_weights",
     "causal_lm_loss",
     "collect",
+    "distributed",
     "hf",
     "hierarchical_attention",
     "info_nce",

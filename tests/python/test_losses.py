@@ -5,6 +5,7 @@ import math
 
 import pytest
 import torch
+import torch.distributed as dist
 import torch.nn.functional as F
 
 import isentropic
@@ -364,6 +365,21 @@ def test_losses_compile_without_a_break():
         expect_same(compiled(x, w)[0], call(x, w)[0], (x, w))
     with pytest.raises(ValueError, match="target is"):
         torch.compile(isentropic.linear_cross_entropy, backend="aot_eager")(x, w, y.clamp(min=-1))
+
+
+def test_losses_over_ranks_within_a_compiled_function(tmp_path):
+    """They break its graph; the rest of it is compiled."""
+    dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
+    try:
+        x, w, y = rows(6, 4), rows(6, 4, 1), torch.arange(6)
+
+        def call(x, w):
+            contrast = isentropic.info_nce(2 * x, w + x.mean(), group=dist.group.WORLD).loss
+            return contrast + isentropic.linear_cross_entropy(x.sin(), w, y, group=dist.group.WORLD).loss
+
+        expect_same(torch.compile(call, backend="aot_eager")(x, w), call(x, w), (x, w))
+    finally:
+        dist.destroy_process_group()
 
 
 # ---- mistakes ----

@@ -14,8 +14,10 @@ import torch
 from torch import Tensor
 
 from . import _attention_decode, _attention_gather, _attention_ring, _attention_ulysses
+from ._checks import agree
 from ._layout import Layout
 from ._plan import ContextParallel
+from ._ring import Ring
 
 if TYPE_CHECKING:
     from .._problem import Problem
@@ -29,6 +31,7 @@ class Call:
     def __init__(self, plan: ContextParallel, layout: Layout, text: str, names: list[str]):
         self.plan, self.layout, self.text, self.names = plan, layout, text, tuple(names)
         self.group, self.rank, self.size = plan.group, plan.rank, plan.size
+        self.ring = Ring(plan.group, layout.lengths)
         self.options = json.loads(text)
         self.needs_bias = False
 
@@ -114,6 +117,20 @@ def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
 
 
 def _check(problem: Problem, plan: ContextParallel, layout: Layout) -> None:
+    agree(plan.group, "attention", lambda: _description(problem, plan, layout))
     here, keys = layout.lengths[plan.rank], problem.key.shape[2]
     if keys != here:
         raise ValueError(f"key has {keys} positions; expected {here}, as the query: its rank's shard of the sequence")
+
+
+def _description(problem: Problem, plan: ContextParallel, layout: Layout) -> dict[str, object]:
+    """What the ranks have to say alike."""
+    shape = lambda x: None if x is None else (x.dtype, x.shape[0], x.shape[1], x.shape[3], x.requires_grad)
+    return {
+        "method": plan.method,
+        "runs": layout.runs,
+        "problem": problem.text(),
+        "query": shape(problem.query),
+        "key": shape(problem.key),
+        "value": shape(problem.value),
+    }

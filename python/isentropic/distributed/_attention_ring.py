@@ -7,7 +7,7 @@ from typing import Iterator
 import torch
 from torch import Tensor
 
-from . import _attention_gather, _exchange
+from . import _attention_gather
 
 _operators = torch.ops.isentropic
 
@@ -16,8 +16,8 @@ def forward(call, query, key, value, terms):
     if value is None:
         return _attention_gather.forward(call, query, key, value, terms)
     part = None
-    for source, block in _blocks(call, torch.cat([key, value], -1)):
-        for text, (keys, values), of_block, _ in _pieces(call, source, block, key.shape[-1], terms):
+    for step, block in _blocks(call, torch.cat([key, value], -1)):
+        for text, (keys, values), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms):
             found = _operators.attention_partial(text, query, keys, values, of_block)
             part = found if part is None else _operators.attention_merge(*part, *found)
     text, _, of_block, _ = next(_pieces(call, call.rank, torch.cat([key, value], -1), key.shape[-1], terms))
@@ -33,7 +33,8 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
     real = rows.dtype
     own, shares, home = torch.zeros_like(query, dtype=real), _Shares(call, terms), None
     nothing = query.new_empty(0, dtype=torch.long)
-    for source, block in _blocks(call, torch.cat([key, value], -1)):
+    for step, block in _blocks(call, torch.cat([key, value], -1)):
+        source = call.ring.source(step)
         found = torch.zeros_like(block, dtype=real)
         for text, (keys, values), of_block, place in _pieces(call, source, block, key.shape[-1], terms):
             of_query, of_keys, of_values, *rest = _operators.attention_backward(
@@ -43,7 +44,7 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
             own += of_query
             found.narrow(2, *place).copy_(torch.cat([of_keys, of_values], -1))
             shares.add(source, place, rest)
-        home = _passed_on(call, source, found if home is None else home + found)
+        home = _handed_on(call, step, found if home is None else home + found)
     of_key, of_value = home.split([key.shape[-1], value.shape[-1]], -1)
     of_terms = call.term_gradients(terms, *shares.totals, places)
     return own.to(query.dtype), of_key.to(key.dtype), of_value.to(value.dtype), of_terms
@@ -51,47 +52,33 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
 
 def key_mass(call, query, key, terms) -> Tensor:
     part, home = None, None
-    for source, block in _blocks(call, key):
-        for text, (keys, _), of_block, _ in _pieces(call, source, block, key.shape[-1], terms):
+    for step, block in _blocks(call, key):
+        for text, (keys, _), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms):
             *_, rows, row_counts, _ = _operators.attention(text, query, keys, None, of_block)
             found = (query.new_empty(*query.shape[:3], 0, dtype=rows.dtype), rows, row_counts, query.new_empty(0))
             part = found if part is None else _operators.attention_merge(*part, *found)
     _, rows, row_counts, nothing = part
-    for source, block in _blocks(call, key):
+    for step, block in _blocks(call, key):
         mass = [
             _operators.attention_key_mass(text, query, keys, of_block, rows, row_counts, nothing.long())
-            for text, (keys, _), of_block, _ in _pieces(call, source, block, key.shape[-1], terms)
+            for text, (keys, _), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms)
         ]
         mass = torch.cat(mass, -1)
-        home = _passed_on(call, source, mass if home is None else home + mass)
+        home = _handed_on(call, step, mass if home is None else home + mass)
     return home
 
 
 def _blocks(call, own: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """The shards of all ranks, one after another; the next is on its way while one is used."""
-    block = own.contiguous()
-    for step in range(call.size):
-        source = (call.rank - step) % call.size
-        if step < call.size - 1:
-            shape = _shape_of(call, block, source - 1)
-            following, work = _exchange.start_rotation(block, shape, call.group)
-        yield source, block
-        if step < call.size - 1:
-            work.wait()
-            block = following
+    """Step and shard of every rank, ``[batch, heads, n, ...]`` as this rank's own, which comes first."""
+    for step, block in call.ring.rotate([own.movedim(2, 0)]):  # blocks travel with their length in front
+        yield step, block[0].movedim(0, 2)
 
 
-def _passed_on(call, source: int, sums: Tensor) -> Tensor:
-    """Sums for the keys of ``source`` go where these keys go next; after the last step they are at home."""
+def _handed_on(call, step: int, sums: Tensor) -> Tensor:
+    """Sums for the keys that are here go where these go next; after the last step they are at home."""
     if call.size == 1:
         return sums
-    received, work = _exchange.start_rotation(sums, _shape_of(call, sums, source - 1), call.group)
-    work.wait()
-    return received
-
-
-def _shape_of(call, block: Tensor, rank: int) -> torch.Size:
-    return torch.Size((*block.shape[:2], call.layout.lengths[rank % call.size], *block.shape[3:]))
+    return call.ring.hand_on([sums.movedim(2, 0)], step).wait()[0].movedim(0, 2)
 
 
 def _runs(call, source: int, device: torch.device):

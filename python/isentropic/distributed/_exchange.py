@@ -11,42 +11,11 @@ from torch import Tensor
 
 def all_to_all(pieces: Sequence[Tensor], shapes: Sequence[torch.Size], group) -> list[Tensor]:
     """Sends ``pieces[r]`` to rank r; what every rank sent here, of these shapes."""
-    received, work = start_all_to_all(pieces, shapes, group)
-    work.wait()
-    return received
-
-
-def start_all_to_all(pieces: Sequence[Tensor], shapes: Sequence[torch.Size], group):
-    """As :func:`all_to_all`; what is received is there once ``work.wait()`` returns."""
     sent = torch.cat([piece.reshape(-1) for piece in pieces])
     sizes = [shape.numel() for shape in shapes]
-    buffer = sent.new_empty(sum(sizes))
-    work = dist.all_to_all_single(buffer, sent, sizes, [piece.numel() for piece in pieces], group=group, async_op=True)
-    return [flat.view(shape) for flat, shape in zip(buffer.split(sizes), shapes)], _Held(work, sent)
-
-
-class _Held:
-    """A transfer with the memory it reads from."""
-
-    def __init__(self, work, sent: Tensor):
-        self._work, self._sent = work, sent
-
-    def wait(self) -> None:
-        self._work.wait()
-        self._sent = None
-
-
-def start_rotation(tensor: Tensor, shape: torch.Size, group) -> tuple[Tensor, _Held]:
-    """Sends ``tensor`` to the next rank of a ring; what the rank before sent, of this shape.
-
-    An exchange of all with all, empty but for the neighbours: sends that wait for each other could not all begin.
-    """
-    size, rank = dist.get_world_size(group), dist.get_rank(group)
-    nothing = tensor.new_empty(0)
-    pieces, shapes = [nothing] * size, [nothing.shape] * size
-    pieces[(rank + 1) % size], shapes[(rank - 1) % size] = tensor, shape
-    received, work = start_all_to_all(pieces, shapes, group)
-    return received[(rank - 1) % size], work
+    received = sent.new_empty(sum(sizes))
+    dist.all_to_all_single(received, sent, sizes, [piece.numel() for piece in pieces], group=group)
+    return [flat.view(shape) for flat, shape in zip(received.split(sizes), shapes)]
 
 
 def all_gather(tensor: Tensor, lengths: Sequence[int], dim: int, group) -> list[Tensor]:
@@ -57,9 +26,10 @@ def all_gather(tensor: Tensor, lengths: Sequence[int], dim: int, group) -> list[
         shape = list(tensor.shape)
         shape[dim] = padding
         tensor = torch.cat([tensor, tensor.new_zeros(shape)], dim)
-    buffer = tensor.new_empty(len(lengths), *tensor.shape)
-    dist.all_gather_into_tensor(buffer.flatten(0, 1), tensor.contiguous(), group=group)
-    return [part.narrow(dim, 0, length) for part, length in zip(buffer.unbind(0), lengths)]
+    tensor = tensor.contiguous()
+    found = [torch.empty_like(tensor) for _ in lengths]
+    dist.all_gather(found, tensor, group=group)
+    return [part.narrow(dim, 0, length) for part, length in zip(found, lengths)]
 
 
 def sum_in_order(shares: Sequence[Tensor]) -> Tensor:

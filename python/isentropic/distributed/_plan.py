@@ -6,10 +6,10 @@ import functools
 from typing import Optional, Sequence, Union
 
 import torch
-import torch.distributed as dist
 from torch import Tensor
 
 from . import _layout
+from ._checks import rank_and_size
 from ._layout import Layout
 
 METHODS = ("allgather", "ring", "ulysses", "decode")
@@ -47,11 +47,9 @@ class ContextParallel:
             raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
         if balance not in BALANCES:
             raise ValueError(f"balance is {balance!r}; expected one of {', '.join(BALANCES)}")
-        if not isinstance(self.group, dist.ProcessGroup):
-            raise TypeError(f"group is a {type(group).__name__}; expected a process group or a mesh")
         self.method, self.balance = method, balance
         self.calls = 0  # of attention, so far
-        self.size, self.rank = dist.get_world_size(self.group), dist.get_rank(self.group)
+        self.rank, self.size = rank_and_size(self.group)
         self.documents = None if documents is None else tuple(int(offset) for offset in documents)
         self._lengths = None if lengths is None else tuple(int(length) for length in lengths)
         if self._lengths is not None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Optional
+from typing import TYPE_CHECKING, Optional
 
 import torch
 from torch import Tensor
 
 from .._checks import require, require_tensor
 from .._problem import Problem
+from ..distributed._vocabulary import Vocabulary, shared_by_ranks, sum_of_parts, vocabulary_of_ranks, vocabulary_rows
 from ..maps import ScoreMap
 from ._rows import (
     Loss,
@@ -24,6 +25,9 @@ from ._rows import (
     weights_of_total,
 )
 
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
 
 def linear_cross_entropy(
     input: Tensor,
@@ -38,6 +42,7 @@ def linear_cross_entropy(
     example_weight: Optional[Tensor] = None,
     source_entropy: Optional[float] = None,
     reduction: str = "mean",
+    group: Optional[ProcessGroup] = None,
 ) -> Loss:
     """``cross_entropy(input @ weight.T + bias, target)`` without the matrix of logits, forward and backward.
 
@@ -53,6 +58,15 @@ def linear_cross_entropy(
         source_entropy: H(X) of the targets, for the bound; the plug-in estimate from this batch when absent (too low
             for small batches, so the bound errs on the safe side).
         reduction: "mean", "sum" or "none" (``[...]``).
+        group: the vocabulary is split over the ranks of this process group. Every rank gives the same ``input``,
+            ``target`` and options, and its own slice of ``weight`` and ``bias``, ``[V_r, d]`` and ``[V_r]``: slices lie
+            in the order of ranks, and may differ in size; targets count through all of them. Weights stay where
+            they are: one maximum and six sums of each row travel, and backward the gradient of ``input``.
+
+            Everything returned is the same on all ranks, and is what one process with the whole vocabulary returns; so
+            are the gradients. The gradient of ``input`` is summed over ranks here, as behind a column-parallel layer,
+            and must not be summed again; those of ``weight`` and ``bias`` are the slice's. All ranks must run the
+            backward pass, with the same upstream gradient.
 
     Returns:
         :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is no bound: the
@@ -62,7 +76,7 @@ def linear_cross_entropy(
         require_tensor(name, tensor)
     require(input.dim() >= 1, lambda: "input has shape []; expected [..., d]")
     require(
-        weight.dim() == 2 and len(weight) > 0,
+        weight.dim() == 2 and (len(weight) > 0 or group is not None),
         lambda: f"weight has shape {list(weight.shape)}; expected [V, d] with at least one class",
     )
     check_same_kind("weight", weight, "input", input)
@@ -86,13 +100,21 @@ def linear_cross_entropy(
     if example_weight is not None:
         check_rows("example_weight", example_weight, tuple(target.shape))
     require(0.0 <= label_smoothing <= 1.0, lambda: f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
+    check_reduction(reduction)
     rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1).long()
+    vocabulary, classes = None, len(weight)
+    if group is not None:
+        vocabulary = vocabulary_of_ranks(
+            rows, weight, targets, group, bias=bias is not None, ignore_index=ignore_index,
+            label_smoothing=label_smoothing, soft_cap=soft_cap, z_loss=z_loss, reduction=reduction,
+        )  # fmt: skip
+        rows, classes = shared_by_ranks(rows, group), vocabulary.classes
     counted = targets != ignore_index
     if may_look_inside(targets):
-        wrong = targets[counted & ((targets < 0) | (targets >= len(weight)))]
+        wrong = targets[counted & ((targets < 0) | (targets >= classes))]
         require(
             len(wrong) == 0,
-            lambda: f"target is {int(wrong[0])}; expected [0, {len(weight)}) or ignore_index {ignore_index}",
+            lambda: f"target is {int(wrong[0])}; expected [0, {classes}) or ignore_index {ignore_index}",
         )
     wanted = torch.where(counted, torch.where(targets < 0, -2, targets), -1)
     weights = counted.to(statistics_type(rows))
@@ -100,13 +122,15 @@ def linear_cross_entropy(
         weights = weights * example_weight.reshape(-1)
     # A row that does not count may hold anything: nothing of it may meet a product, forward or backward.
     alive = weights != 0
-    check_reduction(reduction)
     options = dict(bias=bias, soft_cap=soft_cap)
     one = constant(1.0, rows)
     if label_smoothing > 0:
-        mean_logits = _mean_logits(torch.where(alive.unsqueeze(1), rows, 0.0), weight, bias, soft_cap)
-    if reduction == "none" or weights.requires_grad:
-        cross_entropy, log_partition, entropy = softmax_rows(rows, weight, one, wanted, **options)
+        mean_logits = _mean_logits(torch.where(alive.unsqueeze(1), rows, 0.0), weight, bias, soft_cap, vocabulary)
+    if reduction == "none" or weights.requires_grad or vocabulary is not None:
+        if vocabulary is None:
+            cross_entropy, log_partition, entropy = softmax_rows(rows, weight, one, wanted, **options)
+        else:
+            cross_entropy, log_partition, entropy = vocabulary_rows(rows, weight, one, wanted, vocabulary, **options)
         losses = cross_entropy = torch.where(alive, cross_entropy, 0.0)
         log_partition = torch.where(alive, log_partition, 0.0)
         if label_smoothing > 0:
@@ -124,8 +148,8 @@ def linear_cross_entropy(
         if label_smoothing > 0:
             reduced = reduced - label_smoothing * torch.where(alive, each * mean_logits, 0.0).sum()
     if source_entropy is None:
-        known = alive & (targets >= 0) & (targets < len(weight))  # a GPU's targets are not looked at before
-        ceiling = _source_entropy(torch.where(known, targets, 0), known.to(weights.dtype), len(weight))
+        known = alive & (targets >= 0) & (targets < classes)  # a GPU's targets are not looked at before
+        ceiling = _source_entropy(torch.where(known, targets, 0), known.to(weights.dtype), classes)
     else:
         ceiling = constant(source_entropy, rows)
     bound = ceiling - reduce(cross_entropy.detach(), alive.to(weights.dtype), "mean")
@@ -133,8 +157,19 @@ def linear_cross_entropy(
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)
 
 
-def _mean_logits(rows: Tensor, weight: Tensor, bias: Optional[Tensor], soft_cap: Optional[float]) -> Tensor:
+def _mean_logits(
+    rows: Tensor,
+    weight: Tensor,
+    bias: Optional[Tensor],
+    soft_cap: Optional[float],
+    vocabulary: Optional[Vocabulary] = None,
+) -> Tensor:
     """The mean over all classes. Linear without a cap; with one it is attention with weights s / V and values 1."""
+    if vocabulary is not None:
+        part = torch.zeros(len(rows), dtype=statistics_type(rows), device=rows.device)
+        if len(weight) > 0:
+            part = _mean_logits(rows, weight, bias, soft_cap) * (len(weight) / vocabulary.classes)
+        return sum_of_parts(part, vocabulary.group)
     if soft_cap is None:
         mean = (rows @ weight.mean(0)).to(statistics_type(rows))
     else:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from typing import Optional, Union
+from typing import TYPE_CHECKING, Optional, Union
 
 import torch
 from torch import Tensor
 
 from .._checks import require
 from .._problem import Problem
+from ..distributed._info_nce import info_nce_over_ranks
 from ..scales import Scale
 from ._rows import (
     Loss,
@@ -29,6 +30,9 @@ from ._rows import (
     statistics_type,
 )
 
+if TYPE_CHECKING:
+    from torch.distributed import ProcessGroup
+
 
 def info_nce(
     query: Tensor,
@@ -43,6 +47,7 @@ def info_nce(
     symmetric: bool = False,
     normalise: bool = True,
     reduction: str = "mean",
+    group: Optional[ProcessGroup] = None,
 ) -> Loss:
     """InfoNCE: cross-entropy of finding the positive among the candidates by ``softmax(q.k / temperature)``.
 
@@ -61,9 +66,19 @@ def info_nce(
         normalise: divide rows by their norms first, so that scores are cosines; the default temperature is for these.
             False takes the vectors as they are.
         reduction: "mean", "sum" or "none".
+        group: the keys of all ranks of this process group are the candidates. Every rank gives its own queries and keys,
+            as many as it has, with its positives among its own keys (``positives`` counts within these). Keys travel
+            around a ring, and no rank holds all of them; their gradients come home. All ranks must call this together,
+            and run the backward pass together. Not with ``negatives`` and ``labels``.
+
+            "mean" and "sum" are over the rows of all ranks and the same number on each of them; entropies, and losses
+            that are not reduced, are those of the rank's rows. Gradients of query and key are those of one process with
+            the whole batch. Gradients of what the ranks share, such as ``temperature`` and the parameters of an
+            encoder, are the rank's share: their sum over ranks is the gradient of one process. DistributedDataParallel
+            takes the mean over ranks instead: there, multiply the loss by the number of ranks before ``backward()``.
 
     Returns:
-        :class:`Loss`. ``bound``: I(X;Y) >= log N - loss, with N the number of candidates and ``ceiling`` log N; it
+        :class:`Loss`. ``bound``: I(X;Y) >= log N - loss, with N the number of candidates (on all ranks) and ``ceiling`` log N; it
         needs negatives drawn from the marginal, independently of the query. None with several positives.
     """
     check_pair(query, key)
@@ -76,11 +91,17 @@ def info_nce(
     ]
     require(len(given) <= 1, lambda: f"{' and '.join(given)} are given; expected one of them")
     require(key_labels is None or labels is not None, lambda: "key_labels is given without labels; expected both")
+    check_reduction(reduction)
+    if group is not None:
+        alone = [name for name in given if name != "positives"]
+        require(not alone, lambda: f"{alone[0]} is given with group; expected the keys of the ranks as candidates")
     if symmetric:
         require(
             not given and not exclude_self, lambda: "symmetric is given with other candidates; expected plain pairs"
         )
-        return _symmetric(query, key, scale, reduction)
+        check_same_shape(query, key)
+        if group is None:
+            return _symmetric(query, key, scale, reduction)
     if negatives is not None:
         return _with_negatives(query, key, negatives, scale, reduction)
     require(
@@ -106,6 +127,11 @@ def info_nce(
         raise TypeError(f"positives has type {positives.dtype}; expected integers, the positive's row among the keys")
     _check_positives(positives, len(key), exclude_self)
     positives = torch.where(positives < 0, -2, positives).long()  # -1 would mean none
+    if group is not None:
+        return info_nce_over_ranks(
+            query, key, scale, positives, exclude_self=exclude_self, symmetric=symmetric, reduction=reduction,
+            group=group,
+        )  # fmt: skip
     reduced, losses, entropy = _reduced_rows(query, key, scale, positives, reduction, exclude_self)
     return Loss(reduced, entropy, *_bound(losses, key.shape[0] - int(exclude_self)))
 
@@ -191,7 +217,6 @@ def _reduced_rows(
 
 
 def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Loss:
-    check_same_shape(query, key)
     pairs = torch.arange(len(query), device=query.device)
     rows, row_losses, row_entropy = _reduced_rows(query, key, scale, pairs, reduction)
     columns, column_losses, column_entropy = _reduced_rows(key, query, scale, pairs, reduction)

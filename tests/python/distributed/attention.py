@@ -91,7 +91,7 @@ def check_score_terms_and_their_gradients():
 
 def check_scale_laws_look_at_all_keys():
     for plan in _plans():
-        for scale in ("log_n", "ssmax", "llama4"):
+        for scale in ("log_n", isentropic.Scale.ssmax(0.4), "llama4"):
             _compare(plan, 32, is_causal=True, scale=scale)
         kappa = torch.linspace(0.5, 1.5, HEADS, dtype=torch.float64)
         layout = plan.layout_of_whole(32)

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 from ._hf_adapt import adapt as adapt, adapted as adapted, restore as restore
 from ._hf_config import own_options
 from ._routing import BACKENDS
+from .distributed import _plan
 from .attention import attention, attention_weights
 from .collect import collect as collect  # what is seen here is what every model shows
 
@@ -114,6 +115,10 @@ def _mask_options(module: nn.Module, query: Tensor, mask: Optional[Tensor], is_c
 
     if isinstance(mask, RuleMask):
         options = dict(mask.options())
+        if _plan.in_force() is not None:
+            # transformers takes the jump between two runs of positions for the border of two packed documents; those
+            # that there are, the plan knows.
+            options.pop("documents", None)
         if "keys" in options:
             options["key_lengths"] = [options.pop("keys")] * query.shape[0]
         return options

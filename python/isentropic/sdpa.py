@@ -9,6 +9,7 @@ import torch.nn.functional as F
 from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 
+from .distributed import _plan
 from ._problem import TYPES
 from .attention import attention
 
@@ -40,6 +41,11 @@ class _Route(TorchFunctionMode):
 def _routed(*args, **kwargs):
     if _is_ours(*args, **kwargs):
         return attention(*args, **{**kwargs, "enable_gqa": True})  # PyTorch repeats a single head without being told
+    if _plan.in_force() is not None:
+        raise ValueError(
+            "scaled_dot_product_attention is called inside context_parallel with tensors that isentropic.attention does "
+            "not take; expected float32, bfloat16, float16 or float64 of one type and device, with three axes or more"
+        )
     return scaled_dot_product_attention(*args, **kwargs)
 
 

@@ -3,10 +3,10 @@
 
 #include "attention/problem/problem_spec.hpp"
 #include "isentropic/error.hpp"
-#include "isentropic/pytorch/attention.hpp"
-#include "pytorch/attention.hpp"
+#include "isentropic/pytorch/partial_attention.hpp"
 #include "pytorch/bound_problem.hpp"
 #include "pytorch/errors.hpp"
+#include "pytorch/partial.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -25,6 +25,7 @@ struct Call {
     if (options.dropout > 0 || options.map.kind() == ScoreMap::Kind::gumbel)
       add("seed", options.seed.defined() ? options.seed : draw_seed());
     spec.statistics = options.statistics;
+    spec.shard = options.shard;
     text = cached_text(spec);
   }
 
@@ -94,25 +95,68 @@ struct Call {
   }
 };
 
+AttentionOutput named(const ProblemSpec& spec, const Forward& found) {
+  const StatisticsLayout layout(spec.without_tensors());
+  AttentionOutput out;
+  out.output = std::get<0>(found);
+  const auto name_rows = [&](const std::vector<Statistic>& names, const at::Tensor& stack) {
+    for (std::size_t s = 0; s < names.size(); ++s)
+      out.statistics.emplace(name(names[s]), stack.select(0, static_cast<std::int64_t>(s)));
+  };
+  name_rows(layout.differentiable, std::get<1>(found));
+  name_rows(layout.measured, std::get<2>(found));
+  name_rows(layout.counted, std::get<3>(found));
+  out.rows = std::get<4>(found), out.row_counts = std::get<5>(found), out.selected = std::get<6>(found);
+  return out;
+}
+
 }  // namespace
 
 AttentionOutput attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                           const AttentionOptions& options) {
   return with_python_errors([&] {
     const Call call(options);
-    const auto found = attention_forward(call.text, query, key, value, call.tensors);
-    const StatisticsLayout layout(call.spec.without_tensors());
-    AttentionOutput out;
-    out.output = std::get<0>(found);
-    const auto name_rows = [&](const std::vector<Statistic>& names, const at::Tensor& stack) {
-      for (std::size_t s = 0; s < names.size(); ++s)
-        out.statistics.emplace(name(names[s]), stack.select(0, static_cast<std::int64_t>(s)));
-    };
-    name_rows(layout.differentiable, std::get<1>(found));
-    name_rows(layout.measured, std::get<2>(found));
-    name_rows(layout.counted, std::get<3>(found));
-    out.rows = std::get<4>(found), out.row_counts = std::get<5>(found), out.selected = std::get<6>(found);
-    return out;
+    return named(call.spec, attention_forward(call.text, query, key, value, call.tensors));
+  });
+}
+
+PartialAttention attention_partial(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                   const AttentionOptions& options) {
+  return with_python_errors([&] {
+    const at::NoGradGuard no_gradient;
+    const Call call(options);
+    const auto [output, rows, row_counts, groups] = attention_partial(call.text, query, key, value, call.tensors);
+    return PartialAttention{output, rows, row_counts, groups};
+  });
+}
+
+PartialAttention merge(const PartialAttention& x, const PartialAttention& y) {
+  const at::NoGradGuard no_gradient;
+  const auto [output, rows, row_counts, groups] =
+      attention_merge(x.output, x.rows, x.row_counts, x.groups, y.output, y.rows, y.row_counts, y.groups);
+  return {output, rows, row_counts, groups};
+}
+
+AttentionOutput finish(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                       const AttentionOptions& options, const PartialAttention& part) {
+  return with_python_errors([&] {
+    const at::NoGradGuard no_gradient;
+    const Call call(options);
+    return named(call.spec, attention_finish(call.text, query, key, value, call.tensors, part.output, part.rows,
+                                             part.row_counts, part.groups));
+  });
+}
+
+GradientShares attention_backward(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
+                                  const AttentionOptions& options, const AttentionOutput& whole,
+                                  const at::Tensor& output_gradient) {
+  return with_python_errors([&] {
+    const at::NoGradGuard no_gradient;
+    const Call call(options);
+    const auto [of_query, of_key, of_value, bias, sink, scale, map] =
+        attention_backward(call.text, query, key, value, call.tensors, whole.output, whole.rows, whole.row_counts,
+                           whole.selected, output_gradient, std::nullopt, call.spec.bias != Bias::Kind::none);
+    return GradientShares{of_query, of_key, of_value, bias, sink, scale};
   });
 }
 

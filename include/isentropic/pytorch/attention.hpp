@@ -16,10 +16,8 @@
 #include <utility>
 #include <vector>
 
+#include "isentropic/attention.hpp"
 #include "isentropic/export.hpp"
-#include "isentropic/mask.hpp"
-#include "isentropic/score_map.hpp"
-#include "isentropic/statistics.hpp"
 
 namespace isentropic::pytorch {
 
@@ -40,6 +38,7 @@ struct AttentionOptions {
   double dropout = 0.0;
   at::Tensor seed = {};  // int64 [1], of dropout and gumbel maps; drawn from PyTorch's generator when absent
   Statistics statistics = Statistics::none();
+  Shard shard = {};  // where queries and keys lie in a larger problem, but for `visible`
 };
 
 struct AttentionOutput {

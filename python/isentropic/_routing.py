@@ -24,7 +24,13 @@ _LARGEST_BATCH = 65535  # CUDA's limit for the axes of a grid
 
 def goes_to_pytorch(problem: Problem) -> bool:
     """Whether PyTorch's kernel takes the place of this library's. On the CPU ours is the faster one."""
-    return problem.plan is None and problem.query.is_cuda and not _observe.is_watched() and not _keeps_by_hooks() and is_known(problem)
+    return (
+        problem.plan is None
+        and problem.query.is_cuda
+        and not _observe.is_watched()
+        and not _keeps_by_hooks()
+        and is_known(problem)
+    )
 
 
 def run(problem: Problem) -> Tensor:

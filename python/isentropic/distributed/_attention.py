@@ -80,9 +80,7 @@ class _Attention(torch.autograd.Function):
         if output_gradient is None and statistics_gradient is None:
             return (None,) * (4 + ctx.terms)
         terms, kept = saved[: ctx.terms], saved[ctx.terms :]
-        call.needs_bias = any(
-            name == "bias" and needed for name, needed in zip(call.names, ctx.needs_input_grad[4:])
-        )
+        call.needs_bias = any(name == "bias" and needed for name, needed in zip(call.names, ctx.needs_input_grad[4:]))
         places = [i for i in range(ctx.terms) if ctx.needs_input_grad[4 + i]]
         *inputs, found = _METHODS[call.plan.method].backward(
             call, kept, terms, output_gradient, statistics_gradient, places

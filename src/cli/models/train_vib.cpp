@@ -50,9 +50,7 @@ vib::Options new_options(const VibArguments& arguments) {
   return out;
 }
 
-bool go_on(lab::StudyFolder folder, const vib::Options& options, const vib::Problem& problem,
-           const lab::StudyCallbacks& callbacks) {
-  const auto results = vib::run(folder, options, problem, callbacks);
+bool shown(const std::optional<vib::Results>& results) {
   if (results) print(vib::text_table(*results));
   return results.has_value();
 }
@@ -62,11 +60,13 @@ void run(const VibArguments& arguments) {
     if (arguments.study.resume) {
       lab::StudyFolder folder = arguments.study.open({});
       const vib::Options options = vib::options_of(folder.options());
-      return go_on(std::move(folder), options, vib::problem_of(options), callbacks);
+      return shown(vib::ended(folder, options)) ||
+             shown(vib::run(folder, options, vib::problem_of(options), callbacks));
     }
     const vib::Options options = new_options(arguments);
     const vib::Problem problem = vib::problem_of(options);  // before there is a folder that would be in the way
-    return go_on(arguments.study.open(vib::to_json(options, problem)), options, problem, callbacks);
+    lab::StudyFolder folder = arguments.study.open(vib::to_json(options, problem));
+    return shown(vib::run(folder, options, problem, callbacks));
   });
 }
 

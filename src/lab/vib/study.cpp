@@ -67,8 +67,8 @@ std::vector<MemberResult> last_of(StudyFolder& folder, std::size_t members) try 
   throw Error(folder.path() + "/log.jsonl", "without the last epoch", "the log of this study");
 }
 
-Results finish(StudyFolder& folder, const Problem& problem, std::size_t members) {
-  const Results out{.members = last_of(folder, members), .correlations = problem.correlations};
+Results finish(StudyFolder& folder, const std::vector<double>& correlations, std::size_t members) {
+  const Results out{.members = last_of(folder, members), .correlations = correlations};
   folder.write("results.json", to_json(out).dump(2) + "\n");
   folder.write("page.html", page(out));
   return out;
@@ -119,6 +119,13 @@ std::vector<Member> members_of(const Options& options) {
   return out;
 }
 
+std::optional<Results> ended(StudyFolder& folder, const Options& options) {
+  const auto lines = folder.lines();
+  const bool has_ended = !lines.empty() && lines.back().value("epoch", std::int64_t{0}) == options.epochs;
+  if (!has_ended || options.data.empty()) return std::nullopt;  // what is drawn is known again at once
+  return finish(folder, {}, members_of(options).size());
+}
+
 std::optional<Results> run(StudyFolder& folder, const Options& options, const Problem& problem,
                            const StudyCallbacks& callbacks) {
   const nlohmann::ordered_json checksum = problem.checksum;
@@ -142,7 +149,7 @@ std::optional<Results> run(StudyFolder& folder, const Options& options, const Pr
                        now(epoch, options.epochs, last));
     if (stops && sweep.step() < steps) return std::nullopt;
   }
-  return finish(folder, problem, members.size());
+  return finish(folder, problem.correlations, members.size());
 }
 
 }  // namespace isentropic::lab::vib

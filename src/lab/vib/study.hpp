@@ -40,6 +40,9 @@ Problem problem_of(const Options& options);
 // Every beta with every seed, and a deterministic network with every seed.
 std::vector<Member> members_of(const Options& options);
 
+// The results of a study of data that has ended, from its log alone: neither the data nor its device is needed.
+std::optional<Results> ended(StudyFolder& folder, const Options& options);
+
 // Throws Error unless the problem is the one that the folder's study began with.
 std::optional<Results> run(StudyFolder& folder, const Options& options, const Problem& problem,
                            const StudyCallbacks& callbacks);

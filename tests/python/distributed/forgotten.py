@@ -8,6 +8,7 @@ import torch.nn.functional as F
 from distributed.loss_cases import summed
 from torch import nn
 
+import isentropic
 from isentropic.distributed import context_parallel
 
 VOCABULARY, WIDTH, HEADS, LAYERS, N, BATCH, NONE = 11, 12, 2, 2, 32, 2, -100
@@ -161,6 +162,39 @@ def check_gradients_are_summed_over_ranks():
             _same(x, y)
         _other(_flat(own), _flat(gradients))
         _other(_flat(found) / dist.get_world_size(), _flat(gradients))  # what averaging gives
+
+
+def check_hugging_face_is_told_all_of_it():
+    """Its models shift labels, count positions and take means themselves, unless they are told."""
+    import transformers
+
+    isentropic.hf.register()
+    torch.manual_seed(3)
+    config = transformers.LlamaConfig(
+        vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=LAYERS, num_attention_heads=4,
+        max_position_embeddings=N, attn_implementation="isentropic", bos_token_id=1, eos_token_id=2, pad_token_id=0,
+    )  # fmt: skip
+    model = transformers.LlamaForCausalLM(config).double()
+    ids, labels, positions = batch = _batch()
+    count = int(_count(labels))
+
+    def told():
+        # With ones a jump in the positions is not taken for the start of another document.
+        return model(
+            ids, attention_mask=torch.ones_like(ids), position_ids=positions, labels=labels, shift_labels=labels,
+            num_items_in_batch=count, use_cache=False,
+        ).loss  # fmt: skip
+
+    loss = told()
+    gradients = _of_parameters(loss, model)
+    for method in METHODS:
+        with context_parallel(dist.group.WORLD, buffers=batch, buffer_seq_dims=[1, 1, 1], method=method):
+            found = told()
+            own = _of_parameters(found, model)
+            untold = model(ids, labels=labels).loss / dist.get_world_size()
+        torch.testing.assert_close(summed(found.detach()), loss.detach(), rtol=1e-6, atol=0)  # a float32 loss
+        torch.testing.assert_close(_flat([summed(x) for x in own]), _flat(gradients), rtol=0, atol=1e-8)
+        _other(summed(untold.detach()), loss.detach())
 
 
 def _flat(tensors):

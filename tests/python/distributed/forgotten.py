@@ -1,6 +1,7 @@
 """What is easily forgotten when a sequence is split over ranks: the right way equals one process, the wrong way does not."""
 
 import contextlib
+import functools
 
 import torch
 import torch.distributed as dist
@@ -69,6 +70,12 @@ def _batch():
     return ids, labels, torch.arange(N).expand(BATCH, N).clone()
 
 
+def _unshifted():
+    """The labels as models take them that shift them on their own: the token itself, where it counts."""
+    labels = _batch()[1]
+    return torch.cat([torch.full((BATCH, 1), NONE), labels[:, :-1]], 1)
+
+
 def _total(logits, labels):
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=NONE, reduction="sum")
 
@@ -114,17 +121,17 @@ def check_labels_are_shifted_before_sharding():
     _, loss, _ = _alone()
     everything = _count(_batch()[1])
     for method in METHODS:
-        with _sharded(method) as (_, model, ids, labels, positions):
+        with _sharded(method) as (plan, model, ids, labels, positions):
             logits = model(ids, positions)
             count = summed(_count(labels))
             assert count == everything
             _same(summed(_total(logits, labels).detach()) / count, loss)
-            # Shifted in the shard, as a model does that is given its inputs as labels: the last token of every shard
-            # loses its label, and where a head meets a tail the label is that of another place.
-            unshifted = torch.where(labels == NONE, NONE, ids)[:, 1:]
-            total, count = _total(logits[:, :-1], unshifted), summed(_count(unshifted))
+            # Shifted in the shard: its last token loses its label, and where a head meets a tail the label is that of
+            # another place.
+            late = plan.layout_of_whole(N).shard(_unshifted(), plan.rank, 1)[:, 1:]
+            count = summed(_count(late))
             assert count < everything
-            _other(summed(total.detach()) / count, loss)
+            _other(summed(_total(logits[:, :-1], late).detach()) / count, loss)
 
 
 def check_positions_are_buffers():
@@ -175,7 +182,7 @@ def check_hugging_face_is_told_all_of_it():
         max_position_embeddings=N, attn_implementation="isentropic", bos_token_id=1, eos_token_id=2, pad_token_id=0,
     )  # fmt: skip
     model = transformers.LlamaForCausalLM(config).double()
-    ids, labels, positions = batch = _batch()
+    ids, labels, positions, unshifted = batch = (*_batch(), _unshifted())
     count = int(_count(labels))
 
     def told():
@@ -185,16 +192,21 @@ def check_hugging_face_is_told_all_of_it():
             num_items_in_batch=count, use_cache=False,
         ).loss  # fmt: skip
 
+    def untold():
+        return model(ids, labels=unshifted).loss.detach()
+
+    close = functools.partial(torch.testing.assert_close, rtol=1e-6, atol=0)  # these losses are float32
     loss = told()
     gradients = _of_parameters(loss, model)
+    close(untold(), loss.detach())  # in one process both are the same
     for method in METHODS:
-        with context_parallel(dist.group.WORLD, buffers=batch, buffer_seq_dims=[1, 1, 1], method=method):
+        with context_parallel(dist.group.WORLD, buffers=batch, buffer_seq_dims=[1] * 4, method=method):
             found = told()
             own = _of_parameters(found, model)
-            untold = model(ids, labels=labels).loss / dist.get_world_size()
-        torch.testing.assert_close(summed(found.detach()), loss.detach(), rtol=1e-6, atol=0)  # a float32 loss
+            forgotten = untold() / dist.get_world_size()
+        close(summed(found.detach()), loss.detach())
         torch.testing.assert_close(_flat([summed(x) for x in own]), _flat(gradients), rtol=0, atol=1e-8)
-        _other(summed(untold.detach()), loss.detach())
+        _other(summed(forgotten), loss.detach())
 
 
 def _flat(tensors):

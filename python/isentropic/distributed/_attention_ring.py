@@ -20,6 +20,7 @@ def forward(call, query, key, value, terms):
         for text, (keys, values), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms):
             found = _operators.attention_partial(text, query, keys, values, of_block)
             part = found if part is None else _operators.attention_merge(*part, *found)
+        del block, keys, values  # or it would be here while the one after the next arrives
     text, _, of_block, _ = next(_pieces(call, call.rank, torch.cat([key, value], -1), key.shape[-1], terms))
     found = _operators.attention_finish(text, query, *_first_run(call, key, value), of_block, *part)
     output, _, _, _, rows, row_counts, _ = found
@@ -44,6 +45,7 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
             own += of_query
             found.narrow(2, *place).copy_(torch.cat([of_keys, of_values], -1))
             shares.add(source, place, rest)
+        del block, keys, values
         home = _handed_on(call, step, found if home is None else home + found)
     of_key, of_value = home.split([key.shape[-1], value.shape[-1]], -1)
     of_terms = call.term_gradients(terms, *shares.totals, places)
@@ -57,12 +59,14 @@ def key_mass(call, query, key, terms) -> Tensor:
             *_, rows, row_counts, _ = _operators.attention(text, query, keys, None, of_block)
             found = (query.new_empty(*query.shape[:3], 0, dtype=rows.dtype), rows, row_counts, query.new_empty(0))
             part = found if part is None else _operators.attention_merge(*part, *found)
+        del block, keys
     _, rows, row_counts, nothing = part
     for step, block in _blocks(call, key):
         mass = [
             _operators.attention_key_mass(text, query, keys, of_block, rows, row_counts, nothing.long())
             for text, (keys, _), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms)
         ]
+        del block
         mass = torch.cat(mass, -1)
         home = _handed_on(call, step, mass if home is None else home + mass)
     return home

@@ -28,7 +28,7 @@ def context_parallel(
     """Inside of it, all attention is over the whole sequence, of which this rank holds a shard.
 
         with isentropic.distributed.context_parallel(mesh, buffers=[ids, labels, positions], buffer_seq_dims=[1, 1, 1]):
-            model(ids, position_ids=positions, labels=labels).loss.backward()
+            model(ids, position_ids=positions, labels=labels, shift_labels=labels).loss.backward()
 
     The arguments of ``torch.distributed.tensor.experimental.context_parallel``, and ``method``, ``balance`` and
     ``documents`` of :class:`ContextParallel`. Calls of :func:`isentropic.attention`, of Hugging Face models with

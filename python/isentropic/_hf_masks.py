@@ -14,6 +14,8 @@ from torch.utils._pytree import tree_map_only
 from transformers import masking_utils
 from transformers.utils.import_utils import is_tracing
 
+from .distributed import _plan
+
 # What may be asked of a mask without looking inside.
 _OUTSIDE = {
     *(getattr(Tensor, name).__get__ for name in ("device", "dtype", "layout", "ndim", "requires_grad", "shape")),
@@ -98,6 +100,9 @@ def mask(
 def _padding(attention_mask: Tensor, kv_length: int, kv_offset: int) -> dict:
     padded = masking_utils.prepare_padding_mask(attention_mask, kv_length, kv_offset)
     visible = padded[:, kv_offset : kv_offset + kv_length]
+    plan = _plan.in_force()
+    if plan is not None:  # of all keys, and the same on all ranks
+        visible = plan.gathered(visible, 1)
     return {} if visible.all() else {"attn_mask": visible[:, None, None, :]}
 
 

@@ -39,13 +39,9 @@ class _Route(TorchFunctionMode):
 
 
 def _routed(*args, **kwargs):
-    if _is_ours(*args, **kwargs):
+    # Inside context_parallel PyTorch's own would attend within the shard: what is not ours either is refused by name.
+    if _plan.in_force() is not None or _is_ours(*args, **kwargs):
         return attention(*args, **{**kwargs, "enable_gqa": True})  # PyTorch repeats a single head without being told
-    if _plan.in_force() is not None:
-        raise ValueError(
-            "scaled_dot_product_attention is called inside context_parallel with tensors that isentropic.attention does "
-            "not take; expected float32, bfloat16, float16 or float64 of one type and device, with three axes or more"
-        )
     return scaled_dot_product_attention(*args, **kwargs)
 
 

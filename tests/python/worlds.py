@@ -42,7 +42,10 @@ def _work(rank, size, checks, folder):
             said[name] = f"rank {rank}: {traceback.format_exc()}"
             break
     torch.save(said, os.path.join(folder, str(rank)))
-    # Neighbours may be waiting for this process: they learn of its end, and do not wait for each other here.
+    if any(said.values()):
+        # Neighbours may be waiting for this process and learn of its end. A group that lost step cannot be closed.
+        os._exit(0)
+    dist.destroy_process_group()
 
 
 def _read(path):

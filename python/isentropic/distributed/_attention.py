@@ -97,6 +97,7 @@ def run(problem: Problem, plan: ContextParallel, text: str):
     """What the operator ``attention`` returns, for the queries of this rank."""
     plan.calls += 1
     if plan.method == "decode":
+        _refuse_whole_rows(problem, plan)
         return _attention_decode.run(problem, plan, text)
     layout = plan.layout(problem.query.shape[2])
     _check(problem, plan, layout)
@@ -114,8 +115,22 @@ def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
     return method.key_mass(call, problem.query, problem.key, problem.terms())
 
 
+def _refuse_whole_rows(problem: Problem, plan: ContextParallel) -> None:
+    """What needs all keys of a row at once finds them with some methods alone."""
+    if plan.method not in ("ring", "decode"):
+        return
+    options = problem.options()
+    law, map = dict(options.get("scale", ())).get("law"), dict(options.get("map", ())).get("name", "softmax")
+    what = "scale is 'target_entropy'" if law == "target_entropy" else f"map is '{map}'"
+    if law == "target_entropy" or map not in ("softmax", "gumbel"):
+        raise ValueError(
+            f"{what}, which needs whole rows; expected method 'allgather' or 'ulysses', not '{plan.method}'"
+        )
+
+
 def _check(problem: Problem, plan: ContextParallel, layout: Layout) -> None:
     agree(plan.group, "attention", lambda: _description(problem, plan, layout))
+    _refuse_whole_rows(problem, plan)
     here, keys = layout.lengths[plan.rank], problem.key.shape[2]
     if keys != here:
         raise ValueError(f"key has {keys} positions; expected {here}, as the query: its rank's shard of the sequence")

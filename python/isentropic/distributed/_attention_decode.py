@@ -69,6 +69,6 @@ def _check(problem) -> None:
     if problem.value is None:
         raise ValueError("method is 'decode' without a value; expected one, or method='allgather'")
     if problem.groups is not None:
-        raise ValueError("groups is given with method 'decode'; expected none (others: 'allgather', 'ulysses')")
+        raise ValueError("groups is given with method 'decode'; expected none (others: 'allgather', 'ring', 'ulysses')")
     if problem.options().get("dropout"):
         raise ValueError("dropout_p is given with method 'decode'; expected 0")

@@ -32,7 +32,7 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
         return _attention_gather.backward(call, kept, terms, output_gradient, statistics_gradient, places)
     query, key, value, output, rows, row_counts = kept
     real = rows.dtype
-    own, shares, home = torch.zeros_like(query, dtype=real), _Shares(call, terms), None
+    own, shares, sums = torch.zeros_like(query, dtype=real), _Shares(call, terms), _TravellingSums(call)
     nothing = query.new_empty(0, dtype=torch.long)
     for step, block in _blocks(call, torch.cat([key, value], -1)):
         source = call.ring.source(step)
@@ -46,14 +46,14 @@ def backward(call, kept, terms, output_gradient, statistics_gradient, places):
             found.narrow(2, *place).copy_(torch.cat([of_keys, of_values], -1))
             shares.add(source, place, rest)
         del block, keys, values
-        home = _handed_on(call, step, found if home is None else home + found)
-    of_key, of_value = home.split([key.shape[-1], value.shape[-1]], -1)
+        sums.add(step, found)
+    of_key, of_value = sums.at_home().split([key.shape[-1], value.shape[-1]], -1)
     of_terms = call.term_gradients(terms, *shares.totals, places)
     return own.to(query.dtype), of_key.to(key.dtype), of_value.to(value.dtype), of_terms
 
 
 def key_mass(call, query, key, terms) -> Tensor:
-    part, home = None, None
+    part, sums = None, _TravellingSums(call)
     for step, block in _blocks(call, key):
         for text, (keys, _), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms):
             *_, rows, row_counts, _ = _operators.attention(text, query, keys, None, of_block)
@@ -67,9 +67,8 @@ def key_mass(call, query, key, terms) -> Tensor:
             for text, (keys, _), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms)
         ]
         del block
-        mass = torch.cat(mass, -1)
-        home = _handed_on(call, step, mass if home is None else home + mass)
-    return home
+        sums.add(step, torch.cat(mass, -1))
+    return sums.at_home()
 
 
 def _blocks(call, own: Tensor) -> Iterator[tuple[int, Tensor]]:
@@ -78,11 +77,21 @@ def _blocks(call, own: Tensor) -> Iterator[tuple[int, Tensor]]:
         yield step, block[0].movedim(0, 2)
 
 
-def _handed_on(call, step: int, sums: Tensor) -> Tensor:
-    """Sums for the keys that are here go where these go next; after the last step they are at home."""
-    if call.size == 1:
-        return sums
-    return call.ring.hand_on([sums.movedim(2, 0)], step).wait()[0].movedim(0, 2)
+class _TravellingSums:
+    """Sums for keys follow these around the ring, while the next block is worked on; after the last step they are at home."""
+
+    def __init__(self, call):
+        self._call, self._arrival = call, None
+
+    def add(self, step: int, found: Tensor) -> None:
+        """What was found for the keys that are here after ``step`` steps, ``[batch, heads, n, ...]``."""
+        found = found.movedim(2, 0)
+        if self._arrival is not None:
+            found = self._arrival.wait()[0].add_(found)
+        self._arrival = self._call.ring.hand_on([found], step)
+
+    def at_home(self) -> Tensor:
+        return self._arrival.wait()[0].movedim(0, 2)
 
 
 def _runs(call, source: int, device: torch.device):

@@ -119,8 +119,11 @@ def _check(call, query, key, terms) -> None:
         for option, number in call.options.get(part, {}).items():
             if isinstance(number, list):
                 raise ValueError(f"{option} of the {part} is a list; expected a tensor for method='ulysses'")
+    # Noise is drawn by the number of the head, which is another one here.
     if call.options.get("dropout"):
         raise ValueError("dropout_p is given; expected 0 for method='ulysses' (others: 'allgather', 'ring')")
+    if call.options.get("map", {}).get("name") == "gumbel":
+        raise ValueError("map is 'gumbel'; expected another for method='ulysses' (others: 'allgather', 'ring')")
     for name, term in zip(call.names, terms):
         per_query = name in ("mask", "bias") and term.dim() == 4 and term.shape[2] != 1
         if per_query or name == "layout" or (name == "scale" and term.dim() > 1):

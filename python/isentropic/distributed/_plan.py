@@ -10,6 +10,7 @@ from torch import Tensor
 
 from . import _layout
 from ._checks import rank_and_size
+from ._exchange import all_gather
 from ._layout import Layout
 
 METHODS = ("allgather", "ring", "ulysses", "decode")
@@ -72,6 +73,12 @@ class ContextParallel:
                 raise ValueError(f"lengths add up to {sum(self._lengths)}; expected {total}, the sequence")
             return _layout.contiguous(self._lengths)
         return _cached_layout(total, self.size, self.balance, self.documents)
+
+    def gathered(self, shard: Tensor, dim: int) -> Tensor:
+        """The whole, in the order of positions, from every rank's shard."""
+        layout = self.layout(shard.shape[dim])
+        numbers = shard.to(torch.uint8) if shard.dtype == torch.bool else shard
+        return layout.join(all_gather(numbers, layout.lengths, dim, self.group), dim).to(shard.dtype)
 
     def __repr__(self) -> str:
         return f"ContextParallel(rank {self.rank} of {self.size}, method={self.method!r}, balance={self.balance!r})"

@@ -101,6 +101,24 @@ def check_gemma_trains_alike():
         _check_training(_gemma, **GEMMA_ROUNDING, **how)
 
 
+def check_padding_is_seen_by_all():
+    """A mask of the keys is a buffer like the others; some ranks have no padding."""
+    ids, _, positions = [torch.cat([x, x], 0) for x in _data()]
+    mask = torch.ones_like(ids)
+    mask[0, :9] = 0
+    model = _made(_gemma).eval()
+    with torch.no_grad():
+        expected = model(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False).logits
+        whole = mask.clone()
+        for method in ("allgather", "ring"):
+            buffers = [ids, positions, mask]
+            with context_parallel(dist.group.WORLD, buffers=buffers, buffer_seq_dims=[1] * 3, method=method) as plan:
+                own = lambda x: plan.layout_of_whole(N).shard(x, plan.rank, 1)
+                found = model(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False).logits
+            seen = own(whole).bool()  # padding sees nothing of its own
+            torch.testing.assert_close(found[seen], own(expected)[seen], rtol=1e-5, atol=1e-7)
+
+
 def check_heads_are_exchanged():
     if dist.get_world_size() == 2:
         _check_training(_gpt_oss, method="ulysses")
@@ -196,6 +214,9 @@ def check_mistakes_are_named():
     q = torch.zeros(1, 3, 8, 4)
     with pytest.raises(ValueError, match="query has 3 heads; expected a multiple"):
         isentropic.attention(q, q, q, group=isentropic.distributed.ContextParallel(world, method="ulysses"))
+    ring = isentropic.distributed.ContextParallel(world, method="ring")
+    with pytest.raises(ValueError, match="map is 'sparsemax', which needs whole rows; expected method 'allgather'"):
+        isentropic.attention(q, q, q, map="sparsemax", group=ring)
     with pytest.raises(ValueError, match="key has 4 positions; expected 8"):
         isentropic.attention(q, q[:, :, :4], q[:, :, :4], group=world)
 

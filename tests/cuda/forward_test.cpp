@@ -1,6 +1,7 @@
 // The forward pass on tensor cores against the oracle: output and records.
 #include "attention/cuda/forward.hpp"
 
+#include "attention/cuda/plain.hpp"
 #include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 
@@ -92,6 +93,34 @@ TEST_P(CudaForward, WideHeads) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
+
+// What is not rounded becomes, rounded, the usual output.
+TEST(CudaForward, OutputInTheTypeOfSums) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  Case c = span_cases().front();
+  for (const auto& [d, d_v] : {Widths{64, 64}, Widths{128, 128}, Widths{192, 128}}) {
+    c.sizes.d = d, c.sizes.d_v = d_v;
+    for (const auto launch : {&forward, &plain_forward}) {
+      DeviceMemory memory;
+      const Problem problem = on_device(oracle_of(c, ElementType::bfloat16), ElementType::bfloat16, memory);
+      const auto numbers = static_cast<std::size_t>(problem.rows() * problem.d_v);
+      ForwardOutput out = forward_output(problem, memory);
+      require(launch(problem, out, nullptr));
+      require(cudaDeviceSynchronize());
+      const Numbers rounded = read_numbers(ElementType::bfloat16, out.output, numbers);
+      out.output = memory.poisoned(numbers * sizeof(float)), out.real_output = true;
+      require(launch(problem, out, nullptr));
+      require(cudaDeviceSynchronize());
+      const Numbers real = read_numbers(ElementType::float32, out.output, numbers);
+      std::size_t finer = 0;
+      for (std::size_t i = 0; i < numbers; ++i) {
+        ASSERT_NEAR(real[i], rounded[i], std::abs(real[i]) * 0x1p-8);
+        finer += real[i] != rounded[i] ? 1 : 0;
+      }
+      EXPECT_GT(finer, numbers / 2);
+    }
+  }
+}
 
 class CudaForwardDense : public testing::TestWithParam<Case> {};
 

@@ -21,25 +21,28 @@ void expect_error(const std::string& text, const std::vector<std::string>& words
 }
 
 TEST(ProblemSpec, TextSurvivesReadingAndWriting) {
-  for (const char* text : {
-           R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "softmax"}, "tensors": []})",
-           R"({"causal": true, "align": "end", "window": [5, 2], "prefix": 3, "segments": 7, "exclude_self": true,
+  for (
+      const char* text : {
+          R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "softmax"}, "tensors": []})",
+          R"({"causal": true, "align": "end", "window": [5, 2], "prefix": 3, "segments": 7, "exclude_self": true,
                "scale": {"law": "frozen", "kappa": [1.5, 2.0], "n_max": 4096}, "map": {"name": "softmax"},
                "soft_cap": 30.0, "dropout": 0.25, "statistics": ["entropy", "argmax"], "tensors": ["sink", "seed"]})",
-           R"({"strided": [4, 2], "block": [16, 32], "scale": {"law": "hybrid", "alpha": "tensor", "beta": 0.5},
+          R"({"strided": [4, 2], "block": [16, 32], "scale": {"law": "hybrid", "alpha": "tensor", "beta": 0.5},
                "map": {"name": "gumbel", "tau": 0.5, "straight_through": true}, "bias": "alibi",
                "statistics": "all", "groups": [2, 64], "tensors": ["layout", "scale", "bias", "seed"]})",
-           R"({"scale": {"law": "target_entropy", "target": 2.0, "gradient": "implicit"},
+          R"({"scale": {"law": "target_entropy", "target": 2.0, "gradient": "implicit"},
                "map": {"name": "top_k", "keys": 8}, "tensors": []})",
-           R"({"scale": {"law": "per_row"}, "map": {"name": "linear", "feature": "relu", "normaliser": "none",
+          R"({"scale": {"law": "per_row"}, "map": {"name": "linear", "feature": "relu", "normaliser": "none",
                "gamma": [0.5, 0.25], "recurrent": true, "sharpen": 0.0}, "bias": "relative",
                "tensors": ["scale", "bias"]})",
-           R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "linear", "feature": "exp", "normaliser": "l1",
+          R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "linear", "feature": "exp", "normaliser": "l1",
                "gamma": 1.0, "recurrent": false, "sharpen": 1.5}, "tensors": []})",
-           R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "entmax", "alpha": "tensor"}, "tensors": ["map"]})",
-           R"({"scale": {"law": "llama4", "step": 8192, "coefficient": 0.1}, "map": {"name": "softmax"},
+          R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "entmax", "alpha": "tensor"}, "tensors": ["map"]})",
+          R"({"scale": {"law": "llama4", "step": 8192, "coefficient": 0.1}, "map": {"name": "softmax"},
                "statistics": ["first_mass"], "tensors": []})",
-       }) {
+          R"({"scale": {"law": "inverse_sqrt_d"}, "map": {"name": "softmax"}, "shard": {"query_runs": [[0, 4], [12, 4]],
+               "key_runs": [[4, 8]], "total_queries": 16, "total_keys": 16}, "tensors": []})",
+      }) {
     EXPECT_EQ(Json::parse(to_json(spec_from_json(text))), Json::parse(text)) << text;
   }
 }
@@ -79,6 +82,8 @@ TEST(ProblemSpec, NamesWhatItDoesNotKnow) {
   expect_error(R"({"bias": "rotary"})", {"bias is 'rotary'", "dense, alibi or relative"});
   expect_error(R"({"statistics": ["entropie"]})", {"'entropie'", "entropy"});
   expect_error(R"({"tensors": ["msak"]})", {"tensor is 'msak'", "mask"});
+  expect_error(R"({"shard": {"keys": 3}})", {"key of the shard is 'keys'", "key_runs"});
+  expect_error(R"({"shard": {"key_runs": [4]}})", {"a pair of integers"});
   expect_error(R"({"scale": {"law": "per_row", "kappa": 2}, "tensors": ["scale"]})",
                {"parameter of the scale per_row is 'kappa'", "none"});
   expect_error(R"({"scale": {"law": "log"}})", {"scale is 'log'", "log_n", "target_entropy"});

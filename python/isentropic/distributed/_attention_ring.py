@@ -21,8 +21,9 @@ def forward(call, query, key, value, terms):
             found = _operators.attention_partial(text, query, keys, values, of_block)
             part = found if part is None else _operators.attention_merge(*part, *found)
         del block, keys, values  # or it would be here while the one after the next arrives
-    text, _, of_block, _ = next(_pieces(call, call.rank, torch.cat([key, value], -1), key.shape[-1], terms))
-    found = _operators.attention_finish(text, query, *_first_run(call, key, value), of_block, *part)
+    runs, place = next(_runs(call, call.rank, key.device))  # any keys will do: the rows are known
+    text, of_keys = call.shard_text(call.own_runs, runs), _of_keys(call, terms, runs)
+    found = _operators.attention_finish(text, query, key.narrow(2, *place), value.narrow(2, *place), of_keys, *part)
     output, _, _, _, rows, row_counts, _ = found
     return found[:6], (query, key, value, output, rows, row_counts)
 
@@ -120,12 +121,6 @@ def _of_keys(call, terms, runs) -> list[Tensor]:
         torch.cat([term.narrow(-1, *run) for run in runs], -1) if call.has_keys(place, term) else term
         for place, term in enumerate(terms)
     ]
-
-
-def _first_run(call, key, value):
-    """The keys that the text of the first piece speaks of."""
-    _, place = next(_runs(call, call.rank, key.device))
-    return key.narrow(2, *place), value.narrow(2, *place)
 
 
 class _Shares:

@@ -18,6 +18,9 @@
 
 #include "isentropic/attention.hpp"
 #include "isentropic/export.hpp"
+#include "isentropic/mask.hpp"
+#include "isentropic/score_map.hpp"
+#include "isentropic/statistics.hpp"
 
 namespace isentropic::pytorch {
 

@@ -39,8 +39,9 @@ from .scales import Scale  # noqa: E402
 from .sdpa import replace_sdpa  # noqa: E402
 from ._scan import Comparison, Scan, scan  # noqa: E402
 
-from . import distributed, hf, nn, regularisers  # noqa: E402
+from . import distributed, hf, loggers, nn, regularisers  # noqa: E402
 from .nn import EntropyInvariantAttention  # noqa: E402
+from .qk_clip import HeadRows, QKClip, QKWeights  # noqa: E402
 
 if TYPE_CHECKING:
     from . import information as information
@@ -60,9 +61,12 @@ __all__ = [
     "Aux",
     "Comparison",
     "EntropyInvariantAttention",
+    "HeadRows",
     "InformationPlane",
     "Loss",
     "Monitor",
+    "QKClip",
+    "QKWeights",
     "Scale",
     "Scan",
     "ScoreMap",
@@ -77,6 +81,7 @@ __all__ = [
     "info_nce",
     "key_mass",
     "linear_cross_entropy",
+    "loggers",
     "masked_lm_loss",
     "nce",
     "nn",

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 import sys
 import threading
+import weakref
+from collections import OrderedDict
+from types import CodeType, FunctionType
 from typing import Optional
 
 import torch
 from torch import nn
+from torch.utils.hooks import RemovableHandle
 
-from . import _unseen
+from . import _traced, _unseen
+
+_free_ids: list[int] = []  # of hooks that are gone: compiled graphs know them
+_codes: weakref.WeakKeyDictionary[type, dict[str, CodeType]] = weakref.WeakKeyDictionary()
 
 
 class RunningLayer:
@@ -18,14 +25,16 @@ class RunningLayer:
     A module is known by its call; one whose ``forward`` is called directly goes by the name of the module around it.
 
     Attention that runs and does not report is pointed out, once, with what to do: ``observer`` is who sees nothing;
-    None: nobody is told.
+    None: nobody is told. ``traced``: the observer also sees what runs in compiled graphs.
     """
 
-    def __init__(self, model: nn.Module, observer: Optional[str]):
+    def __init__(self, model: nn.Module, observer: Optional[str], traced: bool = False):
         self._model = model
         self._observer = observer
-        self._handles: list[torch.utils.hooks.RemovableHandle] = []
+        self._traced = traced
+        self._hook_id: Optional[int] = None
         self._here = threading.local()  # every thread runs its own modules
+        self.modules: dict[str, nn.Module] = {}  # with hooks: those that may call attention
         self.expects_reports = True  # whether attention that runs now is to report
 
     def start(self) -> None:
@@ -33,30 +42,52 @@ class RunningLayer:
         self.ran: dict[str, nn.Module] = {}
         self.reported: set[str] = set()  # with the modules around
         self._named: set[str] = set()
-        self._warn(_unseen.compiled(self._model))
-        for name, module in self._model.named_modules():
+        if not self._traced:
+            self._warn(_unseen.compiled(self._model))
+        self._hook_id = _free_ids.pop() if _free_ids else RemovableHandle(OrderedDict()).id
+        self.modules = {name: module for name, module in self._model.named_modules() if _may_call_attention(module)}
+        for name, module in self.modules.items():
             self._hook(module, name)
 
     def stop(self, failed: bool = False) -> None:
         """``failed``: an error ends it all, and is told instead of what was not seen."""
-        for handle in self._handles:
-            handle.remove()
-        if self._handles and not failed:
-            self._point_out()
-        self._handles.clear()
+        if self._hook_id is None:
+            return
+        for module in self.modules.values():
+            for hooks in (module._forward_pre_hooks, module._forward_hooks, module._forward_hooks_always_called):
+                hooks.pop(self._hook_id, None)
+        _free_ids.append(self._hook_id)
+        self._hook_id = None
+        if not failed:
+            self._point_out(at_the_end=True)
 
-    def next_call(self) -> Optional[str]:
-        """A name for what is called now: the layer's, with #2, #3, ... for further calls in the same forward.
+    def next_call(self) -> Optional[tuple[str, int]]:
+        """What is called now: the name of the module, and the how many-th call of it this is in the same forward.
 
         A forward is that of the outermost module which was called. None outside of the model, and while activation
         checkpointing repeats a forward for the backward pass.
         """
-        if not self._running or _repeats_a_forward():
+        if not self._running or repeats_a_forward():
             return None
         self.reported.update(self._running)
-        name = self._running[-1] or type(self._model).__name__
+        name = self._running[-1]
         calls = self._here.calls[name] = self._here.calls.get(name, 0) + 1
-        return name if calls == 1 else f"{name}#{calls}"
+        return name, calls
+
+    def next_label(self) -> Optional[str]:
+        """A name for what is called now: the layer's, with #2, #3, ... for further calls in the same forward."""
+        call = self.next_call()
+        return None if call is None else self.label(*call)
+
+    def label(self, name: str, call: int) -> str:
+        """What the ``call``-th call of a module in one forward is called."""
+        shown = ".".join(part for part in name.split(".") if part != _unseen.COMPILED) or type(self._model).__name__
+        return shown if call == 1 else f"{shown}#{call}"
+
+    def saw(self, name: str) -> None:
+        """A module reported from a compiled graph."""
+        parts = name.split(".")
+        self.reported.update(".".join(parts[:depth]) for depth in range(len(parts) + 1))
 
     @property
     def _running(self) -> list[str]:
@@ -64,31 +95,42 @@ class RunningLayer:
         return self._here.__dict__.setdefault("names", [])
 
     def _hook(self, module: nn.Module, name: str) -> None:
-        # Hooks in a compiled graph would break it; it cannot report in any case.
-        def enter(*_) -> None:
+        # What a graph is guarded by must not differ between the layers that share it: neither a name nor a hook's number.
+        def enter(running: nn.Module, *_) -> None:
             if torch.compiler.is_compiling():
+                if self._traced:
+                    _traced.enter(running)
                 return
             if not self._running:
                 self._here.calls = {}
             self._running.append(name)
-            if self.expects_reports and not _repeats_a_forward():
+            if self.expects_reports and not repeats_a_forward():
                 self.ran[name] = module
 
         def leave(*_) -> None:
-            if torch.compiler.is_compiling() or not self._running:  # empty when watching began inside of the forward
+            if torch.compiler.is_compiling():
+                if self._traced:
+                    _traced.leave()
+                return
+            if not self._running:  # empty when watching began inside of the forward
                 return
             self._running.pop()
             failed = sys.exc_info()[0] is not None
             if name == "" and not self._running and self.expects_reports and not failed:
                 self._point_out()
 
-        self._handles.append(module.register_forward_pre_hook(enter))
-        self._handles.append(module.register_forward_hook(leave, always_call=True))
+        module._forward_pre_hooks[self._hook_id] = _with_own_code(enter, type(module))
+        module._forward_hooks[self._hook_id] = _with_own_code(leave, type(module))
+        module._forward_hooks_always_called[self._hook_id] = True
 
-    def _point_out(self) -> None:
-        self._warn(_unseen.compiled(self._model) | _unseen.attention(self._model, self.ran, self.reported))
-        if not self.reported and not self._named:
-            self._warn({"": _unseen.nothing(self._model, bool(self.ran))})
+    def _point_out(self, at_the_end: bool = False) -> None:
+        if not self._traced:
+            self._warn(_unseen.compiled(self._model))
+        ran = self.ran | (_unseen.in_graphs(self._model) if self._traced and at_the_end else {})
+        self._warn(_unseen.attention(self._model, ran, self.reported))
+        runs_in_a_graph = self._traced and not at_the_end and bool(_unseen.compiled(self._model))
+        if not self.reported and not self._named and not runs_in_a_graph:
+            self._warn({"": _unseen.nothing(self._model, bool(ran))})
 
     def _warn(self, reasons: dict[str, str]) -> None:
         """Of modules that were not named before."""
@@ -99,5 +141,21 @@ class RunningLayer:
         self._named.update(reasons)
 
 
-def _repeats_a_forward() -> bool:
+def repeats_a_forward() -> bool:
     return torch._C._current_graph_task_id() != -1
+
+
+def _with_own_code(hook: FunctionType, kind: type) -> FunctionType:
+    """The hook with code of its own for each class of modules.
+
+    Dynamo may compile a hook by itself, once for each class that it meets, and only so often for the same code.
+    """
+    name = hook.__code__.co_name
+    code = _codes.setdefault(kind, {}).setdefault(name, hook.__code__.replace(co_name=f"{name}_{kind.__name__}"))
+    return FunctionType(code, hook.__globals__, name, None, hook.__closure__)
+
+
+def _may_call_attention(module: nn.Module) -> bool:
+    """Not so PyTorch's own layers without parts, which are most of a model."""
+    is_plain = type(module).__module__.startswith("torch.nn.modules.") and not module._modules
+    return not is_plain or "forward" in module.__dict__

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Iterable, Protocol, Union
 import torch
 from torch import Tensor
 
-from . import _vocabulary
+from . import _traced, _vocabulary
 from ._aux import Aux
 
 if TYPE_CHECKING:
@@ -57,22 +57,28 @@ def unwatch(observer: Observer) -> None:
 
 
 def is_watched() -> bool:
-    """A compiled graph cannot report, so what happens in it goes unseen."""
+    """A compiled graph cannot report to observers; it adds to the tallies of those who keep some."""
     # Compilation is asked about first: a graph that had read the list would be recompiled whenever the list changes.
-    return not torch.compiler.is_compiling() and bool(_watching)
+    return _traced.is_watched() if torch.compiler.is_compiling() else bool(_watching)
 
 
 def run(problem: Problem) -> tuple[Tensor, Aux]:
     """One pass with what caller and observers want together; the caller gets what it asked for."""
     asked = _names(problem.text())
-    observers = tuple(_watching)
+    is_traced = torch.compiler.is_compiling()
+    observers = _traced.recipes if is_traced else tuple(_watching)
     groups = problem.groups or _first_groups(observers)
     wanted = [_wanted(problem, observer, groups) for observer in observers]
     together = tuple(dict.fromkeys(name for names in (asked, *wanted) for name in names))
     grouped = {"groups": groups} if _has_groups(together) else {}
     output, aux = problem.run_text(problem.text(statistics=together, **grouped))
-    for observer, names in zip(observers, wanted):
-        observer.observe(_part(aux, names, observer.detach), Call(problem, output, aux))
+    if is_traced:
+        module, box = _traced.next_call()
+        for recipe, names in zip(observers, wanted):
+            _traced.observe(recipe, _part(aux, names, detached=True), problem, module, box)
+    else:
+        for observer, names in zip(observers, wanted):
+            observer.observe(_part(aux, names, observer.detach), Call(problem, output, aux))
     return output, _part(aux, asked)
 
 

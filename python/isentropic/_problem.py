@@ -190,6 +190,19 @@ class Problem:
         """What the description says, but for the names of tensors."""
         return dict(self._items)
 
+    def undoable_cap(self, strict: bool) -> Optional[float]:
+        """The soft cap, where a row's largest score says what it was before: no bias was added after the cap."""
+        options = self.options()
+        cap = options.get("soft_cap")
+        hidden = cap is not None and "bias" in options
+        require(
+            not (hidden and strict),
+            lambda: (
+                f"soft_cap is {cap} with a bias after it; expected one of them: the scores before the cap are unknown"
+            ),
+        )
+        return None if hidden else cap
+
     def has_terms(self) -> bool:
         """Whether there are tensors beside query, key and value."""
         return bool(self._terms)

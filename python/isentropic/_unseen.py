@@ -8,16 +8,31 @@ from typing import Iterator, Mapping, Optional
 
 from torch import nn
 
+COMPILED = "_orig_mod"  # what torch.compile calls the module that it wraps
+
 _MOST_NAMES = 3  # in one message
 
 
 def compiled(model: nn.Module) -> dict[str, str]:
     """Modules under torch.compile, which cannot report from inside their graph: ``{name: reason}``."""
     return {
-        name: "it is compiled, and a compiled graph cannot report; watch the model before compiling it"
+        name: "it is compiled, and a compiled graph cannot report rows; collect before compiling, or watch with isentropic.Monitor"
         for name, module in model.named_modules()
-        if "_orig_mod" in module._modules or module._compiled_call_impl is not None
+        if is_compiled(module)
     }
+
+
+def is_compiled(module: nn.Module) -> bool:
+    return COMPILED in module._modules or module._compiled_call_impl is not None
+
+
+def in_graphs(model: nn.Module) -> dict[str, nn.Module]:
+    """What runs in a compiled module, as far as modules know of it: ``{name: module}``."""
+    inside = {}
+    for name, module in model.named_modules():
+        if is_compiled(module):
+            inside |= dict(module.named_modules(prefix=name))
+    return inside
 
 
 def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]) -> dict[str, str]:
@@ -36,9 +51,12 @@ def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]
 def nothing(model: nn.Module, ran: bool) -> str:
     """For a model without a module to name."""
     if not ran:
-        return "no forward pass of it was seen: it was not called, or runs compiled, and a compiled graph cannot report"
+        return (
+            "no forward pass of it was seen: it was not called, or runs in a compiled graph without isentropic.attention "
+            "(what a graph computes is seen by isentropic.Monitor alone)"
+        )
     if _implementation(model) == "isentropic":
-        return "none of its attention was called as a module; if it runs compiled, watch it before compiling it"
+        return "none of its attention was called as a module; if it runs compiled, collect before compiling it"
     return _reason(model, "")
 
 
@@ -53,6 +71,17 @@ def warn(observer: str, model: nn.Module, reasons: Mapping[str, str]) -> None:
 
 def is_attention(module: nn.Module) -> bool:
     return "attention" in type(module).__name__.lower()
+
+
+def why_never_seen(model: nn.Module, name: str) -> Optional[str]:
+    """For attention that will not report as things stand; None where it may."""
+    from .sdpa import is_replaced
+
+    implementation = next(filter(None, map(_implementation, _from_inside(model, name))), None)
+    is_pytorchs = implementation == "sdpa" or isinstance(model.get_submodule(name), nn.MultiheadAttention)
+    if is_pytorchs and is_replaced():
+        return None
+    return _reason(model, name) if is_pytorchs or implementation not in (None, "isentropic") else None
 
 
 def _reason(model: nn.Module, name: str) -> str:

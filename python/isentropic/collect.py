@@ -61,7 +61,7 @@ class _Collector:
         self._keeps_all = keeps_all
 
     def observe(self, aux: Aux, call: _observe.Call) -> None:
-        name = self.layer.next_call()
+        name = self.layer.next_label()
         if name is None:
             return
         if self._keeps_all:

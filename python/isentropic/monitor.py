@@ -9,18 +9,18 @@ import itertools
 import json
 import math
 import os
-from typing import Callable, Optional, Union
+from typing import Any, Callable, Optional, Union
 
 import torch
 from torch import Tensor, nn
 
-from . import _observe, _tallies
+from . import _tallies, loggers
 from ._checks import integer
-from ._layers import RunningLayer
+from ._files import write_file
+from ._head_tallies import HeadTallies
+from ._reduce import Reduction, checked_group
 from ._tallies import COLUMNS, LayerRecord
 from .alarms import Alarm, Thresholds
-from ._aux import Aux
-from ._files import write_file
 
 
 class Monitor:
@@ -36,16 +36,26 @@ class Monitor:
     in several places has an entry for each.
 
     Of every head there are the means over batch and rows of ``entropy`` (nats), ``effective_keys``, ``peak``, where
-    the layer has sink logits ``sink_mass``, and ``first_mass`` on demand; of ``normalised_entropy`` the mean over the
-    rows that see at least ``fewest_keys`` keys; of ``max_score`` the maximum (what QK-clip looks at). Rows that see no
-    key count nowhere; where no row counts the value is NaN. Under data parallelism each process watches its own batch.
+    the layer has sink logits ``sink_mass``, and ``first_mass`` on demand; of ``normalised_entropy`` the mean and, as
+    ``least_normalised_entropy``, the least over the rows that see at least ``fewest_keys`` keys; of ``max_score`` the
+    maximum (what QK-clip looks at). Where scores go through a soft cap, and no bias is added after it,
+    ``max_uncapped_score`` is the maximum before the cap, ``cap atanh(max_score / cap)``; it ends at about 8 times the
+    cap, where float32 holds no score below the cap any more. Rows that see no key count nowhere; where no row counts
+    the value is NaN.
 
     A step ends when ``optimizer`` has stepped, or without one when :meth:`step` is called: all forwards in between
     count together, those of accumulated micro-batches and of validation too. The device is waited for once, there.
     Forwards that activation checkpointing repeats in the backward pass are not counted again.
 
-    What runs under ``torch.compile`` is not seen: a compiled graph cannot report. Watch the model before compiling it.
-    Attention that runs unseen, for this or another reason, is pointed out by a warning that says what to do.
+    Graphs of ``torch.compile`` are watched as well, with ``fullgraph=True`` and CUDA graphs too: they add to tensors
+    outside of them, one of a head's size for each layer. A graph that was compiled before the start is compiled once
+    more, and comes back at the end. A compiled module that stands in several places has one entry for all of them,
+    unless the model around it is compiled with it. Attention that runs unseen is pointed out by a warning that says
+    what to do.
+
+    With a ``group`` the tallies are added up over its ranks, by two collectives for each step; every rank then has the
+    same history. :meth:`step` and :meth:`stop` are to be called by all ranks. Without it each process watches its own
+    batch.
 
     Args:
         model: any module.
@@ -59,15 +69,16 @@ class Monitor:
         first_mass: also the mass on the first key, which takes longer to compute.
         keep: steps kept in :attr:`history`; None: all.
         on_alarm: called with every new :class:`Alarm`.
+        group: a process group, or a device mesh of one axis, whose ranks see parts of the same batch: data and context
+            parallel ones, not those that share out the heads.
+        log_to: a ``SummaryWriter`` of TensorBoard, a run of Weights & Biases, or a list of them, which get
+            :meth:`scalars` after every step that was watched (:mod:`isentropic.loggers`).
 
     Attributes:
         history: ``{step: {layer: {statistic: [value of head 0, value of head 1, ...]}}}``, oldest step first.
         alarms: the alarms so far. A head gives one when it passes a threshold, and another only after it came back;
             likewise when a statistic of its rows is NaN.
     """
-
-    detach = True  # nothing of the graph is kept
-    groups = _observe.USUAL_GROUPS
 
     def __init__(
         self,
@@ -81,23 +92,27 @@ class Monitor:
         first_mass: bool = False,
         keep: Optional[int] = 1000,
         on_alarm: Optional[Callable[[Alarm], None]] = None,
+        group: Optional[torch.distributed.ProcessGroup] = None,
+        log_to: Any = None,
     ):
         for name, number, least in (("every", every, 1), ("fewest_keys", fewest_keys, 2), ("keep", keep, 1)):
             if number is not None and integer(name, number) < least:
                 raise ValueError(f"{name} is {number}; expected at least {least}")
         self.history: dict[int, dict[str, LayerRecord]] = {}
         self.alarms: list[Alarm] = []
-        self.statistics = ("visible", *(name for name in COLUMNS if first_mass or name != "first_mass"))
         self._model = model
         self._optimizer = optimizer
         self._every = every
         self._thresholds = Thresholds(collapse, dispersion)
-        self._fewest_keys = fewest_keys
         self._keep = keep
         self._on_alarm = on_alarm
-        self._layer = RunningLayer(model, "isentropic.Monitor")
+        self._log_to = loggers.checked(log_to)
+        columns = tuple(name for name in COLUMNS if first_mass or name != "first_mass")
+        self._heads = HeadTallies(model, columns, fewest_keys, "isentropic.Monitor")
+        self._group = checked_group(group)
+        self._reduction = Reduction(self._group)
         self._step = 0
-        self._tallies: dict[str, dict[str, Tensor]] = {}
+        self._is_due = False
         self._optimizer_hook = None
         self._started = False
 
@@ -107,7 +122,7 @@ class Monitor:
         if self._started:
             raise RuntimeError("the monitor is watching already; expected stop() before start()")
         self._started = True
-        self._layer.start()
+        self._heads.start()
         if self._optimizer is not None:
             self._optimizer_hook = self._optimizer.register_step_post_hook(lambda *_: self.step())
         self._watch_if_due()
@@ -120,13 +135,12 @@ class Monitor:
     def _stop(self, failed: bool) -> None:
         if not self._started:
             return
-        if self._tallies:
-            self.step()
+        if not failed or self._group is None:  # other ranks may not know of a failure, and would wait here
+            self._record()
         self._started = False
-        _observe.unwatch(self)
-        self._layer.stop(failed)
         if self._optimizer_hook is not None:
             self._optimizer_hook.remove()
+        self._heads.stop(failed)
 
     def __enter__(self) -> Monitor:
         return self.start()
@@ -136,27 +150,36 @@ class Monitor:
 
     def step(self) -> None:
         """Ends a step."""
-        if self._tallies:
-            sums = _tallies.numbers_of(self._tallies)
-            self._tallies = {}
-            self.history[self._step] = {layer: _tallies.means(of_layer) for layer, of_layer in sums.items()}
-            while self._keep is not None and len(self.history) > self._keep:
-                del self.history[next(iter(self.history))]
-            self._raise_alarms(sums)
+        self._record()
         self._step += 1
         self._watch_if_due()
 
-    def observe(self, aux: Aux, call: _observe.Call) -> None:
-        """Called by :func:`isentropic.attention`."""
-        layer = self._layer.next_call()
-        if layer is not None and aux.visible.numel() > 0:
-            tally = _tallies.tally(aux.as_dict(), self._fewest_keys)
-            so_far = self._tallies.get(layer)
-            self._tallies[layer] = tally if so_far is None else _tallies.merge(so_far, tally)
+    def _record(self) -> None:
+        """What was seen in this step becomes its entry of the history."""
+        if not self._is_due:
+            return
+        entries = self._heads.entries()
+        found = self._reduction.read(entries) if entries or self._group is not None else {}
+        self._heads.clear()
+        if not found:
+            return
+        self._heads.note_reports(found)
+        self.history[self._step] = {layer: _tallies.means(parts) for layer, parts in found.items()}
+        while self._keep is not None and len(self.history) > self._keep:
+            del self.history[next(iter(self.history))]
+        self._raise_alarms({layer: _tallies.totals(parts) for layer, parts in found.items()})
+        for logger in self._log_to:
+            loggers.log(self, logger)
 
     def _watch_if_due(self) -> None:
-        self._layer.expects_reports = self._started and self._step % self._every == 0
-        (_observe.watch if self._layer.expects_reports else _observe.unwatch)(self)
+        self._is_due = self._started and self._step % self._every == 0
+        if self._started:
+            self._heads.watch(self._is_due)
+
+    @property
+    def _tallies(self) -> dict[str, dict[str, Tensor]]:
+        """What the step has so far, ``[heads]`` each."""
+        return self._heads.by_layer()
 
     # ---- results ----
 
@@ -165,8 +188,23 @@ class Monitor:
         """The newest step of :attr:`history`; empty before there is one."""
         return self.history[next(reversed(self.history))] if self.history else {}
 
-    def scalars(self) -> dict[str, float]:
-        """The newest step for a logger: ``{"attention/<layer>/head<h>/entropy": value, ...}``."""
+    @property
+    def last_step(self) -> Optional[int]:
+        """The number of :attr:`last`."""
+        return next(reversed(self.history), None)
+
+    def scalars(self, heads: bool = True) -> dict[str, float]:
+        """The newest step for a logger: ``{"attention/<layer>/head<h>/entropy": value, ...}``.
+
+        ``heads=False``: ``{"attention/<layer>/entropy": value, ...}``, the mean over the heads; of maxima the largest, of
+        the least normalised entropy the least.
+        """
+        if not heads:
+            return {
+                f"attention/{layer}/{statistic}": value
+                for layer, record in self.last.items()
+                for statistic, value in loggers.by_layer(record).items()
+            }
         return {
             f"attention/{layer}/head{head}/{statistic}": value
             for layer, record in self.last.items()

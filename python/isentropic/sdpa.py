@@ -7,7 +7,7 @@ import contextlib
 import torch
 import torch.nn.functional as F
 from torch.nn.functional import scaled_dot_product_attention
-from torch.overrides import TorchFunctionMode
+from torch.overrides import TorchFunctionMode, _get_current_function_mode_stack
 
 from .distributed import _plan
 from ._problem import TYPES
@@ -26,6 +26,11 @@ def replace_sdpa() -> contextlib.AbstractContextManager:
     inside too: it repeats the forward.
     """
     return _Route()
+
+
+def is_replaced() -> bool:
+    """Whether we are inside of :func:`replace_sdpa`."""
+    return any(isinstance(mode, _Route) for mode in _get_current_function_mode_stack())
 
 
 class _Route(TorchFunctionMode):

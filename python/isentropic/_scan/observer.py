@@ -101,7 +101,7 @@ class RowObserver(Observer):
             tell(entry)
 
     def observe(self, aux: Aux, call: _observe.Call) -> None:
-        name = self.layer.next_call()
+        name = self.layer.next_label()
         if name is None:
             return
         query, key = call.problem.query, call.problem.key
@@ -213,7 +213,7 @@ class LastEntropies(Observer):
         self._rows = rows
 
     def observe(self, aux: Aux, call: _observe.Call) -> None:
-        name = self.layer.next_call()
+        name = self.layer.next_label()
         if name is not None:
             entropy = aux.entropy.reshape(call.problem.query.shape[:-1])
             self.found[name] = self.found.get(name, 0) + entropy[0, :, -self._rows :].mean(1).double()

@@ -1,0 +1,289 @@
+"""QK-clip: attention scores that grow too large are taken back where they come from, in the weights."""
+
+from __future__ import annotations
+
+import math
+from typing import Callable, Iterator, Mapping, Optional
+
+import torch
+import torch.distributed as dist
+from torch import Tensor, nn
+
+from . import _qk_find, _unseen
+from ._checks import number
+from ._head_tallies import HeadTallies
+from ._qk_weights import HeadRows, QKWeights
+from ._reduce import checked_group, group_device, largest_of_all
+from ._tallies import LayerRecord
+from .loggers import by_layer
+
+_POWERS = ("query", "key", "query_alone")
+_MASTER_NAMES = ("master", "master_param", "master_params", "master_weight", "master_weights", "fp32_param")
+
+
+class QKClip:
+    """Keeps the largest attention score of every head near a threshold (MuonClip; Kimi K2, 2025).
+
+        clip = isentropic.QKClip(model, optimizer, threshold=100)
+        train()      # after every optimizer.step() the heads that passed the threshold are scaled down
+        clip.last["model.layers.3.self_attn"]["scale"]      # eta of each head in the newest step
+
+    With S the largest score of a head in the forwards since the last step, ``eta = threshold / max(S, threshold)``. The
+    rows of the head in the query projection are multiplied by ``eta^alpha``, those in the key projection by
+    ``eta^(1 - alpha)``, biases along with them, so that its scores shrink by eta; heads that share keys take the largest
+    S among them. Behind norms of queries and keys the size of a projection makes no difference: there the norms' weights
+    are scaled, by the layer's largest S where all heads share them. In multi-head latent attention the rotated part of
+    the queries takes eta itself, since its keys are shared.
+
+    S is the score as the softmax sees it, with its scale and a bias where there is one, but before a soft cap. A head
+    whose S is no finite number is left alone.
+
+    Scores are tallied as by :class:`isentropic.Monitor`, in compiled graphs too, over accumulated micro-batches and,
+    with a ``group``, over its ranks by one MAX collective for each step. Nothing is read back from a device. Parameters
+    that are spread over ranks (DTensor, FSDP2) are scaled where they lie. It holds from the construction until
+    :meth:`stop`, or to the end of a ``with`` block.
+
+    Args:
+        model: attention in it must report: that of this library's modules, of transformers with
+            ``attn_implementation="isentropic"``, or of modules that call :func:`isentropic.attention`.
+        optimizer: whose steps are followed.
+        threshold: tau, above which scores are taken back.
+        alpha: the share of the queries, from 0 to 1.
+        group: a process group, or a device mesh of one axis, whose ranks see parts of the same batch: data and context
+            parallel ones, not those that share out the heads.
+        layers: ``{layer: QKWeights}`` for attention whose projections are not known by themselves; None leaves a layer
+            out.
+        masters: called with a parameter, returns the copy in higher precision that the optimizer keeps of it, or None.
+            Unless given, ``optimizer.state[parameter]`` is searched for "master", "master_param" and the like. A copy
+            that is not found undoes the clip at the next step.
+    """
+
+    def __init__(
+        self,
+        model: nn.Module,
+        optimizer: torch.optim.Optimizer,
+        threshold: float = 100.0,
+        alpha: float = 0.5,
+        group: Optional[dist.ProcessGroup] = None,
+        *,
+        layers: Optional[Mapping[str, Optional[QKWeights]]] = None,
+        masters: Optional[Callable[[Tensor], Optional[Tensor]]] = None,
+    ):
+        self._threshold = number("threshold", threshold, positive=True)
+        self._alpha = number("alpha", alpha)
+        if not 0.0 <= self._alpha <= 1.0:
+            raise ValueError(f"alpha is {alpha}; expected a share of the queries, from 0 to 1")
+        if not isinstance(optimizer, torch.optim.Optimizer):
+            raise TypeError(f"optimizer is a {type(optimizer).__name__}; expected one of torch.optim")
+        self._group = checked_group(group)
+        self._masters = masters if masters is not None else _masters_in(optimizer)
+        model = model._modules.get(_unseen.COMPILED, model)
+        weights = _qk_find.find(model, layers)
+        self._heads = {name: of_layer.heads for name, of_layer in weights.items()}
+        self._plan = _Plan(weights)
+        self._tallies = HeadTallies(model, ("max_score", "max_uncapped_score"), 2, "isentropic.QKClip", strict=True)
+        self._seen: Optional[Tensor] = None  # the largest scores so far
+        self._found: Optional[tuple[Tensor, Tensor]] = None
+        self._tallies.start()
+        self._tallies.watch(True)
+        self._hook = optimizer.register_step_post_hook(lambda *_: self._clip())
+
+    def stop(self) -> None:
+        """Scores are left alone from now on."""
+        self._stop(failed=False)
+
+    def __enter__(self) -> QKClip:
+        return self
+
+    def __exit__(self, error, *_) -> None:
+        self._stop(failed=error is not None)
+
+    @property
+    def last(self) -> dict[str, LayerRecord]:
+        """Of the newest step, by layer: the largest score of each head, and the ``scale`` eta its scores were given.
+
+        Reading it waits for the device. A layer that did not run has none.
+        """
+        if self._found is None:
+            return {}
+        scores, scales = (self._by_layer(values.tolist()) for values in self._found)
+        return {
+            self._tallies.layer.label(name, 1): {"max_score": largest, "scale": scale}
+            for (name, largest), (_, scale) in zip(scores, scales)
+            if max(largest) != -math.inf
+        }
+
+    def scalars(self, heads: bool = True) -> dict[str, float]:
+        """The newest step for a logger: ``{"qk_clip/<layer>/head<h>/scale": value, ...}``.
+
+        ``heads=False``: ``{"qk_clip/<layer>/scale": value, ...}``, the least scale and the largest score of its heads.
+        """
+        if not heads:
+            return {
+                f"qk_clip/{layer}/{name}": value
+                for layer, record in self.last.items()
+                for name, value in by_layer(record).items()
+            }
+        return {
+            f"qk_clip/{layer}/head{head}/{name}": value
+            for layer, record in self.last.items()
+            for name, values in record.items()
+            for head, value in enumerate(values)
+        }
+
+    def _stop(self, failed: bool) -> None:
+        if self._hook is None:
+            return
+        self._hook.remove()
+        self._hook = None
+        if self._seen is not None:
+            for name, scores in self._by_layer(self._seen.tolist()):
+                if max(scores) != -math.inf:
+                    self._tallies.layer.saw(name)
+        self._tallies.stop(failed)
+
+    def _by_layer(self, values: list[float]) -> Iterator[tuple[str, list[float]]]:
+        at = 0
+        for name, heads in self._heads.items():
+            yield name, values[at : at + heads]
+            at += heads
+
+    # ---- after a step ----
+
+    @torch.no_grad()
+    def _clip(self) -> None:
+        scores = self._scores()
+        self._tallies.clear()
+        if self._seen is None:
+            self._refuse_silence(scores)
+        self._seen = scores if self._seen is None else torch.maximum(self._seen, scores)
+        units = self._plan.largest_of_units(scores)
+        eta = self._threshold / units.clamp(min=self._threshold)
+        eta = torch.where(units < math.inf, eta, 1.0)  # neither NaN nor infinity
+        self._found = scores, self._plan.by_head(eta)
+        if eta.device.type == "cpu" and not (eta < 1).any():
+            return
+        powers = {"query": self._alpha, "key": 1 - self._alpha, "query_alone": 1.0}
+        table = torch.cat([*(eta ** powers[name] for name in _POWERS), eta.new_ones(1)])
+        for parameter, scaled in self._plan.parameters():
+            scaled.apply(parameter, table)
+            master = self._masters(parameter)
+            if master is not None and master is not parameter:
+                scaled.apply(master, table)
+
+    def _scores(self) -> Tensor:
+        """The largest of every head of every layer, one after the other."""
+        of_layers: dict[str, list[Tensor]] = {name: [] for name in self._heads}
+        for name, tally in self._tallies.of_modules():
+            if name in of_layers:
+                of_layers[name].append(tally.maxima[-1])  # before the cap, where there is one
+                self._check_heads(name, tally.heads)
+        device = next((found[0].device for found in of_layers.values() if found), torch.device("cpu"))
+        device = group_device(self._group, device)
+        nothing = {heads: torch.full((heads,), -torch.inf, dtype=torch.float64, device=device)
+                   for heads in set(self._heads.values())}  # fmt: skip
+        scores = torch.cat([
+            torch.stack([score.to(device) for score in found]).amax(0) if len(found) > 1
+            else found[0].to(device) if found else nothing[self._heads[name]]
+            for name, found in of_layers.items()
+        ])  # fmt: skip
+        if self._group is not None:
+            largest_of_all(scores, self._group)
+        return scores
+
+    def _check_heads(self, name: str, heads: int) -> None:
+        if heads != self._heads[name]:
+            raise ValueError(
+                f"{name} reports {heads} heads; expected {self._heads[name]}, as its weights have (heads that are spread "
+                "over ranks cannot be clipped)"
+            )
+
+    def _refuse_silence(self, scores: Tensor) -> None:
+        """At the first step, where waiting for the device once costs nothing that matters."""
+        if bool((scores == -math.inf).all()):
+            names = ", ".join(list(self._heads)[:3])
+            raise RuntimeError(
+                f"isentropic.QKClip saw no attention in {names}; expected calls of isentropic.attention before the step"
+            )
+
+
+class _Scaled:
+    """A parameter, and for each entry of one axis the entry of the table that it is multiplied by."""
+
+    def __init__(self, axis: int, offset: float, size: int, usual: int):
+        self.axis, self.offset = axis, offset
+        self.index = torch.full((size,), usual)
+
+    def apply(self, parameter: Tensor, table: Tensor) -> None:
+        self.index = self.index.to(table.device)
+        shape = [1] * parameter.dim()
+        shape[self.axis] = -1
+        factor = table[self.index].to(device=parameter.device, dtype=torch.float32).reshape(shape)
+        if hasattr(parameter, "device_mesh"):
+            factor = _everywhere(factor, parameter.device_mesh)
+        if self.offset:
+            parameter.add_(self.offset).mul_(factor).sub_(self.offset)
+        else:
+            parameter.mul_(factor)
+
+
+def _everywhere(factor: Tensor, mesh) -> Tensor:
+    """The same on every rank of the mesh, each of which takes the part of its shard."""
+    from torch.distributed.tensor import DTensor, Replicate
+
+    return DTensor.from_local(factor, mesh, [Replicate()] * mesh.ndim, run_check=False)
+
+
+class _Plan:
+    """Heads that must be scaled alike are a unit: those that share keys, or all of a layer where they share a norm."""
+
+    def __init__(self, weights: Mapping[str, QKWeights]):
+        units, self._units = 0, []
+        parts: list[tuple[HeadRows, str, int, int]] = []  # rows, power, first unit of the layer, their number
+        for name, of_layer in weights.items():
+            rows = of_layer.rows()
+            count = min((one.heads for of_power in rows.values() for one in of_power), default=of_layer.heads)
+            for heads in (of_layer.heads, *(one.heads for of_power in rows.values() for one in of_power)):
+                if heads < 1 or heads % count:
+                    raise ValueError(f"{name} has weights of {heads} and of {count} heads; expected multiples")
+            self._units += [units + head * count // of_layer.heads for head in range(of_layer.heads)]
+            parts += [(one, power, units, count) for power, of_power in rows.items() for one in of_power]
+            units += count
+        self._count = units
+        self._scaled: dict[Tensor, _Scaled] = {}
+        for rows, power, first, count in parts:
+            self._enter(rows, _POWERS.index(power) * units, first, count)
+        self._index = torch.tensor(self._units)
+
+    def parameters(self):
+        return self._scaled.items()
+
+    def largest_of_units(self, scores: Tensor) -> Tensor:
+        self._index = self._index.to(scores.device)
+        found = torch.full((self._count,), -torch.inf, dtype=scores.dtype, device=scores.device)
+        return found.scatter_reduce(0, self._index, scores, "amax")
+
+    def by_head(self, units: Tensor) -> Tensor:
+        return units[self._index]
+
+    def _enter(self, rows: HeadRows, first_of_power: int, first_unit: int, count: int) -> None:
+        size = rows.parameter.shape[rows.axis]
+        stride = rows.size if rows.stride is None else rows.stride
+        if rows.start + (rows.heads - 1) * stride + rows.size > size:
+            raise ValueError(
+                f"HeadRows of a parameter {list(rows.parameter.shape)} reach entry "
+                f"{rows.start + (rows.heads - 1) * stride + rows.size} of axis {rows.axis}; expected at most {size}"
+            )
+        scaled = self._scaled.setdefault(rows.parameter, _Scaled(rows.axis, rows.offset, size, 3 * self._count))
+        for head in range(rows.heads):
+            start = rows.start + head * stride
+            scaled.index[start : start + rows.size] = first_of_power + first_unit + head * count // rows.heads
+
+
+def _masters_in(optimizer: torch.optim.Optimizer) -> Callable[[Tensor], Optional[Tensor]]:
+    def master(parameter: Tensor) -> Optional[Tensor]:
+        state = optimizer.state.get(parameter, {})
+        found = (state[name] for name in _MASTER_NAMES if isinstance(state.get(name), Tensor))
+        return next((tensor for tensor in found if tensor.shape == parameter.shape), None)
+
+    return master

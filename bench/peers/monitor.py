@@ -107,13 +107,14 @@ def measure(given):
         watching = {
             "Monitor": lambda: isentropic.Monitor(model, optimizer=optimizer, dispersion=None, group=group),
             "QKClip": lambda: isentropic.QKClip(model, optimizer, group=group),
+            "QKClip, clipping": lambda: isentropic.QKClip(model, optimizer, threshold=1e-6, group=group),
             "both": lambda: _both(model, optimizer, group),
         }
         for name, watched in watching.items():
             found, plain = ratio(training, watched, given.rounds)
             if not dist.is_initialized() or dist.get_rank() == 0:
                 how = "compiled" if compiled else "eager"
-                print(f"{how:<9}{name:<8}{found:.3f} x a step without, which takes {plain * 1e3:.0f} ms", flush=True)
+                print(f"{how:<9}{name:<18}{found:.3f} x a step without, which takes {plain * 1e3:.0f} ms", flush=True)
 
 
 @contextlib.contextmanager

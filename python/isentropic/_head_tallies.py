@@ -58,6 +58,7 @@ class HeadTallies:
         self.layer.start()
         for name, module in self.modules.items():
             self._adopt(name, _traced.attach(module, slot))
+        self.clear()
         self._wrap_compiled_modules()
 
     def stop(self, failed: bool = False) -> None:
@@ -94,6 +95,11 @@ class HeadTallies:
         of_call = self._tallies.setdefault((name, call), {})
         key = (held, heads, str(device))
         if key not in of_call:
+            if device.type == "cuda" and torch.cuda.is_current_stream_capturing():
+                raise RuntimeError(
+                    f"{self.layer.label(name, call)} is first seen while a CUDA graph is captured; expected a forward pass "
+                    "before the capture"
+                )
             of_call[key] = Tally(held, heads, device)
         return of_call[key]
 
@@ -137,7 +143,6 @@ class HeadTallies:
             if isinstance(tally, Tally) and _traced.belongs_to(key, self._recipe):
                 call = _traced.call_of(key)
                 self._tallies.setdefault((name, call), {})[tally.fields, tally.heads, str(tally.sums.device)] = tally
-        self.clear()
 
     def _wrap_compiled_modules(self) -> None:
         """A forward that checkpointing repeats outside of the graph shall count once."""

@@ -144,7 +144,8 @@ def observe(recipe: Recipe, aux: Aux, problem: Problem, module: nn.Module, box: 
 
 
 def _pop() -> None:
-    _stack.pop()
+    if _stack:  # empty when watching began inside of the forward
+        _stack.pop()
     if not _stack:
         _begin_anew()
 

@@ -12,12 +12,12 @@ from torch import Tensor, nn
 from . import _qk_find, _unseen
 from ._checks import number
 from ._head_tallies import HeadTallies
-from ._qk_weights import HeadRows, QKWeights
+from ._qk_plan import POWERS, Plan
+from ._qk_weights import HeadRows as HeadRows, QKWeights
 from ._reduce import checked_group, group_device, largest_of_all
 from ._tallies import LayerRecord
 from .loggers import by_layer
 
-_POWERS = ("query", "key", "query_alone")
 _MASTER_NAMES = ("master", "master_param", "master_params", "master_weight", "master_weights", "fp32_param")
 
 
@@ -73,6 +73,8 @@ class QKClip:
         self._alpha = number("alpha", alpha)
         if not 0.0 <= self._alpha <= 1.0:
             raise ValueError(f"alpha is {alpha}; expected a share of the queries, from 0 to 1")
+        inner = getattr(optimizer, "optimizer", None)  # of a wrapper such as accelerate's, which has no hooks
+        optimizer = inner if isinstance(inner, torch.optim.Optimizer) else optimizer
         if not isinstance(optimizer, torch.optim.Optimizer):
             raise TypeError(f"optimizer is a {type(optimizer).__name__}; expected one of torch.optim")
         self._group = checked_group(group)
@@ -80,7 +82,7 @@ class QKClip:
         model = model._modules.get(_unseen.COMPILED, model)
         weights = _qk_find.find(model, layers)
         self._heads = {name: of_layer.heads for name, of_layer in weights.items()}
-        self._plan = _Plan(weights)
+        self._plan = Plan(weights)
         self._tallies = HeadTallies(model, ("max_score", "max_uncapped_score"), 2, "isentropic.QKClip", strict=True)
         self._seen: Optional[Tensor] = None  # the largest scores so far
         self._found: Optional[tuple[Tensor, Tensor]] = None
@@ -164,7 +166,7 @@ class QKClip:
         if eta.device.type == "cpu" and not (eta < 1).any():
             return
         powers = {"query": self._alpha, "key": 1 - self._alpha, "query_alone": 1.0}
-        table = torch.cat([*(eta ** powers[name] for name in _POWERS), eta.new_ones(1)])
+        table = torch.cat([*(eta ** powers[name] for name in POWERS), eta.new_ones(1)])
         for parameter, scaled in self._plan.parameters():
             scaled.apply(parameter, table)
             master = self._masters(parameter)
@@ -173,30 +175,36 @@ class QKClip:
 
     def _scores(self) -> Tensor:
         """The largest of every head of every layer, one after the other."""
-        of_layers: dict[str, list[Tensor]] = {name: [] for name in self._heads}
-        for name, tally in self._tallies.of_modules():
-            if name in of_layers:
-                of_layers[name].append(tally.maxima[-1])  # before the cap, where there is one
-                self._check_heads(name, tally.heads)
-        device = next((found[0].device for found in of_layers.values() if found), torch.device("cpu"))
-        device = group_device(self._group, device)
-        nothing = {heads: torch.full((heads,), -torch.inf, dtype=torch.float64, device=device)
-                   for heads in set(self._heads.values())}  # fmt: skip
-        scores = torch.cat([
-            torch.stack([score.to(device) for score in found]).amax(0) if len(found) > 1
-            else found[0].to(device) if found else nothing[self._heads[name]]
-            for name, found in of_layers.items()
-        ])  # fmt: skip
+        of_layers = self._maxima()
+        first = next((found[0] for found in of_layers.values() if found), None)
+        device = group_device(self._group, torch.device("cpu") if first is None else first.device)
+        scores = []
+        for name, found in of_layers.items():
+            there = [score.to(device) for score in found]
+            nothing = torch.full((self._heads[name],), -torch.inf, dtype=torch.float64, device=device)
+            scores.append(torch.stack(there).amax(0) if len(there) > 1 else there[0] if there else nothing)
+        scores = torch.cat(scores)
         if self._group is not None:
             largest_of_all(scores, self._group)
         return scores
 
-    def _check_heads(self, name: str, heads: int) -> None:
-        if heads != self._heads[name]:
-            raise ValueError(
-                f"{name} reports {heads} heads; expected {self._heads[name]}, as its weights have (heads that are spread "
-                "over ranks cannot be clipped)"
-            )
+    def _maxima(self) -> dict[str, list[Tensor]]:
+        """Of every layer, those of its calls."""
+        found: dict[str, list[Tensor]] = {name: [] for name in self._heads}
+        odd: dict[str, int] = {}
+        for name, tally in self._tallies.of_modules():
+            if tally.heads == self._heads.get(name):
+                found[name].append(tally.maxima[-1])  # before the cap, where there is one
+            elif name in found:
+                odd[name] = tally.heads
+        for name, heads in odd.items():
+            # Modules of one class have the tallies of all, so that another number alone says nothing.
+            if not found[name]:
+                raise ValueError(
+                    f"{name} reports {heads} heads; expected {self._heads[name]}, as its weights have (heads that are "
+                    "spread over ranks cannot be clipped)"
+                )
+        return found
 
     def _refuse_silence(self, scores: Tensor) -> None:
         """At the first step, where waiting for the device once costs nothing that matters."""
@@ -205,79 +213,6 @@ class QKClip:
             raise RuntimeError(
                 f"isentropic.QKClip saw no attention in {names}; expected calls of isentropic.attention before the step"
             )
-
-
-class _Scaled:
-    """A parameter, and for each entry of one axis the entry of the table that it is multiplied by."""
-
-    def __init__(self, axis: int, offset: float, size: int, usual: int):
-        self.axis, self.offset = axis, offset
-        self.index = torch.full((size,), usual)
-
-    def apply(self, parameter: Tensor, table: Tensor) -> None:
-        self.index = self.index.to(table.device)
-        shape = [1] * parameter.dim()
-        shape[self.axis] = -1
-        factor = table[self.index].to(device=parameter.device, dtype=torch.float32).reshape(shape)
-        if hasattr(parameter, "device_mesh"):
-            factor = _everywhere(factor, parameter.device_mesh)
-        if self.offset:
-            parameter.add_(self.offset).mul_(factor).sub_(self.offset)
-        else:
-            parameter.mul_(factor)
-
-
-def _everywhere(factor: Tensor, mesh) -> Tensor:
-    """The same on every rank of the mesh, each of which takes the part of its shard."""
-    from torch.distributed.tensor import DTensor, Replicate
-
-    return DTensor.from_local(factor, mesh, [Replicate()] * mesh.ndim, run_check=False)
-
-
-class _Plan:
-    """Heads that must be scaled alike are a unit: those that share keys, or all of a layer where they share a norm."""
-
-    def __init__(self, weights: Mapping[str, QKWeights]):
-        units, self._units = 0, []
-        parts: list[tuple[HeadRows, str, int, int]] = []  # rows, power, first unit of the layer, their number
-        for name, of_layer in weights.items():
-            rows = of_layer.rows()
-            count = min((one.heads for of_power in rows.values() for one in of_power), default=of_layer.heads)
-            for heads in (of_layer.heads, *(one.heads for of_power in rows.values() for one in of_power)):
-                if heads < 1 or heads % count:
-                    raise ValueError(f"{name} has weights of {heads} and of {count} heads; expected multiples")
-            self._units += [units + head * count // of_layer.heads for head in range(of_layer.heads)]
-            parts += [(one, power, units, count) for power, of_power in rows.items() for one in of_power]
-            units += count
-        self._count = units
-        self._scaled: dict[Tensor, _Scaled] = {}
-        for rows, power, first, count in parts:
-            self._enter(rows, _POWERS.index(power) * units, first, count)
-        self._index = torch.tensor(self._units)
-
-    def parameters(self):
-        return self._scaled.items()
-
-    def largest_of_units(self, scores: Tensor) -> Tensor:
-        self._index = self._index.to(scores.device)
-        found = torch.full((self._count,), -torch.inf, dtype=scores.dtype, device=scores.device)
-        return found.scatter_reduce(0, self._index, scores, "amax")
-
-    def by_head(self, units: Tensor) -> Tensor:
-        return units[self._index]
-
-    def _enter(self, rows: HeadRows, first_of_power: int, first_unit: int, count: int) -> None:
-        size = rows.parameter.shape[rows.axis]
-        stride = rows.size if rows.stride is None else rows.stride
-        if rows.start + (rows.heads - 1) * stride + rows.size > size:
-            raise ValueError(
-                f"HeadRows of a parameter {list(rows.parameter.shape)} reach entry "
-                f"{rows.start + (rows.heads - 1) * stride + rows.size} of axis {rows.axis}; expected at most {size}"
-            )
-        scaled = self._scaled.setdefault(rows.parameter, _Scaled(rows.axis, rows.offset, size, 3 * self._count))
-        for head in range(rows.heads):
-            start = rows.start + head * stride
-            scaled.index[start : start + rows.size] = first_of_power + first_unit + head * count // rows.heads
 
 
 def _masters_in(optimizer: torch.optim.Optimizer) -> Callable[[Tensor], Optional[Tensor]]:

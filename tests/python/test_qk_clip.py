@@ -173,6 +173,16 @@ def test_in_a_compiled_graph_beside_a_monitor():
     assert largest(model)["layers.0"] == pytest.approx([THRESHOLD] * HEADS, rel=1e-4)
 
 
+def test_layers_of_one_class_may_differ_in_heads():
+    torch._dynamo.reset()
+    one = isentropic.nn.MultiHeadAttention(WIDTH, 3)
+    model = nn.ModuleList([one, isentropic.nn.MultiHeadAttention(WIDTH, 2)])
+    for layer in model:
+        layer.compile(backend="eager")
+    record = clip_once(model, run=lambda x: [layer(x) for layer in model])
+    assert [len(of["scale"]) for of in record.values()] == [3, 2]
+
+
 def test_copies_in_higher_precision_are_scaled_along():
     model = Model(OwnAttention()).bfloat16()
     masters = {parameter: parameter.detach().float() for parameter in model.parameters()}
@@ -367,6 +377,13 @@ def test_more_refusals():
         with pytest.raises(error, match=words):
             QKClip(given.pop("model"), given.pop("optimizer"), **given)
     assert not optimizer._optimizer_step_post_hooks and isentropic._traced._books == {}
+
+
+def test_weights_in_two_places_are_refused():
+    model = Model(OwnAttention(), OwnAttention())
+    model.layers[1].q_proj.weight = model.layers[0].q_proj.weight
+    with pytest.raises(ValueError, match=r"rows of a parameter \[12, 12\] belong to two heads, layers or sides"):
+        QKClip(model, optimizer_of(model))
 
 
 def test_heads_that_differ_from_the_weights_are_refused():

@@ -115,7 +115,9 @@ def check_compiled_models_that_are_copied_or_sharded():
     model = models()
     with isentropic.Monitor(model) as alone:
         model(whole())
-    with isentropic.Monitor(model, group=dist.group.WORLD) as monitor:  # before: its tallies are no buffers to broadcast
+    with isentropic.Monitor(
+        model, group=dist.group.WORLD
+    ) as monitor:  # before: its tallies are no buffers to broadcast
         compiled = torch.compile(DistributedDataParallel(model), backend="aot_eager")
         compiled(own(whole())).sum().backward()
     assert_same(alone.last, monitor.last, tolerance=1e-6)

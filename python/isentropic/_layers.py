@@ -45,7 +45,8 @@ class RunningLayer:
         if not self._traced:
             self._warn(_unseen.compiled(self._model))
         self._hook_id = _free_ids.pop() if _free_ids else RemovableHandle(OrderedDict()).id
-        self.modules = {name: module for name, module in self._model.named_modules() if _may_call_attention(module)}
+        modules = self._model.named_modules()
+        self.modules = {name: module for name, module in modules if name == "" or _may_call_attention(module)}
         for name, module in self.modules.items():
             self._hook(module, name)
 

@@ -80,6 +80,11 @@ def rows_of(layer: nn.Module, head_size: Optional[int]) -> Iterator[HeadRows]:
         )
     if not layer.weight.is_floating_point():
         raise ValueError(f"the weight of {type(layer).__name__} is {layer.weight.dtype}; expected floating numbers")
+    if not _is_norm(layer) and layer.weight.dim() != 2:
+        shape = list(layer.weight.shape)
+        raise ValueError(
+            f"a weight has shape {shape}; expected two axes (FSDP1 flattens its parameters, FSDP2 does not)"
+        )
     offset = _offset_of(layer) if _is_norm(layer) else 0.0
     axis = 0 if layer.weight.dim() == 1 else _axis(layer)
     size = 1 if _is_norm(layer) and layer.weight.dim() == 2 else head_size or layer.weight.shape[axis]

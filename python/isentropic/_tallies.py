@@ -105,8 +105,8 @@ class Tally:
             self.maxima.copy_(torch.maximum(self.maxima, maxima))
 
     def by_name(self) -> dict[str, Tensor]:
-        """Each ``[heads]``."""
-        return dict(zip((*self.fields.sums, *self.fields.maxima), (*self.sums, *self.maxima)))
+        """A copy of each, ``[heads]``."""
+        return dict(zip((*self.fields.sums, *self.fields.maxima), (*self.sums.clone(), *self.maxima.clone())))
 
 
 def clear(tallies: Iterable[Tally]) -> None:

@@ -47,8 +47,8 @@ class Monitor:
     count together, those of accumulated micro-batches and of validation too. The device is waited for once, there.
     Forwards that activation checkpointing repeats in the backward pass are not counted again.
 
-    Graphs of ``torch.compile`` are watched as well, with ``fullgraph=True`` and CUDA graphs too: they add to tensors
-    outside of them, one of a head's size for each layer. A graph that was compiled before the start is compiled once
+    Graphs of ``torch.compile`` are watched as well, with ``fullgraph=True``, too: they add to tensors outside of them, of
+    a head's size for each layer and at fixed addresses. A graph that was compiled before the start is compiled once
     more, and comes back at the end. A compiled module that stands in several places has one entry for all of them,
     unless the model around it is compiled with it. Attention that runs unseen is pointed out by a warning that says
     what to do.

@@ -118,7 +118,7 @@ def test_a_compiled_forward_is_named():
     layers, messages = collected(model)
     assert layers == {} and len(messages) == 2
     assert all("sees no attention in LlamaModel: none of its attention was called" in message for message in messages)
-    assert all("if it runs compiled, watch it before compiling it" in message for message in messages)
+    assert all("if it runs compiled, collect before compiling it" in message for message in messages)
 
 
 # ---- seen ----

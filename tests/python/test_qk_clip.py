@@ -5,6 +5,7 @@ import warnings
 
 import pytest
 import torch
+from clipped import THRESHOLD, OwnAttention, by_head, clip_once, hugging_face_model, largest, optimizer_of
 from torch import nn
 from watched import HEADS, WIDTH, Attention, Model, inputs
 
@@ -12,50 +13,6 @@ import isentropic
 from isentropic import HeadRows, QKClip, QKWeights
 
 pytestmark = pytest.mark.usefixtures("one_thread")
-
-THRESHOLD = 0.02
-
-
-class OwnAttention(nn.Module):
-    """Of a user, with names that are known; ``options`` go to its call."""
-
-    def __init__(self, kv_heads=HEADS, **options):
-        super().__init__()
-        self.num_heads = HEADS
-        size = WIDTH // HEADS
-        self.q_proj, self.k_proj, self.v_proj = (nn.Linear(WIDTH, size * n) for n in (HEADS, kv_heads, kv_heads))
-        self.options = options
-
-    def forward(self, x):
-        heads = (layer(x).unflatten(-1, (-1, WIDTH // HEADS)).transpose(1, 2)
-                 for layer in (self.q_proj, self.k_proj, self.v_proj))  # fmt: skip
-        options = {"is_causal": True, "enable_gqa": True, **self.options}
-        return x + isentropic.attention(*heads, **options).transpose(1, 2).flatten(2)
-
-
-def optimizer_of(model, lr=0.0):
-    return torch.optim.SGD(model.parameters(), lr=lr)
-
-
-def clip_once(model, x=None, optimizer=None, run=None, **options):
-    """What one step without a change of its own is told."""
-    optimizer = optimizer or optimizer_of(model)
-    with QKClip(model, optimizer, **{"threshold": THRESHOLD, **options}) as clip:
-        (model if run is None else run)(inputs() if x is None else x)
-        optimizer.step()
-    return clip.last
-
-
-def by_head(weight, heads=HEADS):
-    return weight.detach().clone().unflatten(0, (heads, -1))
-
-
-def largest(model, run=None):
-    """The largest score of every head and layer."""
-    with isentropic.Monitor(model) as monitor, torch.no_grad():
-        (model if run is None else run)(inputs())
-    return {layer: record["max_score"] for layer, record in monitor.last.items()}
-
 
 # ---- the rule ----
 
@@ -200,112 +157,6 @@ def test_copies_in_higher_precision_are_scaled_along():
     torch.testing.assert_close(given[weight].bfloat16(), weight)
 
 
-# ---- models ----
-
-
-def test_modules_of_this_library():
-    for layer in (
-        isentropic.nn.MultiHeadAttention(WIDTH, HEADS, num_kv_heads=1, causal="start", positions="rotary"),
-        isentropic.EntropyInvariantAttention(WIDTH, HEADS, learn_kappa=True),
-        isentropic.nn.GatedAttentionUnit(WIDTH, d_shared=8),
-    ):
-        model = nn.ModuleDict({"attention": layer})
-        run = lambda x: model["attention"](x)
-        before = largest(model, run)["attention"]
-        threshold = max(before) / 2
-        record = clip_once(model, run=run, threshold=threshold)["attention"]
-        expected = [score * scale for score, scale in zip(before, record["scale"])]
-        assert largest(model, run)["attention"] == pytest.approx(expected, rel=1e-4)
-        assert max(expected) == pytest.approx(threshold, rel=1e-4)
-
-
-def test_pytorchs_module():
-    model = nn.ModuleDict({"a": nn.MultiheadAttention(WIDTH, HEADS, batch_first=True)})
-    run = lambda x: model["a"](x, x, x, need_weights=False)
-    with pytest.raises(ValueError, match="sees no attention in a: MultiheadAttention is seen inside"):
-        QKClip(model, optimizer_of(model))
-    with isentropic.replace_sdpa():
-        clip_once(model, run=run)
-        assert largest(model, run)["a"] == pytest.approx([THRESHOLD] * HEADS, rel=1e-4)
-
-
-FAMILIES = {
-    "LlamaForCausalLM": dict(attention_bias=True),
-    "GPT2LMHeadModel": {},
-    "GPTNeoXForCausalLM": {},
-    "Phi3ForCausalLM": {},
-    "BertForMaskedLM": {},
-    "ModernBertForMaskedLM": {},
-    "PhiForCausalLM": dict(qk_layernorm=True),
-    "Qwen3ForCausalLM": {},
-    "Gemma2ForCausalLM": dict(attn_logit_softcapping=4.0),
-    "Gemma3ForCausalLM": {},
-    "Olmo2ForCausalLM": {},
-    "CohereForCausalLM": dict(use_qk_norm=True),
-    "DeepseekV3ForCausalLM": {},
-    "GptOssForCausalLM": {},
-}
-
-
-def hugging_face_model(name, options, implementation="isentropic"):
-    transformers = pytest.importorskip("transformers")
-    from small_models import small_config
-
-    isentropic.hf.register()
-    made = getattr(transformers, name)
-    config = small_config(made.config_class)
-    for option, value in {**options, "num_hidden_layers": 2}.items():
-        if hasattr(config, option):
-            setattr(config, option, value)
-    config._attn_implementation = implementation
-    model = made(config).float().eval()
-    with torch.no_grad():
-        for parameter in model.parameters():
-            parameter.normal_(0, 0.2) if parameter.dim() > 1 else parameter.add_(0.1 * torch.randn_like(parameter))
-    return model
-
-
-@pytest.mark.parametrize("name", FAMILIES)
-def test_models_of_hugging_face(name):
-    """What the first layer is given does not change, so its scores shrink by just their scale."""
-    model = hugging_face_model(name, FAMILIES[name])
-    tokens = torch.arange(48).reshape(2, 24) % 31
-    run = lambda x: model(tokens)
-    first = clip_once(model, run=run, threshold=1e6)
-    layer = next(iter(first))
-    scores = first[layer]["max_score"]
-    threshold = max(scores) / 3
-    scales = clip_once(model, run=run, threshold=threshold)[layer]["scale"]
-    assert min(scales) == pytest.approx(1 / 3)
-    found = clip_once(model, run=run, threshold=1e6)[layer]["max_score"]
-    assert found == pytest.approx([score * scale for score, scale in zip(scores, scales)], rel=1e-4)
-
-
-def test_the_norms_of_gemma_add_one():
-    model = hugging_face_model("Gemma3ForCausalLM", {})
-    norm = model.model.layers[0].self_attn.q_norm
-    before = norm.weight.detach().clone()
-    tokens = torch.arange(48).reshape(2, 24) % 31
-    record = clip_once(model, run=lambda x: model(tokens), threshold=0.1)
-    scale = min(record["model.layers.0.self_attn"]["scale"]) ** 0.5
-    torch.testing.assert_close(norm.weight, (1 + before) * scale - 1)
-
-
-def test_weights_that_a_user_names():
-    class Fused(Attention):
-        num_heads = HEADS
-
-    model = Model(Fused(), Fused())
-    size = WIDTH // HEADS
-    layer = model.layers[0].projections
-    rows = [[HeadRows(part, HEADS, size, start) for part in (layer.weight, layer.bias)] for start in (0, WIDTH)]
-    other = by_head(model.layers[1].projections.weight)
-    record = clip_once(model, layers={"layers.0": QKWeights(HEADS, *rows), "layers.1": None})
-    assert list(record) == ["layers.0"]
-    assert largest(model)["layers.0"] == pytest.approx([THRESHOLD] * HEADS, rel=1e-4)
-    assert torch.equal(by_head(model.layers[1].projections.weight), other)
-
-
 # ---- refusals ----
 
 
@@ -349,6 +200,9 @@ def test_what_cannot_be_scaled_is_refused_by_name():
     ):
         QKClip(model, optimizer_of(model))
     model = Model(OwnAttention())
+    model.layers[0].q_proj.weight = nn.Parameter(torch.zeros(7))  # a part of a flat parameter
+    with pytest.raises(ValueError, match=r"layers.0 cannot be scaled: a weight has shape \[7\]; expected two axes"):
+        QKClip(model, optimizer_of(model))
     model.layers[0].q_proj = nn.Linear(WIDTH, 2 * WIDTH)  # with a gate, say
     model.layers[0].head_dim = WIDTH // HEADS
     with pytest.raises(ValueError, match="q_proj of layers.0 makes 6 heads of 4 numbers; expected 3"):

@@ -171,11 +171,13 @@ def test_bad_images_and_folders(images, tmp_path):
     options = ["--data", changed, "--betas", "0.1", "--seeds", 1, "--epochs", 1]
     run("-o", tmp_path / "study", *options)
     assert "is there already" in run("-o", tmp_path / "study", *options, status=1).stderr
-    run("-o", tmp_path / "study", "--overwrite", *options)
+    shown = run("-o", tmp_path / "study", "--overwrite", *options).stdout
+    run("-o", tmp_path / "stopped", *options[:-1], 1000, "--minutes", 0.001, status=1)
     pixels = changed / "train-images-idx3-ubyte"
     whole = pixels.read_bytes()
     pixels.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
-    assert "is not what it was when the study began" in run("-o", tmp_path / "study", "--resume", status=1).stderr
+    assert "is not what it was when the study began" in run("-o", tmp_path / "stopped", "--resume", status=1).stderr
+    assert run("-o", tmp_path / "study", "--resume").stdout == shown  # a study that has ended needs its log alone
     pixels.write_bytes(whole[:-1])
     assert "train-images-idx3-ubyte is cut off" in run("-o", tmp_path / "a", *options, status=1).stderr
     pixels.write_bytes(whole)

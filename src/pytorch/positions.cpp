@@ -1,9 +1,14 @@
 // Rotary, sinusoidal and ALiBi positions.
 #include "isentropic/pytorch/positions.hpp"
 
+#include <ATen/core/LegacyTypeDispatch.h>
+#include <torch/csrc/autograd/custom_function.h>
+
 #include <bit>
 #include <cmath>
 #include <vector>
+
+#include "pytorch/device_rotation.hpp"
 
 namespace isentropic::pytorch {
 namespace {
@@ -20,6 +25,35 @@ std::vector<double> geometric_slopes(std::int64_t heads) {
   return out;
 }
 
+at::Tensor rotate_plainly(const at::Tensor& x, const Rotation& rotation) {
+  const std::int64_t r = rotation.cosine.size(-1), half = r / 2;
+  const at::Tensor turned = x.narrow(-1, 0, r);
+  const at::Tensor across = at::cat({-turned.narrow(-1, half, half), turned.narrow(-1, 0, half)}, -1);
+  const at::Tensor out = (turned * rotation.cosine + across * rotation.sine).to(x.scalar_type());
+  return r == x.size(-1) ? out : at::cat({out, x.narrow(-1, r, x.size(-1) - r)}, -1);
+}
+
+// The kernel's, whose gradient turns back.
+class DeviceRotation : public torch::autograd::Function<DeviceRotation> {
+ public:
+  using Context = torch::autograd::AutogradContext;
+  using List = torch::autograd::variable_list;
+
+  static at::Tensor forward(Context* context, const at::Tensor& x, const at::Tensor& cosine, const at::Tensor& sine) {
+    const at::AutoDispatchBelowADInplaceOrView below;
+    context->save_for_backward({cosine, sine});
+    return rotate_on_cuda().turn(x, {cosine, sine}, false);
+  }
+
+  static List backward(Context* context, const List& gradients) {
+    const List saved = context->get_saved_variables();
+    const Rotation rotation{saved[0], saved[1]};
+    const at::Tensor& g = gradients[0];
+    const bool fits = rotate_on_cuda().fits(g, rotation) && !g.requires_grad();
+    return {fits ? rotate_on_cuda().turn(g, rotation, true) : rotate_plainly(g, {saved[0], -saved[1]}), {}, {}};
+  }
+};
+
 }  // namespace
 
 at::Tensor frequencies(std::int64_t pairs, double base) {
@@ -33,11 +67,10 @@ Rotation rotation(const at::Tensor& positions, const at::Tensor& frequencies, at
 }
 
 at::Tensor rotate(const at::Tensor& x, const Rotation& rotation) {
-  const std::int64_t r = rotation.cosine.size(-1), half = r / 2;
-  const at::Tensor turned = x.narrow(-1, 0, r);
-  const at::Tensor across = at::cat({-turned.narrow(-1, half, half), turned.narrow(-1, 0, half)}, -1);
-  const at::Tensor out = turned * rotation.cosine + across * rotation.sine;
-  return r == x.size(-1) ? out : at::cat({out, x.narrow(-1, r, x.size(-1) - r)}, -1);
+  const DeviceRotate& kernel = rotate_on_cuda();
+  if (x.is_cuda() && kernel.fits && kernel.fits(x, rotation))
+    return DeviceRotation::apply(x, rotation.cosine, rotation.sine);
+  return rotate_plainly(x, rotation);
 }
 
 at::Tensor sinusoids(const at::Tensor& positions, const at::Tensor& frequencies, std::int64_t width,

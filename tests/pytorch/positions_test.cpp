@@ -24,6 +24,27 @@ TEST(Positions, PairsTurnByTheirAngles) {
                  {3 * std::cos(2.0), 3 * std::cos(2.0)});
 }
 
+// In 16 bits, with angles in float32: rounded once, whatever lies behind whatever in memory.
+TEST(Positions, PairsTurnOnAGpuAsOnTheCpu) {
+  if (!torch::cuda::is_available()) GTEST_SKIP() << "no NVIDIA GPU";
+  torch::manual_seed(1);
+  const at::Tensor places = at::arange(37), w = frequencies(32, 10000.0);
+  const Rotation exact = rotation(places, w, at::kDouble);
+  const Rotation given = rotation(places.cuda(), w.to(at::kFloat), at::kFloat);
+  const at::Tensor x = torch::randn({2, 37, 3, 64}).to(at::kBFloat16), g = torch::randn_like(x);
+  const auto heads = [](const at::Tensor& all) { return all.transpose(1, 2); };
+  const at::Tensor on_gpu = x.cuda().requires_grad_(), on_cpu = x.to(at::kDouble).requires_grad_();
+  const at::Tensor found = rotate(heads(on_gpu), given), wanted = rotate(heads(on_cpu), exact);
+  found.backward(heads(g.cuda()));
+  wanted.backward(heads(g.to(at::kDouble)));
+  const auto error = [](const at::Tensor& a, const at::Tensor& b) {
+    return ((a.cpu().to(at::kDouble) - b).norm() / b.norm()).item<double>();
+  };
+  EXPECT_EQ(found.scalar_type(), at::kBFloat16);
+  EXPECT_LT(error(found.detach(), wanted.detach()), 0x1p-9);
+  EXPECT_LT(error(on_gpu.grad(), on_cpu.grad()), 0x1p-9);
+}
+
 TEST(Positions, WavesComeInTwoOrders) {
   const at::Tensor places = torch::tensor({2});
   const double s = std::sin(2.0), c = std::cos(2.0), slow_s = std::sin(0.5), slow_c = std::cos(0.5);

@@ -30,7 +30,7 @@ struct Rotation {
 ISENTROPIC_API Rotation rotation(const at::Tensor& positions, const at::Tensor& frequencies, at::ScalarType type,
                                  double amplitude = 1);
 
-// x [batch, heads, n, d] with its first r = 2 pairs features turned.
+// x [batch, heads, n, d] with its first r = 2 pairs features turned, in the type of x.
 ISENTROPIC_API at::Tensor rotate(const at::Tensor& x, const Rotation& rotation);
 
 // sines_first: all sines, then all cosines.  alternating: sine and cosine of a frequency side by side.

@@ -9,6 +9,8 @@ const std::vector<Term>& terms() {
   static const std::vector<Term> table = {
       {"normalised_entropy", "normalised entropy", "",
        "H / log k: 0 when one key has all the weight, 1 when all k visible keys have the same.", true, false},
+      {"least_normalised_entropy", "least normalised entropy", "",
+       "The least H / log k of any row: 0 as soon as one row looks at a single key.", true, false},
       {"entropy", "entropy", "nats",
        "H = -sum p log p of a row's weights: the uncertainty about which key it looks at; e^H is a number of keys.",
        false, false},
@@ -46,6 +48,9 @@ const std::vector<Term>& terms() {
        "e^(entropy of the singular values) of the sampled rows' weights: how many different ways of looking they mix.",
        false, false},
       {"max_score", "largest score", "", "The largest score of a row, before the softmax.", false, false},
+      {"max_uncapped_score", "largest score before the cap", "",
+       "The largest score of a row as it goes into the soft cap, which hides how large scores have grown.", false,
+       false},
       {"mean_score", "mean score", "", "The mean of the scores under the row's own weights.", false, false},
       {"score_variance", "variance of scores", "",
        "The variance of the scores under the row's own weights: how fast H falls when the scores are scaled up.", false,

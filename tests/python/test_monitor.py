@@ -263,7 +263,7 @@ def test_the_example_raises_its_alarm():
 
 def test_a_page_of_the_run(tmp_path):
     torch.manual_seed(1)
-    model = Model(Attention())
+    model = Model(Attention(soft_cap=2.0))
     with isentropic.Monitor(model, collapse=0.999) as monitor:
         for _ in range(3):
             model(inputs())
@@ -272,4 +272,5 @@ def test_a_page_of_the_run(tmp_path):
     monitor.report(tmp_path / "run.html", name="a run")
     page = (tmp_path / "run.html").read_text()
     assert page.startswith("<!doctype html>") and "a run" in page and monitor.alarms[0].layer in page
+    assert "least normalised entropy" in page and "largest score before the cap" in page
     assert [path.name for path in tmp_path.iterdir()] == ["run.html"]

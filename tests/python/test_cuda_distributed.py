@@ -1,4 +1,6 @@
-"""Two ranks that share one GPU, over Gloo: attention in bfloat16 against one rank, and both against float64."""
+"""Two ranks that share one GPU, over Gloo, and ranks with a GPU each, over NCCL: attention in bfloat16 against one rank,
+and both against float64.
+"""
 
 import itertools
 
@@ -12,6 +14,7 @@ import isentropic
 from isentropic.distributed import ContextParallel
 
 HEADS, KV_HEADS, N, WIDTH = 4, 2, 256, 64
+LENGTHS = {1: [N], 2: [100, N - 100]}  # of keys, by ranks
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=REASON)
 
@@ -87,7 +90,7 @@ def _check_all():
 def _check_decode():
     q, k, v = (x.cuda() for x in _inputs())
     q = q[:, :, :1]
-    plan = ContextParallel(dist.group.WORLD, method="decode", lengths=[100, N - 100])
+    plan = ContextParallel(dist.group.WORLD, method="decode", lengths=LENGTHS[dist.get_world_size()])
     own = lambda x: plan.layout_of_whole(N).shard(x, plan.rank, 2).contiguous()
     with torch.no_grad():
         options = dict(causal="end", enable_gqa=True, return_aux=True)
@@ -98,11 +101,25 @@ def _check_decode():
         torch.testing.assert_close(getattr(aux, name), x, rtol=1e-4, atol=1e-4, msg=name)
 
 
+CHECKS = {"attention": _check_all, "decode": _check_decode}
+
+
 @pytest.fixture(scope="module")
-def said():
-    return worlds.run(2, {"attention": _check_all, "decode": _check_decode})
+def over_gloo():
+    return worlds.run(2, CHECKS)
 
 
-@pytest.mark.parametrize("name", ["attention", "decode"])
-def test_two_ranks_on_one_gpu(said, name):
-    assert not said[name], said[name]
+@pytest.fixture(scope="module")
+def over_nccl():
+    """NCCL takes one rank a GPU."""
+    return worlds.run(min(2, torch.cuda.device_count()), CHECKS, backend="cpu:gloo,cuda:nccl")
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_two_ranks_on_one_gpu(over_gloo, name):
+    assert not over_gloo[name], over_gloo[name]
+
+
+@pytest.mark.parametrize("name", CHECKS)
+def test_as_many_ranks_as_gpus(over_nccl, name):
+    assert not over_nccl[name], over_nccl[name]

@@ -4,6 +4,7 @@ import contextlib
 
 import pytest
 import torch
+import watched
 from cuda_cases import CASES, DEVICE, REASON, TOLERANCES, Inputs, Shape, assert_near
 
 import isentropic
@@ -173,3 +174,54 @@ def test_losses_do_not_wait():
         with context():
             isentropic.linear_cross_entropy(x, w, target).loss.backward()
             isentropic.info_nce(x, x, temperature=temperature).loss.backward()
+
+
+# ---- what watches ----
+
+
+def train(model, run, steps=5):
+    """What a monitor says of each step, and the gradients of the last."""
+    with isentropic.Monitor(model) as monitor:
+        for seed in range(steps):
+            model.zero_grad()
+            run(watched.inputs(seed).to(DEVICE)).square().sum().backward()
+            monitor.step()
+    return monitor.history, [parameter.grad.clone() for parameter in model.parameters()]
+
+
+def test_monitors_see_the_replays_of_compiled_models():
+    torch._dynamo.reset()
+    counters = torch._dynamo.utils.counters["inductor"]
+    counters.clear()
+    model = watched.Model(watched.Attention(), watched.Attention(soft_cap=2.0)).to(DEVICE)
+    eager, gradients = train(model, model)
+    found, compiled = train(model, torch.compile(model, mode="reduce-overhead", fullgraph=True))
+    assert counters["cudagraph_skips"] == 0
+    assert list(found) == list(eager) and len(found) == 5
+    for step, layers in eager.items():
+        for layer, record in layers.items():
+            for name, values in record.items():
+                assert found[step][layer][name] == pytest.approx(values, rel=1e-4, abs=1e-5), (step, layer, name)
+    for one, other in zip(gradients, compiled):
+        torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-4)
+
+
+def test_monitors_count_every_replay_of_a_graph():
+    model = watched.Model(watched.Attention()).to(DEVICE)
+    x = watched.inputs().to(DEVICE)
+    with isentropic.Monitor(model) as monitor, torch.no_grad():
+        stream = torch.cuda.Stream()
+        with torch.cuda.stream(stream):
+            model(x)
+        torch.cuda.current_stream().wait_stream(stream)
+        graph = torch.cuda.CUDAGraph()
+        with torch.cuda.graph(graph):
+            model(x)
+        monitor.step()
+        for _ in range(3):
+            graph.replay()
+        (tally,) = monitor._tallies.values()
+        assert tally["rows"].tolist() == [3 * watched.BATCH * watched.LENGTH] * watched.HEADS
+        monitor.step()
+    first, second = (record["layers.0"]["entropy"] for record in monitor.history.values())
+    assert second == pytest.approx(first, rel=1e-5)

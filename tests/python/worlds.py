@@ -1,4 +1,4 @@
-"""Several processes that talk over Gloo, started once for all checks of a world size.
+"""Several processes that talk over Gloo (or NCCL, a GPU each), started once for all checks of a world size.
 
 A check is a function without arguments, run by every process at the same time with the default group at hand. It fails
 where it raises in any of them; the checks after it are not run, since the processes may have lost step.
@@ -16,21 +16,23 @@ import torch.multiprocessing
 TIMEOUT = datetime.timedelta(seconds=60)  # of one collective
 
 
-def run(size, checks):
+def run(size, checks, backend="gloo"):
     """{name of a check: what the processes said of its failure, "" where there was none}."""
     with tempfile.TemporaryDirectory() as folder:
         context = torch.multiprocessing.start_processes(
-            _work, (size, checks, folder), nprocs=size, join=False, start_method="spawn"
+            _work, (size, checks, folder, backend), nprocs=size, join=False, start_method="spawn"
         )
         while not context.join():
             pass
         return _joined([_read(os.path.join(folder, str(rank))) for rank in range(size)], checks)
 
 
-def _work(rank, size, checks, folder):
+def _work(rank, size, checks, folder, backend):
     torch.set_num_threads(1)
+    if "nccl" in backend:
+        torch.cuda.set_device(rank)
     # A file in place of a port: nobody else can have taken it.
-    dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=TIMEOUT)
+    dist.init_process_group(backend, init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=TIMEOUT)
     said = {}
     for name, check in checks.items():
         torch.manual_seed(0)

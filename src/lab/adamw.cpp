@@ -31,15 +31,12 @@ void AdamW::zero_gradients() {
 }
 
 double AdamW::clip_gradients(double limit) {
-  std::vector<at::Tensor> norms;
+  std::vector<at::Tensor> gradients;
   for (const Group& group : groups_)
     for (const at::Tensor& parameter : group.parameters)
-      if (parameter.grad().defined()) norms.push_back(parameter.grad().norm());
-  const double norm = at::stack(norms).norm().item<double>();
-  if (limit <= 0 || !(norm > limit)) return norm;
-  for (Group& group : groups_)
-    for (at::Tensor& parameter : group.parameters)
-      if (parameter.grad().defined()) parameter.mutable_grad().mul_(limit / norm);
+      if (parameter.grad().defined()) gradients.push_back(parameter.grad());
+  const double norm = at::stack(at::_foreach_norm(gradients)).norm().item<double>();
+  if (limit > 0 && norm > limit) at::_foreach_mul_(gradients, limit / norm);
   return norm;
 }
 
@@ -50,7 +47,7 @@ void AdamW::step(double rate) {
     std::vector<at::Tensor> gradients;
     for (const at::Tensor& parameter : group.parameters)
       gradients.push_back(parameter.grad().defined() ? parameter.grad() : at::zeros_like(parameter));
-    for (at::Tensor& steps : group.steps) steps.add_(1);
+    at::_foreach_add_(group.steps, 1);
     at::_fused_adamw_(group.parameters, gradients, group.first, group.second, {}, group.steps, rate, options_.beta1,
                       options_.beta2, group.decay, options_.epsilon, /*amsgrad=*/false, /*maximize=*/false);
   }

@@ -119,16 +119,16 @@ StepReport Trainer::step() {
   options.attention_dropout = options_.attention_dropout;
   pytorch::LayerStatistics statistics;
   const Losses losses = losses_of(draw(done_), options, &statistics);
-  report.loss = losses.plain.item<double>();
-  if (!std::isfinite(report.loss))
-    throw Error("loss", "not finite at step " + std::to_string(report.step),
-                "a finite one (a smaller learning rate, or more warm-up)");
   at::Tensor objective = losses.smoothed;
   if (options_.regulariser.weight > 0)
     objective = objective + pytorch::entropy_regulariser(statistics, options_.regulariser);
   optimiser_.zero_gradients();
   objective.backward();
   report.gradient_norm = optimiser_.clip_gradients(options_.clip);
+  report.loss = losses.plain.item<double>();  // here, because a GPU that is asked earlier waits for the host afterwards
+  if (!std::isfinite(report.loss))
+    throw Error("loss", "not finite at step " + std::to_string(report.step),
+                "a finite one (a smaller learning rate, or more warm-up)");
   if (!std::isfinite(report.gradient_norm))
     throw Error("gradient", "not finite at step " + std::to_string(report.step), "a finite one");
   report.rate = learning_rate(options_.rate, done_, options_.warmup, options_.steps);
@@ -164,15 +164,20 @@ double Trainer::validation_loss(std::int64_t windows, const ValidationNoise& noi
   model::ForwardOptions options;
   options.torch_attention = options_.torch_attention;
   options.attention = options_.attention;
+  // Windows that differ in nothing but their texts are read together.
+  const bool together = options_.objective == Objective::autoregressive && noise.scores == 0 && noise.tokens == 0;
+  const std::int64_t at_once = together ? options_.batch : 1;
   at::Tensor sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_.device()));
   pytorch::LayerStatistics none;
-  for (std::int64_t window = 0; window < count; ++window) {
-    const std::int64_t start = (room - options_.length) * window / std::max<std::int64_t>(1, count - 1);
-    Batch batch = windows_of(corpus_.validation, {count == 1 ? 0 : start},
-                             stream(options_.seed, 4) + static_cast<std::uint64_t>(window));
-    at::manual_seed(stream(options_.seed, 5) + static_cast<std::uint64_t>(window));
+  for (std::int64_t first = 0; first < count; first += at_once) {
+    std::vector<std::int64_t> starts;
+    for (std::int64_t window = first; window < std::min(count, first + at_once); ++window)
+      starts.push_back((room - options_.length) * window / std::max<std::int64_t>(1, count - 1));
+    const auto number = static_cast<std::uint64_t>(first);
+    Batch batch = windows_of(corpus_.validation, starts, stream(options_.seed, 4) + number);
+    at::manual_seed(stream(options_.seed, 5) + number);
     add_noise(noise, batch, options);
-    sum += losses_of(batch, options, &none).plain;
+    sum += losses_of(batch, options, &none).plain * static_cast<double>(starts.size());
   }
   return sum.item<double>() / static_cast<double>(count);
 }

@@ -1,6 +1,8 @@
 // The forward pass: embedding, layers, head.
 #include "model/transformer.hpp"
 
+#include <ATen/autocast_mode.h>
+
 #include <cmath>
 
 #include "isentropic/error.hpp"
@@ -20,12 +22,22 @@ at::Tensor Transformer::normed(const at::Tensor& x, const NormWeights& norm) con
   const Norm& kind = description_.norm;
   if (kind.kind == NormKind::layer) return at::layer_norm(x, {x.size(-1)}, norm.weight, norm.bias, kind.epsilon);
   const at::Tensor wide = x.to(at::promote_types(x.scalar_type(), at::kFloat));
-  const at::Tensor unit = wide * (wide.square().mean(-1, true) + kind.epsilon).rsqrt();
-  if (kind.one_plus_weight) return (unit * (1 + norm.weight.to(wide.scalar_type()))).to(x.scalar_type());
-  return norm.weight * unit.to(x.scalar_type());
+  const auto times = [&](const std::optional<at::Tensor>& weight) {
+    return at::rms_norm(wide, {x.size(-1)}, weight, kind.epsilon).to(x.scalar_type());
+  };
+  if (kind.one_plus_weight) return times(1 + norm.weight.to(wide.scalar_type()));
+  const bool is_wide = x.scalar_type() == wide.scalar_type() && norm.weight.scalar_type() == wide.scalar_type();
+  return is_wide ? times(norm.weight) : norm.weight * times(std::nullopt);  // weights multiply what is rounded
 }
 
 namespace {
+
+// Under autocast each product rounds what it reads: several that read the same x share one copy.
+at::Tensor rounded_for_products(const at::Tensor& x) {
+  const at::DeviceType device = x.device().type();
+  if (!at::autocast::is_autocast_enabled(device)) return x;
+  return at::autocast::cached_cast(at::autocast::get_autocast_dtype(device), x, device);
+}
 
 // [n, width]: sines of the even features, cosines of the odd ones.
 at::Tensor sinusoids(const at::Tensor& positions, std::int64_t width) {
@@ -67,7 +79,8 @@ at::Tensor Transformer::embed(const at::Tensor& ids, const at::Tensor& positions
   return description_.embedding_norm ? normed(x, embedding_norm_) : x;
 }
 
-at::Tensor Transformer::attend(const at::Tensor& x, std::size_t layer, Surroundings& around) const {
+at::Tensor Transformer::attend(const at::Tensor& input, std::size_t layer, Surroundings& around) const {
+  const at::Tensor x = rounded_for_products(input);
   const Description& model = description_;
   const Block& block = blocks_[layer];
   const std::int64_t batch = x.size(0), n = x.size(1), d = model.head_width;
@@ -103,7 +116,8 @@ at::Tensor Transformer::attend(const at::Tensor& x, std::size_t layer, Surroundi
   return block.output(found.output.transpose(1, 2).reshape({batch, n, model.heads * d}));
 }
 
-at::Tensor Transformer::mlp(const at::Tensor& x, const Block& block) const {
+at::Tensor Transformer::mlp(const at::Tensor& input, const Block& block) const {
+  const at::Tensor x = rounded_for_products(input);
   if (!at::GradMode::is_enabled() && x.size(1) > kMlpRowsAtOnce) {
     at::Tensor out = at::empty_like(x);
     for (std::int64_t i = 0; i < x.size(1); i += kMlpRowsAtOnce) {

@@ -1,8 +1,6 @@
 // Computes attention whose scores depend on distances or on entropies, out of PyTorch's operators and the kernel.
 #include "lab/length/distance_attention.hpp"
 
-#include <ATen/core/grad_mode.h>
-
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -10,7 +8,6 @@
 namespace isentropic::lab::length {
 namespace {
 
-constexpr std::int64_t kRowsAtOnce = 512;
 constexpr double kReach = 10;  // tokens over which scores are as they are
 
 // Rows [from, from + rows) of n.
@@ -20,10 +17,9 @@ pytorch::AttentionOutput invariant_rows(const at::Tensor& query, const at::Tenso
   const auto options = query.options().dtype(at::kFloat);
   const at::Tensor distance = at::arange(from, n, options).unsqueeze(1) - at::arange(n, options);
   const at::Tensor growth = 2 * (distance.clamp_min(0) / kReach).log1p();
-  const at::Tensor products =
-      at::matmul(query, key.narrow(2, 0, n).transpose(2, 3)).to(at::kFloat) / std::sqrt(query.size(3));
-  const at::Tensor scores =
-      ((growth + 1).sqrt() * products - growth).masked_fill(distance < 0, -std::numeric_limits<float>::infinity());
+  const at::Tensor factor = (growth + 1).sqrt() / std::sqrt(query.size(3));
+  const at::Tensor shift = (-growth).masked_fill(distance < 0, -std::numeric_limits<float>::infinity());
+  const at::Tensor scores = at::matmul(query, key.narrow(2, 0, n).transpose(2, 3)) * factor + shift;
   const at::Tensor weights = at::softmax(scores, -1);
   pytorch::AttentionOutput out;
   out.output = at::matmul(
@@ -37,14 +33,12 @@ pytorch::AttentionOutput invariant_rows(const at::Tensor& query, const at::Tenso
 
 pytorch::AttentionOutput scale_invariant_attention(std::size_t, const at::Tensor& query, const at::Tensor& key,
                                                    const at::Tensor& value, const pytorch::AttentionOptions& options) {
-  const std::int64_t n = query.size(2);
+  const std::int64_t n = query.size(2), rows = std::max<std::int64_t>(128, n / 16);  // keys after a part are left out
   const bool with_entropy = options.statistics.has(Statistic::entropy);
-  if (at::GradMode::is_enabled() || n <= kRowsAtOnce)
-    return invariant_rows(query, key, value, 0, with_entropy, options.dropout);
   std::vector<at::Tensor> outputs, entropies;
-  for (std::int64_t from = 0; from < n; from += kRowsAtOnce) {
-    pytorch::AttentionOutput part = invariant_rows(query.narrow(2, from, std::min(kRowsAtOnce, n - from)), key, value,
-                                                   from, with_entropy, options.dropout);
+  for (std::int64_t from = 0; from < n; from += rows) {
+    pytorch::AttentionOutput part = invariant_rows(query.narrow(2, from, std::min(rows, n - from)), key, value, from,
+                                                   with_entropy, options.dropout);
     outputs.push_back(part.output);
     if (with_entropy) entropies.push_back(part.statistics.at("entropy"));
   }

@@ -28,8 +28,13 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-constexpr std::int64_t kSaveEvery = 200, kCurvePoints = 20, kCurveWindows = 16;
-constexpr std::int64_t kWindow = 100;  // gradients that one is compared with
+using Clock = std::chrono::steady_clock;
+
+constexpr std::int64_t kCurvePoints = 20, kCurveWindows = 16;
+constexpr std::chrono::seconds kSaveAfter(20);  // the most that a process that is killed loses
+constexpr std::int64_t kWindow = 100;           // gradients that one is compared with
+
+double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
 std::vector<std::int64_t> lengths_of(const Study& study) {
   std::vector<std::int64_t> out;
@@ -86,15 +91,16 @@ class Network {
   }
 
   void step() {
-    const auto start = std::chrono::steady_clock::now();
+    const auto start = Clock::now();
     const StepReport report = trainer_.step();
     trace_.add_norm(report.step, report.gradient_norm);
     if (const std::int64_t point = curve_point(report.step); curve_point(report.step - 1) < point)
       trace_.curve[point - 1] = trainer_.validation_loss(kCurveWindows);
-    result_.seconds += std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+    result_.seconds += seconds_since(start);
   }
 
   Result finish() {
+    const auto start = Clock::now();
     result_.validation = trainer_.validation_loss();
     result_.spikes = trace_.spikes.item<std::int64_t>();
     for (std::int64_t step = 1; step <= study_.steps; ++step)
@@ -114,6 +120,7 @@ class Network {
         tested.points.push_back(measure(model_, study_, law, documents_, n));
       result_.tests.push_back(std::move(tested));
     }
+    result_.seconds += seconds_since(start);
     return result_;
   }
 
@@ -201,6 +208,7 @@ std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& s
                 "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
   const auto all = static_cast<double>(most_runs(study) * study.steps);
   std::int64_t step = static_cast<std::int64_t>(results.size()) * study.steps;
+  Clock::time_point saved = Clock::now();
   while (const auto run = next_run(study, results)) {
     Network network(study, *run, documents, corpus);
     if (folder.steps() > step) {
@@ -215,7 +223,7 @@ std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& s
       callbacks.progress(static_cast<double>(step) / all,
                          run->stage + " " + run->law + ", positions " + run->positions);
       const bool stops = callbacks.stops() && step < start + study.steps;
-      if (stops || (step - start) % kSaveEvery == 0) folder.save(network.state(), step);
+      if (stops || Clock::now() - saved > kSaveAfter) folder.save(network.state(), step), saved = Clock::now();
       if (stops) return {};
     }
     results.push_back(network.finish());

@@ -54,7 +54,8 @@ class EntropySolver {
       return finish(TargetEntropyStatus::not_converged, lambda_);
     if (std::abs(excess) <= tolerance_) return finish(TargetEntropyStatus::solved, lambda_);
     const bool frozen = variance <= kLeastVariance;
-    if (excess > 0 && frozen && mean_gap > 0 && lambda_ / mean_gap < kMostLambda) {
+    const bool underflows = frozen && mean_gap > 0 && mean_gap < kMostUnderflow && lambda_ / mean_gap < kMostLambda;
+    if (excess > 0 && underflows && iterations_ < kMaxIterations) {
       low_ = lambda_;
       lambda_ /= mean_gap;
       return;
@@ -82,6 +83,9 @@ class EntropySolver {
   }
 
   static constexpr double kLeastVariance = std::numeric_limits<double>::min();
+  // V is about the square of the gap or more, so it underflows, in float32, only below 1e-19. A larger gap beside V = 0
+  // is a rounding error of the score that all heavy keys share.
+  static constexpr double kMostUnderflow = 1e-15;
   static constexpr double kMostLambda = std::numeric_limits<float>::max();
   static constexpr double kOpen = std::numeric_limits<double>::infinity();
 

@@ -110,7 +110,7 @@ def _mark(slot: int, columns: tuple[str, ...], fewest_keys: int) -> str:
 
 
 def is_watched() -> bool:
-    return bool(recipes) and bool(_stack)
+    return len(recipes) > 0 and len(_stack) > 0
 
 
 def enter(module: nn.Module) -> None:

@@ -120,6 +120,14 @@ TEST(EntropySolver, TiesSetAFloor) {
   EXPECT_EQ(solve({2, 2, 2, 2}, 0.5, 1.0).status(), TargetEntropyStatus::below_reach);
 }
 
+// Rounding may move the scores of tied keys together: a gap below the maximum without any variance.
+TEST(EntropySolver, TakesARoundingErrorForNoGap) {
+  EntropySolver solver(0.5, 8, 100.0, 1e-8);
+  solver.update(std::log(8.0), 0.0, 1e-6);
+  EXPECT_EQ(solver.status(), TargetEntropyStatus::below_reach);
+  EXPECT_EQ(solver.lambda(), 100.0);
+}
+
 TEST(EntropySolver, ScoresThatAreNotFinite) {
   EntropySolver solver(0.5, 3, 1.0, 1e-8);
   solver.update(std::numeric_limits<double>::quiet_NaN(), 1.0);

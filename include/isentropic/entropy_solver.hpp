@@ -27,7 +27,7 @@ enum class TargetEntropyStatus : std::uint8_t {
   solved,        // |H - target| <= tolerance
   above_reach,   // target >= log k: uniform weights, lambda = 0
   below_reach,   // target <= log(ties): H stays above it for every lambda
-  not_converged  // the iteration limit, or scores that are not finite
+  not_converged  // the iteration limit, or scores that are not finite: lambda is then the last that gave finite ones
 };
 
 // The state of one row; the caller evaluates H and V at `lambda` and calls update until `active` is false.
@@ -37,7 +37,10 @@ class EntropySolver {
 
   // k visible keys. start > 0 is the first lambda tried; tolerance is absolute, in nats.
   ISENTROPIC_HOST_DEVICE EntropySolver(double target, std::int64_t k, double start, double tolerance)
-      : target_(target), tolerance_(tolerance), lambda_(start) {
+      : target_(target),
+        tolerance_(tolerance),
+        lambda_(start),
+        half_least_weight_(k > 0 ? 0.5 / static_cast<double>(k) : 0) {
     if (k == 0 || target >= std::log(static_cast<double>(k))) finish(TargetEntropyStatus::above_reach, 0.0);
   }
 
@@ -46,20 +49,23 @@ class EntropySolver {
   ISENTROPIC_HOST_DEVICE int iterations() const { return iterations_; }
   ISENTROPIC_HOST_DEVICE TargetEntropyStatus status() const { return status_; }
 
-  // H, V and max - E of the row at lambda(); the last matters only where V underflows.
+  // H, V and max - E of the row at lambda(); the last matters only where V underflows or is lost in rounding.
   ISENTROPIC_HOST_DEVICE void update(double entropy, double variance, double mean_gap = 0) {
     ++iterations_;
     const double excess = entropy - target_;
     if (!(std::isfinite(entropy) && std::isfinite(variance)))
-      return finish(TargetEntropyStatus::not_converged, lambda_);
+      return finish(TargetEntropyStatus::not_converged, low_ > 0 ? low_ : lambda_);
     if (std::abs(excess) <= tolerance_) return finish(TargetEntropyStatus::solved, lambda_);
-    const bool frozen = variance <= kLeastVariance;
-    const bool underflows = frozen && mean_gap > 0 && mean_gap < kMostUnderflow && lambda_ / mean_gap < kMostLambda;
-    if (excess > 0 && underflows && iterations_ < kMaxIterations) {
+    const bool vanishes = variance <= kLeastVariance;
+    if (excess > 0 && vanishes && mean_gap > 0 && mean_gap < kMostUnderflow && lambda_ / mean_gap < kMostLambda &&
+        iterations_ < kMaxIterations) {
       low_ = lambda_;
       lambda_ /= mean_gap;
       return;
     }
+    // The maximum has a weight of 1 / k or more, so that V is at least gap^2 / (k - 1). A smaller one is what rounding
+    // made of scores that all heavy keys share.
+    const bool frozen = vanishes || variance < mean_gap * mean_gap * half_least_weight_;
     if (excess > 0 && frozen) return finish(TargetEntropyStatus::below_reach, lambda_);
     if (iterations_ >= kMaxIterations) return finish(TargetEntropyStatus::not_converged, lambda_);
     (excess > 0 ? low_ : high_) = lambda_;
@@ -83,13 +89,11 @@ class EntropySolver {
   }
 
   static constexpr double kLeastVariance = std::numeric_limits<double>::min();
-  // V is about the square of the gap or more, so it underflows, in float32, only below 1e-19. A larger gap beside V = 0
-  // is a rounding error of the score that all heavy keys share.
-  static constexpr double kMostUnderflow = 1e-15;
+  static constexpr double kMostUnderflow = 1e-15;  // squares of larger gaps do not underflow, in float32 either
   static constexpr double kMostLambda = std::numeric_limits<float>::max();
   static constexpr double kOpen = std::numeric_limits<double>::infinity();
 
-  double target_, tolerance_, lambda_;
+  double target_, tolerance_, lambda_, half_least_weight_;
   double low_ = 0, high_ = kOpen;
   int iterations_ = 0;
   bool active_ = true;

@@ -1,6 +1,7 @@
 // Rows solved for a target entropy on the device, against EntropySolver given the same evaluations.
 #include <cmath>
 
+#include "attention/cuda/forward.hpp"
 #include "attention/cuda/rows.hpp"
 #include "cuda/device_case.hpp"
 #include "isentropic/entropy_solver.hpp"
@@ -131,6 +132,46 @@ TEST(CudaTargetEntropy, StepsAreThoseOfTheSolver) {
 TEST(CudaTargetEntropy, NothingIsActiveWhereEveryTargetIsAboveReach) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   ASSERT_NO_FATAL_FAILURE(solve_on_both(random_rows(ElementType::float32, {100.0})));
+}
+
+// Rows whose heaviest keys are equal, and more of them than the target allows: lambda ends where the others have no
+// weight any more, though the rounded scores of equal keys differ from their maximum.
+TEST(CudaTargetEntropy, EqualKeysLeaveScalesFinite) {
+  if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
+  Case c{.name = "equal keys", .sizes = {.heads = 2, .kv_heads = 2, .n_q = 70, .n_k = 70}, .size = 3};
+  reference::Problem oracle = oracle_of(c, ElementType::bfloat16);
+  constexpr std::size_t kHead = 70 * 64, kThreeKeys = 3 * 64;
+  for (std::size_t i = 0; i < oracle.key.size(); ++i)
+    oracle.key[i] = oracle.key[i / kHead * kHead + i % kHead % kThreeKeys];
+  DeviceMemory memory;
+  Problem problem = on_device(oracle, ElementType::bfloat16, memory);
+  const auto rows = static_cast<std::size_t>(problem.rows());
+  TargetEntropy solve;
+  solve.target = {memory.numbers(ElementType::float32, {2.0, 0.5}), true};
+  solve.visible = memory.list(std::vector<std::int64_t>(rows, 70));
+  solve.workspace = memory.poisoned(target_entropy_workspace(problem));
+  void* lambda = memory.poisoned(rows * sizeof(float));
+  require(target_entropy_begin(problem, solve, lambda, nullptr));
+  problem.scales = lambda, problem.moments = MomentSet::all;
+  const ForwardOutput found = forward_output(problem, memory);
+  for (int pass = 0; pass < EntropySolver::kMaxIterations; ++pass) {
+    require(forward(problem, found, nullptr));
+    require(target_entropy_update(problem, found.rows, solve, lambda, nullptr));
+  }
+  auto* status = static_cast<std::int64_t*>(memory.poisoned(rows * 8));
+  require(target_entropy_end(problem, solve, lambda, status, nullptr, nullptr));
+  require(forward(problem, found, nullptr));
+  require(cudaDeviceSynchronize());
+  const Numbers scales = read_numbers(ElementType::float32, lambda, rows);
+  const Numbers z = read_numbers(ElementType::float32, found.rows.z, rows);
+  const Numbers m = read_numbers(ElementType::float32, found.rows.m, rows);
+  const auto statuses = read_list<std::int64_t>(status, rows);
+  for (std::size_t row = 0; row < rows; ++row) {
+    SCOPED_TRACE("row " + std::to_string(row) + ", lambda " + std::to_string(scales[row]));
+    ASSERT_EQ(statuses[row], static_cast<std::int64_t>(TargetEntropyStatus::below_reach));
+    ASSERT_LT(std::abs(m[row]), 0x1p23);  // beyond it float32 does not tell scores apart that differ by 1
+    ASSERT_NEAR(z[row], 70.0 / 3, 1);
+  }
 }
 
 // The cases above hold every outcome but one.

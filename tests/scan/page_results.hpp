@@ -106,12 +106,30 @@ inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t t
     for (std::size_t h = 0; h < heads; ++h) out.layers.back().similarities.push_back(many(heads));
     for (std::size_t h = 0; h < heads; ++h) {
       HeadResult head{.layer = l, .head = h};
-      for (const char* name : {"entropy",     "normalised_entropy", "effective_keys",  "entropy_without_first",
-                               "peak",        "collision",          "participation",   "sparsity",
-                               "first_mass",  "recent_mass",        "previous_weight", "retrieval_score",
-                               "sink_weight", "mean_distance",      "sink_mass",       "max_score",
-                               "mean_score",  "score_variance",     "log_partition",   "visible",
-                               "output_gate", "effective_rank"})
+      for (const char* name : {"entropy",
+                               "normalised_entropy",
+                               "effective_keys",
+                               "entropy_without_first",
+                               "peak",
+                               "collision",
+                               "participation",
+                               "sparsity",
+                               "first_mass",
+                               "recent_mass",
+                               "previous_weight",
+                               "retrieval_score",
+                               "sink_weight",
+                               "mean_distance",
+                               "sink_mass",
+                               "max_score",
+                               "mean_score",
+                               "score_variance",
+                               "log_partition",
+                               "visible",
+                               "least_normalised_entropy",
+                               "max_uncapped_score",
+                               "output_gate",
+                               "effective_rank"})
         head.statistics[name] = {uniform(random), uniform(random) / 100};
       head.labels = {{"sink", 0.3 + 0.6 * uniform(random), "key 0"}};
       if (l == 7 && h == 7) head.labels = {{"retrieval", 0.21, ""}};

@@ -13,6 +13,13 @@ struct RotationCase {
   bool turns_back = false;
 };
 
+std::string name_of(const RotationCase& c) {
+  return std::string(c.type == ElementType::bfloat16 ? "bfloat16" : "float16") + "_" + std::to_string(c.d) +
+         (c.by_positions ? "_by_positions" : "") + (c.turns_back ? "_back" : "");
+}
+
+void PrintTo(const RotationCase& c, std::ostream* out) { *out << name_of(c); }
+
 class CudaRotation : public testing::TestWithParam<RotationCase> {};
 
 constexpr Index kBatch = 2, kHeads = 3, kRotated = 37;
@@ -78,12 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Rotations, CudaRotation,
                          testing::Values(RotationCase{}, RotationCase{.by_positions = true},
                                          RotationCase{.type = ElementType::float16, .d = 128, .turns_back = true},
                                          RotationCase{.d = 48, .by_positions = true, .turns_back = true}),
-                         [](const auto& info) {
-                           const RotationCase& c = info.param;
-                           return std::string(c.type == ElementType::bfloat16 ? "bfloat16" : "float16") + "_" +
-                                  std::to_string(c.d) + (c.by_positions ? "_by_positions" : "") +
-                                  (c.turns_back ? "_back" : "");
-                         });
+                         [](const auto& info) { return name_of(info.param); });
 
 TEST(CudaRotationFits, WholeChunksAlone) {
   Rotation rotation{.batch = 1, .heads = 1, .n = 4, .d = 64, .x_stride = {256, 256, 64}, .y_stride = {256, 256, 64}};

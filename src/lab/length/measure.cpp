@@ -101,8 +101,8 @@ double copying(const model::Transformer& model, const Law& law, const Study& stu
 model::Transformer network_for(const model::Transformer& trained, const Study& study, const Law& law, std::int64_t n) {
   SharedParameters parameters(trained);
   model::Description description = asked(trained.description(), study, law, n);
-  if (description.learn_scale)
-    description.scale_values = trained.scale_values();  // these are no parameters of a source
+  // Learnt scales are no parameters of a source.
+  if (description.learn_scale) description.scale_values = trained.scale_values();
   return model::Transformer(description, parameters);
 }
 

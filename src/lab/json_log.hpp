@@ -13,6 +13,8 @@ class JsonLog {
  public:
   // Lines after `steps` are of a part of the run that was lost: they are removed.
   JsonLog(std::string path, std::int64_t steps);
+  // None is removed, and other processes may add lines at the same time.
+  explicit JsonLog(std::string path);
   ~JsonLog();
   JsonLog(const JsonLog&) = delete;
   JsonLog& operator=(const JsonLog&) = delete;
@@ -24,6 +26,7 @@ class JsonLog {
  private:
   std::string path_;
   std::FILE* file_;
+  bool shared_ = false;
 };
 
 // The lines of a log, without those that are not whole.

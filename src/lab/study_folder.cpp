@@ -7,6 +7,7 @@
 #include "io/output_file.hpp"
 #include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"
+#include "lab/claimed_run.hpp"
 #include "lab/corpus.hpp"
 
 namespace isentropic::lab {
@@ -23,37 +24,44 @@ void require_free(const std::string& folder, ExistingFolder existing) {
     throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
 }
 
-StudyFolder::StudyFolder(std::string path, Json options, WithoutState without_state)
+StudyFolder::StudyFolder(std::string path, Json options, LogLines lines)
     : path_(std::move(path)), options_(std::move(options)) {
+  const std::string log = path_ + "/log.jsonl";
+  if (lines == LogLines::parts) {
+    log_ = std::make_unique<JsonLog>(log);
+    return;
+  }
   if (fs::exists(state_path())) steps_ = restore_tensors(state_path(), {});
-  if (without_state == WithoutState::keep_log || fs::exists(path_ + "/results.json"))
-    for (const Json& line : read_log(path_ + "/log.jsonl")) steps_ = std::max(steps_, line.value("step", steps_));
-  log_ = std::make_unique<JsonLog>(path_ + "/log.jsonl", steps_);
+  // One that has ended may have left its large state behind: its page is made of its log.
+  if (fs::exists(path_ + "/results.json"))
+    for (const Json& line : read_log(log)) steps_ = std::max(steps_, line.value("step", steps_));
+  log_ = std::make_unique<JsonLog>(log, steps_);
 }
 
 StudyFolder StudyFolder::begin(const std::string& path, const std::string& study, const Json& options,
-                               ExistingFolder existing) {
+                               ExistingFolder existing, LogLines lines) {
   require_free(path, existing);
   std::error_code error;
   for (const char* file : {"study.json", "log.jsonl", "state.safetensors", "results.json", "page.html"})
     fs::remove(path + "/" + file, error);
+  ClaimedRun::remove_all(path);
   for (const auto& entry : fs::directory_iterator(path, error))
     if (entry.path().extension() == ".svg") fs::remove(entry.path(), error);
   fs::create_directories(path, error);
   if (error) throw Error("output folder", "'" + path + "', which cannot be made", error.message());
   const Json about = {{"study", study}, {"options", options}};
   io::write_file(study_path(path), study_path(path), about.dump(2) + "\n");
-  return StudyFolder(path, options, WithoutState::restart);
+  return StudyFolder(path, options, lines);
 }
 
-StudyFolder StudyFolder::resume(const std::string& path, const std::string& study, WithoutState without_state) {
+StudyFolder StudyFolder::resume(const std::string& path, const std::string& study, LogLines lines) {
   const std::string file = study_path(path);
   if (!fs::exists(file))
     throw Error("output folder", "'" + path + "', which holds no study to go on with", "one that was interrupted");
   const auto about = io::parse_object(file, read_text(file), {.depth = 8, .values = 100'000});
   if (!about.contains("study") || !about.contains("options") || about["study"] != study)
     throw Error("output folder", "'" + path + "', which holds another study", "one of '" + study + "'");
-  return StudyFolder(path, about["options"], without_state);
+  return StudyFolder(path, about["options"], lines);
 }
 
 std::vector<StudyFolder::Json> StudyFolder::lines() {

@@ -3,6 +3,7 @@
 //   DIR/study.json          its name and its options, which --resume reads back
 //   DIR/log.jsonl           a line for each record, with the step that it belongs to
 //   DIR/state.safetensors   tensors by name, and the step after which they were so
+//   DIR/runs                the same of parts that several processes share (claimed_run.hpp)
 //   DIR/results.json        what was found, and
 //   DIR/page.html           the same to look at, when the study has ended; some have a picture beside it
 //
@@ -44,11 +45,10 @@ struct StudyCallbacks {
   bool stops() const { return stop && stop(); }
 };
 
-// What is done without the state of a study that has not ended: it is large, and a study that is carried elsewhere may
-// leave it behind. One that has ended needs none: its page is made of its log.
-enum class WithoutState : std::uint8_t {
-  restart,  // the study begins again
-  keep_log  // lines of the log are finished parts, and what they tell is not done again
+// What a line of the log is.
+enum class LogLines : std::uint8_t {
+  steps,  // of one process: those after the saved state were lost, and are removed
+  parts   // finished parts, which are never removed; several processes may add them at the same time
 };
 
 class StudyFolder {
@@ -57,10 +57,9 @@ class StudyFolder {
 
   // Makes the folder; an earlier study in it is removed where that is allowed.
   static StudyFolder begin(const std::string& path, const std::string& study, const Json& options,
-                           ExistingFolder existing);
+                           ExistingFolder existing, LogLines lines = LogLines::steps);
   // Throws Error unless the folder holds such a study.
-  static StudyFolder resume(const std::string& path, const std::string& study,
-                            WithoutState without_state = WithoutState::restart);
+  static StudyFolder resume(const std::string& path, const std::string& study, LogLines lines = LogLines::steps);
 
   const std::string& path() const { return path_; }
   const Json& options() const { return options_; }
@@ -74,7 +73,7 @@ class StudyFolder {
   void write(const std::string& file, const std::string& text) const;
 
  private:
-  StudyFolder(std::string path, Json options, WithoutState without_state);
+  StudyFolder(std::string path, Json options, LogLines lines);
   std::string state_path() const { return path_ + "/state.safetensors"; }
 
   std::string path_;

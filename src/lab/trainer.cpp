@@ -127,10 +127,10 @@ StepReport Trainer::step() {
   report.gradient_norm = optimiser_.clip_gradients(options_.clip);
   report.loss = losses.plain.item<double>();  // here, because a GPU that is asked earlier waits for the host afterwards
   if (!std::isfinite(report.loss))
-    throw Error("loss", "not finite at step " + std::to_string(report.step),
-                "a finite one (a smaller learning rate, or more warm-up)");
+    throw Diverged("loss", "not finite at step " + std::to_string(report.step),
+                   "a finite one (a smaller learning rate, or more warm-up)");
   if (!std::isfinite(report.gradient_norm))
-    throw Error("gradient", "not finite at step " + std::to_string(report.step), "a finite one");
+    throw Diverged("gradient", "not finite at step " + std::to_string(report.step), "a finite one");
   report.rate = learning_rate(options_.rate, done_, options_.warmup, options_.steps);
   optimiser_.step(report.rate);
   if (has_statistics(report.step)) {

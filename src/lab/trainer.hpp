@@ -13,6 +13,7 @@
 #include <string>
 #include <vector>
 
+#include "isentropic/error.hpp"
 #include "isentropic/pytorch/regularisers.hpp"
 #include "lab/adamw.hpp"
 #include "lab/corpus.hpp"
@@ -54,11 +55,16 @@ struct ValidationNoise {
   double tokens = 0;  // share of the tokens read that are others, drawn uniformly; those to be predicted stay
 };
 
+// A loss or a gradient that is not finite.
+struct Diverged : Error {
+  using Error::Error;
+};
+
 class Trainer {
  public:
   Trainer(model::Transformer& model, const Corpus& corpus, TrainingOptions options);
 
-  // One update. Throws Error when the loss is not finite; parameters are then as they were.
+  // One update. Throws Diverged when the loss is not finite; parameters are then as they were.
   StepReport step();
   std::int64_t steps_done() const { return done_; }
 

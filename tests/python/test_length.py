@@ -58,6 +58,23 @@ def without_times(results):
     return [{name: value for name, value in result.items() if name != "seconds"} for result in results]
 
 
+def start(folder):
+    command = [PROGRAM, "train", "length", "-o", folder, "--resume"]
+    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def wait_until(condition):
+    for _ in range(3000):
+        if condition():
+            return
+        time.sleep(0.01)
+    raise TimeoutError
+
+
+def locked(folder):
+    return len(list((folder / "runs").glob("*.lock")))
+
+
 @pytest.fixture(scope="module")
 def whole(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("length") / "whole"
@@ -108,15 +125,46 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
     folder, parts = whole[0], tmp_path / "parts"
     command = [PROGRAM, "train", "length", texts, "-o", parts, *SMALL]
     with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
-        while not (parts / "log.jsonl").exists() or not (parts / "log.jsonl").read_text():
-            time.sleep(0.01)
+        wait_until(lambda: list(parts.glob("runs/screen-log_n-*.lock")))  # the second network
         process.send_signal(signal.SIGINT)
         assert process.wait() == 1 and "--resume" in process.stderr.read()
+    assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
-    (tmp_path / "carried" / "state.safetensors").unlink()
+    shutil.rmtree(tmp_path / "carried" / "runs")
+    with (tmp_path / "carried" / "log.jsonl").open("a") as log:
+        log.write('{"run": {"law"')  # half a line, as a full disk or a killed process leaves it
     for copy in (parts, tmp_path / "carried"):
         run("-o", copy, "--resume")
         assert without_times(results(copy)) == without_times(results(folder))
+        assert not (copy / "runs").exists()
+
+
+def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_the_others(texts, whole, tmp_path):
+    folder = tmp_path / "shared"
+    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    killed = start(folder)
+    wait_until(lambda: locked(folder) == 1)
+    others = [start(folder)]
+    wait_until(lambda: locked(folder) == 2)
+    killed.kill()
+    killed.communicate()
+    others.append(start(folder))
+    for process in others:
+        _, message = process.communicate(timeout=120)
+        assert process.returncode == 0, message
+    key = json.dumps
+    assert sorted(map(key, without_times(results(folder)))) == sorted(map(key, without_times(results(whole[0]))))
+    assert len((folder / "log.jsonl").read_text().splitlines()) == 4 and not (folder / "runs").exists()
+
+
+def test_a_network_that_diverges_is_left_out_and_named(texts, tmp_path):
+    changes = ["--rates", "0.01,1e9", "--seeds", "1", "--laws", "inverse_sqrt_d,target_entropy"]
+    printed = run(texts, "-o", tmp_path / "x", *small(*changes))
+    assert "Diverged: inverse_sqrt_d (rate 1e+09, seed 1)" in printed.stdout
+    assert "diverged in" in printed.stderr and "not finite at step" in printed.stderr
+    finite = [r["run"]["rate"] for r in results(tmp_path / "x") if not r.get("diverged")]
+    assert finite == [0.01, 0.01]
+    assert "Diverged" in (tmp_path / "x" / "page.html").read_text()
 
 
 def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_path):

@@ -59,9 +59,9 @@ void StudyArguments::offer(CLI::App* command) {
 
 lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {
   if (resume && overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
-  if (resume) return lab::StudyFolder::resume(folder, study, without_state);
+  if (resume) return lab::StudyFolder::resume(folder, study, lines);
   return lab::StudyFolder::begin(folder, study, options,
-                                 overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse);
+                                 overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse, lines);
 }
 
 void run_study(const StudyArguments& arguments, const std::function<bool(const lab::StudyCallbacks&)>& run) {

@@ -17,7 +17,7 @@ struct StudyArguments {
   std::string device = "cpu";
   bool device_given = false;
   double minutes = 0;  // it stops after so many; 0: at its end
-  lab::WithoutState without_state = lab::WithoutState::restart;
+  lab::LogLines lines = lab::LogLines::steps;
 
   void offer(CLI::App* command);
   // A new folder with these options, or one to go on with, whose options those are that it began with. UsageError for

@@ -13,7 +13,7 @@ namespace isentropic::cli {
 namespace {
 
 struct LengthArguments {
-  StudyArguments common{.study = "length", .without_state = lab::WithoutState::keep_log};
+  StudyArguments common{.study = "length", .lines = lab::LogLines::parts};
   lab::length::Study study;
   bool only_prepare = false;
 };

@@ -1,6 +1,8 @@
 // Means and differences over the seeds of a length study.
 #include "lab/length/findings.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <cmath>
 
@@ -71,7 +73,16 @@ std::string joined(const std::vector<std::string>& names) {
   return out.empty() ? "none" : out;
 }
 
-std::string conclude(const std::vector<LawLine>& laws) {
+// "log_n (rate 0.004, seed 1)" for each.
+std::vector<std::string> diverged_of(const std::vector<Result>& results, const std::string& positions) {
+  std::vector<std::string> out;
+  for (const Result& result : results)
+    if (const Run& run = result.run; result.diverged && run.positions == positions)
+      out.push_back(fmt::format("{} (rate {:g}, seed {})", run.law, run.rate, run.seed));
+  return out;
+}
+
+std::string conclude(const std::vector<LawLine>& laws, const std::vector<std::string>& diverged) {
   std::vector<std::string> better, worse, unclear, beats_window;
   for (const LawLine& line : laws) {
     if (line.law == "inverse_sqrt_d" || line.law == "window") continue;
@@ -81,7 +92,32 @@ std::string conclude(const std::vector<LawLine>& laws) {
   }
   return "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + joined(better) +
          ". Worse: " + joined(worse) + ". No difference, or one seed only: " + joined(unclear) +
-         ". Better than a window of the trained length: " + joined(beats_window) + ".";
+         ". Better than a window of the trained length: " + joined(beats_window) + "." +
+         (diverged.empty() ? "" : " Diverged: " + joined(diverged) + ".");
+}
+
+// Of each law that has other regularisation, with the usual one of the same seed first.
+std::vector<RegularisedLine> regularised_lines(const Study& study, const std::vector<Result>& results,
+                                               const std::string& positions) {
+  std::vector<RegularisedLine> out;
+  const auto add = [&](const Result& result) {
+    const Run& run = result.run;
+    const auto own = std::ranges::find(result.tests, run.law, &Tested::law);
+    out.push_back({run.law, run.dropout, run.decay, result.validation, beyond(study, *own)});
+  };
+  for (const Law& law : laws_of(study)) {
+    std::vector<const Result*> others;
+    for (const Result& result : results) {
+      const Run& run = result.run;
+      if (run.stage == kRegularise && run.law == law.name && run.positions == positions && !result.diverged)
+        others.push_back(&result);
+    }
+    if (others.empty()) continue;
+    for (const Outcome& usual : outcomes(study, results, law.name, positions))
+      if (usual.result->run.seed == others.front()->run.seed) add(*usual.result);
+    for (const Result* other : others) add(*other);
+  }
+  return out;
 }
 
 }  // namespace
@@ -114,13 +150,8 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       const bool compare = a.against_usual.seeds > 0 && b.against_usual.seeds > 0;
       return compare ? a.against_usual.mean < b.against_usual.mean : a.beyond < b.beyond;
     });
-    for (const Result& result : results) {
-      const Run& run = result.run;
-      if (run.stage == kRegularise && run.positions == positions)
-        found.regularised.push_back(
-            {run.law, run.dropout, run.decay, result.validation, beyond(study, result.tests.front())});
-    }
-    found.conclusion = conclude(found.laws);
+    found.regularised = regularised_lines(study, results, positions);
+    found.conclusion = conclude(found.laws, diverged_of(results, positions));
     out.push_back(std::move(found));
   }
   return out;

@@ -14,14 +14,15 @@ struct LawLine {
   std::string law, formula;
   double rate = 0;
   int seeds = 0;
-  std::vector<Point> points;  // by length, means over seeds
-  double beyond = 0;          // the mean loss above the trained length
-  Paired against_usual;       // that, less 1/sqrt d's
-  Paired against_window;      // and less the control's
-  std::vector<double> gaps;  // by length, the loss less 1/sqrt d's; laws may have other seeds, so losses do not compare
-  double slope = 0;          // of the entropy against log n, from the trained length on; least squares
-  double variance = 0;       // of the entropy over those lengths
-  double steps = 0;          // to the loss that 1/sqrt d ends with at that seed, and 0.05 nats; 0: some seed never
+  std::vector<Point> points = {};  // by length, means over seeds
+  double beyond = 0;               // the mean loss above the trained length
+  Paired against_usual = {};       // that, less 1/sqrt d's
+  Paired against_window = {};      // and less the control's
+  // By length, the loss less 1/sqrt d's: laws may have other seeds, so that their losses do not compare.
+  std::vector<double> gaps = {};
+  double slope = 0;     // of the entropy against log n, from the trained length on; least squares
+  double variance = 0;  // of the entropy over those lengths
+  double steps = 0;     // to the loss that 1/sqrt d ends with at that seed, and 0.05 nats; 0: some seed never
   double spikes = 0;
 };
 

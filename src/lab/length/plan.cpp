@@ -57,8 +57,9 @@ std::vector<Run> confirm(const Study& study, const std::vector<Result>& results)
   for (std::int64_t seed = 1; seed < study.seeds; ++seed)
     for (const std::string& positions : study.positions)
       for (const std::string& law : confirmed_laws(study, results, positions))
-        out.push_back(usual_run(study, kConfirm, law, positions, *tuned_rate(study, results, law, positions),
-                                study.seed + static_cast<std::uint64_t>(seed)));
+        if (const auto rate = tuned_rate(study, results, law, positions))
+          out.push_back(
+              usual_run(study, kConfirm, law, positions, *rate, study.seed + static_cast<std::uint64_t>(seed)));
   return out;
 }
 
@@ -87,15 +88,14 @@ std::vector<Run> regularise(const Study& study, const std::vector<Result>& resul
 
 }  // namespace
 
-std::optional<Run> next_run(const Study& study, const std::vector<Result>& results) {
-  const auto first_missing = [&](const std::vector<Run>& runs) -> std::optional<Run> {
-    for (const Run& run : runs)
-      if (std::ranges::find(results, run, &Result::run) == results.end()) return run;
-    return {};
+std::vector<Run> next_runs(const Study& study, const std::vector<Result>& results) {
+  const auto missing = [&](std::vector<Run> runs) {
+    std::erase_if(runs, [&](const Run& run) { return std::ranges::find(results, run, &Result::run) != results.end(); });
+    return runs;
   };
-  if (const auto run = first_missing(screen(study))) return run;
-  if (const auto run = first_missing(confirm(study, results))) return run;
-  return first_missing(regularise(study, results));
+  if (auto runs = missing(screen(study)); !runs.empty()) return runs;
+  if (auto runs = missing(confirm(study, results)); !runs.empty()) return runs;
+  return missing(regularise(study, results));
 }
 
 std::int64_t most_runs(const Study& study) {
@@ -118,7 +118,7 @@ std::optional<double> tuned_rate(const Study&, const std::vector<Result>& result
                                  const std::string& positions) {
   const Result* best = nullptr;
   for (const Result& result : results)
-    if (result.run.stage == kScreen && result.run.law == law && result.run.positions == positions)
+    if (result.run.stage == kScreen && result.run.law == law && result.run.positions == positions && !result.diverged)
       if (!best || result.validation < best->validation) best = &result;
   if (!best) return {};
   return best->run.rate;

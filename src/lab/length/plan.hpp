@@ -13,8 +13,8 @@ namespace isentropic::lab::length {
 
 inline constexpr const char *kScreen = "screen", *kConfirm = "confirm", *kRegularise = "regularise";
 
-// The first that is wanted and not among the results; none: the study has ended.
-std::optional<Run> next_run(const Study& study, const std::vector<Result>& results);
+// What the present stage wants beyond the results, in any order; none: the study has ended.
+std::vector<Run> next_runs(const Study& study, const std::vector<Result>& results);
 // How many there are at most.
 std::int64_t most_runs(const Study& study);
 
@@ -29,7 +29,8 @@ struct Outcome {
 };
 std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& results, const std::string& law,
                               const std::string& positions);
-// The rate with the least loss at the trained length; none before the law was screened.
+// The rate with the least loss at the trained length; none before the law was screened, or where
+// it diverged at each.
 std::optional<double> tuned_rate(const Study& study, const std::vector<Result>& results, const std::string& law,
                                  const std::string& positions);
 // Laws that were screened, the one with the least loss beyond the trained length first.

@@ -12,6 +12,8 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tested, law, points)
 
 nlohmann::ordered_json json_of(const Result& result) {
   using nlohmann::json;
+  if (result.diverged)
+    return {{"run", json(result.run)}, {"seconds", result.seconds}, {"diverged", true}, {"tests", json::array()}};
   return {{"run", json(result.run)},    {"validation", result.validation}, {"curve", json(result.curve)},
           {"spikes", result.spikes},    {"seconds", result.seconds},       {"learnt", json(result.learnt)},
           {"tests", json(result.tests)}};
@@ -21,8 +23,11 @@ Result result_of(const nlohmann::ordered_json& line) {
   try {
     const nlohmann::json json = line;
     Result out;
-    json.at("run").get_to(out.run), json.at("validation").get_to(out.validation), json.at("curve").get_to(out.curve);
-    json.at("spikes").get_to(out.spikes), json.at("seconds").get_to(out.seconds);
+    json.at("run").get_to(out.run), json.at("seconds").get_to(out.seconds);
+    out.diverged = json.value("diverged", false);
+    if (out.diverged) return out;
+    json.at("validation").get_to(out.validation), json.at("curve").get_to(out.curve);
+    json.at("spikes").get_to(out.spikes);
     json.at("learnt").get_to(out.learnt), json.at("tests").get_to(out.tests);
     return out;
   } catch (const nlohmann::json::exception& error) {

@@ -1,4 +1,4 @@
-// Trains the networks of a length study, one after the other, and asks each at every length.
+// Trains the networks of a length study and asks each at every length.
 #include "lab/length/study.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -8,8 +8,10 @@
 #include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
+#include <thread>
 
 #include "isentropic/error.hpp"
+#include "lab/claimed_run.hpp"
 #include "lab/length/documents.hpp"
 #include "lab/length/measure.hpp"
 #include "lab/length/plan.hpp"
@@ -31,8 +33,9 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kCurvePoints = 20, kCurveWindows = 16;
-constexpr std::chrono::seconds kSaveAfter(20);  // the most that a process that is killed loses
-constexpr std::int64_t kWindow = 100;           // gradients that one is compared with
+constexpr std::chrono::seconds kSaveAfter(20);            // the most that a process that is killed loses
+constexpr std::chrono::milliseconds kAskAgainAfter(200);  // whether other processes have finished
+constexpr std::int64_t kWindow = 100;                     // gradients that one is compared with
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -99,6 +102,8 @@ class Network {
     result_.seconds += seconds_since(start);
   }
 
+  Result diverged() const { return {.run = result_.run, .diverged = true, .seconds = result_.seconds}; }
+
   Result finish() {
     const auto start = Clock::now();
     result_.validation = trainer_.validation_loss();
@@ -146,16 +151,104 @@ class Network {
   Trace trace_;
 };
 
-std::string forecast(const Study& study, const std::vector<Result>& results) {
-  double seconds = 0;
-  for (const Result& result : results) seconds += result.seconds;
-  seconds /= static_cast<double>(results.size());
-  const std::int64_t left = most_runs(study) - static_cast<std::int64_t>(results.size());
-  const Result& last = results.back();
-  return fmt::format(
-      "{} {}, positions {}, rate {}: loss {:.4f}; {} networks of {:.0f} s, at most {} and {:.0f} minutes left",
-      last.run.stage, last.run.law, last.run.positions, last.run.rate, last.validation, results.size(), seconds, left,
-      static_cast<double>(left) * seconds / 60);
+std::vector<Result> results_in(StudyFolder& folder) {
+  std::vector<Result> out;
+  for (const Json& line : folder.lines())
+    if (line.contains("tests")) out.push_back(result_of(line));
+  return out;
+}
+
+// A file's name.
+std::string name_of(const Run& run) {
+  return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.rate, run.seed, run.dropout,
+                     run.decay);
+}
+
+// What this process does for a study, which others may share.
+class Worker {
+ public:
+  Worker(StudyFolder& folder, const Study& study, const Documents& documents, const Corpus& corpus,
+          const StudyCallbacks& callbacks)
+      : folder_(folder), study_(study), documents_(documents), corpus_(corpus), callbacks_(callbacks) {}
+
+  // Trains the first that no other process has, until it is finished or the study is to stop. False: there is none.
+  bool train_one_of(const std::vector<Run>& runs, std::size_t finished) {
+    if (!first_finished_) first_finished_ = finished;
+    for (const Run& run : runs) {
+      const auto claimed = ClaimedRun::claim(folder_.path(), name_of(run));
+      if (!claimed) continue;
+      const auto results = results_in(folder_);
+      if (std::ranges::find(results, run, &Result::run) == results.end()) {
+        const auto result = train(run, *claimed, finished);
+        if (!result) return true;
+        folder_.log(json_of(*result));
+        callbacks_.tell(forecast(*result));
+      }
+      claimed->finish();
+      return true;
+    }
+    return false;
+  }
+
+  void wait_for_others(std::size_t runs, std::size_t finished) {
+    callbacks_.progress(share_of(finished, 0), fmt::format("other processes train the last {} of a stage", runs));
+    std::this_thread::sleep_for(kAskAgainAfter);
+  }
+
+ private:
+  // None: it was stopped, and its state is saved.
+  std::optional<Result> train(const Run& run, const ClaimedRun& claimed, std::size_t finished) {
+    Network network(study_, run, documents_, corpus_);
+    if (const std::int64_t steps = claimed.restore(network.state()); steps > 0) network.go_on_from(steps);
+    Clock::time_point saved = Clock::now();
+    while (network.steps_done() < study_.steps) {
+      try {
+        network.step();
+      } catch (const Diverged& error) {
+        callbacks_.tell(error.what());
+        return network.diverged();
+      }
+      const std::int64_t step = network.steps_done();
+      callbacks_.progress(share_of(finished, step), run.stage + " " + run.law + ", positions " + run.positions);
+      const bool stops = callbacks_.stops() && step < study_.steps;
+      if (stops || Clock::now() - saved > kSaveAfter) claimed.save(network.state(), step), saved = Clock::now();
+      if (stops) return {};
+    }
+    return network.finish();
+  }
+
+  double share_of(std::size_t finished, std::int64_t steps) const {
+    const double networks =
+        static_cast<double>(finished) + static_cast<double>(steps) / static_cast<double>(study_.steps);
+    return networks / static_cast<double>(most_runs(study_));
+  }
+
+  // By how fast all processes together have been since this one began.
+  std::string forecast(const Result& last) {
+    const auto results = static_cast<std::int64_t>(results_in(folder_).size());
+    const auto since = static_cast<double>(results - static_cast<std::int64_t>(*first_finished_));
+    const std::int64_t left = most_runs(study_) - results;
+    return fmt::format("{} {}, positions {}, rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
+                       last.run.stage, last.run.law, last.run.positions, last.run.rate,
+                       last.diverged ? "diverged" : fmt::format("loss {:.4f}", last.validation), last.seconds, left,
+                       static_cast<double>(left) * seconds_since(start_) / since / 60);
+  }
+
+  StudyFolder& folder_;
+  const Study& study_;
+  const Documents& documents_;
+  const Corpus& corpus_;
+  const StudyCallbacks& callbacks_;
+  const Clock::time_point start_ = Clock::now();
+  std::optional<std::size_t> first_finished_;
+};
+
+void require_enough_text(const Study& study, const Documents& documents) {
+  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
+                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
+  if (epochs > study.most_epochs)
+    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
+                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
 }
 
 void require_positive(const char* name, double value) {
@@ -195,46 +288,18 @@ Study study_of(const Json& options) {
 
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);
-  std::vector<Result> results;
-  for (const Json& line : folder.lines())
-    if (line.contains("tests")) results.push_back(result_of(line));
-  if (!next_run(study, results)) return results;
+  if (auto results = results_in(folder); next_runs(study, results).empty()) return results;
   const Documents documents = stored_documents(folder.path());
   const Corpus corpus = corpus_of(documents);
-  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
-                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
-  if (epochs > study.most_epochs)
-    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
-                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
-  const auto all = static_cast<double>(most_runs(study) * study.steps);
-  std::int64_t step = static_cast<std::int64_t>(results.size()) * study.steps;
-  Clock::time_point saved = Clock::now();
-  while (const auto run = next_run(study, results)) {
-    Network network(study, *run, documents, corpus);
-    if (folder.steps() > step) {
-      folder.restore(network.state());
-      network.go_on_from(folder.steps() - step);
-    }
-    const std::int64_t start = step;
-    step += network.steps_done();
-    while (step < start + study.steps) {
-      network.step();
-      ++step;
-      callbacks.progress(static_cast<double>(step) / all,
-                         run->stage + " " + run->law + ", positions " + run->positions);
-      const bool stops = callbacks.stops() && step < start + study.steps;
-      if (stops || Clock::now() - saved > kSaveAfter) folder.save(network.state(), step), saved = Clock::now();
-      if (stops) return {};
-    }
-    results.push_back(network.finish());
-    Json line = {{"step", step}};
-    line.update(json_of(results.back()));
-    folder.log(line);
-    folder.save({}, step);
-    callbacks.tell(forecast(study, results));
-    if (callbacks.stops() && next_run(study, results)) return {};
+  require_enough_text(study, documents);
+  Worker worker(folder, study, documents, corpus, callbacks);
+  for (;;) {
+    auto results = results_in(folder);
+    const std::vector<Run> runs = next_runs(study, results);
+    if (runs.empty()) return results;
+    if (callbacks.stops()) return {};
+    if (!worker.train_one_of(runs, results.size())) worker.wait_for_others(runs.size(), results.size());
   }
-  return results;
 }
 
 }  // namespace isentropic::lab::length

@@ -72,20 +72,22 @@ struct Tested {
 };
 
 struct Result {
-  Run run;
-  double validation = 0;                               // loss at the trained length, on documents that no test uses
-  std::vector<std::pair<std::int64_t, double>> curve;  // the same by step
+  Run run = {};
+  bool diverged = false;  // its loss was not finite at a step: there is nothing else
+  double validation = 0;  // loss at the trained length, on documents that no test uses
+  std::vector<std::pair<std::int64_t, double>> curve = {};  // the same by step
   std::int64_t spikes = 0;  // steps whose gradient is above three times the median of the hundred before
   double seconds = 0;
-  std::vector<double> learnt;  // mean of the law's number over the heads of each layer, where it is learnt
-  std::vector<Tested> tests;
+  std::vector<double> learnt = {};  // mean of the law's number over the heads of each layer, where it is learnt
+  std::vector<Tested> tests = {};
 };
 
 nlohmann::ordered_json json_of(const Result& result);
 Result result_of(const nlohmann::ordered_json& json);
 
 // None: it was stopped, and can go on. The folder must hold documents (documents.hpp). The study is the folder's, but
-// for the device and its precision, which may change on the way.
+// for the device and its precision, which may change on the way. Several processes may run the same study in the same
+// folder: they share the networks of each stage.
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks);
 
 // A table for a terminal, a page, a picture, and everything as JSON.

@@ -4,6 +4,7 @@ import json
 import os
 import pathlib
 import random
+import re
 import shutil
 import signal
 import subprocess
@@ -131,12 +132,15 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
     assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
     shutil.rmtree(tmp_path / "carried" / "runs")
+    half = '{"run": {"law"'  # as a full disk or a killed process leaves it
     with (tmp_path / "carried" / "log.jsonl").open("a") as log:
-        log.write('{"run": {"law"')  # half a line, as a full disk or a killed process leaves it
+        log.write(half)
     for copy in (parts, tmp_path / "carried"):
         run("-o", copy, "--resume")
         assert without_times(results(copy)) == without_times(results(folder))
         assert not (copy / "runs").exists()
+    lines = (tmp_path / "carried" / "log.jsonl").read_text().splitlines()
+    assert lines.count(half) == 1  # what follows has lines of its own
 
 
 def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_the_others(texts, whole, tmp_path):
@@ -164,6 +168,7 @@ def test_a_network_that_diverges_is_left_out_and_named(texts, tmp_path):
     assert "diverged in" in printed.stderr and "not finite at step" in printed.stderr
     finite = [r["run"]["rate"] for r in results(tmp_path / "x") if not r.get("diverged")]
     assert finite == [0.01, 0.01]
+    assert {"inverse_sqrt_d", "target_entropy"} <= set(re.findall(r"^(\w+) +0\.01 ", printed.stdout, re.MULTILINE))
     assert "Diverged" in (tmp_path / "x" / "page.html").read_text()
 
 

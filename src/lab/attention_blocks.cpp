@@ -14,24 +14,33 @@ torch::nn::LayerNorm layer_norm(std::int64_t width) {
 }
 
 AttentionBlockImpl::AttentionBlockImpl(const pytorch::MultiHeadAttentionOptions& options) {
-  norm_ = register_module("norm", layer_norm(options.d_model));
-  attention_ = register_module("attention", pytorch::MultiHeadAttention(options));
+  norm = register_module("norm", layer_norm(options.d_model));
+  attention = register_module("attention", pytorch::MultiHeadAttention(options));
 }
 
 pytorch::MultiHeadAttentionOutput AttentionBlockImpl::forward(const at::Tensor& x, const at::Tensor& memory,
                                                               const std::vector<std::int64_t>& weights_of_rows) {
-  auto out = attention_(norm_(x), memory, memory, at::Tensor(), weights_of_rows);
+  auto out = attention(norm(x), memory, memory, at::Tensor(), weights_of_rows);
   out.output = x + out.output;
   return out;
 }
 
-FeedForwardBlockImpl::FeedForwardBlockImpl(std::int64_t width) {
-  norm_ = register_module("norm", layer_norm(width));
-  up_ = register_module("up", torch::nn::Linear(width, 4 * width));
-  down_ = register_module("down", torch::nn::Linear(4 * width, width));
+pytorch::MultiHeadAttentionOutput AttentionBlockImpl::last_rows(const at::Tensor& x, std::int64_t rows,
+                                                                const std::vector<std::int64_t>& weights_of_rows) {
+  const at::Tensor all = norm(x);
+  const std::int64_t first = x.size(1) - rows;
+  auto out = attention(all.narrow(1, first, rows), all, all, at::Tensor(), weights_of_rows);
+  out.output = x.narrow(1, first, rows) + out.output;
+  return out;
 }
 
-at::Tensor FeedForwardBlockImpl::forward(const at::Tensor& x) { return x + down_(at::gelu(up_(norm_(x)))); }
+FeedForwardBlockImpl::FeedForwardBlockImpl(std::int64_t width) {
+  norm = register_module("norm", layer_norm(width));
+  up = register_module("up", torch::nn::Linear(width, 4 * width));
+  down = register_module("down", torch::nn::Linear(4 * width, width));
+}
+
+at::Tensor FeedForwardBlockImpl::forward(const at::Tensor& x) { return x + down(at::gelu(up(norm(x)))); }
 
 void draw_parameters(torch::nn::Module& module, std::uint64_t seed) {
   const at::NoGradGuard no_gradient;

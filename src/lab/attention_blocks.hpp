@@ -22,10 +22,12 @@ class AttentionBlockImpl : public torch::nn::Module {
   // x [batch, n, width]; the output is the sum. memory [batch, n_k, width].
   pytorch::MultiHeadAttentionOutput forward(const at::Tensor& x, const at::Tensor& memory = {},
                                             const std::vector<std::int64_t>& weights_of_rows = {});
+  // The same for the last `rows` tokens, which look at all of x: [batch, rows, width].
+  pytorch::MultiHeadAttentionOutput last_rows(const at::Tensor& x, std::int64_t rows,
+                                              const std::vector<std::int64_t>& weights_of_rows = {});
 
- private:
-  torch::nn::LayerNorm norm_{nullptr};
-  pytorch::MultiHeadAttention attention_{nullptr};
+  torch::nn::LayerNorm norm{nullptr};
+  pytorch::MultiHeadAttention attention{nullptr};
 };
 TORCH_MODULE(AttentionBlock);
 
@@ -35,9 +37,8 @@ class FeedForwardBlockImpl : public torch::nn::Module {
 
   at::Tensor forward(const at::Tensor& x);
 
- private:
-  torch::nn::LayerNorm norm_{nullptr};
-  torch::nn::Linear up_{nullptr}, down_{nullptr};
+  torch::nn::LayerNorm norm{nullptr};
+  torch::nn::Linear up{nullptr}, down{nullptr};
 };
 TORCH_MODULE(FeedForwardBlock);
 

@@ -20,9 +20,9 @@
 #include <string>
 #include <vector>
 
-#include "isentropic/error.hpp"
 #include "isentropic/pytorch/multi_head_attention.hpp"
 #include "lab/study_folder.hpp"
+#include "lab/study_options.hpp"
 
 namespace isentropic::lab {
 
@@ -135,20 +135,6 @@ std::vector<CurvesOfLaw<Measured>> by_law(const std::vector<VariantLog>& logs) {
     out.back().curves.push_back(std::move(curve));
   }
   return out;
-}
-
-// Options of a study as study.json has them, and back. Error: a field is missing or of another type.
-template <class Study>
-nlohmann::ordered_json options_to_json(const Study& study) {
-  return nlohmann::ordered_json(nlohmann::json(study));
-}
-template <class Study>
-Study options_from_json(const nlohmann::ordered_json& options) {
-  try {
-    return nlohmann::json(options).get<Study>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("study.json", "not as it was written", error.what());
-  }
 }
 
 }  // namespace isentropic::lab

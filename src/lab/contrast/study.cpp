@@ -8,9 +8,14 @@
 #include "isentropic/error.hpp"
 #include "lab/contrast/learner.hpp"
 #include "lab/contrast/push_pull.hpp"
+#include "lab/study_options.hpp"
 #include "model/names.hpp"
 
 namespace isentropic::lab::contrast {
+
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Options, critics, batches, information, dimension, steps, temperatures, view_steps,
+                                   seed, device)
+
 namespace {
 
 using Json = nlohmann::ordered_json;
@@ -67,28 +72,13 @@ void check(const Options& options) {
   model::device_named("device", options.device);
 }
 
-Json json(const Options& options) {
-  return {{"critics", options.critics},       {"batches", options.batches}, {"information", options.information},
-          {"dimension", options.dimension},   {"steps", options.steps},     {"temperatures", options.temperatures},
-          {"view_steps", options.view_steps}, {"seed", options.seed},       {"device", options.device}};
-}
+Json json(const Options& options) { return options_to_json(options); }
 
-Options options_from(const Json& json) {
-  Options out;
-  json.at("critics").get_to(out.critics);
-  json.at("batches").get_to(out.batches);
-  json.at("information").get_to(out.information);
-  json.at("dimension").get_to(out.dimension);
-  json.at("steps").get_to(out.steps);
-  json.at("temperatures").get_to(out.temperatures);
-  json.at("view_steps").get_to(out.view_steps);
-  json.at("seed").get_to(out.seed);
-  json.at("device").get_to(out.device);
-  return out;
-}
+Options options_from(const Json& json) { return options_from_json<Options>(json); }
 
 std::optional<Results> run(StudyFolder& folder, const StudyCallbacks& callbacks) {
   const Options options = options_from(folder.options());
+  check(options);
   const std::vector<Part> parts = parts_of(options);
   Progress progress(folder, callbacks, parts);
   std::int64_t first = 0;

@@ -7,6 +7,7 @@
 
 #include "isentropic/error.hpp"
 #include "lab/dynamics/run.hpp"
+#include "lab/study_options.hpp"
 #include "model/names.hpp"
 
 namespace isentropic::lab::dynamics {
@@ -97,15 +98,9 @@ Study with_texts(Study study) {
   return study;
 }
 
-Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
+Json options_of(const Study& study) { return options_to_json(study); }
 
-Study study_of(const Json& options) {
-  try {
-    return nlohmann::json(options).get<Study>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("study.json", "not as it was written", error.what());
-  }
-}
+Study study_of(const Json& options) { return options_from_json<Study>(options); }
 
 std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
   const Study study = study_of(folder.options());

@@ -44,7 +44,7 @@ std::vector<std::string> confirmed_laws(const Study& study, const std::vector<Re
   std::int64_t best = 0;
   for (const char* always : {"inverse_sqrt_d", "log_n"})
     if (std::ranges::find(laws, always, &Law::name) != laws.end()) add(always);
-  for (const std::string& law : ranking(study, results, positions)) {
+  for (const std::string& law : ranking(study, results, positions, 1)) {
     if (best == study.best) break;
     if (law == "inverse_sqrt_d" || law == "log_n") continue;
     add(law), ++best;
@@ -69,7 +69,7 @@ std::vector<Run> regularise(const Study& study, const std::vector<Result>& resul
   const std::vector<Law> laws = laws_of(study);
   for (const std::string& positions : study.positions) {
     std::vector<std::string> best;
-    for (const std::string& law : ranking(study, results, positions)) {
+    for (const std::string& law : ranking(study, results, positions, study.seeds)) {
       const std::string& network = law_named(laws, law).trained_as();
       if (best.size() < 2 && !is_in(best, network)) best.push_back(network);
     }
@@ -139,12 +139,15 @@ std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& res
   return out;
 }
 
-std::vector<std::string> ranking(const Study& study, const std::vector<Result>& results, const std::string& positions) {
+std::vector<std::string> ranking(const Study& study, const std::vector<Result>& results, const std::string& positions,
+                                 std::int64_t seeds) {
   std::vector<std::pair<double, std::string>> losses;
   for (const Law& law : laws_of(study)) {
     const auto found = outcomes(study, results, law.name, positions);
-    if (law.window || found.empty()) continue;  // the control takes no part
-    losses.emplace_back(beyond(study, *found.front().tested), law.name);
+    if (law.window || std::ssize(found) < seeds) continue;  // the control takes no part
+    double sum = 0;
+    for (std::int64_t i = 0; i < seeds; ++i) sum += beyond(study, *found[static_cast<std::size_t>(i)].tested);
+    losses.emplace_back(sum, law.name);
   }
   std::ranges::stable_sort(losses, [](const auto& a, const auto& b) { return a.first < b.first; });
   std::vector<std::string> out;

@@ -29,11 +29,11 @@ struct Outcome {
 };
 std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& results, const std::string& law,
                               const std::string& positions);
-// The rate with the least loss at the trained length; none before the law was screened, or where
-// it diverged at each.
+// The rate with the least loss at the trained length; none before the law was screened, or where it diverged at each.
 std::optional<double> tuned_rate(const Study& study, const std::vector<Result>& results, const std::string& law,
                                  const std::string& positions);
-// Laws that were screened, the one with the least loss beyond the trained length first.
-std::vector<std::string> ranking(const Study& study, const std::vector<Result>& results, const std::string& positions);
+// Laws with that many seeds, the one with the least loss beyond the trained length first: the mean over as many.
+std::vector<std::string> ranking(const Study& study, const std::vector<Result>& results, const std::string& positions,
+                                 std::int64_t seeds);
 
 }  // namespace isentropic::lab::length

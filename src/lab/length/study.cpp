@@ -15,6 +15,7 @@
 #include "lab/length/documents.hpp"
 #include "lab/length/measure.hpp"
 #include "lab/length/plan.hpp"
+#include "lab/study_options.hpp"
 #include "lab/trainer.hpp"
 #include "model/design.hpp"
 #include "model/names.hpp"
@@ -29,7 +30,6 @@ NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, rates, seeds, 
 namespace {
 
 using Json = nlohmann::ordered_json;
-
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kCurvePoints = 20, kCurveWindows = 16;
@@ -168,7 +168,7 @@ std::string name_of(const Run& run) {
 class Worker {
  public:
   Worker(StudyFolder& folder, const Study& study, const Documents& documents, const Corpus& corpus,
-          const StudyCallbacks& callbacks)
+         const StudyCallbacks& callbacks)
       : folder_(folder), study_(study), documents_(documents), corpus_(corpus), callbacks_(callbacks) {}
 
   // Trains the first that no other process has, until it is finished or the study is to stop. False: there is none.
@@ -276,15 +276,9 @@ void check_study(const Study& study) {
   if (study.vocabulary > 1 << 16) throw Error("vocabulary", study.vocabulary, "at most 65536");
 }
 
-Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
+Json options_of(const Study& study) { return options_to_json(study); }
 
-Study study_of(const Json& options) {
-  try {
-    return nlohmann::json(options).get<Study>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("study.json", "not as it was written", error.what());
-  }
-}
+Study study_of(const Json& options) { return options_from_json<Study>(options); }
 
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);

@@ -7,13 +7,9 @@
 // -k, and no constant joins the scores of a row. Softmax does not notice what W_K adds to every key; relu_squared does.
 #pragma once
 
-#include <torch/nn/modules/linear.h>
-#include <torch/nn/modules/normalization.h>
-
-#include <memory>
 #include <vector>
 
-#include "isentropic/pytorch/multi_head_attention.hpp"
+#include "lab/attention_blocks.hpp"
 #include "lab/retrieval/tasks.hpp"
 
 namespace isentropic::lab::retrieval {
@@ -49,19 +45,16 @@ class Model : public torch::nn::Module {
   torch::OrderedDict<std::string, at::Tensor> trained_parameters() const;
 
  private:
-  struct Block {
-    torch::nn::LayerNorm attention_norm{nullptr}, norm{nullptr};
-    pytorch::MultiHeadAttention attention{nullptr};
-    torch::nn::Linear up{nullptr}, down{nullptr};
+  struct Layer {
+    AttentionBlock attention{nullptr};
+    FeedForwardBlock inner{nullptr};
   };
-  Block make_block(const Task& task, const ModelOptions& options, const std::string& name);
-  void draw_parameters(std::uint64_t seed);
   void leave_out_key_biases();
   at::Tensor before_last_layer(const at::Tensor& inputs);
 
   torch::nn::Linear embed_{nullptr}, out_{nullptr};
   torch::nn::LayerNorm last_norm_{nullptr};
-  std::vector<Block> blocks_;
+  std::vector<Layer> layers_;
 };
 
 }  // namespace isentropic::lab::retrieval

@@ -12,6 +12,7 @@
 #include "lab/adamw.hpp"
 #include "lab/effective_rank.hpp"
 #include "lab/retrieval/model.hpp"
+#include "lab/study_options.hpp"
 #include "lab/words.hpp"
 #include "model/names.hpp"
 
@@ -165,15 +166,9 @@ void check_study(const Study& study) {
   if (variants_of(study).empty()) throw Error("scales and maps", "none", "at least one variant to train");
 }
 
-Json options_of(const Study& study) { return Json(nlohmann::json(study)); }
+Json options_of(const Study& study) { return options_to_json(study); }
 
-Study study_of(const Json& options) {
-  try {
-    return nlohmann::json(options).get<Study>();
-  } catch (const nlohmann::json::exception& error) {
-    throw Error("study.json", "not as it was written", error.what());
-  }
-}
+Study study_of(const Json& options) { return options_from_json<Study>(options); }
 
 std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
   const Study study = study_of(folder.options());

@@ -185,10 +185,12 @@ at::Tensor Transformer::logits(const at::Tensor& hidden) const {
 }
 
 at::Tensor Transformer::token_losses(const at::Tensor& hidden, const at::Tensor& targets) const {
-  return pytorch::linear_cross_entropy(
-             before_head(hidden), head_.weight, targets,
-             {.bias = head_.bias, .scale = description_.logits_scale, .soft_cap = description_.logits_cap})
-      .losses;
+  return pytorch::linear_cross_entropy(before_head(hidden), head_.weight, targets,
+                                       {.bias = head_.bias,
+                                        .scale = description_.logits_scale,
+                                        .soft_cap = description_.logits_cap,
+                                        .reduction = pytorch::Reduction::none})
+      .loss;
 }
 
 at::Tensor Transformer::target_margins(const at::Tensor& hidden, const at::Tensor& targets) const {

@@ -25,18 +25,28 @@ inline at::Tensor pair_scores(const at::Tensor& query, const at::Tensor& positiv
   return (query.to(wide) * positive.to(wide)).sum(-1) * scale;
 }
 
+inline std::optional<at::Tensor> if_defined(const at::Tensor& x) {
+  return x.defined() ? std::optional(x) : std::nullopt;
+}
+
+// The weights of a sum that is the reduction: the mean is over the sum of weights, and 0 when that is 0.
+inline at::Tensor weights_of_rows(const at::Tensor& weights, Reduction reduction) {
+  if (reduction != Reduction::mean) return weights;
+  const at::Tensor sum = weights.sum();
+  return weights / at::where(sum.eq(0), 1.0, sum);
+}
+
+// A weight of 0 leaves the row out, whatever its loss is.
+inline at::Tensor reduced_rows(const at::Tensor& losses, const at::Tensor& weights, Reduction reduction) {
+  const at::Tensor weighted = at::where(weights.eq(0), 0.0, losses) * weights_of_rows(weights, reduction);
+  return reduction == Reduction::none ? weighted : weighted.sum();
+}
+
 // Of rows that count the same.
 inline at::Tensor reduced_rows(const at::Tensor& losses, Reduction reduction) {
   if (reduction == Reduction::none) return losses;
   const at::Tensor total = losses.sum();
   return reduction == Reduction::sum ? total : total / std::max<std::int64_t>(losses.numel(), 1);
-}
-
-// The same with weights: the mean is over their sum, and 0 when that is 0.
-inline at::Tensor weights_of_rows(const at::Tensor& weights, Reduction reduction) {
-  if (reduction != Reduction::mean) return weights;
-  const at::Tensor sum = weights.sum();
-  return weights / at::where(sum.eq(0), 1.0, sum);
 }
 
 // Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.

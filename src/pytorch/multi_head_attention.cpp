@@ -2,11 +2,15 @@
 #include "isentropic/pytorch/multi_head_attention.hpp"
 
 #include <algorithm>
+#include <cmath>
+
+#include "isentropic/pytorch/variational_bottleneck.hpp"
 
 namespace isentropic::pytorch {
 namespace {
 
 constexpr double kLeastAlpha = 1.001;  // below it entmax is softmax but for rounding
+constexpr double kFirstNoise = 0.01;
 
 void check(const MultiHeadAttentionOptions& options) {
   const std::int64_t d_model = options.d_model, heads = options.num_heads, kv_heads = options.num_kv_heads;
@@ -25,6 +29,8 @@ void check(const MultiHeadAttentionOptions& options) {
                     "scale is per_row; expected a law that holds for inputs of every length");
   TORCH_CHECK_VALUE(options.dropout >= 0 && options.dropout < 1, "dropout is ", options.dropout,
                     "; expected a probability in [0, 1)");
+  TORCH_CHECK_VALUE(options.noise >= 0 && std::isfinite(options.noise), "noise is ", options.noise,
+                    "; expected a deviation >= 0");
   TORCH_CHECK_VALUE(options.positions != Positions::relative || options.max_distance >= 1, "max_distance is ",
                     options.max_distance, "; expected at least 1");
   TORCH_CHECK_VALUE(options.positions != Positions::rotary || options.head_features % 2 == 0,
@@ -95,6 +101,11 @@ at::Tensor raw_alphas(const PerHead& alpha, std::int64_t heads) {
   return (at::tensor(numbers, at::kDouble) - kLeastAlpha).log().to(at::kFloat).expand({heads}).contiguous();
 }
 
+MultiHeadAttentionOptions with_noise(MultiHeadAttentionOptions options) {
+  if (options.noise == 0) options.noise = kFirstNoise;
+  return options;
+}
+
 MultiHeadAttentionOptions with_log_n(MultiHeadAttentionOptions options) {
   if (!options.scale) options.scale = Scale::log_n();
   return options;
@@ -126,9 +137,15 @@ void MultiHeadAttentionImpl::reset() {
   if (options.positions == Positions::relative)
     table = register_parameter("table", at::zeros({heads, 2 * options.max_distance + 1}));
   if (options.sinks) sinks = register_parameter("sinks", at::zeros({heads}));
+  if (options.noise > 0) {
+    const double start = options.noise + std::log(-std::expm1(-options.noise));  // the inverse of softplus
+    raw_deviation = register_parameter("raw_deviation", at::full({heads, 1, d_model / heads}, start, at::kFloat));
+  }
 }
 
 at::Tensor MultiHeadAttentionImpl::alpha() const { return kLeastAlpha + raw_alpha.exp(); }
+
+at::Tensor MultiHeadAttentionImpl::deviation() const { return at::softplus(raw_deviation); }
 
 AttentionOptions MultiHeadAttentionImpl::attention_options(const at::Tensor& mask) const {
   AttentionOptions out;
@@ -166,13 +183,22 @@ MultiHeadAttentionOutput MultiHeadAttentionImpl::forward(const at::Tensor& Q, at
   if (is_random && !weights_of_rows.empty()) call.seed = draw_seed();  // output and weights show one sample
   const AttentionOutput found = attention(query, key, in_heads(W_V(V), options.num_kv_heads), call);
   MultiHeadAttentionOutput out;
-  out.output = W_O(found.output.transpose(1, 2).flatten(2));
   out.statistics = found.statistics;
+  at::Tensor passed = found.output;
+  if (raw_deviation.defined()) {
+    const at::Tensor sigma = deviation();
+    out.statistics["rate"] = gaussian_rate({passed, sigma});
+    if (is_training()) passed = passed + sigma * at::randn_like(passed);
+  }
+  out.output = W_O(passed.transpose(1, 2).flatten(2));
   if (!weights_of_rows.empty()) out.weights = attention_weights(query, key, weights_of_rows, call);
   return out;
 }
 
 EntropyInvariantAttention::EntropyInvariantAttention(MultiHeadAttentionOptions options)
     : MultiHeadAttention(with_log_n(std::move(options))) {}
+
+NoisyAttention::NoisyAttention(MultiHeadAttentionOptions options)
+    : MultiHeadAttention(with_noise(std::move(options))) {}
 
 }  // namespace isentropic::pytorch

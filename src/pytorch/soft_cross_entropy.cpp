@@ -4,11 +4,6 @@
 #include "pytorch/target_score.hpp"
 
 namespace isentropic::pytorch {
-namespace {
-
-std::optional<at::Tensor> if_defined(const at::Tensor& x) { return x.defined() ? std::optional(x) : std::nullopt; }
-
-}  // namespace
 
 Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& target,
                         const SoftCrossEntropyOptions& options) {
@@ -21,7 +16,7 @@ Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const
   const at::ScalarType wide = statistics_type(rows);
   TORCH_CHECK_VALUE(!options.example_weight.defined() || options.example_weight.sizes() == shape,
                     "example_weight has shape ", options.example_weight.sizes(), "; expected ", shape);
-  const at::Tensor weights = options.example_weight.defined() ? options.example_weight.detach().flatten().to(wide)
+  const at::Tensor weights = options.example_weight.defined() ? options.example_weight.flatten().to(wide)
                                                               : at::ones({rows.size(0)}, rows.options().dtype(wide));
   const at::Tensor counted = weights.ne(0);
   const auto [score, mass, target_entropy, marginal] =
@@ -32,19 +27,23 @@ Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const
   const at::Tensor bias = options.bias.defined() ? options.bias / options.temperature : options.bias;
   const auto cap = options.soft_cap ? std::optional(*options.soft_cap / options.temperature) : std::nullopt;
   const at::Tensor none = at::full({rows.size(0)}, -1, rows.options().dtype(at::kLong));
-  const at::Tensor each = weights_of_rows(weights, options.reduction);
-  const auto found =
-      softmax_loss_total(rows, weight, none, scale, if_defined(bias), each * mass, cap, false, 0.0, 1.0, 0.0,
-                         options.reduction != Reduction::none && forms_gradients(rows, {rows, weight, bias}));
-  const at::Tensor& log_partition = std::get<2>(found);
-  const at::Tensor losses = at::where(counted, mass * log_partition - score, 0.0);
-  const at::Tensor loss =
-      options.reduction == Reduction::none ? (losses * each).view(shape) : std::get<0>(found) - (each * score).sum();
-
-  const at::Tensor count = counted.sum().clamp_min(1);
-  const at::Tensor source = at::special_entr(marginal / marginal.sum().clamp_min(1e-30)).sum();
-  return {loss, std::get<3>(found).view(shape), source - losses.detach().sum() / count,
-          source - target_entropy.sum() / count};
+  at::Tensor loss, losses, entropy;
+  if (options.reduction == Reduction::none || weights.requires_grad()) {
+    const auto found = softmax_loss_forward(rows, weight, none, scale, if_defined(bias), cap, false);
+    losses = at::where(counted, mass * std::get<1>(found) - score, 0.0), entropy = std::get<2>(found);
+    loss = reduced_rows(losses, weights, options.reduction);
+  } else {
+    const at::Tensor each = weights_of_rows(weights, options.reduction);
+    const auto found = softmax_loss_total(rows, weight, none, scale, if_defined(bias), each * mass, cap, false, 0.0,
+                                          1.0, 0.0, forms_gradients(rows, {rows, weight, bias}));
+    loss = std::get<0>(found) - (each * score).sum();
+    losses = at::where(counted, mass * std::get<2>(found) - score, 0.0), entropy = std::get<3>(found);
+  }
+  const at::Tensor total = mass.sum().clamp_min(1e-30);
+  const at::Tensor source = at::special_entr(marginal / total).sum();
+  const at::Tensor given = (target_entropy + at::special_xlogy(mass, mass)).sum() / total;  // H(t / m), weighted by m
+  return {options.reduction == Reduction::none ? loss.view(shape) : loss, entropy.view(shape),
+          source - losses.detach().sum() / total, source - given};
 }
 
 }  // namespace isentropic::pytorch

@@ -34,6 +34,14 @@ void TargetEntropyControllerImpl::reset() {
   passes = register_buffer("passes", at::zeros({heads}, at::kLong));
 }
 
+void TargetEntropyControllerImpl::to(at::Device device, at::ScalarType, bool non_blocking) {
+  Module::to(device, non_blocking);
+}
+
+void TargetEntropyControllerImpl::to(at::ScalarType, bool) {}
+
+void TargetEntropyControllerImpl::to(at::Device device, bool non_blocking) { Module::to(device, non_blocking); }
+
 void TargetEntropyControllerImpl::observe(const std::map<std::string, at::Tensor>& layer) {
   const at::NoGradGuard no_gradient;
   const at::Tensor now = mean_over_rows(layer, "entropy"), spread = mean_over_rows(layer, "score_variance");
@@ -48,6 +56,8 @@ void TargetEntropyControllerImpl::observe(const std::map<std::string, at::Tensor
 }
 
 void TargetEntropyControllerImpl::step(at::Tensor kappa_in_use) {
+  TORCH_CHECK_VALUE(!kappa_in_use.defined() || !kappa_in_use.requires_grad(),
+                    "kappa_in_use learns; expected one that does not, which the controller replaces");
   const at::NoGradGuard no_gradient;
   const at::Tensor wanted = options.rate * (entropy - target) / variance;
   log_kappa.add_(at::where(passes > 0, wanted.clamp(-options.largest_step, options.largest_step), 0.0))

@@ -67,6 +67,8 @@ class SoftTargets {
                       "; expected a row for each of ", query_.size(0));
     TORCH_CHECK_TYPE(target_.is_floating_point(), "target has type ", target_.scalar_type(),
                      "; expected a floating type");
+    TORCH_CHECK_VALUE(logits_ || !target_.is_cpu() || !has_negative_target(),  // to look would wait for a device
+                      "target has a negative number; expected probabilities (logits=True takes a teacher's logits)");
     if (!ids_.defined()) {
       TORCH_CHECK_VALUE(target_.size(1) == key_.size(0), "target has shape ", target_.sizes(), "; expected ",
                         key_.size(0), " classes, or ids");
@@ -79,6 +81,10 @@ class SoftTargets {
     const std::int64_t low = ids_.min().item<std::int64_t>(), high = ids_.max().item<std::int64_t>();
     TORCH_CHECK_VALUE(low >= 0 && high < key_.size(0), "ids has ", low < 0 ? low : high, "; expected a class, up to ",
                       key_.size(0) - 1);
+  }
+
+  bool has_negative_target() const {
+    return target_.numel() > 0 && at::where(counted_.unsqueeze(1), target_, 0.0).min().item<double>() < 0;
   }
 
   Block block(std::int64_t begin, std::int64_t end) const {

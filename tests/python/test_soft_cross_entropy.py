@@ -88,6 +88,21 @@ def test_the_bound_stays_below_what_the_targets_can_tell():
     assert perfect.ceiling > 0.5
 
 
+def test_the_bound_is_of_distributions_whatever_mass_the_targets_have():
+    """A classifier that knows nothing tells nothing; and masses that are all alike change nothing."""
+    x, _, _ = student()
+    t, ids = rows(6, 11, 3, grad=False).softmax(-1).topk(3)
+    blind = torch.zeros(11, 5, dtype=torch.float64)
+    for mass in (1.0, 0.1):
+        assert soft_cross_entropy(x, blind, mass * t, ids=ids).bound <= 1e-12
+    x, w, b = student()
+    whole, half = (soft_cross_entropy(x, w, mass * t / t.sum(-1, keepdim=True), ids=ids, bias=b) for mass in (1.0, 0.5))
+    torch.testing.assert_close(half.loss, whole.loss / 2)
+    torch.testing.assert_close(half.bound, whole.bound)
+    torch.testing.assert_close(half.ceiling, whole.ceiling)
+    assert whole.bound < whole.ceiling
+
+
 def test_the_operators_pass_opcheck():
     x, w, b = (t.float().detach().requires_grad_() for t in student())
     t, ids = rows(6, 11, 3, grad=False).float().softmax(-1).topk(3)
@@ -113,6 +128,7 @@ def test_autocast_takes_the_type_of_the_region():
         (dict(target=torch.rand(5, 11)), "target has shape"),
         (dict(ids=torch.zeros(6, 3).long()), "ids has shape"),
         (dict(ids=torch.full((6, 11), 11)), "ids has 11"),
+        (dict(target=torch.full((6, 11), -0.1)), "target has a negative number"),
         (dict(temperature=0.0), "temperature is 0"),
         (dict(target=torch.rand(6, 11, requires_grad=True)), "target requires a gradient"),
         (dict(reduction="all"), "reduction is 'all'"),

@@ -51,8 +51,12 @@ TEST(SoftCrossEntropy, AFewClassesOfEachRow) {
   const at::Tensor expected = -(t * x.log_p(1).gather(1, ids)).sum(-1);
   const SoftCrossEntropyOptions options{.ids = ids, .bias = x.bias, .soft_cap = 3.0, .reduction = Reduction::none};
   expect_same(soft_cross_entropy(x.input, x.weight, t, options).loss, expected, {x.input, x.weight, x.bias});
-  // Half of the mass: half of the loss.
-  expect_same(soft_cross_entropy(x.input, x.weight, t / 2, options).loss, expected / 2, {x.input, x.weight, x.bias});
+  // Half of the mass: half of the loss, and the same information.
+  const Loss whole = soft_cross_entropy(x.input, x.weight, t, options);
+  const Loss half = soft_cross_entropy(x.input, x.weight, t / 2, options);
+  expect_same(half.loss, expected / 2, {x.input, x.weight, x.bias});
+  EXPECT_TRUE(at::allclose(half.bound, whole.bound, 1e-12, 1e-12));
+  EXPECT_TRUE(at::allclose(half.ceiling, whole.ceiling, 1e-12, 1e-12));
   SoftCrossEntropyOptions by_logits = options;
   by_logits.logits = true;
   by_logits.reduction = Reduction::sum;

@@ -58,7 +58,29 @@ TEST(TargetEntropyController, HeadsArriveAtTheirTargets) {
   EXPECT_TRUE(at::equal(read->kappa(), controller->kappa()));
 }
 
+struct ModelWithController : torch::nn::Module {
+  torch::nn::Linear layer = register_module("layer", torch::nn::Linear(2, 2));
+  TargetEntropyController controller =
+      register_module("controller", TargetEntropyController(TargetEntropyControllerOptions{.target = {1.0}}));
+};
+
+TEST(TargetEntropyController, KeepsItsStateInFloat32) {
+  ModelWithController model;
+  for (const at::ScalarType type : {at::kHalf, at::kDouble}) {
+    model.to(type);
+    EXPECT_EQ(model.layer->weight.scalar_type(), type);
+    for (const at::Tensor& state : {model.controller->log_kappa, model.controller->entropy, model.controller->target})
+      EXPECT_EQ(state.scalar_type(), at::kFloat);
+    EXPECT_EQ(model.controller->passes.scalar_type(), at::kLong);
+  }
+  model.to(at::kCPU, at::kBFloat16);
+  EXPECT_EQ(model.controller->log_kappa.scalar_type(), at::kFloat);
+}
+
 TEST(TargetEntropyController, RefusesWhatCannotBe) {
+  TargetEntropyController learnt(TargetEntropyControllerOptions{.target = {1.0}});
+  EXPECT_THROW(learnt->step(torch::ones({1}).requires_grad_()), c10::ValueError);
+
   using Options = TargetEntropyControllerOptions;
   EXPECT_THROW(TargetEntropyController(Options{.target = {}}), c10::ValueError);
   EXPECT_THROW(TargetEntropyController(Options{.target = {-1.0}}), c10::ValueError);

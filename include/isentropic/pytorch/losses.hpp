@@ -1,12 +1,12 @@
 // Losses over many classes without their logits, from C++: a streaming softmax over the rows of a matrix.
 //
-//   loss_i = log sum_v e^{s_iv} - s_{i, target_i},   s_iv = cap(scale * x_i . w_v) + b_v
+//   loss_i = (1 - epsilon) (L_i - s_{i, target_i}) + epsilon (L_i - mean_v s_iv) + z L_i^2,
+//   L_i = log sum_v e^{s_iv},   s_iv = cap(scale * x_i . w_v) + b_v
 //
-//   auto [losses, entropy] = isentropic::pytorch::linear_cross_entropy(hidden, weight, targets, {.soft_cap = 30});
-//   losses.mean().backward();
+//   auto [loss, entropy, bound, ceiling] = isentropic::pytorch::linear_cross_entropy(hidden, weight, targets);
+//   loss.backward();
 //
-// Training wants the mean alone: with {.mean = true} its gradients are formed on a GPU while the scores are at hand, a
-// quarter of the products less.
+// Gradients of a mean or a sum are formed on a GPU while the scores are at hand, a quarter of the products less.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,24 +20,6 @@
 
 namespace isentropic::pytorch {
 
-struct LinearCrossEntropyOptions {
-  at::Tensor bias = {};  // [classes]
-  double scale = 1.0;
-  std::optional<double> soft_cap = {};
-  std::int64_t ignore_index = -100;  // rows with this target have loss 0 and no gradient
-  bool mean = false;                 // over the rows that count, instead of every loss
-};
-
-struct LinearCrossEntropyOutput {
-  at::Tensor losses;   // [...], nats; 0 where ignored; or their mean []
-  at::Tensor entropy;  // [...], of the predicted distribution
-};
-
-// input [..., width], weight [classes, width], target int64 [...].
-ISENTROPIC_API LinearCrossEntropyOutput linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight,
-                                                             const at::Tensor& target,
-                                                             const LinearCrossEntropyOptions& options = {});
-
 enum class Reduction : std::uint8_t { none, mean, sum };
 
 // A loss with what it says about information.
@@ -48,6 +30,33 @@ struct Loss {
                        // batch is a sample of it: the bound holds for the expectation
   at::Tensor ceiling;  // what the bound can never exceed
 };
+
+struct LinearCrossEntropyOptions {
+  at::Tensor bias = {};  // [classes]
+  double scale = 1.0;
+  std::optional<double> soft_cap = {};
+  std::int64_t ignore_index = -100;  // rows with this target count for nothing
+  double label_smoothing = 0.0;      // epsilon
+  double z_loss = 0.0;               // z
+  at::Tensor example_weight = {};    // [...]; the mean is over the sum of weights
+  // H(X) of the targets, for the bound; absent: the plug-in estimate of this batch, too low for small ones, so that the
+  // bound errs on the safe side.
+  std::optional<double> source_entropy = {};
+  Reduction reduction = Reduction::mean;
+};
+
+// input [..., width], weight [classes, width], target int64 [...]. bound: I(X; input) >= H(X) - CE, X the targets;
+// ceiling: H(X). With one class of two right by e^2 to 1 in every row, CE is log(1 + e^-2) = 0.1269; from as many
+// targets of each class the bound is log 2 - 0.1269 = 0.5662 nats.
+ISENTROPIC_API Loss linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& target,
+                                         const LinearCrossEntropyOptions& options = {});
+
+// Next-token prediction: hidden[:, t] predicts tokens[:, t + 1]. hidden [batch, n, width], tokens [batch, n].
+ISENTROPIC_API Loss causal_lm_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& tokens,
+                                   const LinearCrossEntropyOptions& options = {});
+// Prediction of the tokens where masked, bool [batch, n], is true; no other row is computed.
+ISENTROPIC_API Loss masked_lm_loss(const at::Tensor& hidden, const at::Tensor& weight, const at::Tensor& tokens,
+                                   const at::Tensor& masked, const LinearCrossEntropyOptions& options = {});
 
 struct SoftCrossEntropyOptions {
   at::Tensor ids = {};       // int64 [..., k]: the classes that the target speaks of; it then is [..., k]
@@ -67,7 +76,8 @@ struct SoftCrossEntropyOptions {
 // beside the targets, which get no gradient. loss - H(t) is the divergence KL(t || p).
 //   p = (1/2, 1/2), t = (3/4, 1/4): loss log 2 = 0.6931, H(t) = 0.5623, KL = 0.1308.
 // bound: I(X; input) >= H(X) - loss where X is drawn from the targets and H(X) is the entropy of their mean; the loss
-// is at least the mean of H(t), so that `ceiling` is H(X) less that mean.
+// is at least the mean of H(t), so that `ceiling` is H(X) less that mean. Both are of targets as distributions, t / m,
+// and of rows in proportion to m. Negative targets are refused.
 ISENTROPIC_API Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& target,
                                        const SoftCrossEntropyOptions& options = {});
 
@@ -79,7 +89,8 @@ struct LinearCrossEntropyModuleOptions {
   double scale = 1.0;
   std::optional<double> soft_cap = {};
   std::int64_t ignore_index = -100;
-  bool mean = false;
+  double label_smoothing = 0.0, z_loss = 0.0;
+  Reduction reduction = Reduction::mean;
 };
 
 // The last layer of a classifier and its loss in one. State: weight [classes, width] unless it is tied, and bias
@@ -90,8 +101,7 @@ class ISENTROPIC_API LinearCrossEntropyImpl : public torch::nn::Cloneable<Linear
 
   void reset() override;
 
-  LinearCrossEntropyOutput forward(const at::Tensor& input, const at::Tensor& target,
-                                   const at::Tensor& tied_weight = {});
+  Loss forward(const at::Tensor& input, const at::Tensor& target, const at::Tensor& tied_weight = {});
 
   LinearCrossEntropyModuleOptions options;
   at::Tensor weight, bias;  // undefined: none of its own

@@ -7,10 +7,17 @@
 //   EntropyInvariantAttention invariant(options);    // lambda = log n / d, or options.scale
 //   auto [output, statistics, weights] = invariant(x);
 //
+// With noise the heads pay for what they pass on: the output o of each, before W_O, becomes
+//
+//   z = o + sigma eps,   sigma = softplus(raw_deviation),   eps ~ N(0, 1) in training, 0 in evaluation,
+//
+// and the statistic "rate" is KL(N(o, sigma^2) || N(0, 1)) in nats, whose mean is at least the information of z about
+// all that the head saw: loss + beta * rate.mean() prices it. By hand: o = 1 and sigma = 1 in one feature, half a nat.
+//
 // State, by name: the projections W_Q, W_K, W_V and W_O; the learnable numbers of the scale law as it calls them (kappa
 // of log_n, alpha and beta of hybrid), parameters when they are learnt and buffers when they are not; raw_alpha of an
 // entmax that is learnt, alpha = 1.001 + e^raw_alpha (1.5 at -0.695), which no step takes to 1 or below; the table of
-// relative positions; sinks.
+// relative positions; sinks; raw_deviation of the noise.
 #pragma once
 
 #include <torch/nn/cloneable.h>
@@ -39,12 +46,13 @@ struct MultiHeadAttentionOptions {
   bool sinks = false;  // a learnt sink logit for each head
   bool bias = true;    // of the projections
   double dropout = 0.0;
+  double noise = 0.0;  // sigma at the start, learnt for each feature of a head; 0: none
   Statistics statistics = Statistics::all();
 };
 
 struct MultiHeadAttentionOutput {
   at::Tensor output;                             // [batch, n_q, d_model]
-  std::map<std::string, at::Tensor> statistics;  // each [batch, heads, n_q]
+  std::map<std::string, at::Tensor> statistics;  // each [batch, heads, n_q]; with noise "rate" is one of them
   at::Tensor weights;                            // [batch, heads, rows, n_k] of the rows asked for
 };
 
@@ -65,9 +73,12 @@ class ISENTROPIC_API MultiHeadAttentionImpl : public torch::nn::Cloneable<MultiH
   at::Tensor raw_alpha;                                // of entmax, [heads]
   at::Tensor table;                                    // of relative positions, [heads, 2 max_distance + 1]
   at::Tensor sinks;                                    // [heads]
+  at::Tensor raw_deviation;                            // of the noise, [heads, 1, d_model / heads]
 
   // [heads], of an entmax that is learnt.
   at::Tensor alpha() const;
+  // sigma as it stands, as raw_deviation.
+  at::Tensor deviation() const;
 
  private:
   AttentionOptions attention_options(const at::Tensor& mask) const;
@@ -80,6 +91,13 @@ class ISENTROPIC_API EntropyInvariantAttention : public MultiHeadAttention {
  public:
   using MultiHeadAttention::MultiHeadAttention;
   explicit EntropyInvariantAttention(MultiHeadAttentionOptions options);
+};
+
+// The same module with noise, from sigma = 0.01 unless another start is given.
+class ISENTROPIC_API NoisyAttention : public MultiHeadAttention {
+ public:
+  using MultiHeadAttention::MultiHeadAttention;
+  explicit NoisyAttention(MultiHeadAttentionOptions options);
 };
 
 }  // namespace isentropic::pytorch

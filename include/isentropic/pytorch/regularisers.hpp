@@ -1,4 +1,5 @@
-// Terms that steer the entropy of attention, to add to a loss; and a controller that sets kappa instead.
+// Terms that steer the entropy of attention or the information of a code, to add to a loss; and a controller that sets
+// kappa instead. Terms without a gradient would do nothing: they are refused, unless gradients are switched off.
 //
 //   at::Tensor term = entropy_regulariser(layers, {.weight = 0.01, .direction = Direction::encourage});
 //   (loss + term).backward();
@@ -48,6 +49,22 @@ class ISENTROPIC_API EntropyRegulariserImpl : public torch::nn::Cloneable<Entrop
 
 TORCH_MODULE(EntropyRegulariser);
 
+// Weights >= 0; the signs are in the formula.
+struct InformationBottleneckOptions {
+  double lambda_x = 0.0, lambda_y = 0.0;
+};
+
+// task_loss + lambda_x I(X;Z) - lambda_y I(Z;Y). information_xz is pushed down and must be an upper bound of I(X;Z),
+// information_zy is pushed up and must be a lower bound of I(Z;Y): the other way round the bound moves, and the
+// information need not.
+ISENTROPIC_API at::Tensor information_bottleneck_loss(const at::Tensor& task_loss, const at::Tensor& information_xz,
+                                                      const at::Tensor& information_zy,
+                                                      const InformationBottleneckOptions& options);
+
+// An upper bound of I(X;Z) for codes z ~ N(mean(x), e^log_variance(x)), [..., features] each: KL to N(0, 1), summed
+// over features, the mean over x. By hand: mean 1 and variance 1 in one feature cost half a nat.
+ISENTROPIC_API at::Tensor gaussian_information_upper_bound(const at::Tensor& mean, const at::Tensor& log_variance);
+
 struct TargetEntropyControllerOptions {
   std::vector<double> target;  // nats, one for each head; of rows that see two keys or more
   double kappa = 1.0;          // where to start
@@ -73,11 +90,16 @@ class ISENTROPIC_API TargetEntropyControllerImpl : public torch::nn::Cloneable<T
  public:
   explicit TargetEntropyControllerImpl(TargetEntropyControllerOptions given);
   void reset() override;
+  // Small steps would vanish in 16 bits: the state moves to the device alone.
+  void to(at::Device device, at::ScalarType type, bool non_blocking = false) override;
+  void to(at::ScalarType type, bool non_blocking = false) override;
+  void to(at::Device device, bool non_blocking = false) override;
 
   // Takes a pass into the averages: "entropy", "score_variance" and "visible", each [batch, heads, n]. Heads without
   // finite numbers, or whose scores are all equal, are passed over.
   void observe(const std::map<std::string, at::Tensor>& layer);
-  // Moves kappa, but of heads that were never observed, and writes it into a tensor [heads] if one is given.
+  // Moves kappa, but of heads that were never observed, and writes it into a tensor [heads] if one is given: one that
+  // learns is refused.
   void step(at::Tensor kappa_in_use = {});
   at::Tensor kappa() const { return log_kappa.exp(); }  // [heads]
 

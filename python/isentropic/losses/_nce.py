@@ -82,8 +82,8 @@ def nce(
         query * scale, noise, offset, -log_z, math.log(k / samples), SCORES_HELD
     )
     losses = softplus(-data_odds) + of_noise
-    # Seen from the likelier side, where nothing cancels.
-    certain = data_odds.abs()
+    # Seen from the likelier side, where nothing cancels; beyond 1e3 it is 0, at infinite odds too.
+    certain = data_odds.abs().clamp(max=1e3)
     entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
     ceiling = constant(math.log1p(1 / k) + math.log(k) / (1 + k), losses)
     bound = ceiling - reduce(losses.detach(), None, "mean") / (1 + k)

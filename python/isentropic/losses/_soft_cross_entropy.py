@@ -46,7 +46,7 @@ def soft_cross_entropy(
         input: ``[..., d]``.
         weight: ``[V, d]``, the classifier.
         target: ``[..., V]``, or ``[..., k]`` with ``ids``; constants, without a gradient. Probabilities of the top k
-            that do not sum to 1 are taken as they are.
+            that do not sum to 1 are taken as they are; negative ones are refused.
         ids: ``[..., k]`` integers, the classes that the target speaks of.
         logits: the target is a teacher's logits; its distribution is their softmax (over the k, with ``ids``).
         temperature: divides the logits, and the teacher's where those are given. Gradients shrink with its square:
@@ -102,7 +102,8 @@ def soft_cross_entropy(
         )
         reduced = reduced - (each * score).sum()
         losses = torch.where(alive, mass * log_partition - score, 0.0)
-    count = alive.sum().clamp(min=1)
-    source = torch.special.entr(marginal / marginal.sum().clamp(min=1e-30)).sum()
-    bound, ceiling = source - losses.detach().sum() / count, source - target_entropy.sum() / count
+    total = mass.sum().clamp(min=1e-30)
+    source = torch.special.entr(marginal / total).sum()
+    given = (target_entropy + torch.special.xlogy(mass, mass)).sum() / total  # H(t / m), weighted by m
+    bound, ceiling = source - losses.detach().sum() / total, source - given
     return Loss(reduced.reshape(shape) if reduction == "none" else reduced, entropy.reshape(shape), bound, ceiling)

@@ -47,11 +47,11 @@ verify: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
 	build/bin/isentropic verify --html $(CURDIR)/verify.html
 
-# The same for twenty seeds; then the larger experiments.
-seeds: configure
-	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
+# The same for twenty seeds; then the larger experiments, of which those that train transformers need PyTorch.
+seeds: models
 	@for seed in $$(seq 1 20); do echo "seed $$seed"; build/bin/isentropic verify --seed $$seed >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }; done
 	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
+	@! grep ^pending build/verify.txt
 
 # PyTorch is installed while what does without it is compiled. The kernels for GPUs are compiled and judged by what the
 # compiler says of them; the tests that run them are skipped where there is no GPU, and run in an emulator everywhere.
@@ -161,7 +161,7 @@ help:
 	@echo 'make run      build with PyTorch; compare the two models of models/ up to four times their length, write report.html'
 	@echo 'make pages    build with PyTorch; the pages of the stored studies, in build/pages'
 	@echo 'make verify   build, check every claim of the theory, write verify.html'
-	@echo 'make seeds    the same for twenty seeds, and the larger experiments'
+	@echo 'make seeds    build with PyTorch; the same for twenty seeds, and the larger experiments'
 	@echo 'make test     build, run every test (installs a browser, PyTorch into build/venv, and nvcc if there is none)'
 	@echo 'make gpu-test build the CUDA kernels and test them (nvcc, an NVIDIA GPU, GPU_PYTHON=<a Python with PyTorch for it>)'
 	@echo 'make gpu-sanitize  the kernels under compute-sanitizer, on a GPU'

@@ -23,9 +23,12 @@ std::string folder_of(const std::string& study) { return study + "/runs"; }
 
 std::optional<ClaimedRun> ClaimedRun::claim(const std::string& folder, const std::string& name) {
   std::error_code error;
-  fs::create_directories(folder_of(folder), error);
   ClaimedRun out(folder_of(folder) + "/" + name, -1);
-  out.lock_ = open(out.lock_path().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  // Another process may remove the empty folder in between.
+  for (int tries = 0; out.lock_ < 0 && (tries == 0 || (tries < 10 && errno == ENOENT)); ++tries) {
+    fs::create_directories(folder_of(folder), error);
+    out.lock_ = open(out.lock_path().c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0644);
+  }
   if (out.lock_ < 0) throw Error(out.lock_path(), "not writable", std::strerror(errno));
   if (flock(out.lock_, LOCK_EX | LOCK_NB) == 0) return out;
   if (errno != EWOULDBLOCK) throw Error(out.lock_path(), "not lockable", std::strerror(errno));
@@ -34,7 +37,10 @@ std::optional<ClaimedRun> ClaimedRun::claim(const std::string& folder, const std
 
 void ClaimedRun::remove_all(const std::string& folder) {
   std::error_code error;
-  fs::remove_all(folder_of(folder), error);
+  for (const auto& entry : fs::directory_iterator(folder_of(folder), error))
+    if (const auto type = entry.path().extension(); type == ".lock" || type == ".safetensors")
+      fs::remove(entry.path(), error);
+  fs::remove(folder_of(folder), error);  // where nothing else is in it
 }
 
 ClaimedRun::ClaimedRun(ClaimedRun&& other) noexcept

@@ -201,7 +201,7 @@ void check_run(const LanguageModelRun& run) {
 RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
                     const RunCallbacks& callbacks) {
   check_run(run);
-  require_free(folder, existing);
+  require_free(folder, existing, "training/run.json");
   RunTexts texts = read_texts(run);
   Material material = prepare(run, texts, "", callbacks);
   prepare_folder(folder, run, texts);

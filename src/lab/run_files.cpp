@@ -50,7 +50,7 @@ void prepare_folder(const std::string& folder, const LanguageModelRun& run, cons
   for (const char* file : {"config.json", "model.safetensors", "log.jsonl", "log.svg"})
     fs::remove(folder + "/" + file, error);
   fs::create_directories(folder + "/training", error);
-  if (error) throw Error("output folder", "'" + folder + "', which cannot be made", error.message());
+  if (error) throw Error("output folder", "'" + folder + "'", "one that can be made (" + error.message() + ")");
   LanguageModelRun saved = run;
   for (std::vector<std::string>* list : {&saved.texts, &saved.validation})
     for (std::string& path : *list) path = fs::absolute(path).string();

@@ -19,9 +19,12 @@ std::string study_path(const std::string& folder) { return folder + "/study.json
 
 }  // namespace
 
-void require_free(const std::string& folder, ExistingFolder existing) {
-  if (fs::exists(folder) && !(fs::is_directory(folder) && fs::is_empty(folder)) && existing == ExistingFolder::refuse)
+void require_free(const std::string& folder, ExistingFolder existing, const std::string& mark) {
+  if (!fs::exists(folder) || (fs::is_directory(folder) && fs::is_empty(folder))) return;
+  if (existing == ExistingFolder::refuse)
     throw Error("output folder", "'" + folder + "', which is there already", "a new one, --resume or --overwrite");
+  if (!fs::exists(folder + "/" + mark))
+    throw Error("output folder", "'" + folder + "', which holds no " + mark + " to overwrite", "a new one");
 }
 
 StudyFolder::StudyFolder(std::string path, Json options, LogLines lines)
@@ -40,7 +43,7 @@ StudyFolder::StudyFolder(std::string path, Json options, LogLines lines)
 
 StudyFolder StudyFolder::begin(const std::string& path, const std::string& study, const Json& options,
                                ExistingFolder existing, LogLines lines) {
-  require_free(path, existing);
+  require_free(path, existing, "study.json");
   std::error_code error;
   for (const char* file : {"study.json", "log.jsonl", "state.safetensors", "results.json", "page.html"})
     fs::remove(path + "/" + file, error);
@@ -48,7 +51,7 @@ StudyFolder StudyFolder::begin(const std::string& path, const std::string& study
   for (const auto& entry : fs::directory_iterator(path, error))
     if (entry.path().extension() == ".svg") fs::remove(entry.path(), error);
   fs::create_directories(path, error);
-  if (error) throw Error("output folder", "'" + path + "', which cannot be made", error.message());
+  if (error) throw Error("output folder", "'" + path + "'", "one that can be made (" + error.message() + ")");
   const Json about = {{"study", study}, {"options", options}};
   io::write_file(study_path(path), study_path(path), about.dump(2) + "\n");
   return StudyFolder(path, options, lines);
@@ -62,6 +65,11 @@ StudyFolder StudyFolder::resume(const std::string& path, const std::string& stud
   if (!about.contains("study") || !about.contains("options") || about["study"] != study)
     throw Error("output folder", "'" + path + "', which holds another study", "one of '" + study + "'");
   return StudyFolder(path, about["options"], lines);
+}
+
+void StudyFolder::use_device(const std::string& device) {
+  Json& place = options_.contains("variants") ? options_["variants"] : options_;
+  if (place.contains("device")) place["device"] = device;
 }
 
 std::vector<StudyFolder::Json> StudyFolder::lines() {

@@ -26,8 +26,9 @@ namespace isentropic::lab {
 
 enum class ExistingFolder : std::uint8_t { refuse, overwrite };
 
-// Throws Error where there is something that may not be overwritten.
-void require_free(const std::string& folder, ExistingFolder existing);
+// Throws Error where there is something that may not be overwritten. What may be is a folder that holds `mark`, a file
+// which says that it was made here.
+void require_free(const std::string& folder, ExistingFolder existing, const std::string& mark);
 
 // How a study tells of itself while it runs.
 struct StudyCallbacks {
@@ -63,6 +64,8 @@ class StudyFolder {
 
   const std::string& path() const { return path_; }
   const Json& options() const { return options_; }
+  // From now on; study.json stays as it is.
+  void use_device(const std::string& device);
   std::int64_t steps() const { return steps_; }  // when it was last saved
 
   void log(const Json& line) { log_->add(line); }

@@ -198,11 +198,26 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
         (["--resume"], 2, "texts"),
         (["--documents", 40], 1, "documents of 129 tokens or more"),
         (["--steps", 4000], 1, "epochs"),
+        (["--dropouts", "0,1.5"], 2, "attention dropout is 1.5"),
+        (["--decays=-1"], 2, "weight decay is -1"),
+        (["--factors", "0.5"], 2, "factors"),
+        (["--training-tokens", 20], 2, "training tokens is 20; expected more than the length, 32"),
     ],
 )
 def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
     message = run(texts, "-o", tmp_path / "x", *small(*options), status=status).stderr.strip().splitlines()[-1]
     assert named in message and message.startswith("isentropic")
+    assert named == "epochs" or not (tmp_path / "x").exists()  # nothing is in the way of the next try
+
+
+def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):
+    printed = run(texts, "-o", tmp_path / "x", *small("--dropouts", "0,0.5", "--decays", "0.1", "--seeds", 1))
+    runs = [(r["run"]["stage"], r["run"]["law"], r["run"]["dropout"]) for r in results(tmp_path / "x")]
+    assert runs[:2] == [("screen", "inverse_sqrt_d", 0), ("screen", "log_n", 0)]
+    assert sorted(runs[2:]) == [("regularise", "inverse_sqrt_d", 0.5), ("regularise", "log_n", 0.5)]
+    usual, other = (next(r for r in results(tmp_path / "x") if r["run"]["dropout"] == x) for x in (0, 0.5))
+    assert usual["validation"] != other["validation"]
+    assert re.search(r"Other regularisation.*\n.*dropout.*decay", printed.stdout)
 
 
 def test_texts_that_are_missing_and_damaged_documents(texts, tmp_path):

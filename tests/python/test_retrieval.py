@@ -114,8 +114,8 @@ def test_a_key_bias_is_left_out(tmp_path):
     from safetensors.torch import load_file
 
     names = load_file(tmp_path / "a" / "state.safetensors")
-    assert "w.layers0_attention.W_Q.bias" in names
-    assert not {"w.embed.bias", "w.layers0_attention.W_K.bias", "w.layers0_attention_norm.bias"} & set(names)
+    assert "w.layers0_self.attention.W_Q.bias" in names
+    assert not {"w.embed.bias", "w.layers0_self.attention.W_K.bias", "w.layers0_self.norm.bias"} & set(names)
 
 
 # ---- the command ----

@@ -152,7 +152,8 @@ def test_mnist_is_read(tmp_path):
         (["--gaussian", "--seeds", 0], 2, "--seeds"),
         (["--gaussian", "--device", "cuda:9"], 2, "--device is 'cuda:9'; expected cpu"),
         (["--gaussian", "--resume", "--overwrite"], 2, "--resume is given with --overwrite"),
-        (["--gaussian", "--resume"], 1, "holds no study to go on with"),
+        (["--resume"], 1, "holds no study to go on with"),
+        (["--resume", "--epochs", 40], 2, "--epochs is given with --resume; expected none"),
         (["--gaussian", "--batch", 30000], 1, "batch is 30000; expected at most the 20000 training examples"),
         (["--data", "nowhere"], 1, "nowhere/train-images-idx3-ubyte is missing; expected an IDX file"),
     ],
@@ -161,6 +162,28 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, status, message):
     error = run("-o", tmp_path / "study", *options, status=status).stderr.splitlines()[-1]
     assert error.startswith("isentropic: ") and message in error
     assert not (tmp_path / "study").exists()
+
+
+def test_a_folder_that_holds_no_study_is_not_overwritten(tmp_path):
+    """runs/ is where TensorBoard writes."""
+    (tmp_path / "runs" / "board").mkdir(parents=True)
+    files = [tmp_path / "runs" / "board" / "events", tmp_path / "drawing.svg", tmp_path / "results.json"]
+    for path in files:
+        path.write_text("mine")
+    error = run("-o", tmp_path, "--gaussian", "--overwrite", status=1).stderr
+    assert "holds no study.json to overwrite" in error
+    assert [path.read_text() for path in files] == ["mine"] * 3
+
+
+def test_a_study_goes_on_on_another_device(tmp_path):
+    options = ["--gaussian", "--betas", "0.3", "--seeds", 1, "--epochs", 1000]
+    stopped = run("-o", tmp_path / "study", *options, "--minutes", 0.001, status=1).stderr
+    assert f"expected isentropic train vib -o {tmp_path / 'study'} --resume, to go on" in stopped.splitlines()[-1]
+    about = tmp_path / "study" / "study.json"
+    about.write_text(about.read_text().replace('"device": "cpu"', '"device": "cuda:77"'))
+    resume = ["-o", tmp_path / "study", "--resume", "--minutes", 0.001]
+    assert "cuda:77" in run(*resume, status=1).stderr
+    assert "stopped after" in run(*resume, "--device", "cpu", status=1).stderr
 
 
 def test_bad_images_and_folders(images, tmp_path):

@@ -26,8 +26,6 @@ void check(const PlaneArguments& arguments) {
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
-  if (arguments.study.resume && !arguments.options.file.empty())
-    throw UsageError("file", "given with --resume", "none: the study knows its file and options");
   arguments.outputs.check({arguments.options.file});
 }
 
@@ -76,6 +74,7 @@ void add_plane(CLI::App& program) {
   command->add_option("--estimators", options.estimators, "as exact,width:0.5,noise:0.1 (the usual ones)")
       ->delimiter(',');
   arguments->outputs.offer_json(command);
+  arguments->study.may_change.insert("--json");
   command->callback([arguments] { run_plane_command(*arguments); });
 }
 

@@ -44,22 +44,44 @@ class StudyLine {
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
+// "isentropic train vib".
+std::string name_of(const CLI::App* command) {
+  std::string out;
+  for (; command != nullptr; command = command->get_parent())
+    out = command->get_name() + (out.empty() ? "" : " ") + out;
+  return out;
+}
+
 }  // namespace
 
-void StudyArguments::offer(CLI::App* command) {
-  command->add_option("-o,--output", folder, "the folder to write")->required();
-  command->add_flag("--resume", resume, "go on with the study in that folder");
-  command->add_flag("--overwrite", overwrite, "replace the study in that folder");
-  command->add_option("--seed", seed)->capture_default_str();
-  command->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
-  command->add_option("--device", device, "cpu, cuda, cuda:1, ...")
+void require_alone(const CLI::App& command, bool resume, bool overwrite, const std::set<std::string>& may_change) {
+  if (!resume) return;
+  if (overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
+  for (const CLI::Option* option : command.get_options())
+    if (const std::string name = option->get_name();
+        option->count() > 0 && name != "--resume" && name != "--output" && !may_change.contains(name))
+      throw UsageError(name, "given with --resume", "none: the study knows its options");
+}
+
+void StudyArguments::offer(CLI::App* to) {
+  command = to;
+  to->add_option("-o,--output", folder, "the folder to write")->required();
+  to->add_flag("--resume", resume, "go on with the study in that folder");
+  to->add_flag("--overwrite", overwrite, "replace the study in that folder");
+  to->add_option("--seed", seed)->capture_default_str();
+  to->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
+  to->add_option("--device", device, "cpu, cuda, cuda:1, ...")
       ->capture_default_str()
       ->each([this](const std::string&) { device_given = true; });
 }
 
 lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {
-  if (resume && overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
-  if (resume) return lab::StudyFolder::resume(folder, study, lines);
+  require_alone(*command, resume, overwrite, may_change);
+  if (resume) {
+    lab::StudyFolder out = lab::StudyFolder::resume(folder, study, lines);
+    if (device_given) out.use_device(device);
+    return out;
+  }
   return lab::StudyFolder::begin(folder, study, options,
                                  overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse, lines);
 }
@@ -77,7 +99,7 @@ void run_study(const StudyArguments& arguments, const std::function<bool(const l
   };
   if (!run(callbacks))
     throw Error("study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
-                "the same command with -o " + arguments.folder + " --resume, to go on");
+                name_of(arguments.command) + " -o " + arguments.folder + " --resume, to go on");
 }
 
 }  // namespace isentropic::cli

@@ -3,11 +3,16 @@
 
 #include <CLI/CLI.hpp>
 #include <functional>
+#include <set>
 #include <string>
 
 #include "lab/study_folder.hpp"
 
 namespace isentropic::cli {
+
+// UsageError where --resume was given beside --overwrite or beside options that do not count then: a study keeps those
+// that it began with.
+void require_alone(const CLI::App& command, bool resume, bool overwrite, const std::set<std::string>& may_change = {});
 
 struct StudyArguments {
   std::string study;        // its name, "vib"
@@ -18,10 +23,12 @@ struct StudyArguments {
   bool device_given = false;
   double minutes = 0;  // it stops after so many; 0: at its end
   lab::LogLines lines = lab::LogLines::steps;
+  std::set<std::string> may_change = {"--minutes", "--device"};  // when it goes on
+  const CLI::App* command = nullptr;
 
   void offer(CLI::App* command);
-  // A new folder with these options, or one to go on with, whose options those are that it began with. UsageError for
-  // both at once.
+  // A new folder with these options, or one to go on with, whose options those are that it began with, but for the
+  // device where one is given.
   lab::StudyFolder open(const lab::StudyFolder::Json& options) const;
 };
 

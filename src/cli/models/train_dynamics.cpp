@@ -24,8 +24,6 @@ dynamics::Study asked(DynamicsArguments& arguments) {
   study.seed = arguments.common.seed;
   study.device = arguments.common.device;
   if (!arguments.common.resume && study.texts.empty()) throw UsageError("texts", "none", "one file or more");
-  if (arguments.common.resume && !study.texts.empty())
-    throw UsageError("texts", "given with --resume", "none: the study knows its texts and options");
   try {
     check_study(study);
   } catch (const Error& error) {

@@ -1,4 +1,5 @@
 // isentropic train length: language models trained at one length, under every scale law, and asked at longer ones.
+#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -18,25 +19,34 @@ struct LengthArguments {
   bool only_prepare = false;
 };
 
+// Texts that are not enough leave no folder that would be in the way of the next try.
+void prepare(const lab::length::Study& study, const std::string& folder, bool is_new,
+             const lab::StudyCallbacks& callbacks) {
+  try {
+    lab::length::read_documents(study, folder, callbacks.say);
+  } catch (...) {
+    std::error_code error;
+    if (is_new) std::filesystem::remove_all(folder, error);
+    throw;
+  }
+}
+
 void run(LengthArguments& arguments) {
   lab::length::Study& asked = arguments.study;
   asked.seed = arguments.common.seed;
   asked.device = arguments.common.device;
   if (!arguments.common.resume && asked.texts.empty()) throw UsageError("texts", "none", "files or folders of text");
-  if (arguments.common.resume && !asked.texts.empty())
-    throw UsageError("texts", "given with --resume", "none: the study holds its documents");
   try {
     lab::length::check_study(asked);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
+  const bool is_new = !std::filesystem::exists(arguments.common.folder);
   lab::StudyFolder folder = arguments.common.open(lab::length::options_of(asked));
   lab::length::Study study = lab::length::study_of(folder.options());
-  // What was prepared on one machine is trained on another.
-  if (arguments.common.device_given) study.device = asked.device;
-  if (asked.bfloat16) study.bfloat16 = true;
+  if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
-    if (!arguments.common.resume) lab::length::read_documents(study, folder.path(), callbacks.say);
+    if (!arguments.common.resume) prepare(study, folder.path(), is_new, callbacks);
     if (arguments.only_prepare) return true;
     const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
@@ -76,6 +86,7 @@ void add_train_length(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
       "length", "Train language models at one length under every scale law; test them at up to 16 times as much.");
   auto arguments = std::make_shared<LengthArguments>();
+  arguments->common.may_change.insert({"--bfloat16", "--only-prepare"});
   lab::length::Study& study = arguments->study;
   command->add_option("texts", study.texts, "files, or folders whose files are documents");
   command->add_option("--laws", study.laws, "of docs/length.md (all)")->delimiter(',');

@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "cli/models/commands.hpp"
+#include "cli/models/study_arguments.hpp"
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/interrupts.hpp"
 #include "cli/tools/progress.hpp"
@@ -68,10 +69,7 @@ class TrainingLine {
 };
 
 void run(TrainArguments& arguments) {
-  if (arguments.resume && arguments.overwrite) throw UsageError("--resume", "given with --overwrite", "one of them");
   if (!arguments.resume && arguments.run.texts.empty()) throw UsageError("texts", "none", "one file or more");
-  if (arguments.resume && !arguments.run.texts.empty())
-    throw UsageError("texts", "given with --resume", "none: the run knows its texts and options");
   try {
     if (!arguments.resume) lab::check_run(arguments.run);
   } catch (const Error& error) {
@@ -176,7 +174,10 @@ void add_train_lm(CLI::App& train) {
   command->add_flag("--overwrite", arguments->overwrite, "replace the run in that folder");
   offer_model(command, arguments->run);
   offer_training(command, arguments->run);
-  command->callback([arguments] { run(*arguments); });
+  command->callback([arguments, command] {
+    require_alone(*command, arguments->resume, arguments->overwrite);
+    run(*arguments);
+  });
 }
 
 }  // namespace isentropic::cli

@@ -1,8 +1,7 @@
 // How the entropy of attention moves while small language models learn, and what it does to move it.
 //
 //   entropy       H / log k by layer, head and step, autoregressive and masked: does it fall fast and settle, is it
-//   lower
-//                 in deep layers, does it fall when the validation loss turns?
+//                 lower in deep layers, does it fall when the validation loss turns?
 //   spread        the spread of the first scores against gradients and steps to a loss
 //   regulariser   terms that encourage or discourage entropy, and label smoothing, against validation loss, steps to a
 //                 loss and robustness to noise

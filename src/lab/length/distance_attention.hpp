@@ -11,11 +11,11 @@ namespace isentropic::lab::length {
 
 // Causal attention with the scores a_t s + m_t of a key t tokens back, s = q.k/sqrt d (Anson, Wang & Aitchison 2025).
 // For normal s of variance 1 the weight e^{a_t s + m_t} of a key then has the mean e^{1/2}/(1 + t/10), so that every
-// range [t, c t] of distances has the same share, and s e^s has a mean that falls alike:
+// range [t, c t] of distances has the same share, and x e^x, x = a_t s + m_t, has a mean that falls alike:
 //
 //   a_t = sqrt(2 log(1 + t/10) + 1),   m_t = 1 - a_t^2        (a_0 = 1, m_0 = 0)
 //
-// Scores are formed, a few rows at a time where no gradient is wanted.
+// Scores are formed, a sixteenth of the rows at a time.
 pytorch::AttentionOutput scale_invariant_attention(std::size_t layer, const at::Tensor& query, const at::Tensor& key,
                                                    const at::Tensor& value, const pytorch::AttentionOptions& options);
 

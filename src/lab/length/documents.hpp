@@ -1,7 +1,7 @@
 // Documents as tokens, for networks that are trained and tested inside them; kept in the folder of a study, so that it
 // goes on without its texts, on another machine too.
 //
-//   DIR/tokenizer.json          byte-level BPE, trained on what the networks train on
+//   DIR/tokenizer.json          byte-level BPE, trained on the first 8 MB of all documents, tested ones among them
 //   DIR/documents.safetensors   tokens of 16 bits: "train", and a row for each document of "tuning" and "test"
 #pragma once
 

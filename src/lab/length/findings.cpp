@@ -38,6 +38,17 @@ Paired difference(const std::vector<Outcome>& a, const std::vector<Outcome>& b, 
   return paired(out);
 }
 
+// What longer text is worth to the same networks; none where the trained length is not asked for.
+Paired beyond_less_trained_length(const Study& study, const std::vector<Outcome>& outcomes) {
+  std::vector<double> out;
+  for (const Outcome& outcome : outcomes) {
+    const auto& points = outcome.tested->points;
+    const auto own = std::ranges::find(points, study.length, &Point::n);
+    if (own != points.end()) out.push_back(beyond(study, *outcome.tested) - own->loss);
+  }
+  return paired(out);
+}
+
 void fit_entropy(const Study& study, LawLine& line) {
   double count = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
   for (const Point& point : line.points) {
@@ -73,27 +84,32 @@ std::string joined(const std::vector<std::string>& names) {
   return out.empty() ? "none" : out;
 }
 
-// "log_n (rate 0.004, seed 1)" for each.
-std::vector<std::string> diverged_of(const std::vector<Result>& results, const std::string& positions) {
+// "log_n (rate 0.004, seed 1)" for each, or the law's formula.
+std::vector<std::string> diverged_of(const Study& study, const std::vector<Result>& results,
+                                     const std::string& positions, std::string Law::*name) {
   std::vector<std::string> out;
+  const std::vector<Law> laws = laws_of(study);
   for (const Result& result : results)
     if (const Run& run = result.run; result.diverged && run.positions == positions)
-      out.push_back(fmt::format("{} (rate {:g}, seed {})", run.law, run.rate, run.seed));
+      out.push_back(fmt::format("{} (rate {:g}, seed {})", law_named(laws, run.law).*name, run.rate, run.seed));
   return out;
 }
 
-std::string conclude(const std::vector<LawLine>& laws, const std::vector<std::string>& diverged) {
-  std::vector<std::string> better, worse, unclear, beats_window;
+bool is_less(const Paired& difference) { return difference.beyond_spread() && difference.mean < 0; }
+
+std::string conclude(const std::vector<LawLine>& laws, const std::vector<std::string>& diverged,
+                     std::string LawLine::*name) {
+  std::vector<std::string> better, worse, unclear, uses_text;
   for (const LawLine& line : laws) {
     if (line.law == "inverse_sqrt_d" || line.law == "window") continue;
     const Paired& difference = line.against_usual;
-    (!difference.beyond_spread() ? unclear : difference.mean < 0 ? better : worse).push_back(line.law);
-    if (line.against_window.beyond_spread() && line.against_window.mean < 0) beats_window.push_back(line.law);
+    (!difference.beyond_spread() ? unclear : difference.mean < 0 ? better : worse).push_back(line.*name);
+    if (is_less(line.against_window) && is_less(line.against_own)) uses_text.push_back(line.*name);
   }
   return "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + joined(better) +
          ". Worse: " + joined(worse) + ". No difference, or one seed only: " + joined(unclear) +
-         ". Better than a window of the trained length: " + joined(beats_window) + "." +
-         (diverged.empty() ? "" : " Diverged: " + joined(diverged) + ".");
+         ". Better with more text than with the trained length alone, cut off or as a window: " + joined(uses_text) +
+         "." + (diverged.empty() ? "" : " Diverged: " + joined(diverged) + ".");
 }
 
 // Of each law that has other regularisation, with the usual one of the same seed first.
@@ -125,7 +141,8 @@ std::vector<RegularisedLine> regularised_lines(const Study& study, const std::ve
 std::vector<Findings> findings_of(const Study& study, const std::vector<Result>& results) {
   std::vector<Findings> out;
   for (const std::string& positions : study.positions) {
-    Findings found{.positions = positions, .laws = {}, .regularised = {}, .conclusion = {}};
+    Findings found{
+        .positions = positions, .laws = {}, .regularised = {}, .conclusion = {}, .conclusion_in_formulas = {}};
     const auto usual = outcomes(study, results, "inverse_sqrt_d", positions);
     const auto window = outcomes(study, results, "window", positions);
     for (const Law& law : laws_of(study)) {
@@ -138,6 +155,7 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       const auto loss_beyond = [&](const Tested& tested) { return beyond(study, tested); };
       line.against_usual = difference(own, usual, loss_beyond);
       line.against_window = difference(own, window, loss_beyond);
+      line.against_own = beyond_less_trained_length(study, own);
       for (std::size_t i = 0; i < line.points.size(); ++i)
         line.gaps.push_back(difference(own, usual, [&](const Tested& tested) { return tested.points[i].loss; }).mean);
       fit_entropy(study, line);
@@ -151,7 +169,9 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       return compare ? a.against_usual.mean < b.against_usual.mean : a.beyond < b.beyond;
     });
     found.regularised = regularised_lines(study, results, positions);
-    found.conclusion = conclude(found.laws, diverged_of(results, positions));
+    found.conclusion = conclude(found.laws, diverged_of(study, results, positions, &Law::name), &LawLine::law);
+    found.conclusion_in_formulas =
+        conclude(found.laws, diverged_of(study, results, positions, &Law::formula), &LawLine::formula);
     out.push_back(std::move(found));
   }
   return out;

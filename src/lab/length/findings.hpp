@@ -18,6 +18,7 @@ struct LawLine {
   double beyond = 0;               // the mean loss above the trained length
   Paired against_usual = {};       // that, less 1/sqrt d's
   Paired against_window = {};      // and less the control's
+  Paired against_own = {};         // and less what the same networks lose at the trained length
   // By length, the loss less 1/sqrt d's: laws may have other seeds, so that their losses do not compare.
   std::vector<double> gaps = {};
   double slope = 0;     // of the entropy against log n, from the trained length on; least squares
@@ -35,7 +36,8 @@ struct Findings {
   std::string positions;
   std::vector<LawLine> laws;  // the best against 1/sqrt d first
   std::vector<RegularisedLine> regularised;
-  std::string conclusion;  // in words
+  std::string conclusion;              // in words, laws by their names
+  std::string conclusion_in_formulas;  // and for a page, which sets formulas
 };
 
 // One for each kind of positions.

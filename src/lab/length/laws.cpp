@@ -63,7 +63,11 @@ std::vector<Law> all_laws(const Study& study) {
       {.name = "adaptive", .formula = "theta(H)/sqrt d", .networks = usual, .attention = Attention::adaptive},
       {.name = "yarn", .formula = "YaRN", .networks = usual, .yarn = true},
       {.name = "window", .formula = "1/sqrt d, a window of n_train", .networks = usual, .window = true},
-      {.name = "info_cosine", .formula = "info_scale on cosine", .networks = "cosine", .scale = info, .cosine = true},
+      {.name = "info_cosine",
+       .formula = "InfoScale on sqrt d cos(q, k)",
+       .networks = "cosine",
+       .scale = info,
+       .cosine = true},
   };
 }
 

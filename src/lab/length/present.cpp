@@ -29,7 +29,8 @@ std::vector<std::string> columns_of(const Study& study, const std::vector<std::s
 }
 
 std::vector<std::string> loss_columns(const Study& study) {
-  return columns_of(study, {"law", "rate", "seeds"}, {"beyond", "less 1/√d's", "less a window's"});
+  return columns_of(study, {"law", "rate", "seeds"},
+                    {"beyond", "less 1/√d's", "less a window's", fmt::format("less its own at {}", study.length)});
 }
 
 CellRows loss_rows(const Findings& found) {
@@ -40,6 +41,7 @@ CellRows loss_rows(const Findings& found) {
     row.push_back(number(line.beyond, 4));
     row.push_back(line.law == "inverse_sqrt_d" || line.against_usual.seeds == 0 ? "" : text_of(line.against_usual, 4));
     row.push_back(line.law == "window" || line.against_window.seeds == 0 ? "" : text_of(line.against_window, 4));
+    row.push_back(line.against_own.seeds == 0 ? "" : text_of(line.against_own, 4));
     out.push_back(std::move(row));
   }
   return out;
@@ -65,7 +67,8 @@ CellRows copying_rows(const Findings& found) {
   CellRows out;
   for (const LawLine& line : found.laws) {
     std::vector<std::string> row = {line.law};
-    for (const Point& point : line.points) row.push_back(number(point.copying, 3));
+    for (const Point& point : line.points)  // exactly 0: the text is too short to hold a passage twice
+      row.push_back(point.copying == 0 ? "" : number(point.copying, 3));
     out.push_back(std::move(row));
   }
   return out;
@@ -103,15 +106,11 @@ report::Plot plot_of(const Findings& found, const std::string& title, const std:
   return out;
 }
 
-// For a page, which sets formulas: names with underscores would become some.
-CellRows spaced(CellRows rows) {
-  for (auto& row : rows) std::ranges::replace(row.front(), '_', ' ');
+// For a page, which sets formulas: laws by them, in the first column.
+CellRows with_formulas(const Study& study, CellRows rows) {
+  const std::vector<Law> laws = laws_of(study);
+  for (auto& row : rows) row.front() = law_named(laws, row.front()).formula;
   return rows;
-}
-
-std::string spaced(std::string text) {
-  std::ranges::replace(text, '_', ' ');
-  return text;
 }
 
 }  // namespace
@@ -144,11 +143,11 @@ std::string page(const Study& study, const std::vector<Result>& results) {
            "text before them.",
            study.layers, study.heads, study.length, study.scored, study.documents),
        "Laws are ranked by the mean loss above the trained length, chosen before anything was run. Differences are "
-       "paired by seed; those inside the spread over seeds are called none. The dashed line is a window of the "
+       "paired by seed; those inside the spread over seeds are called none. The thin dotted line is a window of the "
        "trained length: what a longer context must beat."}});
   for (const Findings& found : findings_of(study, results)) {
     const std::string with = found.positions == "none" ? "Without positions" : "With " + found.positions + " positions";
-    page.parts.push_back(report::Prose{with, {spaced(found.conclusion)}});
+    page.parts.push_back(report::Prose{with, {found.conclusion_in_formulas}});
     page.parts.push_back(plot_of(found, "Loss of the last tokens, less that of 1/sqrt d at the same seeds", "nats",
                                  [](const LawLine& line, std::size_t i) { return line.gaps[i]; }));
     page.parts.push_back(
@@ -156,19 +155,23 @@ std::string page(const Study& study, const std::vector<Result>& results) {
                              [](const LawLine& line, std::size_t i) { return line.points[i].entropy; }),
                      plot_of(found, "Saved on a passage that comes again", "nats",
                              [](const LawLine& line, std::size_t i) { return line.points[i].copying; })}});
-    page.parts.push_back(report::DataTable{with + ": loss", loss_columns(study), spaced(loss_rows(found))});
-    page.parts.push_back(report::DataTable{with + ": entropy", entropy_columns(study), spaced(entropy_rows(found))});
+    page.parts.push_back(
+        report::DataTable{with + ": loss", loss_columns(study), with_formulas(study, loss_rows(found))});
+    page.parts.push_back(
+        report::DataTable{with + ": entropy", entropy_columns(study), with_formulas(study, entropy_rows(found))});
     if (!found.regularised.empty())
       page.parts.push_back(report::DataTable{with + ": other regularisation",
                                              {"law", "dropout", "decay", "trained length", "beyond"},
-                                             spaced(regularised_rows(found))});
+                                             with_formulas(study, regularised_rows(found))});
   }
-  report::Glossary laws{.heading = "Laws", .entries = {}};
-  for (const Law& law : laws_of(study))
-    laws.entries.push_back(
-        {.label = spaced(law.name),
-         .text = law.formula + (law.networks.empty() ? "" : ", on networks of " + spaced(law.networks))});
-  page.parts.push_back(laws);
+  report::Glossary glossary{.heading = "Laws", .entries = {}};
+  const std::vector<Law> laws = laws_of(study);
+  for (const Law& law : laws)
+    glossary.entries.push_back({.label = law.formula,
+                                .text = law.networks.empty()
+                                            ? "trains its own networks"
+                                            : "asked of the networks of " + law_named(laws, law.networks).formula});
+  page.parts.push_back(glossary);
   return html(page);
 }
 

@@ -164,16 +164,32 @@ std::string name_of(const Run& run) {
                      run.decay);
 }
 
+// JSON knows no other number.
+bool is_finite(const Result& result) {
+  const auto finite = [](double x) { return std::isfinite(x); };
+  const auto finite_point = [](const Point& x) {
+    return std::isfinite(x.loss) && std::isfinite(x.entropy) && std::isfinite(x.deviation) && std::isfinite(x.copying);
+  };
+  return finite(result.validation) && std::ranges::all_of(result.learnt, finite) &&
+         std::ranges::all_of(result.curve, [](const auto& point) { return std::isfinite(point.second); }) &&
+         std::ranges::all_of(result.tests,
+                             [&](const Tested& x) { return std::ranges::all_of(x.points, finite_point); });
+}
+
 // What this process does for a study, which others may share.
 class Worker {
  public:
   Worker(StudyFolder& folder, const Study& study, const Documents& documents, const Corpus& corpus,
-         const StudyCallbacks& callbacks)
-      : folder_(folder), study_(study), documents_(documents), corpus_(corpus), callbacks_(callbacks) {}
+         const StudyCallbacks& callbacks, std::size_t finished)
+      : folder_(folder),
+        study_(study),
+        documents_(documents),
+        corpus_(corpus),
+        callbacks_(callbacks),
+        finished_before_(static_cast<std::int64_t>(finished)) {}
 
   // Trains the first that no other process has, until it is finished or the study is to stop. False: there is none.
   bool train_one_of(const std::vector<Run>& runs, std::size_t finished) {
-    if (!first_finished_) first_finished_ = finished;
     for (const Run& run : runs) {
       const auto claimed = ClaimedRun::claim(folder_.path(), name_of(run));
       if (!claimed) continue;
@@ -214,7 +230,8 @@ class Worker {
       if (stops || Clock::now() - saved > kSaveAfter) claimed.save(network.state(), step), saved = Clock::now();
       if (stops) return {};
     }
-    return network.finish();
+    const Result result = network.finish();
+    return is_finite(result) ? result : network.diverged();
   }
 
   double share_of(std::size_t finished, std::int64_t steps) const {
@@ -226,7 +243,7 @@ class Worker {
   // By how fast all processes together have been since this one began.
   std::string forecast(const Result& last) {
     const auto results = static_cast<std::int64_t>(results_in(folder_).size());
-    const auto since = static_cast<double>(results - static_cast<std::int64_t>(*first_finished_));
+    const auto since = static_cast<double>(results - finished_before_);
     const std::int64_t left = most_runs(study_) - results;
     return fmt::format("{} {}, positions {}, rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
                        last.run.stage, last.run.law, last.run.positions, last.run.rate,
@@ -240,7 +257,7 @@ class Worker {
   const Corpus& corpus_;
   const StudyCallbacks& callbacks_;
   const Clock::time_point start_ = Clock::now();
-  std::optional<std::size_t> first_finished_;
+  const std::int64_t finished_before_;
 };
 
 void require_enough_text(const Study& study, const Documents& documents) {
@@ -253,6 +270,11 @@ void require_enough_text(const Study& study, const Documents& documents) {
 
 void require_positive(const char* name, double value) {
   if (!(value > 0)) throw Error(name, value, "more than 0");
+}
+
+void require_regularisation(double dropout, double decay) {
+  if (!(dropout >= 0 && dropout < 1)) throw Error("attention dropout", dropout, "a probability, 0 to below 1");
+  if (!(decay >= 0) || !std::isfinite(decay)) throw Error("weight decay", decay, "0 or more");
 }
 
 }  // namespace
@@ -270,6 +292,12 @@ void check_study(const Study& study) {
   if (study.factors.empty() || study.rates.empty()) throw Error("factors or rates", "none", "one or more");
   for (const double rate : study.rates) require_positive("rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
+  if (std::ranges::max(study.factors) < 1) throw Error("factors", "all below 1", "one that is 1 or more");
+  require_regularisation(study.attention_dropout, study.weight_decay);
+  for (const double dropout : study.dropouts)
+    for (const double decay : study.decays) require_regularisation(dropout, decay);
+  if (study.training_tokens <= study.length)
+    throw Error("training tokens", study.training_tokens, "more than the length, " + std::to_string(study.length));
   const std::int64_t shortest = std::ranges::min(lengths_of(study));
   if (study.scored < 1 || study.scored > shortest)
     throw Error("scored", study.scored, "1 to the shortest length, " + std::to_string(shortest));
@@ -282,11 +310,12 @@ Study study_of(const Json& options) { return options_from_json<Study>(options); 
 
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);
-  if (auto results = results_in(folder); next_runs(study, results).empty()) return results;
+  auto before = results_in(folder);
+  if (next_runs(study, before).empty()) return before;
   const Documents documents = stored_documents(folder.path());
   const Corpus corpus = corpus_of(documents);
   require_enough_text(study, documents);
-  Worker worker(folder, study, documents, corpus, callbacks);
+  Worker worker(folder, study, documents, corpus, callbacks, before.size());
   for (;;) {
     auto results = results_in(folder);
     const std::vector<Run> runs = next_runs(study, results);

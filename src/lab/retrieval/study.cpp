@@ -155,6 +155,8 @@ void check_study(const Study& study) {
   require("length", study.length, 2);
   require("heads", study.heads, 1);
   if (study.width % study.heads != 0) throw Error("width", study.width, "a multiple of the heads");
+  if (task_named(study.task).needs_positions && study.width / study.heads % 2 != 0)
+    throw Error("width", study.width, "an even number for each head: " + study.task + " has rotary positions");
   for (const std::int64_t factor : study.factors) require("factor", factor, 1);
   for (const auto* list : {&study.scales, &study.learnt_scales})
     for (const std::string& scale : *list) scale_from_text(scale);

@@ -110,7 +110,19 @@ TEST(LengthFindings, PairDifferencesBySeed) {
   EXPECT_FALSE(line("ssmax").against_usual.beyond_spread());  // one seed
   EXPECT_NE(found[0].conclusion.find("spread over seeds: trained_length, log_n."), std::string::npos)
       << found[0].conclusion;
-  EXPECT_NE(found[0].conclusion.find("trained length: none."), std::string::npos) << found[0].conclusion;
+  EXPECT_NEAR(line("window").against_own.mean, 0.2 + 0.001 * 2 / 3, 1e-9);  // 2.0 + shift, less 2
+  EXPECT_NE(found[0].conclusion.find("or as a window: none."), std::string::npos) << found[0].conclusion;
+  EXPECT_NE(found[0].conclusion_in_formulas.find("log n/d"), std::string::npos) << found[0].conclusion_in_formulas;
+}
+
+TEST(LengthFindings, NameWhatGainsFromTextBeyondTheTrainedLength) {
+  const Study study = small_study();
+  std::vector<Result> results = run_all(study);
+  for (Result& result : results)  // 1.5 beyond the trained length, less than a window's 2 and the 2 at that length
+    for (Tested& tested : result.tests)
+      if (tested.law == "trained_length") tested.points.back().loss -= 1.1;
+  const std::string conclusion = findings_of(study, results)[0].conclusion;
+  EXPECT_NE(conclusion.find("or as a window: trained_length."), std::string::npos) << conclusion;
 }
 
 TEST(LengthResults, AreTheSameAfterALine) {

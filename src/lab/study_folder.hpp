@@ -7,9 +7,11 @@
 //   DIR/results.json        what was found, and
 //   DIR/page.html           the same to look at, when the study has ended; some have a picture beside it
 //
-//   StudyFolder folder = resume ? StudyFolder::resume(path, "vib") : StudyFolder::begin(path, "vib", options,
-//   existing); std::int64_t step = folder.restore(tensors);                   // 0 in a new one while (step < steps) {
-//   ...; folder.log({{"step", ++step}, ...}); if (...) folder.save(tensors, step); }
+//   StudyFolder folder = resume ? StudyFolder::resume(path, "vib") : StudyFolder::begin(path, "vib", options, existing);
+//   std::int64_t step = folder.restore(tensors);  // 0 in a new one
+//   while (step < steps) {
+//     ...; folder.log({{"step", ++step}, ...}); if (...) folder.save(tensors, step);
+//   }
 #pragma once
 
 #include <cstdint>

@@ -24,6 +24,10 @@ double solved_kappa(const Study& study) {
   return theory::invariant_kappa(lengths, study.width / study.heads).value_or(1);
 }
 
+std::string scale_of(const Study& study, const Law& law) {
+  return law.solved ? text_of(Scale::log_n(solved_kappa(study))) : law.scale;
+}
+
 std::vector<Law> all_laws(const Study& study) {
   const double d = static_cast<double>(study.width) / static_cast<double>(study.heads);
   const double log_n = std::log(static_cast<double>(study.length));
@@ -33,9 +37,7 @@ std::vector<Law> all_laws(const Study& study) {
   return {
       {.name = "inverse_sqrt_d", .formula = "1/sqrt d"},
       {.name = "log_n", .formula = "log n/d", .scale = "log_n"},
-      {.name = "log_n_solved",
-       .formula = "kappa log n/d, kappa solved for d",
-       .scale = scale(Scale::log_n(solved_kappa(study)))},
+      {.name = "log_n_solved", .formula = "kappa log n/d, kappa solved for d", .scale = "log_n", .solved = true},
       {.name = "log_n_learnt", .formula = "kappa log n/d, kappa learnt", .scale = "log_n", .learnt = true},
       {.name = "log_n_sqrt_d", .formula = "log n/sqrt d", .scale = "log_n_sqrt_d"},
       {.name = "sqrt_log_n", .formula = "sqrt(log n/d)", .scale = "sqrt_log_n"},
@@ -97,7 +99,7 @@ const Law& law_named(const std::vector<Law>& laws, const std::string& name) {
 model::Description describe(const Study& study, const Law& law, const std::string& positions, std::int64_t vocabulary) {
   LanguageModelRun run;
   run.layers = study.layers, run.heads = study.heads, run.width = study.width, run.length = study.length;
-  run.positions = positions, run.scale = law.scale, run.learn_scale = law.learnt;
+  run.positions = positions, run.scale = scale_of(study, law), run.learn_scale = law.learnt;
   model::Description out = lab::describe(run, vocabulary);
   out.tied = true;
   if (law.cosine) out.query_key_norm = model::QueryKeyNorm::per_head;

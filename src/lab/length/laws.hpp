@@ -40,6 +40,7 @@ struct Law {
   std::string name, formula;
   std::string networks = {};  // the law whose networks it takes; empty: it trains its own
   std::string scale = "inverse_sqrt_d";
+  bool solved = false;  // kappa, by describe(): it takes a while, and is not needed in tables of laws
   bool learnt = false, cosine = false, window = false, yarn = false;
   Attention attention = Attention::scaled;
 

@@ -108,7 +108,7 @@ layer(lab/plane LIBRARY isentropic_models USES base information/distributions io
 layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report pytorch model lab
       PACKAGES fmt json torch)
 # One token of many that decides, beyond the lengths of training.
-layer(lab/retrieval LIBRARY isentropic_models USES base attention/problem report pytorch model lab PACKAGES json torch)
+layer(lab/retrieval LIBRARY isentropic_models USES base attention/problem report model lab PACKAGES fmt json torch)
 # The variational bottleneck.
 layer(lab/vib LIBRARY isentropic_models USES base information report pytorch model lab PACKAGES fmt json torch)
 # What contrastive losses know and how they arrange embeddings.

@@ -11,10 +11,9 @@ namespace isentropic::report {
 namespace {
 
 // Sizes in user units; the picture is meant for a width of about 900 pixels.
-constexpr double kPlotWidth = 288, kPlotHeight = 340, kLeft = 46, kLabelWidth = 138, kTop = 112, kBottom = 48;
-constexpr double kLabelGap = 15.5;  // between the baselines of two labels
-constexpr double kLeader = 16;      // from the end of a line to its label
-constexpr double kPanelWidth = kLeft + kPlotWidth + kLabelWidth;
+constexpr double kPlotWidth = 288, kPlotHeight = 340, kLeft = 46, kTop = 112, kBottom = 48;
+constexpr double kLabelGap = 15.5;   // between the baselines of two labels
+constexpr double kLeader = 16;       // from the end of a line to its label
 constexpr double kBetweenRows = 54;  // with the title of the lower panel
 constexpr double kRowHeight = kPlotHeight + kBottom + kBetweenRows;
 
@@ -196,7 +195,8 @@ std::string svg(const Figure& figure) {
   const std::size_t panels = std::max<std::size_t>(1, figure.panels.size());
   const std::size_t columns = figure.columns == 0 ? panels : std::min(figure.columns, panels);
   const std::size_t rows = (panels + columns - 1) / columns;
-  const double width = 2 * margin + kPanelWidth * static_cast<double>(columns);
+  const double panel_width = kLeft + kPlotWidth + figure.label_width;
+  const double width = 2 * margin + panel_width * static_cast<double>(columns);
   const double height = kTop - kBetweenRows + kRowHeight * static_cast<double>(rows) + margin;
   std::string out = fmt::format(
       R"(<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {0:.0f} {1:.0f}" width="{0:.0f}" height="{1:.0f}" role="img">)"
@@ -209,7 +209,7 @@ std::string svg(const Figure& figure) {
       "\n",
       width, height, escape(figure.title), escape(figure.subtitle), style(), margin + kLeft);
   for (std::size_t i = 0; i < figure.panels.size(); ++i)
-    out += PanelWriter(figure.panels[i], margin + kPanelWidth * static_cast<double>(i % columns),
+    out += PanelWriter(figure.panels[i], margin + panel_width * static_cast<double>(i % columns),
                        kTop + kRowHeight * static_cast<double>(i / columns))
                .str();
   return out + "</svg>\n";

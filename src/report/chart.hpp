@@ -18,7 +18,7 @@ struct Tick {
   std::string label;  // empty: a mark without a number
 };
 
-enum class AxisScale : std::uint8_t { linear, log2 };
+enum class AxisScale : std::uint8_t { linear, log };
 
 struct Axis {
   std::string label;
@@ -34,6 +34,9 @@ struct Axis {
 Axis linear_axis(std::string label, double low, double high, int count = 6);
 // A mark at every power of two from low to high (both powers of two), a number at every other one and at the end.
 Axis log2_axis(std::string label, double low, double high);
+// The same for powers of ten, from the last not above low to the first not below high; over less than three decades
+// with 2 and 5 times the powers between them.
+Axis log10_axis(std::string label, double low, double high);
 
 enum class Stroke : std::uint8_t {
   plain,
@@ -61,7 +64,8 @@ struct Panel {
 struct Figure {
   std::string title, subtitle;
   std::vector<Panel> panels;
-  std::size_t columns = 0;  // panels in a row; 0: all
+  std::size_t columns = 0;   // panels in a row; 0: all
+  double label_width = 138;  // of the labels at the right of a panel
 };
 
 std::string svg(const Figure& figure);

@@ -10,7 +10,7 @@
 namespace isentropic::report {
 
 double Axis::position(double value) const {
-  if (scale == AxisScale::log2) return std::log2(value / low) / std::log2(high / low);
+  if (scale == AxisScale::log) return std::log(value / low) / std::log(high / low);
   return (value - low) / (high - low);
 }
 
@@ -33,7 +33,7 @@ Axis linear_axis(std::string label, double low, double high, int count) {
 }
 
 Axis log2_axis(std::string label, double low, double high) {
-  Axis axis{std::move(label), low, high, AxisScale::log2};
+  Axis axis{std::move(label), low, high, AxisScale::log};
   const int count = static_cast<int>(std::lround(std::log2(high / low)));
   for (int i = 0; i <= count; ++i) {
     const double value = low * std::exp2(i);
@@ -41,6 +41,21 @@ Axis log2_axis(std::string label, double low, double high) {
     const bool numbered = i == count || (i % 2 == 0 && count - i >= 2);
     axis.ticks.push_back({value, numbered ? fmt::format("{:.0f}", value) : ""});
   }
+  return axis;
+}
+
+Axis log10_axis(std::string label, double low, double high) {
+  constexpr double kSlack = 1e-9;  // a bound that is a power up to rounding stays where it is
+  const int first = static_cast<int>(std::floor(std::log10(low) + kSlack));
+  const int last = std::max(first + 1, static_cast<int>(std::ceil(std::log10(high) - kSlack)));
+  Axis axis{std::move(label), std::pow(10.0, first), std::pow(10.0, last), AxisScale::log};
+  const bool fine = last - first < 3;
+  for (int power = first; power <= last; ++power)
+    for (const int times : {1, 2, 5}) {
+      if (times > 1 && (!fine || power == last)) continue;
+      const double value = times * std::pow(10.0, power);
+      axis.ticks.push_back({value, fmt::format("{:g}", value)});
+    }
   return axis;
 }
 

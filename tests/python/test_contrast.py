@@ -46,11 +46,13 @@ def staircase(tmp_path_factory):
 
 def test_no_step_passes_the_ceiling(staircase):
     log = lines(staircase[0])
-    assert [line["step"] for line in log] == list(range(1, 6 * 750 + 21))
-    for line in log:
+    assert sum(line["steps"] for line in log) == log[-1]["step"] == 6 * 750 + 20
+    for before, line in zip([{"step": 0}, *log], log):
+        assert line["step"] == before["step"] + line["steps"]
         candidates = line["batch"] if line["part"] == "information" else 32
         assert line["ceiling"] == pytest.approx(math.log(candidates), rel=1e-6)
-        assert line["bound"] <= line["ceiling"]
+        assert line["bound"] <= line["highest_bound"] + 1e-6
+        assert line["highest_bound"] <= line["ceiling"]
         assert line["bound"] == pytest.approx(line["ceiling"] - line["loss"], abs=1e-6)
 
 
@@ -71,10 +73,12 @@ def test_the_numbers_of_a_stair_are_means_of_the_log(staircase):
     steps = [
         x for x in lines(staircase[0]) if (x["part"], x.get("critic"), x.get("batch")) == ("information", "shared", 64)
     ]
-    bounds = torch.tensor([x["bound"] for x in steps if x["information"] == 2][125:], dtype=torch.float64)
+    blocks = [x["bound"] for x in steps if x["information"] == 2]
+    assert len(blocks) == 40
+    bounds = torch.tensor(blocks[20:], dtype=torch.float64)
     assert (second["critic"], second["batch"], second["information"]) == ("shared", 64, 2)
     assert second["bound"] == pytest.approx(bounds.mean().item())
-    assert second["error"] == pytest.approx(bounds.std().item() / math.sqrt(125))
+    assert second["error"] == pytest.approx(bounds.std().item() / math.sqrt(20))
 
 
 def test_the_output(staircase):
@@ -131,7 +135,7 @@ def test_high_temperatures_bring_neighbours_nearer_and_collapse_nothing(tmp_path
     assert all(abs(view["mean_cosine"] + 1 / 31) < 0.01 for view in (low, middle, high))
 
 
-@pytest.mark.parametrize("after", [200, 2100], ids=["in a staircase", "in the views"])
+@pytest.mark.parametrize("after", [50, 170], ids=["in a staircase", "in the views"])
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path, after):
     options = ["--critic", "cosine,shared", "--steps", 1000, "--view-steps", 1500]
     study(tmp_path / "whole", *options)
@@ -143,7 +147,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path, after):
         process.send_signal(signal.SIGINT)
         message = process.stderr.read()
     assert process.returncode == 1 and "interrupted" in message and "--resume" in message
-    assert after <= len(lines(folder)) < 3500
+    assert after <= len(lines(folder)) < 200
     assert not (folder / "results.json").exists()
     study(folder, "--resume", small="")
     for path in (tmp_path / "whole").iterdir():

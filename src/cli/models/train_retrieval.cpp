@@ -35,6 +35,7 @@ void run(RetrievalArguments& arguments) {
     if (!curves) return false;
     folder.write("results.json", lab::retrieval::results_of(study, *curves).dump(1) + "\n");
     folder.write("page.html", lab::retrieval::page(study, *curves));
+    folder.write("retrieval.svg", lab::retrieval::picture(study, *curves));
     print(lab::retrieval::text_table(study, *curves));
     return true;
   });

@@ -23,7 +23,7 @@ struct VariantArguments {
 // The options of the networks and of their training, and those of every study.
 void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common);
 
-// Study: has `variants`, and in its namespace check_study, learners_of, page and text_tables.
+// Study: has `variants`, and in its namespace check_study, learners_of, page, picture and text_tables.
 template <class Study>
 void run_variants(VariantArguments<Study>& arguments) {
   Study study = arguments.study;
@@ -50,6 +50,7 @@ void run_variants(VariantArguments<Study>& arguments) {
     if (!logs) return false;
     folder->write("results.json", lab::results_of(arguments.common.study, folder->options(), *logs).dump(1) + "\n");
     folder->write("page.html", page(study, *logs));
+    folder->write(arguments.common.study + ".svg", picture(study, *logs));
     print(text_tables(study, *logs));
     return true;
   });

@@ -16,7 +16,7 @@ report::Axis rms_axis(const Results& results) {
       for (const double x : {point.rms.mean, point.predicted_rms})
         if (std::isfinite(x) && x > 0) low = std::min(low, x), high = std::max(high, x);
   report::Axis axis{"rms change of the output", std::exp2(std::floor(std::log2(low))),
-                    std::exp2(std::ceil(std::log2(high))), report::AxisScale::log2};
+                    std::exp2(std::ceil(std::log2(high))), report::AxisScale::log};
   for (double x = axis.low; x <= axis.high; x *= 2)
     axis.ticks.push_back({x, x >= 1 ? "1" : "1/" + std::to_string(std::lround(1 / x))});
   return axis;

@@ -4,11 +4,12 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "isentropic/error.hpp"
-#include "lab/contrast/geometry.hpp"
 #include "lab/random_streams.hpp"
 #include "model/names.hpp"
 
@@ -19,6 +20,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kPairRate = 1e-3, kViewRate = 3e-3;
 constexpr std::int64_t kInstances = 32, kPointWidth = 16, kEmbeddingWidth = 8;
+constexpr std::int64_t kBlocksOfStair = 40;
 constexpr double kViewNoise = 0.1;  // of points whose coordinates have variance 1
 
 enum Stream : std::uint64_t { kParameters = 1, kFirstSide, kSecondSide, kPoints, kViews, kOtherViews };
@@ -57,7 +59,38 @@ Learner::Learner(const Options& options, Part part)
   optimiser_ = std::make_unique<AdamW>(critic_->named_parameters(), AdamWOptions{.beta2 = 0.999, .weight_decay = 0});
 }
 
-Json Learner::step() { return part_.critic.empty() ? step_of_views() : step_of_staircase(); }
+std::int64_t Learner::stairs() const { return part_.critic.empty() ? 1 : std::ssize(options_.information); }
+
+// Blocks lie within stairs: the n-th stair begins with a block.
+std::int64_t Learner::block(std::int64_t step) const { return step * kBlocksOfStair * stairs() / part_.steps; }
+
+Learner::Step Learner::step() {
+  Json line = place();
+  const pytorch::Loss found = part_.critic.empty() ? learn_views() : learn_pairs(line["information"]);
+  const float loss = found.loss.item<float>(), bound = found.bound.item<float>();
+  auto* block = block_.mutable_data_ptr<float>();
+  block[3] = block[0] == 0 ? bound : std::max(block[3], bound);
+  block[0] += 1, block[1] += loss, block[2] += bound;
+  line.update({{"steps", static_cast<std::int64_t>(block[0])},
+               {"loss", block[1] / block[0]},
+               {"bound", block[2] / block[0]},
+               {"highest_bound", block[3]},
+               {"ceiling", found.ceiling.item<double>()}});
+  const bool ends_block = this->block(done_) > this->block(done_ - 1);
+  if (ends_block) block_.zero_();
+  if (part_.critic.empty() && done_ == part_.steps) add_to(line, geometry());
+  return {std::move(line), ends_block};
+}
+
+Json Learner::place() const {
+  if (part_.critic.empty()) return {{"part", "views"}, {"temperature", part_.temperature}};
+  const std::int64_t stair = done_ * stairs() / part_.steps;
+  return {{"part", "information"},
+          {"critic", part_.critic},
+          {"batch", part_.batch},
+          {"stair", stair},
+          {"information", options_.information[static_cast<std::size_t>(stair)]}};
+}
 
 pytorch::Loss Learner::learn(const at::Tensor& x, const at::Tensor& y, double rate) {
   pytorch::Loss found = critic_->loss(x.to(device_), y.to(device_));
@@ -71,25 +104,14 @@ pytorch::Loss Learner::learn(const at::Tensor& x, const at::Tensor& y, double ra
   return found;
 }
 
-Json Learner::step_of_staircase() {
-  const auto stairs = static_cast<std::int64_t>(options_.information.size());
-  const std::int64_t stair = done_ * stairs / part_.steps;
-  const double information = options_.information[static_cast<std::size_t>(stair)];
+pytorch::Loss Learner::learn_pairs(double information) {
   const double d = static_cast<double>(options_.dimension);
   const double rho = std::sqrt(-std::expm1(-2 * information / d));
   const std::int64_t sizes[] = {part_.batch, options_.dimension};
   const at::Tensor x = normals(stream(options_.seed, kFirstSide), done_, sizes);
   const at::Tensor noise = normals(stream(options_.seed, kSecondSide), done_, sizes);
   const at::Tensor y = rho * x + std::exp(-information / d) * noise;  // sqrt(1 - rho^2) = e^{-I/d}
-  const pytorch::Loss found = learn(x, y, kPairRate);
-  return {{"part", "information"},
-          {"critic", part_.critic},
-          {"batch", part_.batch},
-          {"stair", stair},
-          {"information", information},
-          {"loss", found.loss.item<double>()},
-          {"bound", found.bound.item<double>()},
-          {"ceiling", found.ceiling.item<double>()}};
+  return learn(x, y, kPairRate);
 }
 
 at::Tensor Learner::noisy_views(std::uint64_t stream_number, std::int64_t step) const {
@@ -98,26 +120,24 @@ at::Tensor Learner::noisy_views(std::uint64_t stream_number, std::int64_t step) 
          kViewNoise * normals(stream(options_.seed, stream_number), step, sizes);
 }
 
-Json Learner::step_of_views() {
+pytorch::Loss Learner::learn_views() {
   const double rate = learning_rate(kViewRate, done_, 0, part_.steps, 0.01);
-  const pytorch::Loss found = learn(noisy_views(kViews, done_), noisy_views(kOtherViews, done_), rate);
-  Json out = {{"part", "views"},
-              {"temperature", part_.temperature},
-              {"loss", found.loss.item<double>()},
-              {"bound", found.bound.item<double>()},
-              {"ceiling", found.ceiling.item<double>()}};
-  if (done_ < part_.steps) return out;
+  return learn(noisy_views(kViews, done_), noisy_views(kOtherViews, done_), rate);
+}
+
+// Of views that it has not learnt from.
+Geometry Learner::geometry() const {
   const at::NoGradGuard no_gradient;
   const at::Tensor views = critic_->embed(noisy_views(kViews, done_).to(device_));
   const at::Tensor others = critic_->embed(noisy_views(kOtherViews, done_).to(device_));
-  add_to(out, geometry_of(views, others, part_.temperature));
-  return out;
+  return geometry_of(views, others, part_.temperature);
 }
 
 NamedTensors Learner::state() const {
   NamedTensors out;
   for (const auto& item : critic_->named_parameters()) out.emplace_back(item.key(), item.value());
   for (const auto& item : optimiser_->moments()) out.emplace_back(item.key(), item.value());
+  out.emplace_back("block", block_);
   return out;
 }
 

@@ -9,6 +9,7 @@
 
 #include "lab/adamw.hpp"
 #include "lab/contrast/critic.hpp"
+#include "lab/contrast/geometry.hpp"
 #include "lab/contrast/study.hpp"
 #include "lab/tensor_state.hpp"
 
@@ -29,17 +30,26 @@ class Learner {
  public:
   Learner(const Options& options, Part part);
 
-  // A record of the step after which it stands, 1 and on.
-  nlohmann::ordered_json step();
+  // The means over the steps of a block so far. The log has a line for each block: 40 of them a stair, and 40 of the
+  // views of a temperature.
+  struct Step {
+    nlohmann::ordered_json line;
+    bool ends_block = false;
+  };
+  Step step();
   std::int64_t steps_done() const { return done_; }
   // What it is made of after a step; to go on from there.
   NamedTensors state() const;
   void set_steps(std::int64_t steps);
 
  private:
+  std::int64_t stairs() const;  // of the views: 1
+  std::int64_t block(std::int64_t step) const;
   pytorch::Loss learn(const at::Tensor& x, const at::Tensor& y, double rate);
-  nlohmann::ordered_json step_of_staircase();
-  nlohmann::ordered_json step_of_views();
+  pytorch::Loss learn_pairs(double information);
+  pytorch::Loss learn_views();
+  nlohmann::ordered_json place() const;  // of the next step
+  Geometry geometry() const;
   at::Tensor noisy_views(std::uint64_t stream_number, std::int64_t step) const;
 
   Options options_;
@@ -48,6 +58,7 @@ class Learner {
   std::shared_ptr<Critic> critic_;
   std::unique_ptr<AdamW> optimiser_;
   std::int64_t done_ = 0;
+  at::Tensor block_ = at::zeros({4}, at::kFloat);  // steps, sums of losses and bounds, highest bound; part of the state
 };
 
 }  // namespace isentropic::lab::contrast

@@ -1,4 +1,5 @@
-// The study of contrastive learning as an HTML page: bounds against the truth, geometry by temperature, push and pull.
+// The study of contrastive learning as an HTML page and a picture: bounds against the truth, geometry by temperature,
+// push and pull.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -9,6 +10,7 @@
 #include "lab/contrast/push_pull.hpp"
 #include "lab/contrast/results.hpp"
 #include "lab/contrast/study.hpp"
+#include "report/plot_picture.hpp"
 
 namespace isentropic::lab::contrast {
 namespace {
@@ -51,6 +53,20 @@ Plot by_temperature(const Results& results, const std::string& title, const std:
   return out;
 }
 
+Plot nearest_neighbours(const Results& results) {
+  return by_temperature(results, "Nearest neighbours", "cosine", [](const Geometry& x) { return x.nearest_cosine; });
+}
+
+Plot hardest_negative(const Results& results) {
+  return by_temperature(results, "Share of the hardest negative", "share of the negatives' gradient",
+                        [](const Geometry& x) { return x.hardest_share; });
+}
+
+std::string subtitle(const Options& options) {
+  return fmt::format("{} steps of each staircase, {} at each temperature, seed {}", options.steps, options.view_steps,
+                     options.seed);
+}
+
 report::DataTable stair_numbers(const Results& results) {
   report::DataTable out{.title = "Every stair",
                         .columns = {"critic", "batch", "I, nats", "log N - loss", "standard error", "log N"}};
@@ -64,9 +80,7 @@ report::DataTable stair_numbers(const Results& results) {
 }  // namespace
 
 std::string page(const Options& options, const Results& results) {
-  report::Page out{.title = "What contrastive learning sees",
-                   .subtitle = fmt::format("{} steps of each staircase, {} at each temperature, seed {}", options.steps,
-                                           options.view_steps, options.seed)};
+  report::Page out{.title = "What contrastive learning sees", .subtitle = subtitle(options)};
   out.parts.emplace_back(report::Prose{
       "Information",
       {fmt::format("Pairs of Gaussians of {} coordinates share I = -(d/2) log(1 - rho^2). Critics learn with InfoNCE "
@@ -86,13 +100,11 @@ std::string page(const Options& options, const Results& results) {
        "one has hardly a gradient left once views are told apart, and spreads them slowly.",
        "No temperature collapses the embeddings: effective rank is e^H of the normalised singular values, and 8 where "
        "all dimensions are in use."}});
-  out.parts.emplace_back(report::Row{
-      {by_temperature(results, "Effective rank, of 8", "effective rank",
-                      [](const Geometry& x) { return x.effective_rank; }),
-       by_temperature(results, "Nearest neighbours", "cosine", [](const Geometry& x) { return x.nearest_cosine; })}});
+  out.parts.emplace_back(report::Row{{by_temperature(results, "Effective rank, of 8", "effective rank",
+                                                     [](const Geometry& x) { return x.effective_rank; }),
+                                      nearest_neighbours(results)}});
   out.parts.emplace_back(
-      report::Row{{by_temperature(results, "Share of the hardest negative", "share of the negatives' gradient",
-                                  [](const Geometry& x) { return x.hardest_share; }),
+      report::Row{{hardest_negative(results),
                    by_temperature(results, "Uniformity", "uniformity", [](const Geometry& x) { return x.uniformity; }),
                    by_temperature(results, "Alignment", "alignment", [](const Geometry& x) { return x.alignment; })}});
   out.parts.emplace_back(report::Prose{
@@ -104,6 +116,14 @@ std::string page(const Options& options, const Results& results) {
     arrows.parts.emplace_back(push_pull_plot(found));
   out.parts.emplace_back(std::move(arrows));
   return report::html(out);
+}
+
+std::string picture(const Options& options, const Results& results) {
+  std::vector<Plot> plots;
+  for (const std::int64_t batch : options.batches) plots.push_back(staircase(options, results, batch));
+  if (!results.arrangements.empty())
+    plots.insert(plots.end(), {nearest_neighbours(results), hardest_negative(results)});
+  return report::svg(report::figure_of("What contrastive learning sees", subtitle(options), plots, 2));
 }
 
 }  // namespace isentropic::lab::contrast

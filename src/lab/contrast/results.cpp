@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Mean and its standard error over the second half of some numbers in order.
+// Mean and its standard error over the second half of some numbers in order, means of blocks of steps.
 void settle(const std::vector<double>& bounds, Stair* stair) {
   const std::size_t first = bounds.size() / 2;
   const auto count = static_cast<double>(bounds.size() - first);

@@ -32,6 +32,7 @@ struct Results {
 Results results_from(const Options& options, const std::vector<nlohmann::ordered_json>& log);
 nlohmann::ordered_json json(const Options& options, const Results& results);
 std::string page(const Options& options, const Results& results);
+std::string picture(const Options& options, const Results& results);  // SVG
 // Two tables of text.
 std::string tables(const Options& options, const Results& results);
 

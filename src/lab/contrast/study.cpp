@@ -1,4 +1,4 @@
-// Runs the parts of the study one after the other, each step with a line in the log.
+// Runs the parts of the study one after the other.
 #include "lab/contrast/study.hpp"
 
 #include <fmt/format.h>
@@ -44,11 +44,10 @@ class Progress {
     Learner learner(options, part);
     if (step_ > first) folder_.restore(learner.state()), learner.set_steps(step_ - first);
     while (learner.steps_done() < part.steps) {
-      Json line = {{"step", ++step_}};
-      const Json found = learner.step();
-      line.update(found);
-      folder_.log(line);
-      callbacks_.progress(static_cast<double>(step_) / static_cast<double>(all_), describe(found));
+      const Learner::Step found = learner.step();
+      ++step_;
+      if (found.ends_block) log(found.line);
+      callbacks_.progress(static_cast<double>(step_) / static_cast<double>(all_), describe(found.line));
       const bool stops = callbacks_.stops();
       if (stops || step_ % kSaveEvery == 0 || learner.steps_done() == part.steps) folder_.save(learner.state(), step_);
       if (stops && step_ < all_) return false;
@@ -57,6 +56,12 @@ class Progress {
   }
 
  private:
+  void log(const Json& found) {
+    Json line = {{"step", step_}};
+    line.update(found);
+    folder_.log(line);
+  }
+
   StudyFolder& folder_;
   const StudyCallbacks& callbacks_;
   std::int64_t step_, all_ = 0;
@@ -89,6 +94,7 @@ std::optional<Results> run(StudyFolder& folder, const StudyCallbacks& callbacks)
   const Results results = results_from(options, folder.lines());
   folder.write("results.json", json(options, results).dump(2) + "\n");
   folder.write("page.html", page(options, results));
+  folder.write("contrast.svg", picture(options, results));
   folder.write("push_pull.svg",
                push_pull_picture(push_and_pull(options.seed, temperatures_to_draw(options.temperatures))));
   return results;

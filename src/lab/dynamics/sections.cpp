@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "report/chart.hpp"
+#include "report/plot_picture.hpp"
 #include "report/text_table.hpp"
 
 namespace isentropic::lab::dynamics {
@@ -19,25 +19,6 @@ std::string seeds_text(const Study& study) {
       "{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences mean ± standard error, "
       "none inside the spread (95%)",
       study.layers, study.heads, study.width, study.length, study.seeds, study.seed);
-}
-
-// Ends of an axis that holds every curve of a plot.
-report::Axis axis_of(const std::string& label, const report::Plot& plot,
-                     const std::vector<double> report::PlotCurve::*values) {
-  double low = INFINITY, high = -INFINITY;
-  for (const report::PlotCurve& curve : plot.curves)
-    for (const double x : curve.*values) low = std::min(low, x), high = std::max(high, x);
-  return report::linear_axis(label, low, high);
-}
-
-report::Panel panel_of(const report::Plot& plot) {
-  report::Panel out{plot.title,
-                    axis_of(plot.x_label, plot, &report::PlotCurve::x),
-                    axis_of(plot.y_label, plot, &report::PlotCurve::y),
-                    {}};
-  for (const report::PlotCurve& curve : plot.curves)
-    out.lines.push_back({curve.label, curve.x, curve.y, static_cast<int>(out.lines.size()), report::Stroke::plain});
-  return out;
 }
 
 }  // namespace
@@ -103,9 +84,7 @@ std::string page_of(const Study& study, const std::vector<Section>& sections) {
 }
 
 std::string picture_of(const Section& section) {
-  report::Figure out{section.title, "Means over seeds.", {}};
-  for (const report::Plot& plot : section.plots) out.panels.push_back(panel_of(plot));
-  return report::svg(out);
+  return report::svg(report::figure_of(section.title, "Means over seeds.", section.plots));
 }
 
 Json results_of(const Study& study, const Courses& courses, const std::vector<Section>& sections) {

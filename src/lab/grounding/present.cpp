@@ -1,4 +1,4 @@
-// What the study of text and images found: tables and a page.
+// What the study of text and images found: tables, a page and a picture.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 #include "lab/grounding/study.hpp"
 #include "lab/spread.hpp"
 #include "report/page.hpp"
+#include "report/plot_picture.hpp"
 #include "report/text_table.hpp"
 
 namespace isentropic::lab::grounding {
@@ -73,13 +74,13 @@ std::vector<std::vector<std::string>> rows(const std::vector<Law>& laws, const C
 }
 
 report::Plot plot_of(const std::vector<Law>& laws, const Conditions& conditions, const Quantity& quantity,
-                     const std::string& title) {
+                     const std::string& title, std::string Law::*name) {
   report::Plot out{.title = title,
                    .x_label = conditions.first == 0 ? "matching patches m" : "patches n",
                    .y_label = quantity.name,
                    .x_scale = report::PlotScale::log};
   for (const Law& law : laws) {
-    report::PlotCurve curve{.label = law.formula, .x = conditions.x};
+    report::PlotCurve curve{.label = law.*name, .x = conditions.x};
     for (std::size_t i = 0; i < conditions.x.size(); ++i)
       curve.y.push_back(spread_of(tested(law, conditions.first + i, quantity)).mean);
     out.curves.push_back(std::move(curve));
@@ -139,14 +140,15 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
        "number of patches n is.",
        "H and the weight of matching patches are those of the last word's look at the patches, of the head that gives "
        "them the most weight, scene by scene; means over scenes and seeds."}});
-  out.parts.emplace_back(report::Row{{plot_of(laws, matching, kEntropy, "Entropy by the patches that match"),
-                                      plot_of(laws, matching, kWeight, "Their weight"),
-                                      plot_of(laws, matching, kAccuracy, "Right answers")}});
   out.parts.emplace_back(
-      report::Row{{plot_of(laws, patches, kEntropy,
-                           fmt::format("Entropy by the patches of an image, m = {}", study.matching_of_sides)),
-                   plot_of(laws, patches, kWeight, "Weight of those that match"),
-                   plot_of(laws, patches, kAccuracy, "Right answers")}});
+      report::Row{{plot_of(laws, matching, kEntropy, "Entropy by the patches that match", &Law::formula),
+                   plot_of(laws, matching, kWeight, "Their weight", &Law::formula),
+                   plot_of(laws, matching, kAccuracy, "Right answers", &Law::formula)}});
+  out.parts.emplace_back(report::Row{
+      {plot_of(laws, patches, kEntropy,
+               fmt::format("Entropy by the patches of an image, m = {}", study.matching_of_sides), &Law::formula),
+       plot_of(laws, patches, kWeight, "Weight of those that match", &Law::formula),
+       plot_of(laws, patches, kAccuracy, "Right answers", &Law::formula)}});
   out.parts.emplace_back(report::Prose{"While it learns", {"H beyond log m; 0 is an ideal reader."}});
   report::Row courses;
   for (const Law& law : laws) courses.parts.emplace_back(course_plot(study, law));
@@ -155,6 +157,19 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
       report::DataTable{"By matching patches", columns(matching), rows(laws, matching, &Law::formula)});
   out.parts.emplace_back(report::DataTable{"By patches", columns(patches), rows(laws, patches, &Law::formula)});
   return html(out);
+}
+
+std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
+  const auto laws = by_law<Measured>(logs);
+  const Conditions matching = by_matching(study), patches = by_patches(study);
+  std::vector<report::Plot> plots = {plot_of(laws, matching, kEntropy, "By patches that match", &Law::label),
+                                     plot_of(laws, matching, kWeight, "By patches that match", &Law::label)};
+  if (!patches.x.empty())
+    plots.insert(plots.end(),
+                 {plot_of(laws, patches, kEntropy,
+                          fmt::format("By patches, {} of which match", study.matching_of_sides), &Law::label),
+                  plot_of(laws, patches, kWeight, "By patches", &Law::label)});
+  return report::svg(report::figure_of("Text that looks at an image", "means over scenes and seeds", plots, 2));
 }
 
 }  // namespace isentropic::lab::grounding

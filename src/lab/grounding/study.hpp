@@ -56,5 +56,6 @@ MakeLearner learners_of(const Study& study);
 
 std::string text_tables(const Study& study, const std::vector<VariantLog>& logs);
 std::string page(const Study& study, const std::vector<VariantLog>& logs);
+std::string picture(const Study& study, const std::vector<VariantLog>& logs);  // SVG
 
 }  // namespace isentropic::lab::grounding

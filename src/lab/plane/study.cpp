@@ -198,6 +198,12 @@ void finish(StudyFolder& folder, const PlaneOptions& options, PlaneResult* resul
   folder.write("page.html", plane::page(result->record));
 }
 
+// Its page is made of its log: the large state may have been removed.
+bool has_ended(StudyFolder& folder, const PlaneOptions& options) {
+  const std::vector<Json> lines = folder.lines();
+  return !lines.empty() && lines.back().at("step") == options.epochs;
+}
+
 }  // namespace
 
 Json json_of(const PlaneOptions& options) {
@@ -251,7 +257,7 @@ bool run_plane(StudyFolder& folder, const PlaneTask& task, const std::string& de
   const OneThread one_thread;
   PlaneTraining training(options, task, device);
   result->record = training.empty_record();
-  std::int64_t epoch = folder.restore(training.state());
+  std::int64_t epoch = has_ended(folder, options) ? options.epochs : folder.restore(training.state());
   training.go_on_from(epoch);
   const std::set<std::int64_t> measured = epochs_to_measure(options.epochs);
   const auto look = [&] { log_moment(folder, training.measure(epoch), result->record); };

@@ -1,4 +1,4 @@
-// What the study of resolutions found: tables and a page.
+// What the study of resolutions found: tables, a page and a picture.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,6 +7,7 @@
 #include "lab/resolution/study.hpp"
 #include "lab/spread.hpp"
 #include "report/page.hpp"
+#include "report/plot_picture.hpp"
 #include "report/text_table.hpp"
 
 namespace isentropic::lab::resolution {
@@ -71,11 +72,12 @@ std::string table(const std::string& title, const std::vector<Law>& laws, Cells 
   return title + "\n\n" + out.str();
 }
 
-report::Plot plot_of(const std::vector<Law>& laws, const Quantity& quantity, const std::string& title) {
+report::Plot plot_of(const std::vector<Law>& laws, const Quantity& quantity, const std::string& title,
+                     std::string Law::*name) {
   report::Plot out{.title = title, .x_label = "patches n", .y_label = quantity.name, .x_scale = report::PlotScale::log};
   report::PlotCurve most{.label = "log n", .style = report::CurveStyle::bound};
   for (const Law& law : laws) {
-    report::PlotCurve curve{.label = law.formula};
+    report::PlotCurve curve{.label = law.*name};
     for (std::size_t i = 0; i < tests_of(laws).size(); ++i) {
       curve.x.push_back(static_cast<double>(tests_of(laws)[i].patches));
       curve.y.push_back(spread_of(tested(law, i, quantity)).mean);
@@ -130,8 +132,9 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
        "are "
        "more patches of as many pixels. Places are fractions of the image. Means over seeds, entropies also over "
        "layers, heads and patches."}});
-  out.parts.emplace_back(report::Row{{plot_of(laws, kAccuracy, "Right answers"), plot_of(laws, kEntropy, "Entropy"),
-                                      plot_of(laws, kNormalised, "Entropy over that of equal weights")}});
+  out.parts.emplace_back(report::Row{
+      {plot_of(laws, kAccuracy, "Right answers", &Law::formula), plot_of(laws, kEntropy, "Entropy", &Law::formula),
+       plot_of(laws, kNormalised, "Entropy over that of equal weights", &Law::formula)}});
   out.parts.emplace_back(report::Row{{course_plot(laws, kAccuracy), course_plot(laws, kNormalised)}});
   out.parts.emplace_back(report::DataTable{"Accuracy", columns(laws), values(laws, kAccuracy, 3, &Law::formula)});
   if (laws.size() > 1)
@@ -139,6 +142,14 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
         report::DataTable{change_title(laws.front().formula), columns(laws), changes(laws, &Law::formula)});
   out.parts.emplace_back(report::DataTable{"Entropy, nats", columns(laws), values(laws, kEntropy, 2, &Law::formula)});
   return html(out);
+}
+
+std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
+  const auto laws = by_law<Measured>(logs);
+  return report::svg(report::figure_of("Images at more pixels than in training",
+                                       fmt::format("means over {} seeds", study.variants.seeds),
+                                       {plot_of(laws, kAccuracy, "By patches of an image", &Law::label),
+                                        plot_of(laws, kEntropy, "By patches of an image", &Law::label)}));
 }
 
 }  // namespace isentropic::lab::resolution

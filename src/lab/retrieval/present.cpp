@@ -1,49 +1,53 @@
-// What a retrieval study found: a table, a page, JSON.
+// What a retrieval study found: tables, a page, a picture, JSON.
+#include <fmt/format.h>
+
+#include <algorithm>
 #include <cmath>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "lab/retrieval/study.hpp"
 #include "lab/retrieval/tasks.hpp"
+#include "lab/spread.hpp"
+#include "lab/words.hpp"
 #include "report/page.hpp"
+#include "report/plot_picture.hpp"
 #include "report/text_table.hpp"
 
 namespace isentropic::lab::retrieval {
 namespace {
 
-std::string rounded(double value, int digits) {
-  if (!std::isfinite(value)) return "";
-  char text[32];
-  std::snprintf(text, sizeof text, "%.*f", digits, value);
-  return text;
-}
-
-// The mean of a number over the curves of a variant, by length.
-struct MeanCurve {
+// A number of the curves of a variant, by length and seed.
+struct VariantNumbers {
   std::string label, title;  // for a terminal, for a page
-  std::vector<double> n, values;
-  int seeds = 0;
+  ScoreMap map;
+  std::vector<double> n;
+  std::vector<std::vector<double>> values;  // by length, then by seed
+
+  std::vector<double> means() const {
+    std::vector<double> out;
+    for (const std::vector<double>& seeds : values) out.push_back(spread_of(seeds).mean);
+    return out;
+  }
 };
 
-std::vector<MeanCurve> mean_curves(const std::vector<Curve>& curves, double Point::*field) {
-  std::vector<MeanCurve> out;
+std::vector<VariantNumbers> numbers_of(const std::vector<Curve>& curves, double Point::*field) {
+  std::vector<VariantNumbers> out;
   for (const Curve& curve : curves) {
     const std::string label = curve.variant.label();
     if (out.empty() || out.back().label != label) {
-      out.push_back({label, curve.variant.title(), {}, std::vector<double>(curve.points.size()), 0});
+      out.push_back({label, curve.variant.title(), map_from_text(curve.variant.map), {}, {}});
+      out.back().values.resize(curve.points.size());
       for (const Point& point : curve.points) out.back().n.push_back(static_cast<double>(point.n));
     }
-    for (std::size_t i = 0; i < curve.points.size(); ++i) out.back().values[i] += curve.points[i].*field;
-    ++out.back().seeds;
+    for (std::size_t i = 0; i < curve.points.size(); ++i) out.back().values[i].push_back(curve.points[i].*field);
   }
-  for (MeanCurve& curve : out)
-    for (double& value : curve.values) value /= curve.seeds;
   return out;
 }
 
-report::Plot plot_of(const std::vector<MeanCurve>& curves, const std::string& title, const std::string& label) {
+report::Plot plot_of(const std::vector<VariantNumbers>& variants, const std::string& title, const std::string& label) {
   report::Plot out{.title = title, .x_label = "tokens n", .y_label = label, .x_scale = report::PlotScale::log};
-  for (const MeanCurve& curve : curves) out.curves.push_back({.label = curve.title, .x = curve.n, .y = curve.values});
+  for (const VariantNumbers& variant : variants)
+    out.curves.push_back({.label = variant.title, .x = variant.n, .y = variant.means()});
   return out;
 }
 
@@ -53,12 +57,13 @@ std::vector<std::string> length_columns(const Study& study) {
   return out;
 }
 
-std::vector<std::vector<std::string>> cells_of(const std::vector<MeanCurve>& curves, int digits,
-                                               std::string MeanCurve::*name) {
-  std::vector<std::vector<std::string>> out;
-  for (const MeanCurve& curve : curves) {
-    out.push_back({curve.*name});
-    for (const double value : curve.values) out.back().push_back(rounded(value, digits));
+using Cells = std::vector<std::vector<std::string>>;
+
+Cells cells_of(const std::vector<VariantNumbers>& variants, int digits, std::string VariantNumbers::*name) {
+  Cells out;
+  for (const VariantNumbers& variant : variants) {
+    out.push_back({variant.*name});
+    for (const std::vector<double>& seeds : variant.values) out.back().push_back(text_of(seeds, digits));
   }
   return out;
 }
@@ -72,33 +77,39 @@ struct Measure {
 constexpr Measure kOfWeights[] = {
     {"S", &Point::sparsity, 3}, {"participation", &Point::participation, 1}, {"rank", &Point::rank, 1}};
 
-// What weights are like at the first and the last length of the tests.
-using Cells = std::vector<std::vector<std::string>>;
-Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::string MeanCurve::*name) {
+// What weights are like at the first and the last length of the tests, means over seeds.
+Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::string VariantNumbers::*name) {
   Cells out = {{"map and scale"}};
   const auto length = [&](std::int64_t factor) { return " (" + std::to_string(factor * study.length) + ")"; };
   for (const Measure& measure : kOfWeights)
     for (const std::int64_t factor : {study.factors.front(), study.factors.back()})
       out.front().push_back(measure.name + length(factor));
   for (const Measure& measure : kOfWeights) {
-    const std::vector<MeanCurve> means = mean_curves(curves, measure.field);
-    out.resize(means.size() + 1);
-    for (std::size_t i = 0; i < means.size(); ++i) {
-      if (out[i + 1].empty()) out[i + 1].push_back(means[i].*name);
-      for (const double value : {means[i].values.front(), means[i].values.back()})
-        out[i + 1].push_back(rounded(value, measure.digits));
+    const std::vector<VariantNumbers> variants = numbers_of(curves, measure.field);
+    out.resize(variants.size() + 1);
+    for (std::size_t i = 0; i < variants.size(); ++i) {
+      if (out[i + 1].empty()) out[i + 1].push_back(variants[i].*name);
+      const std::vector<double> means = variants[i].means();
+      for (const double mean : {means.front(), means.back()})
+        out[i + 1].push_back(fmt::format("{:.{}f}", mean, measure.digits));
     }
   }
   return out;
 }
 
+// What one panel shows.
+struct Family {
+  const char* title;
+  std::vector<ScoreMap::Kind> kinds;
+};
+
 }  // namespace
 
 std::string text_table(const Study& study, const std::vector<Curve>& curves) {
   report::TextTable accuracy(length_columns(study));
-  for (auto& row : cells_of(mean_curves(curves, &Point::accuracy), 3, &MeanCurve::label))
+  for (auto& row : cells_of(numbers_of(curves, &Point::accuracy), 3, &VariantNumbers::label))
     accuracy.add_row(std::move(row));
-  Cells cells = weight_cells(study, curves, &MeanCurve::label);
+  Cells cells = weight_cells(study, curves, &VariantNumbers::label);
   report::TextTable weights(std::move(cells.front()));
   for (std::size_t i = 1; i < cells.size(); ++i) weights.add_row(std::move(cells[i]));
   return accuracy.str() + "\n" + weights.str();
@@ -106,9 +117,9 @@ std::string text_table(const Study& study, const std::vector<Curve>& curves) {
 
 std::string page(const Study& study, const std::vector<Curve>& curves) {
   const Task& task = task_named(study.task);
-  const auto accuracy = mean_curves(curves, &Point::accuracy), sparsity = mean_curves(curves, &Point::sparsity),
-             participation = mean_curves(curves, &Point::participation), entropy = mean_curves(curves, &Point::entropy),
-             rank = mean_curves(curves, &Point::rank);
+  const auto accuracy = numbers_of(curves, &Point::accuracy), sparsity = numbers_of(curves, &Point::sparsity),
+             participation = numbers_of(curves, &Point::participation), entropy = numbers_of(curves, &Point::entropy),
+             rank = numbers_of(curves, &Point::rank);
   report::Page page{.title = "Retrieval beyond the length of training",
                     .subtitle = "task " + task.name + ": " + task.question};
   page.parts.push_back(report::Prose{
@@ -125,8 +136,9 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
   page.parts.push_back(
       report::Row{{plot_of(entropy, "Entropy of the same weights, where they are a distribution", "H (nats)"),
                    plot_of(rank, "Effective rank of the weights of the last 64 tokens", "rank")}});
-  page.parts.push_back(report::DataTable{"Accuracy", length_columns(study), cells_of(accuracy, 3, &MeanCurve::title)});
-  Cells weights = weight_cells(study, curves, &MeanCurve::title);
+  page.parts.push_back(
+      report::DataTable{"Accuracy", length_columns(study), cells_of(accuracy, 3, &VariantNumbers::title)});
+  Cells weights = weight_cells(study, curves, &VariantNumbers::title);
   const std::vector<std::string> columns = weights.front();
   weights.erase(weights.begin());
   page.parts.push_back(
@@ -134,6 +146,32 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
                         "the weights of the last 64 tokens",
                         columns, std::move(weights)});
   return html(page);
+}
+
+std::string picture(const Study& study, const std::vector<Curve>& curves) {
+  using Kind = ScoreMap::Kind;
+  const std::vector<Family> families = {{"softmax", {Kind::softmax}},
+                                        {"sparse maps", {Kind::entmax, Kind::sparsemax}},
+                                        {"linear features", {Kind::linear}},
+                                        {"other maps", {}}};
+  std::vector<report::Plot> plots(families.size());
+  for (const VariantNumbers& variant : numbers_of(curves, &Point::accuracy)) {
+    const auto family = std::ranges::find_if(families, [&](const Family& x) {
+      return x.kinds.empty() || std::ranges::find(x.kinds, variant.map.kind()) != x.kinds.end();
+    });
+    report::Plot& plot = plots[static_cast<std::size_t>(family - families.begin())];
+    plot.title = family->title;
+    plot.x_label = "tokens n", plot.x_scale = report::PlotScale::log;
+    plot.curves.push_back({.label = variant.label, .x = variant.n, .y = variant.means()});
+  }
+  std::erase_if(plots, [](const report::Plot& plot) { return plot.curves.empty(); });
+  const Task& task = task_named(study.task);
+  report::Figure out = report::figure_of("Share of right answers, by length",
+                                         fmt::format("task {}: {}; trained at up to {} tokens, means over {} starts",
+                                                     task.name, task.question, study.length, study.seeds),
+                                         plots, 2);
+  out.label_width = 260;
+  return report::svg(out);
 }
 
 nlohmann::ordered_json json_of(const Curve& curve) {

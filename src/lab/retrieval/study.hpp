@@ -70,6 +70,7 @@ std::optional<std::vector<Curve>> run_study(StudyFolder& folder, const StudyCall
 // seeds; for a terminal, and with plots as a page.
 std::string text_table(const Study& study, const std::vector<Curve>& curves);
 std::string page(const Study& study, const std::vector<Curve>& curves);
+std::string picture(const Study& study, const std::vector<Curve>& curves);  // SVG, of the accuracies
 nlohmann::ordered_json json_of(const Curve& curve);
 nlohmann::ordered_json results_of(const Study& study, const std::vector<Curve>& curves);
 

@@ -1,4 +1,4 @@
-// What the study of sequence reversal found: tables and a page.
+// What the study of sequence reversal found: tables, a page and a picture.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,6 +8,7 @@
 #include "lab/seq2seq/study.hpp"
 #include "lab/spread.hpp"
 #include "report/page.hpp"
+#include "report/plot_picture.hpp"
 #include "report/text_table.hpp"
 
 namespace isentropic::lab::seq2seq {
@@ -105,9 +106,9 @@ std::vector<std::string> labelled(std::string label, std::vector<std::string> ce
 }
 
 // Means over seeds against the steps.
-report::Plot course_plot(const Law& law) {
+report::Plot course_plot(const Law& law, std::string Law::*name) {
   report::Plot out{
-      .title = "Scale " + law.formula, .x_label = "steps of training", .y_label = "H/log k; share of symbols"};
+      .title = "Scale " + law.*name, .x_label = "steps of training", .y_label = "H/log k; share of symbols"};
   const auto add = [&](const std::string& label, report::CurveStyle style, std::optional<int> colour,
                        const auto& number) {
     report::PlotCurve line{.label = label, .style = style, .colour = colour};
@@ -170,7 +171,7 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   report::Row courses, maps;
   report::DataTable accuracy{"Right answers", accuracy_columns(study), {}}, entropy{"Entropy", entropy_columns(), {}};
   for (const Law& law : laws) {
-    courses.parts.emplace_back(course_plot(law));
+    courses.parts.emplace_back(course_plot(law, &Law::formula));
     maps.parts.emplace_back(head_map(law.curves.front()));
     accuracy.rows.push_back(labelled(law.formula, accuracy_row(study, law)));
     for (const Kind& kind : kKinds)
@@ -181,6 +182,14 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   out.parts.emplace_back(std::move(entropy));
   out.parts.emplace_back(std::move(maps));
   return html(out);
+}
+
+std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
+  std::vector<report::Plot> plots;
+  for (const Law& law : by_law<Measured>(logs)) plots.push_back(course_plot(law, &Law::label));
+  return report::svg(
+      report::figure_of("Entropy of attention while a network learns to reverse",
+                        fmt::format("H/log k, means over layers, heads and seeds, at n = {}", study.length), plots));
 }
 
 }  // namespace isentropic::lab::seq2seq

@@ -1,4 +1,4 @@
-// Results as an HTML page: the information plane, errors against beta, and the numbers.
+// Results as an HTML page and a picture: the information plane, errors against beta, and the numbers.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -7,9 +7,16 @@
 
 #include "isentropic/information/gaussian_bottleneck.hpp"
 #include "lab/vib/results.hpp"
+#include "report/plot_picture.hpp"
 
 namespace isentropic::lab::vib {
 namespace {
+
+constexpr const char* kTitle = "The variational bottleneck";
+
+std::string subtitle(const Results& results) {
+  return results.correlations.empty() ? "images with labels" : "Gaussians whose best codes are known";
+}
 
 report::PlotCurve exact_curve(const std::vector<double>& correlations) {
   report::PlotCurve out{.label = "exact", .style = report::CurveStyle::formula, .colour = report::kInk};
@@ -85,9 +92,7 @@ report::DataTable numbers(const Results& results) {
 }  // namespace
 
 std::string page(const Results& results) {
-  report::Page out{
-      .title = "The variational bottleneck",
-      .subtitle = results.correlations.empty() ? "images with labels" : "Gaussians whose best codes are known"};
+  report::Page out{.title = kTitle, .subtitle = subtitle(results)};
   out.parts.emplace_back(report::Prose{
       .paragraphs = {
           "A network makes a noisy code Z of its input X and predicts Y from it. The loss charges β for each "
@@ -97,6 +102,12 @@ std::string page(const Results& results) {
   if (results.correlations.empty()) out.parts.emplace_back(errors(results));
   out.parts.emplace_back(numbers(results));
   return report::html(out);
+}
+
+std::string picture(const Results& results) {
+  std::vector<report::Plot> plots = {plane(results)};
+  if (results.correlations.empty()) plots.push_back(errors(results));
+  return report::svg(report::figure_of(kTitle, subtitle(results) + ", means over seeds", plots));
 }
 
 }  // namespace isentropic::lab::vib

@@ -41,8 +41,13 @@ Problem image_problem(const std::string& folder, at::Device device) {
   return out;
 }
 
+const std::vector<double>& correlations() {
+  static const std::vector<double> out = {0.95, 0.8, 0.6, 0.3};
+  return out;
+}
+
 Problem gaussian_problem(std::uint64_t seed, at::Device device) {
-  Problem out{.rate = 1e-2, .correlations = {0.95, 0.8, 0.6, 0.3}};
+  Problem out{.rate = 1e-2, .correlations = correlations()};
   const auto count = static_cast<std::int64_t>(out.correlations.size());
   seed_generators(seed, Purpose::problem);
   const at::Tensor rho = at::tensor(out.correlations, at::kFloat);

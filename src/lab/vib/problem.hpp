@@ -44,7 +44,10 @@ struct Problem {
 // was never seen.
 Problem image_problem(const std::string& folder, at::Device device);
 
-// Four correlations, 0.95, 0.8, 0.6 and 0.3, and a code of eight numbers by linear maps.
+// Of the Gaussians.
+const std::vector<double>& correlations();
+
+// Four correlations and a code of eight numbers by linear maps.
 Problem gaussian_problem(std::uint64_t seed, at::Device device);
 
 }  // namespace isentropic::lab::vib

@@ -39,5 +39,6 @@ double best_information_y(const std::vector<double>& correlations, double inform
 
 std::string text_table(const Results& results);
 std::string page(const Results& results);
+std::string picture(const Results& results);  // SVG
 
 }  // namespace isentropic::lab::vib

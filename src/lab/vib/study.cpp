@@ -71,6 +71,7 @@ Results finish(StudyFolder& folder, const std::vector<double>& correlations, std
   const Results out{.members = last_of(folder, members), .correlations = correlations};
   folder.write("results.json", to_json(out).dump(2) + "\n");
   folder.write("page.html", page(out));
+  folder.write("vib.svg", picture(out));
   return out;
 }
 
@@ -122,8 +123,8 @@ std::vector<Member> members_of(const Options& options) {
 std::optional<Results> ended(StudyFolder& folder, const Options& options) {
   const auto lines = folder.lines();
   const bool has_ended = !lines.empty() && lines.back().value("epoch", std::int64_t{0}) == options.epochs;
-  if (!has_ended || options.data.empty()) return std::nullopt;  // what is drawn is known again at once
-  return finish(folder, {}, members_of(options).size());
+  if (!has_ended) return std::nullopt;
+  return finish(folder, options.data.empty() ? correlations() : std::vector<double>{}, members_of(options).size());
 }
 
 std::optional<Results> run(StudyFolder& folder, const Options& options, const Problem& problem,

@@ -60,6 +60,9 @@ plane::Record record_of(const std::string& json) { return plane::record_from_jso
 std::string page(const std::string& json) {
   return with_python_errors([&] { return plane::page(record_of(json)); });
 }
+std::string picture(const std::string& json) {
+  return with_python_errors([&] { return plane::picture(record_of(json)); });
+}
 std::string terminal_text(const std::string& json) {
   return with_python_errors([&] { return plane::terminal_text(record_of(json)); });
 }
@@ -71,6 +74,7 @@ TORCH_LIBRARY_FRAGMENT(isentropic, library) {
   library.def("plane_points(Tensor activations, Tensor labels, Tensor? inputs, str[] estimators) -> Tensor", points);
   library.def("plane_usual_estimators(float noise_variance=0.1) -> str[]", usual_estimators);
   library.def("plane_page(str json) -> str", page);
+  library.def("plane_picture(str json) -> str", picture);
   library.def("plane_terminal_text(str json) -> str", terminal_text);
   library.def("plane_findings(str json) -> str", findings);
 }

@@ -99,6 +99,8 @@ def test_usual_estimators_are_known():
     assert names[-1] == "noise:0.25"
     for name in names:
         assert information.layer_information([1.0, 1.0], [0, 1], estimator=name) == pytest.approx((0, 0))
+    with pytest.raises(ValueError, match="noise_variance is 0.0; expected a positive number"):
+        information.usual_layer_estimators(0)
 
 
 @pytest.mark.parametrize(
@@ -121,8 +123,6 @@ def test_usual_estimators_are_known():
 def test_mistakes_with_layers_are_named(options, error, message):
     with pytest.raises(error, match=message):
         information.layer_information(**{"activations": LAYER, "labels": LABELS, **options})
-    with pytest.raises(ValueError, match="noise_variance is 0.0; expected a positive number"):
-        information.usual_layer_estimators(0)
 
 
 # ---- the bottleneck ----

@@ -5,17 +5,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import html
+import itertools
 import json
+import math
 import os
 import pathlib
-from typing import Any, Iterable, Iterator, Mapping, Optional, Union
+from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
 
 import torch
 from torch import Tensor, nn
 
+from ._checks import number
 from ._files import write_file
 
 _OPS = torch.ops.isentropic
+_ACCURACIES = ("train_accuracy", "test_accuracy")
 
 
 class InformationPlane:
@@ -26,6 +30,9 @@ class InformationPlane:
             train(model)
             plane.record(inputs, labels, epoch=epoch)
         plane.save("plane.html")
+
+    Networks that differ by their seeds are recorded one by one; :meth:`merged` puts them together, so that a layer is said
+    to compress only beyond the spread of the seeds.
 
     A layer is a function of X, so what it really keeps is ``exact``: the entropy of its distinct activations. All other
     estimators add bins or noise and measure those, too (include/isentropic/information/layer_information.hpp). Whether
@@ -47,7 +54,7 @@ class InformationPlane:
         *,
         title: str = "The information plane",
     ):
-        self._model = model
+        self._model: Optional[nn.Module] = model
         self._layers = list(layers)
         modules = dict(model.named_modules())
         missing = [name for name in self._layers if name not in modules]
@@ -62,6 +69,8 @@ class InformationPlane:
             "label_bits": 0.0,
             "moments": [],
         }
+        if not self._data["estimators"]:
+            raise ValueError("estimators is []; expected at least one")
         nothing = torch.zeros(1, 1), torch.zeros(1)
         _OPS.plane_points(*nothing, None, self._data["estimators"])  # refuses names that are not known
 
@@ -73,6 +82,8 @@ class InformationPlane:
         *,
         epoch: Optional[int] = None,
         x: Optional[Tensor] = None,
+        train_accuracy: Optional[float] = None,
+        test_accuracy: Optional[float] = None,
     ) -> dict[str, Any]:
         """Runs the model on all inputs, without dropout, and measures its layers; returns what was found.
 
@@ -81,19 +92,24 @@ class InformationPlane:
             labels: one whole number for each row.
             epoch: by default the one after the last.
             x: one whole number for each row, the same for rows that are the same X. Without it every row is one of its own.
+            train_accuracy, test_accuracy: shares of right answers, which the page shows beside compression.
         """
+        model = self._model
+        if model is None:
+            raise ValueError("the plane is merged from others; expected one that was made of a model")
         moments = self._data["moments"]
         epoch = (moments[-1]["epoch"] + 1 if moments else 0) if epoch is None else epoch
         if moments and epoch <= moments[-1]["epoch"]:
             raise ValueError(f"epoch is {epoch}; expected one after {moments[-1]['epoch']}")
-        with _measuring(self._model), self._watching() as seen:
-            self._model(**inputs) if isinstance(inputs, Mapping) else self._model(inputs)
+        accuracies = _known_shares(train_accuracy=train_accuracy, test_accuracy=test_accuracy)
+        with _measuring(model), _watching(model, self._layers) as seen:
+            model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
         unseen = [name for name in self._layers if name not in seen]
         if unseen:
             raise ValueError(f"layers {unseen} gave no tensor; expected modules that the model calls")
         measure = functools.partial(_OPS.plane_points, labels=labels, inputs=x, estimators=self._data["estimators"])
         points = torch.stack([measure(_rows(seen[name])) for name in self._layers])  # [layers, estimators, 2]
-        moment: dict[str, Any] = {"epoch": epoch}
+        moment: dict[str, Any] = {"epoch": epoch, **accuracies}
         for axis, name in enumerate(("input_bits", "label_bits")):
             columns = points[:, :, axis].T.tolist()
             moment[name] = {
@@ -103,25 +119,30 @@ class InformationPlane:
         moments.append(moment)
         return moment
 
-    @contextlib.contextmanager
-    def _watching(self) -> Iterator[dict[str, Tensor]]:
-        """What the layers gave when they were last called."""
-        seen: dict[str, Tensor] = {}
+    @classmethod
+    def merged(cls, planes: Iterable[InformationPlane], *, title: Optional[str] = None) -> InformationPlane:
+        """The planes of networks that differ by their seeds, as one, whose spread over seeds is then known.
 
-        def keep(name: str, _module: nn.Module, _arguments: Any, output: Any) -> None:
-            output = output[0] if isinstance(output, (tuple, list)) and output else output
-            if isinstance(output, Tensor):
-                seen[name] = output
+        They must agree in layers, estimators, epochs, H(X) and H(Y). The result shows and saves what they recorded; it
+        records nothing itself.
 
-        handles = [
-            self._model.get_submodule(name).register_forward_hook(functools.partial(keep, name))
-            for name in self._layers
-        ]
-        try:
-            yield seen
-        finally:
-            for handle in handles:
-                handle.remove()
+        Args:
+            planes: as many as there are seeds, at least one.
+            title: the heading of the page; by default that of the first plane.
+        """
+        seeds = [plane.data for plane in planes]
+        if not seeds:
+            raise ValueError("planes is empty; expected at least one")
+        for other in seeds[1:]:
+            _require_agreement(seeds[0], other)
+        merged = cls.__new__(cls)
+        merged._model, merged._layers = None, list(seeds[0]["layers"])
+        merged._data = {
+            **seeds[0],
+            "title": seeds[0]["title"] if title is None else title,
+            "moments": [_merged_moment(moments) for moments in zip(*(seed["moments"] for seed in seeds))],
+        }
+        return merged
 
     # ---- what was found ----
 
@@ -131,20 +152,17 @@ class InformationPlane:
         return self._data
 
     def table(self) -> dict[str, list]:
-        """Columns epoch, estimator, layer, input_bits and label_bits: what ``pandas.DataFrame`` takes."""
+        """Columns epoch, estimator, layer, seed, input_bits and label_bits: what ``pandas.DataFrame`` takes."""
         rows = [
-            (
-                moment["epoch"],
-                estimator,
-                layer,
-                moment["input_bits"][estimator][i][0],
-                moment["label_bits"][estimator][i][0],
-            )
+            (moment["epoch"], estimator, layer, seed, input_bits, label_bits)
             for moment in self._data["moments"]
             for estimator in self._data["estimators"]
             for i, layer in enumerate(self._layers)
+            for seed, (input_bits, label_bits) in enumerate(
+                zip(moment["input_bits"][estimator][i], moment["label_bits"][estimator][i])
+            )
         ]
-        columns = ("epoch", "estimator", "layer", "input_bits", "label_bits")
+        columns = ("epoch", "estimator", "layer", "seed", "input_bits", "label_bits")
         return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
     def findings(self) -> dict[str, Any]:
@@ -158,9 +176,13 @@ class InformationPlane:
         """One HTML page that fetches nothing: points that move with the epochs, and what the estimators see."""
         return _OPS.plane_page(self.to_json())
 
+    def picture(self) -> str:
+        """An SVG of the paths of the layers under the first four estimators, means over seeds."""
+        return _OPS.plane_picture(self.to_json())
+
     def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the page (.html) or what was recorded (.json)."""
-        writers = {".html": self.page, ".json": self.to_json}
+        """Writes the page (.html), the picture (.svg) or what was recorded (.json)."""
+        writers = {".html": self.page, ".svg": self.picture, ".json": self.to_json}
         suffix = pathlib.Path(path).suffix
         if suffix not in writers:
             raise ValueError(f"path is {os.fspath(path)!r}; expected a name that ends in {', '.join(writers)}")
@@ -174,6 +196,24 @@ class InformationPlane:
             f'<iframe srcdoc="{html.escape(self.page())}" style="width: 100%; height: 860px; border: 0" '
             'sandbox="allow-scripts"></iframe>'
         )
+
+
+@contextlib.contextmanager
+def _watching(model: nn.Module, layers: Iterable[str]) -> Iterator[dict[str, Tensor]]:
+    """What the layers gave when they were last called."""
+    seen: dict[str, Tensor] = {}
+
+    def keep(name: str, _module: nn.Module, _arguments: Any, output: Any) -> None:
+        output = output[0] if isinstance(output, (tuple, list)) and output else output
+        if isinstance(output, Tensor):
+            seen[name] = output
+
+    handles = [model.get_submodule(name).register_forward_hook(functools.partial(keep, name)) for name in layers]
+    try:
+        yield seen
+    finally:
+        for handle in handles:
+            handle.remove()
 
 
 @contextlib.contextmanager
@@ -192,8 +232,60 @@ def _rows(activations: Tensor) -> Tensor:
     return activations.detach().reshape(len(activations), -1)
 
 
+def _known_shares(**shares: Optional[float]) -> dict[str, list[float]]:
+    """Those that were given, as a moment holds them: one for each seed."""
+    known = {name: number(name, share) for name, share in shares.items() if share is not None}
+    for name, share in known.items():
+        if not 0 <= share <= 1:
+            raise ValueError(f"{name} is {share}; expected a share between 0 and 1")
+    return {name: [share] for name, share in known.items()}
+
+
+def _require_agreement(first: Mapping[str, Any], other: Mapping[str, Any]) -> None:
+    """ValueError where seeds cannot be put together."""
+    for what, ours, theirs in (
+        ("layers", first["layers"], other["layers"]),
+        ("estimators", first["estimators"], other["estimators"]),
+        ("epochs", _epochs(first), _epochs(other)),
+    ):
+        if ours != theirs:
+            raise ValueError(f"{what} of a plane are {theirs}; expected those of the first, {ours}")
+    for what, ours, theirs in (
+        ("H(X)", first["input_bits"], other["input_bits"]),
+        ("H(Y)", first["label_bits"], other["label_bits"]),
+    ):
+        if not math.isclose(ours, theirs, rel_tol=1e-9, abs_tol=1e-9):
+            raise ValueError(f"{what} of a plane is {theirs:.6g} bits; expected that of the first, {ours:.6g}")
+
+
+def _epochs(data: Mapping[str, Any]) -> list[int]:
+    return [moment["epoch"] for moment in data["moments"]]
+
+
+def _merged_moment(moments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    """Of all seeds."""
+    out: dict[str, Any] = {"epoch": moments[0]["epoch"]}
+    for name in _ACCURACIES:
+        known = [moment[name] for moment in moments if name in moment]
+        if len(known) not in (0, len(moments)):
+            counts = f"{len(known)} of {len(moments)} planes"
+            raise ValueError(f"{name} of epoch {out['epoch']} is known of {counts}; expected all or none")
+        if known:
+            out[name] = _joined(known)
+    for name in ("input_bits", "label_bits"):
+        out[name] = {
+            estimator: [_joined(seeds) for seeds in zip(*(moment[name][estimator] for moment in moments))]
+            for estimator in moments[0][name]
+        }
+    return out
+
+
+def _joined(lists: Iterable[list[float]]) -> list[float]:
+    return list(itertools.chain.from_iterable(lists))
+
+
 def _entropy(symbols: Optional[Tensor], rows: int) -> float:
     """Bits; without symbols all rows differ."""
     column = torch.arange(rows) if symbols is None else symbols.reshape(-1)
     shares = torch.unique(column, return_counts=True)[1].double() / rows
-    return float(-(shares * shares.log2()).sum())
+    return float((shares * (1 / shares).log2()).sum())

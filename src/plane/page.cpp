@@ -72,19 +72,32 @@ DataTable phase_table(const Record& record) {
   return out;
 }
 
+constexpr std::pair<const char*, std::vector<double> Moment::*> kAccuracies[] = {{"training", &Moment::train_accuracy},
+                                                                                 {"test", &Moment::test_accuracy}};
+
 report::Plot accuracy_plot(const Record& record) {
   report::Plot out{.title = "Accuracy, means over seeds", .x_label = "epoch", .y_label = "accuracy"};
   out.x_scale = report::PlotScale::log;
-  for (const auto& [label, which] :
-       {std::pair{"training", &Moment::train_accuracy}, {"test", &Moment::test_accuracy}}) {
-    report::PlotCurve& curve = out.curves.emplace_back(label);
+  for (const auto& [label, which] : kAccuracies) {
+    report::PlotCurve curve{label};
     for (const Moment& moment : record.moments)
       if (!(moment.*which).empty()) {
         curve.x.push_back(static_cast<double>(moment.epoch));
         curve.y.push_back(mean(moment.*which));
       }
+    if (!curve.x.empty()) out.curves.push_back(std::move(curve));
   }
   return out;
+}
+
+// "training 0.956, test 0.885", or what of it is known.
+std::string last_accuracies(const Record& record) {
+  std::vector<std::string> out;
+  if (record.moments.empty()) return {};
+  for (const auto& [label, which] : kAccuracies)
+    if (const std::vector<double>& seeds = record.moments.back().*which; !seeds.empty())
+      out.push_back(fmt::format("{} {:.3f}", label, mean(seeds)));
+  return fmt::format("{}", fmt::join(out, ", "));
 }
 
 // "width:0.5 sees layer 1, layer 2 compress."
@@ -106,14 +119,16 @@ std::string accuracy_text(const Agreement& agreement) {
   return fmt::format("{}: {:+.2f}", agreement.estimator, agreement.correlation);
 }
 
-report::Prose accuracy_prose(const Record& record) {
+report::Prose accuracy_prose(const std::vector<Agreement>& found) {
+  const std::string heading = "Compression and test accuracy";
+  const std::size_t seeds = found.front().seeds;
+  if (seeds < kLeastSeeds)
+    return {heading,
+            {fmt::format("How they are correlated takes {} seeds; there {} {}.", kLeastSeeds, seeds == 1 ? "is" : "are",
+                         seeds)}};
   std::vector<std::string> texts;
-  std::size_t seeds = 0;
-  for (const Agreement& agreement : compression_and_accuracy(record)) {
-    texts.push_back(accuracy_text(agreement));
-    seeds = agreement.seeds;
-  }
-  return {"Compression and test accuracy",
+  for (const Agreement& agreement : found) texts.push_back(accuracy_text(agreement));
+  return {heading,
           {fmt::format("Correlation over {} seeds of the mean drop with the test accuracy; no sign is expected. {}.",
                        seeds, fmt::join(texts, "; "))}};
 }
@@ -131,10 +146,10 @@ std::string page(const Record& record) {
   for (const std::string& warning : warnings(record)) seen.paragraphs.push_back("Warning: " + warning + ".");
   out.parts.push_back(seen);
   out.parts.push_back(phase_table(record));
-  if (!compression_and_accuracy(record).empty()) {
-    out.parts.push_back(accuracy_plot(record));
-    out.parts.push_back(accuracy_prose(record));
-  }
+  report::Plot accuracies = accuracy_plot(record);
+  if (!accuracies.curves.empty()) out.parts.push_back(std::move(accuracies));
+  const std::vector<Agreement> agreements = compression_and_accuracy(record);
+  if (!agreements.empty()) out.parts.push_back(accuracy_prose(agreements));
   Glossary names{.heading = "Estimators"};
   for (const std::string& name : record.estimators)
     names.entries.push_back({name, meaning(information::LayerEstimator::named(name).kind)});
@@ -151,9 +166,8 @@ std::string terminal_text(const Record& record) {
   }
   std::string out = table.str() + "\n";
   for (const std::string& sentence : sentences(record)) out += sentence + "\n";
-  if (!record.moments.empty() && !record.moments.back().test_accuracy.empty())
-    out += fmt::format("accuracy: training {:.3f}, test {:.3f}\n", mean(record.moments.back().train_accuracy),
-                       mean(record.moments.back().test_accuracy));
+  if (const std::string accuracies = last_accuracies(record); !accuracies.empty())
+    out += "accuracy: " + accuracies + "\n";
   for (const std::string& warning : warnings(record)) out += "warning: " + warning + "\n";
   return out;
 }

@@ -51,7 +51,8 @@ Phase phase_of(const Record& record, std::size_t estimator, std::size_t layer, d
 
 double correlation(const std::vector<double>& a, const std::vector<double>& b) {
   const double spread = std::sqrt(sum_of_products(a, a) * sum_of_products(b, b));
-  return a.size() < 3 || !(spread > 1e-12) ? std::numeric_limits<double>::quiet_NaN() : sum_of_products(a, b) / spread;
+  return a.size() < kLeastSeeds || !(spread > 1e-12) ? std::numeric_limits<double>::quiet_NaN()
+                                                     : sum_of_products(a, b) / spread;
 }
 
 }  // namespace

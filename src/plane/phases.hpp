@@ -19,7 +19,8 @@
 
 namespace isentropic::plane {
 
-inline constexpr double kThreshold = .05;  // bits
+inline constexpr double kThreshold = .05;      // bits
+inline constexpr std::size_t kLeastSeeds = 3;  // of a correlation
 
 struct Phase {
   std::string estimator = {}, layer = {};

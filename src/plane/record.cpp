@@ -28,6 +28,12 @@ Numbers numbers_in(const Json& json, const char* key) {
   return json.contains(key) ? json[key].get<Numbers>() : Numbers();
 }
 
+std::size_t seeds_in(const Moment& moment) { return moment.points.front().front().size(); }
+
+void require_seeds_of(const Moment& moment, std::size_t found, const std::string& place) {
+  if (found != seeds_in(moment)) throw Error(place, "of other seeds", fmt::format("{} of them", seeds_in(moment)));
+}
+
 Moment read_moment(const Json& json, const Record& record, const std::string& place) {
   Moment out{.epoch = json.at("epoch"),
              .loss = numbers_in(json, "loss"),
@@ -41,6 +47,8 @@ Moment read_moment(const Json& json, const Record& record, const std::string& pl
         layers[l].push_back({input.at(l).at(seed), label.at(l).at(seed)});
     if (input.size() != layers.size()) throw Error(place, "of other layers", fmt::format("{} of them", layers.size()));
   }
+  for (const Numbers* known : {&out.loss, &out.train_accuracy, &out.test_accuracy})
+    if (!known->empty()) require_seeds_of(out, known->size(), place);
   return out;
 }
 
@@ -87,7 +95,10 @@ Record record_from_json(const std::string& text, const std::string& place) {
                .estimators = json.at("estimators"),
                .input_bits = json.at("input_bits"),
                .label_bits = json.at("label_bits")};
+    if (out.layers.empty() || out.estimators.empty())
+      throw Error(place, "without layers or estimators", "at least one of each");
     for (const Json& moment : json.at("moments")) out.moments.push_back(read_moment(moment, out, place));
+    for (const Moment& moment : out.moments) require_seeds_of(out.moments.front(), seeds_in(moment), place);
     return out;
   });
 }

@@ -78,6 +78,30 @@ TEST(Records, ReadBack) {
   nlohmann::ordered_json other = json_of(record);
   other["layers"].push_back("three");
   EXPECT_THROW(record_from_json(other.dump(), "r"), Error);
+  other["layers"] = other["estimators"] = nlohmann::json::array();
+  EXPECT_THROW(record_from_json(other.dump(), "r"), Error);
+}
+
+TEST(Records, NumbersAreForEachSeed) {
+  Record record = record_with({{1, 3}, {1, 3}}, {.5, .75});
+  record.moments[1].test_accuracy = {.5};
+  EXPECT_THROW(record_from_json(json_of(record).dump(), "r"), Error);
+  record.moments[1] = record_with({{1, 3}}, {.5}).moments[1];
+  EXPECT_THROW(record_from_json(json_of(record).dump(), "r"), Error);
+}
+
+TEST(PlanePage, ShowsTheAccuraciesThatAreKnown) {
+  Record record = record_with({{1, 3, 2}});
+  EXPECT_EQ(page(record).find("Accuracy, means over seeds"), std::string::npos);
+  EXPECT_EQ(terminal_text(record).find("accuracy"), std::string::npos);
+  for (Moment& moment : record.moments) moment.test_accuracy = {.75};
+  EXPECT_NE(page(record).find("Accuracy, means over seeds"), std::string::npos);
+  EXPECT_NE(page(record).find("takes 3 seeds; there is 1."), std::string::npos);
+  EXPECT_NE(terminal_text(record).find("accuracy: test 0.750\n"), std::string::npos);
+  for (Moment& moment : record.moments) moment.train_accuracy = {1};
+  EXPECT_NE(terminal_text(record).find("accuracy: training 1.000, test 0.750\n"), std::string::npos);
+  record = record_with({{3, 1}, {3, 2}, {3, 3}}, {.9, .8, .7});
+  EXPECT_NE(page(record).find("Correlation over 3 seeds"), std::string::npos);
 }
 
 // The slider is at the last frame; each plane has a dot for each layer and seed; a move of the slider moves them.

@@ -74,6 +74,57 @@ def test_noisy_layers_by_hand():
     assert label.bounds == pytest.approx(found) and label.pairwise_kl == pytest.approx(found.upper)
 
 
+# ---- layers in the information plane, bits ----
+
+LAYER, LABELS = [0, 0.2, 0.6, 0.7], [0, 0, 1, 0]  # of layer_information.hpp
+
+
+def test_layers_by_hand():
+    of_labels = -(0.25 * math.log2(0.25) + 0.75 * math.log2(0.75))
+    assert information.layer_information(LAYER, LABELS, estimator="exact") == pytest.approx((2, of_labels))
+    expected = pytest.approx((1, of_labels - 0.5))
+    assert information.layer_information(LAYER, LABELS) == expected
+    found = information.layer_information(torch.tensor(LAYER).reshape(4, 1), torch.tensor(LABELS))
+    assert found == expected and isinstance(found.input, float)
+    assert information.layer_information(numpy.array(LAYER), numpy.array(LABELS)) == expected
+    shared = information.layer_information(LAYER, LABELS, inputs=[3, 3, 7, 7], estimator="exact")
+    assert shared.input == pytest.approx(1)
+    noisy = information.layer_information([0.0, 1.0], [0, 0], estimator="kolchinsky_upper:0.5")
+    assert noisy == pytest.approx((math.log2(2 / (1 + math.exp(-1))), 0))
+
+
+def test_usual_estimators_are_known():
+    assert information.usual_layer_estimators()[:2] == ["exact", "width:0.5"]
+    names = information.usual_layer_estimators(0.25)
+    assert names[-1] == "noise:0.25"
+    for name in names:
+        assert information.layer_information([1.0, 1.0], [0, 1], estimator=name) == pytest.approx((0, 0))
+    with pytest.raises(ValueError, match="noise_variance is 0.0; expected a positive number"):
+        information.usual_layer_estimators(0)
+
+
+@pytest.mark.parametrize(
+    "options, error, message",
+    [
+        ({"labels": [0, 1]}, ValueError, "labels is of length 2; expected length 4, one for each row"),
+        ({"labels": [0, 0.5, 1, 1]}, ValueError, "labels is 0.5; expected a whole number"),
+        ({"inputs": [1]}, ValueError, "inputs is of length 1; expected length 4, one for each row"),
+        ({"inputs": []}, ValueError, "inputs is empty; expected one for each row"),
+        ({"activations": [0, math.nan, 1, 2]}, ValueError, r"activations\(1, 0\) is nan; expected a finite number"),
+        (
+            {"activations": numpy.zeros((4, 2, 2))},
+            ValueError,
+            r"activations has the shape \(4, 2, 2\); expected 2 axes",
+        ),
+        ({"estimator": "bins:3"}, ValueError, "estimator is 'bins:3'; expected one of exact, width:0.5"),
+        ({"estimator": 30}, TypeError, "estimator is a int; expected a name"),
+    ],
+)
+def test_mistakes_with_layers_are_named(options, error, message):
+    with pytest.raises(error, match=message):
+        information.layer_information(**{"activations": LAYER, "labels": LABELS, **options})
+
+
 # ---- the bottleneck ----
 
 
@@ -90,6 +141,7 @@ def test_the_curve_is_the_one_that_the_program_prints():
     assert code.converged and curve.information_y_at(code.information_x) == pytest.approx(code.information_y)
     kept = curve.information_y_at(numpy.array([0, curve.entropy_x]))
     assert kept == pytest.approx([0, curve.information])
+    assert curve.price(code) == code.information_x
 
 
 def test_deterministic_codes_are_functions():
@@ -98,6 +150,9 @@ def test_deterministic_codes_are_functions():
     (code,) = curve.points
     assert curve.kind == "deterministic" and isinstance(code.encoder, torch.Tensor)
     assert set(code.encoder.flatten().tolist()) == {0.0, 1.0}
+    assert curve.price(code) == code.entropy == pytest.approx(code.information_x)
+    longer = code._replace(entropy=code.entropy + 1)
+    assert curve.price(longer) == longer.entropy
 
 
 def test_one_run_and_its_objective():
@@ -167,6 +222,7 @@ def test_heads_together():
     assert found.total == pytest.approx(LOG_2) and found.chain == pytest.approx([LOG_2, 0])
     assert found.terms == pytest.approx({(0,): LOG_2, (1,): LOG_2, (0, 1): LOG_2})
     assert found.inclusion_exclusion() == pytest.approx(found.total)
+    assert found.chain_sum() == pytest.approx(found.total)
 
 
 def test_paths_and_positions_by_hand():

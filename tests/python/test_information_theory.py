@@ -134,6 +134,20 @@ def test_small_results():
     assert gradients.query == pytest.approx([-gradients.query[1], -gradients.query[0]])
 
 
+def test_features_of_gaussian_keys():
+    relu = theory.gaussian_feature_moments("relu", numpy.array([1, 2]))
+    assert relu.mean == pytest.approx([0.398942, 0.797885], abs=1e-6)
+    assert relu.deviation == pytest.approx([0.583819, 1.167638], abs=1e-6)
+    exp = theory.gaussian_feature_moments("exp")
+    assert exp == pytest.approx((math.exp(0.5), math.exp(0.5) * math.sqrt(math.e - 1)))
+    x = numpy.random.default_rng(1).standard_normal(10**6)
+    elu_plus_one = numpy.where(x > 0, x + 1, numpy.exp(numpy.minimum(x, 0)))
+    found = theory.gaussian_feature_moments("elu_plus_one")
+    assert found == pytest.approx((elu_plus_one.mean(), elu_plus_one.std()), rel=3e-3)
+    one = theory.sparsity_of_independent_features([1.0], *theory.gaussian_feature_moments("relu"))
+    assert one == pytest.approx(1 / math.sqrt(math.pi))
+
+
 def test_a_row_of_random_scores():
     row = theory.expected_row("cosine", math.log(64), 0, parameter=16, planted_score=1.0)
     assert row.planted == pytest.approx(1 / 65) and row.entropy == pytest.approx(math.log(65))
@@ -195,6 +209,8 @@ def test_numbers_broadcast():
         (lambda: theory.mean_dot_product(4, None), TypeError, "sigma is None; expected numbers"),
         (lambda: theory.mean_dot_product(4), TypeError, "missing a required argument: 'sigma'"),
         (lambda: theory.phase([1.0, 2.0], 1.0), ValueError, "the size of the numbers is 2; expected 1"),
+        (lambda: theory.gaussian_feature_moments("identity"), ValueError, "feature is 'identity'; expected elu_plus_one, relu or exp"),
+        (lambda: theory.gaussian_feature_moments("relu", 0), ValueError, "sigma is 0; expected a finite number > 0"),
         (lambda: theory.tail_growth("fat", 1.0), ValueError, "tail is 'fat'; expected planted_match, gaussian"),
         (lambda: theory.expected_row("cosine", 3, 1, parameter=1), ValueError, "d is 1; expected"),
         (lambda: theory.high_temperature_entropy([0, 1], 1, 5), ValueError, "order is 5; expected 2, 3 or 4"),

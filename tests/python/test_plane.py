@@ -6,6 +6,7 @@ import signal
 import struct
 import subprocess
 import time
+import xml.etree.ElementTree as ElementTree
 import zlib
 
 import pytest
@@ -233,6 +234,87 @@ def test_a_plane_records_the_layers_of_any_network(tmp_path):
     assert plane._repr_html_().startswith("<iframe srcdoc=") and "width:0.5 sees" in repr(plane)
 
 
+def recorded_plane(factors, seed=1, layers=("1",), estimators=("exact", "width:0.5"), labels=PARITY, **options):
+    """Of a network whose first weights grow by these factors, before each of them."""
+    torch.manual_seed(seed)
+    model = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
+    plane = isentropic.InformationPlane(model, layers, estimators)
+    for factor in factors:
+        with torch.no_grad():
+            model[0].weight.mul_(factor)
+        plane.record(torch.tensor(BITS).T.float(), torch.tensor(labels), **options)
+    return plane
+
+
+def test_the_page_shows_accuracies_that_are_told():
+    plane = recorded_plane([1, 8], train_accuracy=1, test_accuracy=torch.tensor(0.75))
+    assert plane.data["moments"][0]["train_accuracy"] == [1.0] and plane.data["moments"][1]["test_accuracy"] == [0.75]
+    assert "accuracy: training 1.000, test 0.750" in repr(plane)
+    assert "Accuracy, means over seeds" in plane.page() and "takes 3 seeds; there is 1." in plane.page()
+    training_alone = recorded_plane([1, 8], train_accuracy=0.5)
+    assert "accuracy: training 0.500\n" in repr(training_alone) and "test_accuracy" not in training_alone.to_json()
+    assert "Accuracy, means over seeds" in training_alone.page()
+    assert "Compression and test accuracy" not in training_alone.page()
+    silent = recorded_plane([1, 8])
+    assert "accuracy" not in repr(silent) and "Accuracy, means over seeds" not in silent.page()
+
+
+def test_the_picture_is_a_file_of_its_own(tmp_path):
+    plane = recorded_plane([1, 8])
+    plane.save(tmp_path / "plane.svg")
+    svg = (tmp_path / "plane.svg").read_text()
+    assert svg == plane.picture() and svg.startswith("<svg")
+    words = "".join(ElementTree.fromstring(svg).itertext())
+    assert "width:0.5" in words and "I(X;T), bits" in words
+
+
+# ---- several networks as seeds ----
+
+
+def test_merged_planes_have_a_spread_over_seeds(tmp_path):
+    courses, shares = ([4, 8], [4, 8], [4, 1]), (0.5, 0.7, 0.9)
+    planes = [recorded_plane(course, i, test_accuracy=shares[i]) for i, course in enumerate(courses)]
+    merged = isentropic.InformationPlane.merged(iter(planes), title="Three seeds")
+    moment = merged.data["moments"][1]
+    assert moment["test_accuracy"] == [0.5, 0.7, 0.9] and "train_accuracy" not in moment
+    for name in ("input_bits", "label_bits"):
+        for estimator in ("exact", "width:0.5"):
+            seeds = [plane.data["moments"][1][name][estimator][0][0] for plane in planes]
+            assert moment[name][estimator] == [seeds]
+    alone = torch.tensor([drops(plane.findings(), "width:0.5")["1"]["drop"] for plane in planes])
+    phase = drops(merged.findings(), "width:0.5")["1"]
+    assert alone[0] > 0.3 and phase["drop"] == pytest.approx(alone.mean().item())
+    assert phase["spread"] == pytest.approx((alone.std() / 3**0.5).item()) and phase["spread"] > 0
+    table = merged.table()
+    assert table["seed"] == [0, 1, 2] * 4 and table["input_bits"][9:] == moment["input_bits"]["width:0.5"][0]
+    assert "one seed" in repr(planes[0]) and "one seed" not in repr(merged)
+    merged.save(tmp_path / "plane.html")
+    page = (tmp_path / "plane.html").read_text()
+    assert "Three seeds" in page and "Correlation over 3 seeds" in page
+    assert [len(plane.data["moments"][1]["input_bits"]["exact"][0]) for plane in planes] == [1, 1, 1]
+    more = isentropic.InformationPlane.merged([merged, planes[0]])
+    assert more.data["title"] == "Three seeds" and more.data["moments"][0]["test_accuracy"] == [*shares, 0.5]
+
+
+def test_planes_that_do_not_belong_together_are_refused():
+    plane = recorded_plane([1, 8], test_accuracy=0.5)
+    halves = [i // 32 for i in range(64)]
+    for other, message in (
+        (recorded_plane([1, 8], layers=["2"]), r"layers of a plane are \['2'\]; expected those of the first, \['1'\]"),
+        (recorded_plane([1, 8], estimators=["exact"]), r"estimators of a plane are \['exact'\]; expected those of"),
+        (recorded_plane([1]), r"epochs of a plane are \[0\]; expected those of the first, \[0, 1\]"),
+        (recorded_plane([1, 8], x=torch.tensor(halves)), r"H\(X\) of a plane is 1 bits; expected that of the first, 6"),
+        (recorded_plane([1, 8], labels=[0] * 64), r"H\(Y\) of a plane is 0 bits; expected that of the first, 1"),
+        (recorded_plane([1, 8]), "test_accuracy of epoch 0 is known of 1 of 2 planes; expected all or none"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            isentropic.InformationPlane.merged([plane, other])
+    with pytest.raises(ValueError, match="planes is empty; expected at least one"):
+        isentropic.InformationPlane.merged([])
+    with pytest.raises(ValueError, match="the plane is merged from others; expected one that was made of a model"):
+        isentropic.InformationPlane.merged([plane]).record(torch.zeros(64, 6), torch.tensor(PARITY))
+
+
 def test_rows_may_share_their_input():
     inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
     plane = isentropic.InformationPlane(small_network(), ["0"], ["exact"])
@@ -246,11 +328,18 @@ def test_mistakes_with_a_network_of_ones_own():
         isentropic.InformationPlane(model, ["0", "fifth"])
     with pytest.raises(ValueError, match="estimator is 'bins'; expected one of exact"):
         isentropic.InformationPlane(model, ["0"], ["bins"])
+    with pytest.raises(ValueError, match=r"estimators is \[\]; expected at least one"):
+        isentropic.InformationPlane(model, ["0"], [])
     plane = isentropic.InformationPlane(model, ["0"], ["exact"])
     with pytest.raises(ValueError, match="labels"):
         plane.record(inputs, labels[:5])
+    with pytest.raises(ValueError, match="test_accuracy is 95.0; expected a share between 0 and 1"):
+        plane.record(inputs, labels, test_accuracy=95)
+    with pytest.raises(TypeError, match="train_accuracy is '0.9'; expected a number"):
+        plane.record(inputs, labels, train_accuracy="0.9")
+    assert plane.data["moments"] == []
     plane.record(inputs, labels, epoch=4)
     with pytest.raises(ValueError, match="epoch is 4; expected one after 4"):
         plane.record(inputs, labels, epoch=4)
-    with pytest.raises(ValueError, match="expected a name that ends in .html, .json"):
+    with pytest.raises(ValueError, match="expected a name that ends in .html, .svg, .json"):
         plane.save("plane.png")

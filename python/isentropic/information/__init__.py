@@ -3,7 +3,8 @@
 isentropic.information.mutual_information(x, y, estimator="ksg", k=3)    # nats
 
 Arguments are NumPy arrays, tensors or lists; rows are samples, and an array with one axis is one column. Arrays among the
-results are tensors where a tensor was given, NumPy's otherwise. Everything is in nats, and nothing is clamped.
+results are tensors where a tensor was given, NumPy's otherwise. Everything is in nats (``layer_information`` alone: bits),
+and nothing is clamped.
 """
 
 import torch
@@ -20,5 +21,6 @@ from ._bottleneck import *  # noqa: F403
 from ._bounds import *  # noqa: F403
 from ._distributions import *  # noqa: F403
 from ._entropy import *  # noqa: F403
+from ._layers import *  # noqa: F403
 from ._multivariate import *  # noqa: F403
 from ._mutual_information import *  # noqa: F403

@@ -90,6 +90,10 @@ class HeadDecomposition(NamedTuple):
     chain: Array
     terms: dict[tuple[int, ...], float]
 
+    def chain_sum(self) -> float:
+        """sum_h I(Z_h; Y | Z_<h), which is ``total``."""
+        return float(self.chain.sum())
+
     def inclusion_exclusion(self) -> float:
         """sum_S (-1)^(|S|+1) C_S, which is ``total``."""
         return sum(value if len(heads) % 2 else -value for heads, value in self.terms.items())

@@ -52,6 +52,10 @@ class BottleneckCurve(NamedTuple):
         points = [[code.information_x, code.information_y, code.entropy] for code in self.points]
         return information_y_at(self.kind, self.information, self.entropy_x, points, information_x)
 
+    def price(self, code: BottleneckCode) -> float:
+        """What the objective charges a code for: I(Z;X), or H(Z) of the deterministic kind."""
+        return code.entropy if self.kind == "deterministic" else code.information_x
+
 
 @compiled
 def information_y_at(kind: str, information: float, entropy_x: float, points: Array, information_x: Numbers) -> Numbers:

@@ -56,7 +56,7 @@ def _call(name: str, arguments: dict[str, Any], optional: set[str], result: Any)
     words, numbers = [], []
     for kind, (argument, value) in zip(KINDS[name], arguments.items()):
         if kind in _WORDS:
-            words.append(_written(argument, value) if kind == "scale" else _word(argument, value))
+            words.append(_written(argument, value) if kind == "scale" else as_word(argument, value))
         elif value is None and argument in optional:
             tensors.append(None)
         else:
@@ -146,7 +146,7 @@ def _whole(name: str, tensor: torch.Tensor, kind: str) -> torch.Tensor:
     return tensor.to(torch.int64)
 
 
-def _word(name: str, value: Any) -> str:
+def as_word(name: str, value: Any) -> str:
     if not isinstance(value, str):
         raise TypeError(f"{name} is {_shown(value)}; expected a name")
     return value

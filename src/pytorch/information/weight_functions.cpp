@@ -10,6 +10,8 @@ namespace isentropic::pytorch::bindings {
 
 using namespace theory;
 
+static void give(Results& out, const FeatureMoments& moments) { give_all(out, moments.mean, moments.deviation); }
+
 Functions weight_functions() {
   return {
       function("kl_to_uniform", kl_to_uniform),
@@ -38,6 +40,7 @@ Functions weight_functions() {
       function("taylor_features", taylor_features),
       function("sparsity_of_features", sparsity_of_features),
       function("sparsity_of_independent_features", sparsity_of_independent_features),
+      function("gaussian_feature_moments", gaussian_feature_moments),
       function("sparsity_of_decay", sparsity_of_decay),
       function("decay_sparsity_bound", decay_sparsity_bound),
       function("decay_sparsity_rate", decay_sparsity_rate),

@@ -17,6 +17,7 @@
 #include "isentropic/theory/random_scores.hpp"
 #include "isentropic/theory/scale_laws.hpp"
 #include "isentropic/theory/simplex.hpp"
+#include "isentropic/theory/sparsity.hpp"
 
 namespace isentropic::pytorch::bindings {
 
@@ -65,6 +66,11 @@ inline Choices choices<information::BoundValidity>() {
 template <>
 inline Choices choices<information::Likelihood>() {
   return {"kind", {"probability", "density"}};
+}
+// Not the identity, the last of them, whose products have both signs: no function of the table takes it.
+template <>
+inline Choices choices<Feature>() {
+  return {"feature", {"elu_plus_one", "relu", "exp"}};
 }
 template <>
 inline Choices choices<theory::Budget>() {

@@ -31,6 +31,7 @@ information::Table table_of(const at::Tensor& rows) {
 at::Tensor points(const at::Tensor& activations, const at::Tensor& labels, const std::optional<at::Tensor>& inputs,
                   const Names& estimators) {
   TORCH_CHECK_VALUE(activations.dim() == 2, "activations has ", activations.dim(), " axes; expected rows and units");
+  TORCH_CHECK_VALUE(!inputs || inputs->numel() > 0, "inputs is empty; expected one for each row");
   const information::Table table = table_of(activations);
   const std::vector<std::int64_t> label_of = whole_numbers(labels);
   const std::vector<std::int64_t> input_of = inputs ? whole_numbers(*inputs) : std::vector<std::int64_t>();
@@ -47,9 +48,9 @@ at::Tensor points(const at::Tensor& activations, const at::Tensor& labels, const
   return out;
 }
 
-Names usual_estimators() {
+Names usual_estimators(double noise_variance) {
   Names out;
-  for (const information::LayerEstimator& estimator : information::usual_layer_estimators())
+  for (const information::LayerEstimator& estimator : information::usual_layer_estimators(noise_variance))
     out.push_back(estimator.name());
   return out;
 }
@@ -58,6 +59,9 @@ plane::Record record_of(const std::string& json) { return plane::record_from_jso
 
 std::string page(const std::string& json) {
   return with_python_errors([&] { return plane::page(record_of(json)); });
+}
+std::string picture(const std::string& json) {
+  return with_python_errors([&] { return plane::picture(record_of(json)); });
 }
 std::string terminal_text(const std::string& json) {
   return with_python_errors([&] { return plane::terminal_text(record_of(json)); });
@@ -68,8 +72,9 @@ std::string findings(const std::string& json) {
 
 TORCH_LIBRARY_FRAGMENT(isentropic, library) {
   library.def("plane_points(Tensor activations, Tensor labels, Tensor? inputs, str[] estimators) -> Tensor", points);
-  library.def("plane_usual_estimators() -> str[]", usual_estimators);
+  library.def("plane_usual_estimators(float noise_variance=0.1) -> str[]", usual_estimators);
   library.def("plane_page(str json) -> str", page);
+  library.def("plane_picture(str json) -> str", picture);
   library.def("plane_terminal_text(str json) -> str", terminal_text);
   library.def("plane_findings(str json) -> str", findings);
 }

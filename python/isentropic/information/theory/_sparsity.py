@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from .._call import Array, Numbers, compiled
 
 __all__ = [
-    "decay_sparsity_bound", "decay_sparsity_rate", "slow_decay_sparsity", "sparsity_floor", "sparsity_of_decay",
-    "sparsity_of_exp", "sparsity_of_features", "sparsity_of_identity", "sparsity_of_independent_features",
-    "sparsity_of_relu_squared", "sparsity_of_taylor", "taylor_features", "taylor_sparsity_floor",
+    "FeatureMoments", "decay_sparsity_bound", "decay_sparsity_rate", "gaussian_feature_moments",
+    "slow_decay_sparsity", "sparsity_floor", "sparsity_of_decay", "sparsity_of_exp", "sparsity_of_features",
+    "sparsity_of_identity", "sparsity_of_independent_features", "sparsity_of_relu_squared", "sparsity_of_taylor",
+    "taylor_features", "taylor_sparsity_floor",
 ]  # fmt: skip
 
 # ---- Weights f(s) of Gaussian scores s ~ N(beta, gamma^2), t = beta / gamma ----
@@ -59,6 +62,21 @@ def sparsity_of_features(query: Array, mean: Array, covariance: Array) -> float:
 @compiled
 def sparsity_of_independent_features(query: Array, mean: Numbers, deviation: Numbers) -> Numbers:
     """1 / sqrt(1 + (deviation / mean)^2 |q|_2^2 / |q|_1^2)."""
+
+
+class FeatureMoments(NamedTuple):
+    """Of one feature: what ``sparsity_of_independent_features`` takes."""
+
+    mean: Numbers
+    deviation: Numbers
+
+
+@compiled
+def gaussian_feature_moments(feature: str, sigma: Numbers = 1.0) -> FeatureMoments:
+    """Of phi(x), x ~ N(0, sigma^2); ``feature``: "relu", "elu_plus_one" or "exp".
+
+    By hand, sigma = 1: relu 1/sqrt(2 pi) and sqrt(1/2 - 1/(2 pi)); exp e^{1/2} and e^{1/2} sqrt(e - 1).
+    """
 
 
 # ---- Decay: a_j = lambda^(n - j) ----

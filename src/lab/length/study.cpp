@@ -289,10 +289,13 @@ void check_study(const Study& study) {
   for (const std::string& positions : study.positions)
     if (positions != "none" && positions != "rotary") throw Error("positions", "'" + positions + "'", "none or rotary");
   if (study.width % study.heads != 0) throw Error("width", study.width, "a multiple of the heads");
+  const bool rotary = std::ranges::find(study.positions, "rotary") != study.positions.end();
+  if (rotary && study.width / study.heads % 2 != 0)
+    throw Error("width", study.width, "an even number for each head: positions are rotary");
   if (study.factors.empty() || study.rates.empty()) throw Error("factors or rates", "none", "one or more");
   for (const double rate : study.rates) require_positive("rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
-  if (std::ranges::max(study.factors) < 1) throw Error("factors", "all below 1", "one that is 1 or more");
+  if (study.longest() <= study.length) throw Error("factors", "none above 1", "one: laws are ranked beyond the length");
   require_regularisation(study.attention_dropout, study.weight_decay);
   for (const double dropout : study.dropouts)
     for (const double decay : study.decays) require_regularisation(dropout, decay);
@@ -312,7 +315,7 @@ std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& s
   check_study(study);
   auto before = results_in(folder);
   if (next_runs(study, before).empty()) return before;
-  const Documents documents = stored_documents(folder.path());
+  const Documents documents = stored_documents(folder.path(), study);
   const Corpus corpus = corpus_of(documents);
   require_enough_text(study, documents);
   Worker worker(folder, study, documents, corpus, callbacks, before.size());

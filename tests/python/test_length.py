@@ -109,6 +109,7 @@ def test_networks_of_both_stages_learn(whole):
     for result in found:
         assert result["curve"][-1][1] < result["curve"][0][1] - 0.5 and result["curve"][-1][0] == 40
         assert result["validation"] < 4.5  # log 300 is 5.7
+        assert (result["device"], result["bfloat16"]) == ("cpu", False)
         points = {point["n"]: point for point in result["tests"][0]["points"]}
         assert set(points) == {16, 32, 64, 128}
         assert all(0 < point["entropy"] < 4.86 for point in points.values())  # log 128
@@ -150,6 +151,9 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
     assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
     shutil.rmtree(tmp_path / "carried" / "runs")
+    # What a process leaves that was killed after the line of its network, or while it saved one.
+    for ending in ("lock", "safetensors", "safetensors.part-7"):
+        (parts / "runs" / f"screen-inverse_sqrt_d-none-0.01-1-0-0.1.{ending}").touch()
     half = '{"run": {"law"'  # as a full disk or a killed process leaves it
     with (tmp_path / "carried" / "log.jsonl").open("a") as log:
         log.write(half)
@@ -218,6 +222,12 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
     assert "cuda:77" in run("-o", tmp_path / "a", "--resume", status=1).stderr
     run("-o", tmp_path / "a", "--resume", "--device", "cpu")
     assert without_times(results(tmp_path / "a")) == without_times(results(whole[0]))
+    # One that was trained elsewhere does not compare with those that follow.
+    log = (tmp_path / "a" / "log.jsonl").read_text().splitlines()
+    (tmp_path / "a" / "log.jsonl").write_text(log[0].replace('"cpu"', '"cuda"') + "\n")
+    mixed = run("-o", tmp_path / "a", "--resume", "--device", "cpu")
+    assert "trained on cuda in float32, from now on cpu in float32" in mixed.stderr
+    assert "not all trained alike: 3 on cpu in float32, 1 on cuda in float32." in mixed.stdout
 
 
 @pytest.mark.parametrize(

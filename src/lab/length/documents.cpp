@@ -114,6 +114,14 @@ void require_rows(const std::string& path, const std::vector<Tokens>& rows, cons
   if (found != wanted) throw Error(path, found, "those of this study, " + wanted);
 }
 
+void require_enough_text(const Study& study, const Documents& documents) {
+  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
+                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
+  if (epochs > study.most_epochs)
+    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
+                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
+}
+
 }  // namespace
 
 Documents read_documents(const Study& study, const std::function<void(const std::string&)>& say) {
@@ -151,6 +159,7 @@ Documents read_documents(const Study& study, const std::function<void(const std:
                 std::to_string(2 * room) + " of them, to test and to tune with (or --documents)");
   if (static_cast<std::int64_t>(out.train.size()) <= study.length)
     throw Error("texts", "with " + std::to_string(out.train.size()) + " tokens to train on", "more than the length");
+  require_enough_text(study, out);
   say(std::to_string(out.train.size()) + " tokens to train on, " + std::to_string(room) +
       " documents to test and as many to tune with" +
       (found.unreadable > 0 ? ", " + std::to_string(found.unreadable) + " files left out: not text" : ""));
@@ -178,6 +187,7 @@ Documents stored_documents(const std::string& folder, const Study& study) {
   out.tuning = rows_of(file, path, "tuning", out.vocabulary);
   out.tests = rows_of(file, path, "test", out.vocabulary);
   for (const auto* rows : {&out.tuning, &out.tests}) require_rows(path, *rows, study);
+  require_enough_text(study, out);
   return out;
 }
 

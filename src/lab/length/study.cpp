@@ -260,14 +260,6 @@ class Worker {
   const std::int64_t finished_before_;
 };
 
-void require_enough_text(const Study& study, const Documents& documents) {
-  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
-                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
-  if (epochs > study.most_epochs)
-    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
-                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
-}
-
 // Where a study goes on elsewhere, or without an option that it was given at first.
 void warn_of_other_precision(const Study& study, const std::vector<Result>& results, const StudyCallbacks& callbacks) {
   const std::string here = precision_of({.device = device_type(study), .bfloat16 = is_bfloat16(study)});
@@ -282,7 +274,6 @@ void warn_of_other_precision(const Study& study, const std::vector<Result>& resu
 bool train_all(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   const Documents documents = stored_documents(folder.path(), study);
   const Corpus corpus = corpus_of(documents);
-  require_enough_text(study, documents);
   const auto before = results_in(folder);
   warn_of_other_precision(study, before, callbacks);
   Worker worker(folder, study, documents, corpus, callbacks, before.size());

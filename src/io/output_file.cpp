@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstring>
 #include <filesystem>
+#include <random>
 
 #include "isentropic/error.hpp"
 
@@ -34,7 +35,10 @@ bool is_special(const fs::path& target) {
   return fs::exists(status) && !fs::is_regular_file(status);
 }
 
-fs::path temporary_beside(const fs::path& target) { return target.string() + ".part-" + std::to_string(::getpid()); }
+// At random: a process that was killed may have left its own, and the next one in a container has the same id.
+fs::path temporary_beside(const fs::path& target) {
+  return target.string() + ".part-" + std::to_string(std::random_device{}());
+}
 
 int create(const fs::path& path) { return ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666); }
 

@@ -1,8 +1,8 @@
 // Files that are either whole or not there.
 //
-// Bytes are written to a temporary name beside the target, flushed to the disk, and renamed over it. SIGINT, SIGTERM
-// and SIGHUP that arrive meanwhile wait until the file is whole. Things that are not regular files (/dev/stdout, a
-// pipe) are written directly.
+// Bytes are written to a temporary name beside the target (NAME.part-NUMBER), flushed to the disk, and renamed over it.
+// SIGINT, SIGTERM and SIGHUP that arrive meanwhile wait until the file is whole. Things that are not regular files
+// (/dev/stdout, a pipe) are written directly.
 #pragma once
 
 #include <span>

@@ -5,9 +5,11 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <filesystem>
+#include <set>
 #include <utility>
 
 #include "isentropic/error.hpp"
@@ -17,7 +19,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr const char *kLock = ".lock", *kState = ".safetensors";
+
 std::string folder_of(const std::string& study) { return study + "/runs"; }
+
+// Of the parts that have files in the folder.
+std::set<std::string> names_in(const std::string& study) {
+  std::set<std::string> out;
+  std::error_code error;
+  for (const auto& entry : fs::directory_iterator(folder_of(study), error)) {
+    const std::string file = entry.path().filename();
+    for (const char* ending : {kLock, kState})
+      if (const auto end = file.rfind(ending); end != std::string::npos) out.insert(file.substr(0, end));
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -35,12 +51,13 @@ std::optional<ClaimedRun> ClaimedRun::claim(const std::string& folder, const std
   return {};
 }
 
+bool ClaimedRun::any_is_held(const std::string& folder) {
+  return std::ranges::any_of(names_in(folder), [&](const std::string& name) { return !claim(folder, name); });
+}
+
 void ClaimedRun::remove_all(const std::string& folder) {
-  std::error_code error;
-  for (const auto& entry : fs::directory_iterator(folder_of(folder), error))
-    if (const auto type = entry.path().extension(); type == ".lock" || type == ".safetensors")
-      fs::remove(entry.path(), error);
-  fs::remove(folder_of(folder), error);  // where nothing else is in it
+  for (const std::string& name : names_in(folder))
+    if (const auto left = claim(folder, name)) left->finish();
 }
 
 ClaimedRun::ClaimedRun(ClaimedRun&& other) noexcept
@@ -60,9 +77,14 @@ std::int64_t ClaimedRun::restore(const NamedTensors& tensors) const {
 
 void ClaimedRun::finish() const {
   std::error_code error;
-  fs::remove(state_path(), error);
+  const fs::path state = state_path(), runs = state.parent_path();
+  for (const auto& entry : fs::directory_iterator(runs, error))  // the state, and parts of it
+    if (entry.path().filename().string().starts_with(state.filename().string())) fs::remove(entry.path(), error);
   fs::remove(lock_path(), error);
-  fs::remove(fs::path(stem_).parent_path(), error);  // where it was the last
+  fs::remove(runs, error);  // where it was the last
 }
+
+std::string ClaimedRun::state_path() const { return stem_ + kState; }
+std::string ClaimedRun::lock_path() const { return stem_ + kLock; }
 
 }  // namespace isentropic::lab

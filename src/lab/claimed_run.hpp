@@ -1,7 +1,7 @@
 // A part of a study that several processes share in one folder: each works on one that no other works on.
 //
 //   DIR/runs/NAME.lock          locked by the process that works on NAME, for as long as it lives
-//   DIR/runs/NAME.safetensors   what an interrupted one had reached
+//   DIR/runs/NAME.safetensors   what an interrupted one had reached (and .part-*, where it was killed while it saved)
 //
 // Whether a part is finished is what the study's log says. A lock may be taken just after another process has finished
 // the part and removed its files, so ask the log again once it is held.
@@ -19,7 +19,9 @@ class ClaimedRun {
  public:
   // None: another process works on it. Throws Error where the folder cannot be written.
   static std::optional<ClaimedRun> claim(const std::string& folder, const std::string& name);
-  // Removes what interrupted parts have left in the folder.
+  // Whether a process works on a part of the study.
+  static bool any_is_held(const std::string& folder);
+  // Removes what interrupted parts have left in the folder; those that a process works on stay.
   static void remove_all(const std::string& folder);
 
   ClaimedRun(ClaimedRun&& other) noexcept;
@@ -35,8 +37,8 @@ class ClaimedRun {
 
  private:
   ClaimedRun(std::string stem, int lock) : stem_(std::move(stem)), lock_(lock) {}
-  std::string state_path() const { return stem_ + ".safetensors"; }
-  std::string lock_path() const { return stem_ + ".lock"; }
+  std::string state_path() const;
+  std::string lock_path() const;
 
   std::string stem_;
   int lock_;

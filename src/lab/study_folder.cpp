@@ -41,11 +41,18 @@ StudyFolder::StudyFolder(std::string path, Json options, LogLines lines)
   log_ = std::make_unique<JsonLog>(log, steps_);
 }
 
+void StudyFolder::require_place(const std::string& path, ExistingFolder existing) {
+  require_free(path, existing, "study.json");
+  if (ClaimedRun::any_is_held(path))
+    throw Error("output folder", "'" + path + "', in which a process trains", "one that no process works on");
+}
+
 StudyFolder StudyFolder::begin(const std::string& path, const std::string& study, const Json& options,
                                ExistingFolder existing, LogLines lines) {
-  require_free(path, existing, "study.json");
+  require_place(path, existing);
   std::error_code error;
-  for (const char* file : {"study.json", "log.jsonl", "state.safetensors", "results.json", "page.html"})
+  for (const char* file : {"study.json", "log.jsonl", "state.safetensors", "results.json", "page.html",
+                           "documents.safetensors", "tokenizer.json"})
     fs::remove(path + "/" + file, error);
   ClaimedRun::remove_all(path);
   for (const auto& entry : fs::directory_iterator(path, error))

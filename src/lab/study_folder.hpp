@@ -4,12 +4,12 @@
 //   DIR/log.jsonl           a line for each record, with the step that it belongs to
 //   DIR/state.safetensors   tensors by name, and the step after which they were so
 //   DIR/runs                the same of parts that several processes share (claimed_run.hpp)
+//   DIR/documents.safetensors, tokenizer.json   the tokens of a study that reads texts
 //   DIR/results.json        what was found, and
 //   DIR/page.html           the same to look at, when the study has ended; some have a picture beside it
 //
-//   StudyFolder folder = resume ? StudyFolder::resume(path, "vib") : StudyFolder::begin(path, "vib", options, existing);
-//   std::int64_t step = folder.restore(tensors);  // 0 in a new one
-//   while (step < steps) {
+//   StudyFolder folder = resume ? StudyFolder::resume(path, "vib") : StudyFolder::begin(path, "vib", options,
+//   existing); std::int64_t step = folder.restore(tensors);  // 0 in a new one while (step < steps) {
 //     ...; folder.log({{"step", ++step}, ...}); if (...) folder.save(tensors, step);
 //   }
 #pragma once
@@ -58,7 +58,9 @@ class StudyFolder {
  public:
   using Json = nlohmann::ordered_json;
 
-  // Makes the folder; an earlier study in it is removed where that is allowed.
+  // Throws Error where begin() would, and changes nothing: before the long work of a study that reads texts first.
+  static void require_place(const std::string& path, ExistingFolder existing);
+  // Makes the folder; an earlier study in it is removed where that is allowed and no process trains in it.
   static StudyFolder begin(const std::string& path, const std::string& study, const Json& options,
                            ExistingFolder existing, LogLines lines = LogLines::steps);
   // Throws Error unless the folder holds such a study.

@@ -40,6 +40,14 @@ class SoftTargets {
     at::Tensor rows, t, ids, keys, slope, scores;  // [n, d], [n, k] each; keys [n, k, d] or [V, d]; slope: of the cap
   };
 
+  // Before the forward pass: what it has seen, the other need not look through again.
+  void require_probabilities() const {
+    if (logits_ || !target_.is_cpu() || target_.numel() == 0) return;  // to look would wait for a device
+    const auto least = at::where(counted_, target_.amin(1), 0.0).min().item<double>();
+    TORCH_CHECK_VALUE(!(least < 0),  // NaN is no mistake
+                      "target has a negative number; expected probabilities (logits=True takes a teacher's logits)");
+  }
+
   template <class Work>
   void for_each(Work work) const {
     const std::int64_t numbers = target_.size(1) * (ids_.defined() ? key_.size(1) : 1);
@@ -67,8 +75,6 @@ class SoftTargets {
                       "; expected a row for each of ", query_.size(0));
     TORCH_CHECK_TYPE(target_.is_floating_point(), "target has type ", target_.scalar_type(),
                      "; expected a floating type");
-    TORCH_CHECK_VALUE(logits_ || !target_.is_cpu() || !has_negative_target(),  // to look would wait for a device
-                      "target has a negative number; expected probabilities (logits=True takes a teacher's logits)");
     if (!ids_.defined()) {
       TORCH_CHECK_VALUE(target_.size(1) == key_.size(0), "target has shape ", target_.sizes(), "; expected ",
                         key_.size(0), " classes, or ids");
@@ -81,10 +87,6 @@ class SoftTargets {
     const std::int64_t low = ids_.min().item<std::int64_t>(), high = ids_.max().item<std::int64_t>();
     TORCH_CHECK_VALUE(low >= 0 && high < key_.size(0), "ids has ", low < 0 ? low : high, "; expected a class, up to ",
                       key_.size(0) - 1);
-  }
-
-  bool has_negative_target() const {
-    return target_.numel() > 0 && at::where(counted_.unsqueeze(1), target_, 0.0).min().item<double>() < 0;
   }
 
   Block block(std::int64_t begin, std::int64_t end) const {
@@ -125,6 +127,7 @@ TargetScore target_score_blocks(const at::Tensor& query, const at::Tensor& key, 
                                 const MaybeTensor& ids, const MaybeTensor& bias, const at::Tensor& counted,
                                 std::optional<double> soft_cap, double temperature, bool logits) {
   const SoftTargets problem(query, key, target, ids, bias, counted, soft_cap, temperature, logits);
+  problem.require_probabilities();
   const std::int64_t rows = query.size(0);
   const TargetScore out{problem.zeros({rows}), problem.zeros({rows}), problem.zeros({rows}),
                         problem.zeros({key.size(0)})};

@@ -1,5 +1,6 @@
 """isentropic train length: language models trained short under many scale laws and asked long."""
 
+import fcntl
 import json
 import os
 import pathlib
@@ -76,6 +77,23 @@ def locked(folder):
     return len(list((folder / "runs").glob("*.lock")))
 
 
+def logged(folder):
+    return len((folder / "log.jsonl").read_text().splitlines())
+
+
+def start_and_halt(folder):
+    """A process at work that does not go on, so that none of its networks ends however long a test takes."""
+    process = start(folder)
+    wait_until(lambda: locked(folder) or logged(folder))
+    process.send_signal(signal.SIGSTOP)
+    return process
+
+
+def end(process):
+    process.kill()
+    process.communicate()
+
+
 @pytest.fixture(scope="module")
 def whole(texts, tmp_path_factory):
     folder = tmp_path_factory.mktemp("length") / "whole"
@@ -91,6 +109,7 @@ def test_networks_of_both_stages_learn(whole):
     for result in found:
         assert result["curve"][-1][1] < result["curve"][0][1] - 0.5 and result["curve"][-1][0] == 40
         assert result["validation"] < 4.5  # log 300 is 5.7
+        assert (result["device"], result["bfloat16"]) == ("cpu", False)
         points = {point["n"]: point for point in result["tests"][0]["points"]}
         assert set(points) == {16, 32, 64, 128}
         assert all(0 < point["entropy"] < 4.86 for point in points.values())  # log 128
@@ -132,6 +151,9 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
     assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
     shutil.rmtree(tmp_path / "carried" / "runs")
+    # What a process leaves that was killed after the line of its network, or while it saved one.
+    for ending in ("lock", "safetensors", "safetensors.part-7"):
+        (parts / "runs" / f"screen-inverse_sqrt_d-none-0.01-1-0-0.1.{ending}").touch()
     half = '{"run": {"law"'  # as a full disk or a killed process leaves it
     with (tmp_path / "carried" / "log.jsonl").open("a") as log:
         log.write(half)
@@ -146,19 +168,30 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
 def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_the_others(texts, whole, tmp_path):
     folder = tmp_path / "shared"
     run(texts, "-o", folder, *SMALL, "--only-prepare")
-    killed = start(folder)
-    wait_until(lambda: locked(folder) == 1)
+    killed = start_and_halt(folder)
     others = [start(folder)]
-    wait_until(lambda: locked(folder) == 2)
-    killed.kill()
-    killed.communicate()
+    wait_until(lambda: logged(folder))  # what the other process has trained beside the one that is held
+    end(killed)
     others.append(start(folder))
     for process in others:
         _, message = process.communicate(timeout=120)
         assert process.returncode == 0, message
     key = json.dumps
     assert sorted(map(key, without_times(results(folder)))) == sorted(map(key, without_times(results(whole[0]))))
-    assert len((folder / "log.jsonl").read_text().splitlines()) == 4 and not (folder / "runs").exists()
+    assert logged(folder) == 4 and not (folder / "runs").exists()
+
+
+def test_a_folder_is_not_overwritten_while_a_process_trains_in_it(texts, tmp_path):
+    folder = tmp_path / "shared"
+    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    (folder / "runs").mkdir()
+    (folder / "runs" / "left-by-one-that-was-killed.lock").touch()
+    with (folder / "runs" / "screen.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        message = run(texts, "-o", folder, *SMALL, "--only-prepare", "--overwrite", status=1).stderr
+        assert "in which a process trains" in message and locked(folder) == 2
+    run(texts, "-o", folder, *SMALL, "--only-prepare", "--overwrite")
+    assert not (folder / "runs").exists()
 
 
 def test_a_network_that_diverges_is_left_out_and_named(texts, tmp_path):
@@ -177,6 +210,9 @@ def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_pa
     assert not (tmp_path / "a" / "results.json").exists()
     message = run("-o", tmp_path / "a", "--resume", "--minutes", 0.001, status=1).stderr
     assert "stopped after" in message and "--resume" in message
+    # What the folder does not keep is said again.
+    again = ["--resume", "--bfloat16", "--minutes", "0.001", "--device", "cpu"]
+    assert " ".join(again) in run("-o", tmp_path / "a", *again, status=1).stderr
 
 
 def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp_path):
@@ -186,6 +222,12 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
     assert "cuda:77" in run("-o", tmp_path / "a", "--resume", status=1).stderr
     run("-o", tmp_path / "a", "--resume", "--device", "cpu")
     assert without_times(results(tmp_path / "a")) == without_times(results(whole[0]))
+    # One that was trained elsewhere does not compare with those that follow.
+    log = (tmp_path / "a" / "log.jsonl").read_text().splitlines()
+    (tmp_path / "a" / "log.jsonl").write_text(log[0].replace('"cpu"', '"cuda"') + "\n")
+    mixed = run("-o", tmp_path / "a", "--resume", "--device", "cpu")
+    assert "trained on cuda in float32, from now on cpu in float32" in mixed.stderr
+    assert "not all trained alike: 3 on cpu in float32, 1 on cuda in float32." in mixed.stdout
 
 
 @pytest.mark.parametrize(
@@ -200,14 +242,15 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
         (["--steps", 4000], 1, "epochs"),
         (["--dropouts", "0,1.5"], 2, "attention dropout is 1.5"),
         (["--decays=-1"], 2, "weight decay is -1"),
-        (["--factors", "0.5"], 2, "factors"),
+        (["--factors", "0.5,1"], 2, "factors"),
+        (["--width", 30, "--positions", "none,rotary"], 2, "rotary"),
         (["--training-tokens", 20], 2, "training tokens is 20; expected more than the length, 32"),
     ],
 )
 def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
     message = run(texts, "-o", tmp_path / "x", *small(*options), status=status).stderr.strip().splitlines()[-1]
     assert named in message and message.startswith("isentropic")
-    assert named == "epochs" or not (tmp_path / "x").exists()  # nothing is in the way of the next try
+    assert not (tmp_path / "x").exists()  # nothing is in the way of the next try
 
 
 def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):
@@ -227,3 +270,25 @@ def test_texts_that_are_missing_and_damaged_documents(texts, tmp_path):
     tokens = (damaged / "documents.safetensors").read_bytes()
     (damaged / "documents.safetensors").write_bytes(tokens[: len(tokens) // 2])
     assert "documents.safetensors" in run("-o", damaged, "--resume", status=1).stderr
+
+
+def test_texts_that_are_missing_leave_the_study_that_they_were_to_replace(whole, tmp_path):
+    folder = tmp_path / "copy"
+    shutil.copytree(whole[0], folder)
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    run(pathlib.Path("missing"), "-o", folder, *SMALL, "--overwrite", status=1)
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+def test_an_empty_folder_stays_empty_where_texts_are_too_short(texts, tmp_path):
+    run(texts, "-o", tmp_path, *small("--documents", "40"), status=1)
+    assert not list(tmp_path.iterdir())
+
+
+def test_documents_of_another_study_are_refused(texts, tmp_path):
+    folder = tmp_path / "x"
+    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    about = json.loads((folder / "study.json").read_text())
+    for change in ({"factors": [1, 8]}, {"documents": 5}):
+        (folder / "study.json").write_text(json.dumps({**about, "options": {**about["options"], **change}}))
+        assert "documents.safetensors is with " in run("-o", folder, "--resume", status=1).stderr

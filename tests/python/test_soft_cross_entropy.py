@@ -78,6 +78,16 @@ def test_rows_in_several_blocks():
     expect_same(soft_cross_entropy(x, w, t).loss, -(t * (x @ w.T).log_softmax(-1)).sum(-1).mean(), (x, w))
 
 
+def test_no_matrix_is_formed_beside_the_targets():
+    x, w = rows(3000, 4).float().detach().requires_grad_(), rows(2000, 4, 1).float().detach().requires_grad_()
+    t = rows(3000, 2000, 2, grad=False).float().softmax(-1)
+    with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU], profile_memory=True) as profile:
+        soft_cross_entropy(x, w, t).loss.backward()
+    events = profile.events()
+    assert max(event.self_cpu_memory_usage for event in events) < t.nbytes
+    assert [event.name for event in events].count("aten::amin") == 1  # negative targets, before the forward pass
+
+
 def test_the_bound_stays_below_what_the_targets_can_tell():
     x, w, _ = student()
     t = (3 * rows(6, 11, 3, grad=False)).softmax(-1)

@@ -80,6 +80,22 @@ TEST(SoftCrossEntropy, RowsOfWeightZeroMayHoldAnything) {
   EXPECT_TRUE(gradients[1][1].eq(0).all().item<bool>());
 }
 
+TEST(SoftCrossEntropy, WeightsOfExamplesLearn) {
+  torch::manual_seed(4);
+  const Student x;
+  const at::Tensor t = at::softmax(x.teacher, -1);
+  const at::Tensor weights = torch::tensor({1.0, 0.25, 2.0, 1.0, 3.0, 0.5}, at::kDouble).requires_grad_();
+  const at::Tensor each = -(t * x.log_p(1)).sum(-1) * weights;
+  for (const Reduction reduction : {Reduction::none, Reduction::sum, Reduction::mean}) {
+    const at::Tensor expected = reduction == Reduction::none  ? each
+                                : reduction == Reduction::sum ? each.sum()
+                                                              : each.sum() / weights.sum();
+    const Loss found = soft_cross_entropy(
+        x.input, x.weight, t, {.bias = x.bias, .soft_cap = 3.0, .example_weight = weights, .reduction = reduction});
+    expect_same(found.loss, expected, {x.input, x.weight, x.bias, weights});
+  }
+}
+
 TEST(SoftCrossEntropy, RefusesWhatDoesNotFit) {
   const Student x;
   const at::Tensor t = at::softmax(x.teacher, -1);

@@ -77,7 +77,7 @@ struct SoftCrossEntropyOptions {
 //   p = (1/2, 1/2), t = (3/4, 1/4): loss log 2 = 0.6931, H(t) = 0.5623, KL = 0.1308.
 // bound: I(X; input) >= H(X) - loss where X is drawn from the targets and H(X) is the entropy of their mean; the loss
 // is at least the mean of H(t), so that `ceiling` is H(X) less that mean. Both are of targets as distributions, t / m,
-// and of rows in proportion to m. Negative targets are refused.
+// and of rows in proportion to m. Negative targets are refused on the CPU; on a GPU they are not looked for.
 ISENTROPIC_API Loss soft_cross_entropy(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& target,
                                        const SoftCrossEntropyOptions& options = {});
 

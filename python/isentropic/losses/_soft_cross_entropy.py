@@ -46,7 +46,7 @@ def soft_cross_entropy(
         input: ``[..., d]``.
         weight: ``[V, d]``, the classifier.
         target: ``[..., V]``, or ``[..., k]`` with ``ids``; constants, without a gradient. Probabilities of the top k
-            that do not sum to 1 are taken as they are; negative ones are refused.
+            that do not sum to 1 are taken as they are; negative ones are refused on the CPU, and not looked for on a GPU.
         ids: ``[..., k]`` integers, the classes that the target speaks of.
         logits: the target is a teacher's logits; its distribution is their softmax (over the k, with ``ids``).
         temperature: divides the logits, and the teacher's where those are given. Gradients shrink with its square:
@@ -58,7 +58,8 @@ def soft_cross_entropy(
 
     Returns:
         :class:`Loss`. ``bound``: I(X; input) >= H(X) - loss, where X is drawn from the targets and H(X) is the entropy
-        of their mean over this batch. The loss is at least the mean of H(t): ``ceiling`` is H(X) less that mean.
+        of their mean over this batch. The loss is at least the mean of H(t): ``ceiling`` is H(X) less that mean. Both
+        are of targets as distributions, ``t / m``, and of rows in proportion to m.
     """
     for name, tensor in (("input", input), ("weight", weight), ("target", target)):
         require_tensor(name, tensor)

@@ -70,9 +70,25 @@ void StudyArguments::offer(CLI::App* to) {
   to->add_flag("--overwrite", overwrite, "replace the study in that folder");
   to->add_option("--seed", seed)->capture_default_str();
   to->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
-  to->add_option("--device", device, "cpu, cuda, cuda:1, ...")
-      ->capture_default_str()
-      ->each([this](const std::string&) { device_given = true; });
+  to->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str()->each([this](const std::string&) {
+    device_given = true;
+  });
+}
+
+void StudyArguments::require_place() const {
+  require_alone(*command, resume, overwrite, may_change);
+  if (!resume) lab::StudyFolder::require_place(folder, existing());
+}
+
+std::string StudyArguments::given_again() const {
+  std::string out;
+  for (const CLI::Option* option : command->get_options()) {
+    if (option->count() == 0 || !may_change.contains(option->get_name())) continue;
+    out += " " + option->get_name();
+    if (option->get_items_expected_max() == 0) continue;  // a flag
+    for (const std::string& value : option->results()) out += " " + value;
+  }
+  return out;
 }
 
 lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) const {
@@ -82,8 +98,7 @@ lab::StudyFolder StudyArguments::open(const lab::StudyFolder::Json& options) con
     if (device_given) out.use_device(device);
     return out;
   }
-  return lab::StudyFolder::begin(folder, study, options,
-                                 overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse, lines);
+  return lab::StudyFolder::begin(folder, study, options, existing(), lines);
 }
 
 void run_study(const StudyArguments& arguments, const std::function<bool(const lab::StudyCallbacks&)>& run) {
@@ -98,8 +113,9 @@ void run_study(const StudyArguments& arguments, const std::function<bool(const l
     return interrupted() || (arguments.minutes > 0 && passed.count() >= arguments.minutes);
   };
   if (!run(callbacks))
-    throw Error("study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
-                name_of(arguments.command) + " -o " + arguments.folder + " --resume, to go on");
+    throw Error(
+        "study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
+        name_of(arguments.command) + " -o " + arguments.folder + " --resume" + arguments.given_again() + ", to go on");
 }
 
 }  // namespace isentropic::cli

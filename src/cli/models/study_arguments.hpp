@@ -27,9 +27,18 @@ struct StudyArguments {
   const CLI::App* command = nullptr;
 
   void offer(CLI::App* command);
+  // Error where open() will refuse what is asked, before anything is read or written.
+  void require_place() const;
   // A new folder with these options, or one to go on with, whose options those are that it began with, but for the
   // device where one is given.
   lab::StudyFolder open(const lab::StudyFolder::Json& options) const;
+  // " --device cuda": what was given of what may change, which the folder does not keep.
+  std::string given_again() const;
+
+ private:
+  lab::ExistingFolder existing() const {
+    return overwrite ? lab::ExistingFolder::overwrite : lab::ExistingFolder::refuse;
+  }
 };
 
 // Progress on standard error; Ctrl-C ends the study after its step. run() returns whether the study has ended: where

@@ -1,5 +1,4 @@
 // isentropic train length: language models trained at one length, under every scale law, and asked at longer ones.
-#include <filesystem>
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -19,16 +18,15 @@ struct LengthArguments {
   bool only_prepare = false;
 };
 
-// Texts that are not enough leave no folder that would be in the way of the next try.
-void prepare(const lab::length::Study& study, const std::string& folder, bool is_new,
-             const lab::StudyCallbacks& callbacks) {
-  try {
-    lab::length::read_documents(study, folder, callbacks.say);
-  } catch (...) {
-    std::error_code error;
-    if (is_new) std::filesystem::remove_all(folder, error);
-    throw;
-  }
+// Texts are read before there is a folder: those that are not enough leave none in the way of the next try, nor replace
+// a study by one that cannot be run.
+lab::StudyFolder open(const LengthArguments& arguments, const lab::StudyCallbacks& callbacks) {
+  const auto options = lab::length::options_of(arguments.study);
+  if (arguments.common.resume) return arguments.common.open(options);
+  const auto documents = lab::length::read_documents(arguments.study, callbacks.say);
+  lab::StudyFolder out = arguments.common.open(options);
+  lab::length::save_documents(out.path(), documents);
+  return out;
 }
 
 void run(LengthArguments& arguments) {
@@ -41,13 +39,12 @@ void run(LengthArguments& arguments) {
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
-  const bool is_new = !std::filesystem::exists(arguments.common.folder);
-  lab::StudyFolder folder = arguments.common.open(lab::length::options_of(asked));
-  lab::length::Study study = lab::length::study_of(folder.options());
-  if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
+  arguments.common.require_place();
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
-    if (!arguments.common.resume) prepare(study, folder.path(), is_new, callbacks);
+    lab::StudyFolder folder = open(arguments, callbacks);
     if (arguments.only_prepare) return true;
+    lab::length::Study study = lab::length::study_of(folder.options());
+    if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
     const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
     folder.write("results.json",

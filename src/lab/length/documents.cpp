@@ -64,14 +64,11 @@ Texts read_texts(const std::vector<std::string>& files, std::size_t bytes) {
   return out;
 }
 
-tokenizer::Tokenizer train_tokenizer(const Study& study, const std::vector<std::string>& texts,
-                                     const std::string& folder) {
+std::string train_tokenizer(const Study& study, const std::vector<std::string>& texts) {
   std::size_t bytes = 0, count = 0;
   while (count < texts.size() && bytes < kTokenizerBytes) bytes += texts[count++].size();
   const std::vector<std::string> sample(texts.begin(), texts.begin() + static_cast<std::ptrdiff_t>(count));
-  const std::string json = trained_tokenizer(sample, study.vocabulary);
-  io::write_file("output folder", folder + "/tokenizer.json", json);
-  return tokenizer::Tokenizer::from_json(json);
+  return trained_tokenizer(sample, study.vocabulary);
 }
 
 // ---- Files ----
@@ -88,14 +85,6 @@ checkpoint::StoredTensor stored(const char* name, const std::vector<std::uint16_
   out.shape = {rows, rows > 0 ? count / rows : 0};
   out.bytes = std::as_bytes(std::span(tokens));
   return out;
-}
-
-void save(const std::string& folder, const Documents& documents) {
-  const auto train = narrow({documents.train}), tuning = narrow(documents.tuning), tests = narrow(documents.tests);
-  const auto rows = static_cast<std::int64_t>(documents.tests.size());
-  checkpoint::write_safetensors(
-      tokens_path(folder), {stored("train", train, 1), stored("tuning", tuning, rows), stored("test", tests, rows)},
-      {{"vocabulary", std::to_string(documents.vocabulary)}});
 }
 
 std::vector<Tokens> rows_of(const checkpoint::SafetensorsFile& file, const std::string& path, const char* name,
@@ -115,10 +104,27 @@ std::vector<Tokens> rows_of(const checkpoint::SafetensorsFile& file, const std::
   return out;
 }
 
+// study.json may have been changed, or the file be of another study.
+void require_rows(const std::string& path, const std::vector<Tokens>& rows, const Study& study) {
+  const auto says = [](std::int64_t count, std::int64_t length) {
+    return "with " + std::to_string(count) + " documents of " + std::to_string(length) + " tokens";
+  };
+  const auto length = rows.empty() ? 0 : static_cast<std::int64_t>(rows.front().size());
+  const std::string found = says(std::ssize(rows), length), wanted = says(study.documents, study.longest() + 1);
+  if (found != wanted) throw Error(path, found, "those of this study, " + wanted);
+}
+
+void require_enough_text(const Study& study, const Documents& documents) {
+  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
+                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
+  if (epochs > study.most_epochs)
+    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
+                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
+}
+
 }  // namespace
 
-Documents read_documents(const Study& study, const std::string& folder,
-                         const std::function<void(const std::string&)>& say) {
+Documents read_documents(const Study& study, const std::function<void(const std::string&)>& say) {
   std::vector<std::string> files = files_of(study.texts);
   shuffle(files, study.seed);
   // No token has less than a byte; eight bytes to a token is more than text has.
@@ -126,9 +132,10 @@ Documents read_documents(const Study& study, const std::string& folder,
   const Texts found = read_texts(files, static_cast<std::size_t>(8 * wanted));
   if (found.texts.empty()) throw Error("texts", "without any text", "files of UTF-8");
   say("training a tokenizer of " + std::to_string(study.vocabulary) + " tokens");
-  const tokenizer::Tokenizer tokenizer = train_tokenizer(study, found.texts, folder);
+  Documents out{.tokenizer = train_tokenizer(study, found.texts)};
+  const auto tokenizer = tokenizer::Tokenizer::from_json(out.tokenizer);
   const std::int32_t end = tokenizer.id_of(kEndToken).value();
-  Documents out{.vocabulary = static_cast<std::int64_t>(tokenizer.vocabulary_size())};
+  out.vocabulary = static_cast<std::int64_t>(tokenizer.vocabulary_size());
   const auto room = static_cast<std::size_t>(study.documents);
   const std::int64_t kept = study.longest() + 1;
   for (const std::string& text : found.texts) {
@@ -152,14 +159,23 @@ Documents read_documents(const Study& study, const std::string& folder,
                 std::to_string(2 * room) + " of them, to test and to tune with (or --documents)");
   if (static_cast<std::int64_t>(out.train.size()) <= study.length)
     throw Error("texts", "with " + std::to_string(out.train.size()) + " tokens to train on", "more than the length");
-  save(folder, out);
+  require_enough_text(study, out);
   say(std::to_string(out.train.size()) + " tokens to train on, " + std::to_string(room) +
       " documents to test and as many to tune with" +
       (found.unreadable > 0 ? ", " + std::to_string(found.unreadable) + " files left out: not text" : ""));
   return out;
 }
 
-Documents stored_documents(const std::string& folder) {
+void save_documents(const std::string& folder, const Documents& documents) {
+  io::write_file("output folder", folder + "/tokenizer.json", documents.tokenizer);
+  const auto train = narrow({documents.train}), tuning = narrow(documents.tuning), tests = narrow(documents.tests);
+  const auto rows = static_cast<std::int64_t>(documents.tests.size());
+  checkpoint::write_safetensors(
+      tokens_path(folder), {stored("train", train, 1), stored("tuning", tuning, rows), stored("test", tests, rows)},
+      {{"vocabulary", std::to_string(documents.vocabulary)}});
+}
+
+Documents stored_documents(const std::string& folder, const Study& study) {
   const std::string path = tokens_path(folder);
   const auto file = checkpoint::SafetensorsFile::open(path);
   const auto vocabulary = file.metadata().find("vocabulary");
@@ -170,6 +186,8 @@ Documents stored_documents(const std::string& folder) {
   out.train = rows_of(file, path, "train", out.vocabulary).front();
   out.tuning = rows_of(file, path, "tuning", out.vocabulary);
   out.tests = rows_of(file, path, "test", out.vocabulary);
+  for (const auto* rows : {&out.tuning, &out.tests}) require_rows(path, *rows, study);
+  require_enough_text(study, out);
   return out;
 }
 

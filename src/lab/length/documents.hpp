@@ -19,15 +19,16 @@ struct Documents {
   std::vector<std::int32_t> train;                       // whole documents, each with an end
   std::vector<std::vector<std::int32_t>> tuning, tests;  // the first longest() + 1 tokens of others
   std::int64_t vocabulary = 0;
+  std::string tokenizer = {};  // as JSON, of those that were just read
 };
 
 // Files below folders are documents; so are files that are named. Which ones are tested on, tuned on and trained on
 // follows from the seed. Those that are not UTF-8, and those too short to be tested on, are trained on or left out:
 // `say` tells. Throws Error where there are too few.
-Documents read_documents(const Study& study, const std::string& folder,
-                         const std::function<void(const std::string&)>& say);
-// What the call above has written.
-Documents stored_documents(const std::string& folder);
+Documents read_documents(const Study& study, const std::function<void(const std::string&)>& say);
+void save_documents(const std::string& folder, const Documents& documents);
+// What the call above has written. Throws Error unless they are those of the study.
+Documents stored_documents(const std::string& folder, const Study& study);
 
 // Training text and the documents to tune with, one after the other.
 Corpus corpus_of(const Documents& documents);

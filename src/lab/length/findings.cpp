@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <map>
 
 #include "lab/length/plan.hpp"
 
@@ -78,38 +79,64 @@ double steps_to(const std::vector<Outcome>& outcomes, const std::vector<Outcome>
   return sum / static_cast<double>(outcomes.size());
 }
 
-std::string joined(const std::vector<std::string>& names) {
+std::string joined(const std::vector<std::string>& parts, const char* between) {
   std::string out;
-  for (const std::string& name : names) out += (out.empty() ? "" : ", ") + name;
-  return out.empty() ? "none" : out;
+  for (const std::string& part : parts) out += (out.empty() ? "" : between) + part;
+  return out;
 }
 
-// "log_n (rate 0.004, seed 1)" for each, or the law's formula.
-std::vector<std::string> diverged_of(const Study& study, const std::vector<Result>& results,
-                                     const std::string& positions, std::string Law::*name) {
-  std::vector<std::string> out;
-  const std::vector<Law> laws = laws_of(study);
-  for (const Result& result : results)
-    if (const Run& run = result.run; result.diverged && run.positions == positions)
-      out.push_back(fmt::format("{} (rate {:g}, seed {})", law_named(laws, run.law).*name, run.rate, run.seed));
-  return out;
+std::string listed(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names, ", "); }
+
+// "log_n (rate 0.004, seed 1)", or a formula; of the last stage also what it changes.
+std::string named(const Run& run, const std::string& law) {
+  const std::string changed =
+      run.stage == kRegularise ? fmt::format(", dropout {:g}, decay {:g}", run.dropout, run.decay) : "";
+  return fmt::format("{} (rate {:g}, seed {}{})", law, run.rate, run.seed, changed);
 }
 
 bool is_less(const Paired& difference) { return difference.beyond_spread() && difference.mean < 0; }
 
-std::string conclude(const std::vector<LawLine>& laws, const std::vector<std::string>& diverged,
-                     std::string LawLine::*name) {
-  std::vector<std::string> better, worse, unclear, uses_text;
+// What cannot be compared (a law, 1/sqrt d or the window diverged, or was not asked for) is in no sentence.
+std::vector<std::string> comparisons(const std::vector<LawLine>& laws, std::string LawLine::*name) {
+  std::vector<std::string> better, worse, unclear, uses_text, out;
+  bool compares_text = false;
   for (const LawLine& line : laws) {
     if (line.law == "inverse_sqrt_d" || line.law == "window") continue;
     const Paired& difference = line.against_usual;
-    (!difference.beyond_spread() ? unclear : difference.mean < 0 ? better : worse).push_back(line.*name);
+    if (difference.seeds > 0)
+      (!difference.beyond_spread() ? unclear : difference.mean < 0 ? better : worse).push_back(line.*name);
+    compares_text |= line.against_window.seeds > 0 && line.against_own.seeds > 0;
     if (is_less(line.against_window) && is_less(line.against_own)) uses_text.push_back(line.*name);
   }
-  return "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + joined(better) +
-         ". Worse: " + joined(worse) + ". No difference, or one seed only: " + joined(unclear) +
-         ". Better with more text than with the trained length alone, cut off or as a window: " + joined(uses_text) +
-         "." + (diverged.empty() ? "" : " Diverged: " + joined(diverged) + ".");
+  if (better.size() + worse.size() + unclear.size() > 0)
+    out.push_back(
+        "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + listed(better) +
+        ". Worse: " + listed(worse) + ". No difference, or one seed only: " + listed(unclear) + ".");
+  if (compares_text)
+    out.push_back(
+        "Better with more text than with the trained length alone, cut off or as a window: " + listed(uses_text) + ".");
+  return out;
+}
+
+// Networks that diverged, and laws whose tests were not finite.
+std::vector<std::string> missing(const Study& study, const std::vector<Result>& results, const std::string& positions,
+                                 std::string Law::*name) {
+  std::vector<std::string> diverged, not_finite, out;
+  const std::vector<Law> laws = laws_of(study);
+  for (const Result& result : results) {
+    const Run& run = result.run;
+    if (run.positions != positions) continue;
+    if (result.diverged) diverged.push_back(named(run, law_named(laws, run.law).*name));
+    for (const std::string& law : result.not_finite) not_finite.push_back(named(run, law_named(laws, law).*name));
+  }
+  if (!diverged.empty()) out.push_back("Diverged: " + listed(diverged) + ".");
+  if (!not_finite.empty()) out.push_back("Not finite when asked: " + listed(not_finite) + ".");
+  return out;
+}
+
+std::string conclude(std::vector<std::string> sentences, const std::vector<std::string>& more) {
+  sentences.insert(sentences.end(), more.begin(), more.end());
+  return joined(sentences, " ");
 }
 
 // Of each law that has other regularisation, with the usual one of the same seed first.
@@ -169,12 +196,26 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       return compare ? a.against_usual.mean < b.against_usual.mean : a.beyond < b.beyond;
     });
     found.regularised = regularised_lines(study, results, positions);
-    found.conclusion = conclude(found.laws, diverged_of(study, results, positions, &Law::name), &LawLine::law);
+    found.conclusion = conclude(comparisons(found.laws, &LawLine::law), missing(study, results, positions, &Law::name));
     found.conclusion_in_formulas =
-        conclude(found.laws, diverged_of(study, results, positions, &Law::formula), &LawLine::formula);
+        conclude(comparisons(found.laws, &LawLine::formula), missing(study, results, positions, &Law::formula));
     out.push_back(std::move(found));
   }
   return out;
+}
+
+std::string precision_of(const Result& result) {
+  return result.device + " in " + (result.bfloat16 ? "bfloat16" : "float32");
+}
+
+std::string mixed_precision(const std::vector<Result>& results) {
+  std::map<std::string, int> counts;
+  for (const Result& result : results)
+    if (!result.device.empty()) ++counts[precision_of(result)];
+  if (counts.size() < 2) return "";
+  std::vector<std::string> parts;
+  for (const auto& [precision, count] : counts) parts.push_back(fmt::format("{} on {}", count, precision));
+  return "Networks were not all trained alike: " + listed(parts) + ".";
 }
 
 }  // namespace isentropic::lab::length

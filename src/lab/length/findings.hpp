@@ -43,4 +43,9 @@ struct Findings {
 // One for each kind of positions.
 std::vector<Findings> findings_of(const Study& study, const std::vector<Result>& results);
 
+// "cuda in bfloat16".
+std::string precision_of(const Result& result);
+// A sentence where networks were trained in several precisions, so that they do not compare; otherwise nothing.
+std::string mixed_precision(const std::vector<Result>& results);
+
 }  // namespace isentropic::lab::length

@@ -63,6 +63,18 @@ std::vector<Run> confirm(const Study& study, const std::vector<Result>& results)
   return out;
 }
 
+struct Regularisation {
+  double dropout, decay;
+};
+
+std::vector<Regularisation> other_regularisation(const Study& study) {
+  std::vector<Regularisation> out;
+  for (const double dropout : study.dropouts)
+    for (const double decay : study.decays)
+      if (dropout != study.attention_dropout || decay != study.weight_decay) out.push_back({dropout, decay});
+  return out;
+}
+
 // The two best of those with all seeds.
 std::vector<Run> regularise(const Study& study, const std::vector<Result>& results) {
   std::vector<Run> out;
@@ -74,14 +86,12 @@ std::vector<Run> regularise(const Study& study, const std::vector<Result>& resul
       if (best.size() < 2 && !is_in(best, network)) best.push_back(network);
     }
     for (const std::string& law : best)
-      for (const double dropout : study.dropouts)
-        for (const double decay : study.decays) {
-          if (dropout == study.attention_dropout && decay == study.weight_decay) continue;
-          Run run =
-              usual_run(study, kRegularise, law, positions, *tuned_rate(study, results, law, positions), study.seed);
-          run.dropout = dropout, run.decay = decay;
-          out.push_back(run);
-        }
+      for (const auto& [dropout, decay] : other_regularisation(study)) {
+        Run run =
+            usual_run(study, kRegularise, law, positions, *tuned_rate(study, results, law, positions), study.seed);
+        run.dropout = dropout, run.decay = decay;
+        out.push_back(run);
+      }
   }
   return out;
 }
@@ -101,7 +111,7 @@ std::vector<Run> next_runs(const Study& study, const std::vector<Result>& result
 std::int64_t most_runs(const Study& study) {
   const auto places = static_cast<std::int64_t>(study.positions.size());
   const auto laws = static_cast<std::int64_t>(trained_laws(study).size());
-  const auto variants = static_cast<std::int64_t>(study.dropouts.size() * study.decays.size()) - 1;
+  const std::int64_t variants = std::ssize(other_regularisation(study));
   return static_cast<std::int64_t>(screen(study).size()) +
          places * ((study.seeds - 1) * std::min(laws, study.best + 2) + std::min<std::int64_t>(laws, 2) * variants);
 }

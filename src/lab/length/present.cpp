@@ -129,7 +129,8 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
                          regularised_rows(found));
     out += found.conclusion + "\n\n";
   }
-  return out;
+  const std::string mixed = mixed_precision(results);
+  return mixed.empty() ? out : out + mixed + "\n\n";
 }
 
 std::string page(const Study& study, const std::vector<Result>& results) {
@@ -145,6 +146,8 @@ std::string page(const Study& study, const std::vector<Result>& results) {
        "Laws are ranked by the mean loss above the trained length, chosen before anything was run. Differences are "
        "paired by seed; those inside the spread over seeds are called none. The thin dotted line is a window of the "
        "trained length: what a longer context must beat."}});
+  if (const std::string mixed = mixed_precision(results); !mixed.empty())
+    page.parts.push_back(report::Prose{"Precision", {mixed}});
   for (const Findings& found : findings_of(study, results)) {
     const std::string with = found.positions == "none" ? "Without positions" : "With " + found.positions + " positions";
     page.parts.push_back(report::Prose{with, {found.conclusion_in_formulas}});

@@ -2,6 +2,7 @@
 #include "lab/length/study.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
+#include <c10/core/DeviceType.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 #include "isentropic/error.hpp"
 #include "lab/claimed_run.hpp"
 #include "lab/length/documents.hpp"
+#include "lab/length/findings.hpp"
 #include "lab/length/measure.hpp"
 #include "lab/length/plan.hpp"
 #include "lab/study_options.hpp"
@@ -45,6 +47,14 @@ std::vector<std::int64_t> lengths_of(const Study& study) {
     out.push_back(static_cast<std::int64_t>(std::lround(factor * static_cast<double>(study.length))));
   return out;
 }
+
+// "cpu" or "cuda": which GPU it was does not matter.
+std::string device_type(const Study& study) {
+  return c10::DeviceTypeName(model::device_named("device", study.device).type(), /*lower_case=*/true);
+}
+
+// Autocast is for CUDA alone.
+bool is_bfloat16(const Study& study) { return study.bfloat16 && model::device_named("device", study.device).is_cuda(); }
 
 TrainingOptions training_options(const Study& study, const Law& law, const Run& run) {
   TrainingOptions out;
@@ -82,7 +92,10 @@ class Network {
         result_{.run = run},
         law_(law_named(laws_, run.law)),
         model_(make_model()),
-        trainer_(model_, corpus, training_options(study, law_, run)) {}
+        trainer_(model_, corpus, training_options(study, law_, run)) {
+    result_.device = device_type(study);
+    result_.bfloat16 = is_bfloat16(study);
+  }
 
   std::int64_t steps_done() const { return trainer_.steps_done(); }
   void go_on_from(std::int64_t steps) { trainer_.go_on_from(steps); }
@@ -102,7 +115,7 @@ class Network {
     result_.seconds += seconds_since(start);
   }
 
-  Result diverged() const { return {.run = result_.run, .diverged = true, .seconds = result_.seconds}; }
+  Result diverged() const { return as_diverged(result_); }
 
   Result finish() {
     const auto start = Clock::now();
@@ -164,18 +177,6 @@ std::string name_of(const Run& run) {
                      run.decay);
 }
 
-// JSON knows no other number.
-bool is_finite(const Result& result) {
-  const auto finite = [](double x) { return std::isfinite(x); };
-  const auto finite_point = [](const Point& x) {
-    return std::isfinite(x.loss) && std::isfinite(x.entropy) && std::isfinite(x.deviation) && std::isfinite(x.copying);
-  };
-  return finite(result.validation) && std::ranges::all_of(result.learnt, finite) &&
-         std::ranges::all_of(result.curve, [](const auto& point) { return std::isfinite(point.second); }) &&
-         std::ranges::all_of(result.tests,
-                             [&](const Tested& x) { return std::ranges::all_of(x.points, finite_point); });
-}
-
 // What this process does for a study, which others may share.
 class Worker {
  public:
@@ -230,14 +231,13 @@ class Worker {
       if (stops || Clock::now() - saved > kSaveAfter) claimed.save(network.state(), step), saved = Clock::now();
       if (stops) return {};
     }
-    const Result result = network.finish();
-    return is_finite(result) ? result : network.diverged();
+    return finite_part(network.finish());
   }
 
   double share_of(std::size_t finished, std::int64_t steps) const {
     const double networks =
         static_cast<double>(finished) + static_cast<double>(steps) / static_cast<double>(study_.steps);
-    return networks / static_cast<double>(most_runs(study_));
+    return std::min(1.0, networks / static_cast<double>(most_runs(study_)));  // a log may hold more, of other options
   }
 
   // By how fast all processes together have been since this one began.
@@ -260,12 +260,30 @@ class Worker {
   const std::int64_t finished_before_;
 };
 
-void require_enough_text(const Study& study, const Documents& documents) {
-  const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
-                        static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
-  if (epochs > study.most_epochs)
-    throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
-                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
+// Where a study goes on elsewhere, or without an option that it was given at first.
+void warn_of_other_precision(const Study& study, const std::vector<Result>& results, const StudyCallbacks& callbacks) {
+  const std::string here = precision_of({.device = device_type(study), .bfloat16 = is_bfloat16(study)});
+  const auto other =
+      std::ranges::find_if(results, [&](const Result& x) { return !x.device.empty() && precision_of(x) != here; });
+  if (other != results.end())
+    callbacks.tell("networks before were trained on " + precision_of(*other) + ", from now on " + here +
+                   ": their losses do not compare");
+}
+
+// False: it was stopped.
+bool train_all(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
+  const Documents documents = stored_documents(folder.path(), study);
+  const Corpus corpus = corpus_of(documents);
+  const auto before = results_in(folder);
+  warn_of_other_precision(study, before, callbacks);
+  Worker worker(folder, study, documents, corpus, callbacks, before.size());
+  for (;;) {
+    const auto results = results_in(folder);
+    const std::vector<Run> runs = next_runs(study, results);
+    if (runs.empty()) return true;
+    if (callbacks.stops()) return false;
+    if (!worker.train_one_of(runs, results.size())) worker.wait_for_others(runs.size(), results.size());
+  }
 }
 
 void require_positive(const char* name, double value) {
@@ -289,10 +307,13 @@ void check_study(const Study& study) {
   for (const std::string& positions : study.positions)
     if (positions != "none" && positions != "rotary") throw Error("positions", "'" + positions + "'", "none or rotary");
   if (study.width % study.heads != 0) throw Error("width", study.width, "a multiple of the heads");
+  const bool rotary = std::ranges::find(study.positions, "rotary") != study.positions.end();
+  if (rotary && study.width / study.heads % 2 != 0)
+    throw Error("width", study.width, "an even number for each head: positions are rotary");
   if (study.factors.empty() || study.rates.empty()) throw Error("factors or rates", "none", "one or more");
   for (const double rate : study.rates) require_positive("rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
-  if (std::ranges::max(study.factors) < 1) throw Error("factors", "all below 1", "one that is 1 or more");
+  if (study.longest() <= study.length) throw Error("factors", "none above 1", "one: laws are ranked beyond the length");
   require_regularisation(study.attention_dropout, study.weight_decay);
   for (const double dropout : study.dropouts)
     for (const double decay : study.decays) require_regularisation(dropout, decay);
@@ -310,19 +331,9 @@ Study study_of(const Json& options) { return options_from_json<Study>(options); 
 
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);
-  auto before = results_in(folder);
-  if (next_runs(study, before).empty()) return before;
-  const Documents documents = stored_documents(folder.path());
-  const Corpus corpus = corpus_of(documents);
-  require_enough_text(study, documents);
-  Worker worker(folder, study, documents, corpus, callbacks, before.size());
-  for (;;) {
-    auto results = results_in(folder);
-    const std::vector<Run> runs = next_runs(study, results);
-    if (runs.empty()) return results;
-    if (callbacks.stops()) return {};
-    if (!worker.train_one_of(runs, results.size())) worker.wait_for_others(runs.size(), results.size());
-  }
+  if (!next_runs(study, results_in(folder)).empty() && !train_all(folder, study, callbacks)) return {};
+  ClaimedRun::remove_all(folder.path());  // of processes that were killed after the line of their network
+  return results_in(folder);
 }
 
 }  // namespace isentropic::lab::length

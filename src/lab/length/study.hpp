@@ -73,15 +73,23 @@ struct Tested {
 
 struct Result {
   Run run = {};
-  bool diverged = false;  // its loss was not finite at a step: there is nothing else
+  bool diverged = false;  // a loss or a gradient was not finite: there are no numbers
   double validation = 0;  // loss at the trained length, on documents that no test uses
   std::vector<std::pair<std::int64_t, double>> curve = {};  // the same by step
   std::int64_t spikes = 0;  // steps whose gradient is above three times the median of the hundred before
   double seconds = 0;
   std::vector<double> learnt = {};  // mean of the law's number over the heads of each layer, where it is learnt
   std::vector<Tested> tests = {};
+  std::vector<std::string> not_finite = {};  // laws that have no test, because one of its numbers was not finite
+  std::string device = {};  // of training, "cpu" or "cuda"; empty: the line is from before this was kept
+  bool bfloat16 = false;    // whether products were
 };
 
+// What is kept of a network that diverged.
+Result as_diverged(const Result& result);
+// JSON knows no number that is not finite: without the tests that hold one; diverged where a loss at the trained length
+// is one, or where its own law's test holds one.
+Result finite_part(Result result);
 nlohmann::ordered_json json_of(const Result& result);
 Result result_of(const nlohmann::ordered_json& json);
 

@@ -3,6 +3,10 @@
 
 #include <gtest/gtest.h>
 
+#include <cmath>
+#include <functional>
+#include <nlohmann/json.hpp>
+
 #include "lab/length/findings.hpp"
 
 namespace isentropic::lab::length {
@@ -41,12 +45,15 @@ Result result_for(const Study& study, const Run& run) {
 // What a stage wants is trained in its order or from its end, as processes that share it may do.
 enum class Order : std::uint8_t { planned, reversed };
 
-std::vector<Result> run_all(const Study& study, Order order = Order::planned) {
+std::vector<Result> run_all(
+    const Study& study, Order order = Order::planned,
+    const std::function<bool(const Run&)>& diverges = [](const Run&) { return false; }) {
   std::vector<Result> results;
   for (;;) {
     const std::vector<Run> runs = next_runs(study, results);
     if (runs.empty() || results.size() > 100) return results;
-    results.push_back(result_for(study, order == Order::planned ? runs.front() : runs.back()));
+    const Run& run = order == Order::planned ? runs.front() : runs.back();
+    results.push_back(diverges(run) ? as_diverged({.run = run}) : result_for(study, run));
   }
 }
 
@@ -79,6 +86,16 @@ TEST(LengthPlan, IsTheSameInWhateverOrderAStageIsTrained) {
   EXPECT_EQ(planned.size(), reversed.size());
   for (const Result& result : reversed)
     EXPECT_NE(std::ranges::find(planned, result.run, &Result::run), planned.end()) << result.run.law;
+}
+
+TEST(LengthPlan, CountsOtherRegularisationThatTheUsualIsNotAmong) {
+  Study study = small_study();
+  study.dropouts = {0.1};
+  const std::vector<Result> results = run_all(study);
+  EXPECT_EQ(std::ranges::count(results, kRegularise, [](const Result& x) { return x.run.stage; }), 2);
+  EXPECT_EQ(std::ssize(results), most_runs(study) - 2);  // the best other law takes the networks of 1/sqrt d
+  study.decays = {};
+  EXPECT_EQ(std::ssize(run_all(study)), most_runs(study) - 2);
 }
 
 TEST(LengthPlan, KeepsTheRateWithTheLeastLossAtTheTrainedLength) {
@@ -125,13 +142,90 @@ TEST(LengthFindings, NameWhatGainsFromTextBeyondTheTrainedLength) {
   EXPECT_NE(conclusion.find("or as a window: trained_length."), std::string::npos) << conclusion;
 }
 
+// A law without a network, at any rate: the study ends, and says nothing of what it cannot compare.
+TEST(LengthFindings, LeaveOutComparisonsWithWhatDiverged) {
+  const Study study = small_study();
+  const auto findings_without = [&](const std::string& law) {
+    const std::vector<Result> results =
+        run_all(study, Order::planned, [&](const length::Run& run) { return run.law == law; });
+    EXPECT_FALSE(page(study, results).empty());
+    EXPECT_EQ(picture(study, results).find("nan"), std::string::npos);
+    EXPECT_EQ(text_table(study, results).find("nan"), std::string::npos);
+    return findings_of(study, results)[0];
+  };
+  const Findings found = findings_without("log_n");
+  EXPECT_EQ(std::ranges::find(found.laws, "log_n", &LawLine::law), found.laws.end());
+  EXPECT_TRUE(found.conclusion.ends_with(". Diverged: log_n (rate 0.001, seed 1), log_n (rate 0.002, seed 1)."))
+      << found.conclusion;
+  // With 1/sqrt d its window goes, too: nothing can be compared.
+  const Findings nothing = findings_without("inverse_sqrt_d");
+  EXPECT_EQ(nothing.laws.size(), 3u);
+  EXPECT_EQ(nothing.conclusion, "Diverged: inverse_sqrt_d (rate 0.001, seed 1), inverse_sqrt_d (rate 0.002, seed 1).");
+}
+
+TEST(LengthFindings, NameWhatDivergedInLaterStages) {
+  const Study study = small_study();
+  const std::vector<Result> results = run_all(study, Order::planned, [](const length::Run& run) {
+    return run.stage == kRegularise || (run.law == "log_n" && run.seed == 2);
+  });
+  const Findings found = findings_of(study, results)[0];
+  EXPECT_EQ(std::ranges::find(found.laws, "log_n", &LawLine::law)->seeds, 2);
+  EXPECT_TRUE(found.regularised.empty());
+  EXPECT_TRUE(
+      found.conclusion.ends_with("Diverged: log_n (rate 0.001, seed 2), "
+                                 "inverse_sqrt_d (rate 0.001, seed 1, dropout 0.1, decay 0.1)."))
+      << found.conclusion;
+}
+
+TEST(LengthFindings, SayWhenNetworksWereTrainedInSeveralPrecisions) {
+  const Study study = small_study();
+  std::vector<Result> results = run_all(study);
+  EXPECT_EQ(mixed_precision(results), "");  // lines from before it was kept
+  for (Result& result : results) result.device = "cuda", result.bfloat16 = true;
+  EXPECT_EQ(mixed_precision(results), "");
+  results.back().bfloat16 = false;
+  const std::string sentence = "Networks were not all trained alike: " + std::to_string(results.size() - 1) +
+                               " on cuda in bfloat16, 1 on cuda in float32.";
+  EXPECT_EQ(mixed_precision(results), sentence);
+  EXPECT_NE(text_table(study, results).find(sentence), std::string::npos);
+  EXPECT_NE(page(study, results).find(sentence), std::string::npos);
+}
+
 TEST(LengthResults, AreTheSameAfterALine) {
   const Study study = small_study();
-  const Result one = result_for(study, next_runs(study, {}).front());
+  Result one = result_for(study, next_runs(study, {}).front());
+  const auto earlier = json_of(one);  // as it was before it said where it was trained
+  EXPECT_FALSE(earlier.contains("device"));
+  EXPECT_EQ(json_of(result_of(earlier)), earlier);
+  one.device = "cuda", one.bfloat16 = true, one.not_finite = {"adaptive"};
   const Result again = result_of(json_of(one));
   EXPECT_EQ(again.run, one.run);
   EXPECT_EQ(again.tests.front().points.back().loss, one.tests.front().points.back().loss);
+  EXPECT_EQ(json_of(again), json_of(one));
+  EXPECT_EQ(json_of(result_of(json_of(as_diverged(one)))), json_of(as_diverged(one)));
   EXPECT_EQ(study_of(options_of(study)).laws, study.laws);
+}
+
+// A test that is not finite is of one law; without a loss at the trained length, or a test of its own, a network is of
+// no use.
+TEST(LengthResults, LeaveOutTestsThatAreNotFinite) {
+  const Study study = small_study();
+  const Result finite = result_for(study, next_runs(study, {}).front());
+  ASSERT_EQ(finite.tests.size(), 3u);  // 1/sqrt d, trained_length and window
+  EXPECT_EQ(json_of(finite_part(finite)), json_of(finite));
+  Result other = finite;
+  other.tests[1].points[1].entropy = std::nan("");
+  const Result kept = finite_part(other);
+  EXPECT_FALSE(kept.diverged);
+  EXPECT_EQ(kept.tests.size(), 2u);
+  EXPECT_EQ(kept.not_finite, std::vector<std::string>{"trained_length"});
+  EXPECT_NE(
+      findings_of(study, {kept})[0].conclusion.find("Not finite when asked: trained_length (rate 0.001, seed 1)."),
+      std::string::npos);
+  Result own = finite, untrained = finite;
+  own.tests[0].points[0].loss = INFINITY;
+  untrained.validation = std::nan("");
+  for (const Result& lost : {own, untrained}) EXPECT_TRUE(finite_part(lost).diverged);
 }
 
 TEST(LengthLaws, KnowWhatTheyTrainAndAsk) {

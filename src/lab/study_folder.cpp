@@ -15,6 +15,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr int kLevelsInLines = 2;
+
+// With a line for each member, and for each of its own members; the numbers of an entry stay together.
+std::string in_lines(const StudyFolder::Json& json, int levels, const std::string& indent) {
+  if (levels == 0 || !json.is_structured() || json.empty()) return json.dump();
+  const std::string inner = indent + " ";
+  std::string out;
+  for (const auto& [key, value] : json.items()) {
+    out += (out.empty() ? "\n" : ",\n") + inner;
+    if (json.is_object()) out += StudyFolder::Json(key).dump() + ": ";
+    out += in_lines(value, levels - 1, inner);
+  }
+  return (json.is_object() ? "{" : "[") + out + "\n" + indent + (json.is_object() ? "}" : "]");
+}
+
 std::string study_path(const std::string& folder) { return folder + "/study.json"; }
 
 }  // namespace
@@ -96,6 +111,10 @@ std::int64_t StudyFolder::restore(const NamedTensors& tensors) const {
 
 void StudyFolder::write(const std::string& file, const std::string& text) const {
   io::write_file(path_ + "/" + file, path_ + "/" + file, text);
+}
+
+void StudyFolder::write_results(const Json& results) const {
+  write("results.json", in_lines(results, kLevelsInLines, "") + "\n");
 }
 
 }  // namespace isentropic::lab

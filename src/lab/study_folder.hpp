@@ -78,6 +78,7 @@ class StudyFolder {
   // Into tensors that are in use. Returns steps(); in a new folder 0, and tensors stay as they are.
   std::int64_t restore(const NamedTensors& tensors) const;
   void write(const std::string& file, const std::string& text) const;
+  void write_results(const Json& results) const;  // results.json
 
  private:
   StudyFolder(std::string path, Json options, LogLines lines);

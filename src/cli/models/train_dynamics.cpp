@@ -39,7 +39,7 @@ void run(DynamicsArguments& arguments) {
     const auto courses = dynamics::run_study(folder, callbacks);
     if (!courses) return false;
     const std::vector<dynamics::Section> sections = sections_of(study, *courses);
-    folder.write("results.json", results_of(study, *courses, sections).dump(1) + "\n");
+    folder.write_results(results_of(study, *courses, sections));
     folder.write("page.html", page_of(study, sections));
     for (const dynamics::Section& section : sections) folder.write(section.name + ".svg", picture_of(section));
     print(text_of(sections));

@@ -47,8 +47,7 @@ void run(LengthArguments& arguments) {
     if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
     const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
-    folder.write("results.json",
-                 lab::length::results_of(lab::length::study_of(folder.options()), *results).dump(1) + "\n");
+    folder.write_results(lab::length::results_of(lab::length::study_of(folder.options()), *results));
     folder.write("page.html", lab::length::page(study, *results));
     folder.write("length.svg", lab::length::picture(study, *results));
     print(lab::length::text_table(study, *results));

@@ -33,7 +33,7 @@ void run(RetrievalArguments& arguments) {
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     const auto curves = lab::retrieval::run_study(folder, callbacks);
     if (!curves) return false;
-    folder.write("results.json", lab::retrieval::results_of(study, *curves).dump(1) + "\n");
+    folder.write_results(lab::retrieval::results_of(study, *curves));
     folder.write("page.html", lab::retrieval::page(study, *curves));
     folder.write("retrieval.svg", lab::retrieval::picture(study, *curves));
     print(lab::retrieval::text_table(study, *curves));

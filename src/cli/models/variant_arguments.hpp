@@ -48,7 +48,7 @@ void run_variants(VariantArguments<Study>& arguments) {
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     const auto logs = lab::train_variants(*folder, callbacks, study.variants, make);
     if (!logs) return false;
-    folder->write("results.json", lab::results_of(arguments.common.study, folder->options(), *logs).dump(1) + "\n");
+    folder->write_results(lab::results_of(arguments.common.study, folder->options(), *logs));
     folder->write("page.html", page(study, *logs));
     folder->write(arguments.common.study + ".svg", picture(study, *logs));
     print(text_tables(study, *logs));

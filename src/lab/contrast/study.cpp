@@ -92,7 +92,7 @@ std::optional<Results> run(StudyFolder& folder, const StudyCallbacks& callbacks)
     first += part.steps;
   }
   const Results results = results_from(options, folder.lines());
-  folder.write("results.json", json(options, results).dump(2) + "\n");
+  folder.write_results(json(options, results));
   folder.write("page.html", page(options, results));
   folder.write("contrast.svg", picture(options, results));
   folder.write("push_pull.svg",

@@ -193,7 +193,9 @@ void finish(StudyFolder& folder, const PlaneOptions& options, PlaneResult* resul
   result->json = {{"options", json_of(options)}};
   result->json.update(plane::findings(result->record));
   result->json.update(json_of(result->record));
-  folder.write("results.json", result->json.dump(1) + "\n");
+  Json findings = result->json;
+  findings.erase("moments");  // the log has them
+  folder.write_results(findings);
   folder.write("plane.svg", plane::picture(result->record));
   folder.write("page.html", plane::page(result->record));
 }

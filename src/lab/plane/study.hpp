@@ -38,7 +38,7 @@ void check_plane_options(const PlaneOptions& options);
 
 struct PlaneResult {
   plane::Record record;
-  nlohmann::ordered_json json;  // as in results.json
+  nlohmann::ordered_json json;  // results.json, and the moments of the log
 };
 
 // Trains and measures from where the folder stands; writes results.json, plane.svg and page.html at the end. Returns

@@ -69,7 +69,7 @@ std::vector<MemberResult> last_of(StudyFolder& folder, std::size_t members) try 
 
 Results finish(StudyFolder& folder, const std::vector<double>& correlations, std::size_t members) {
   const Results out{.members = last_of(folder, members), .correlations = correlations};
-  folder.write("results.json", to_json(out).dump(2) + "\n");
+  folder.write_results(to_json(out));
   folder.write("page.html", page(out));
   folder.write("vib.svg", picture(out));
   return out;

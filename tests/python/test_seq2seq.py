@@ -73,6 +73,9 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
         for scale, learnt in (("inverse_sqrt_d", False), ("log_n", False), ("log_n", True))
         for seed in (1, 2)
     ]
+    assert found[0]["course"][0] != found[1]["course"][0]
+    for given, learnt in zip(found[2:4], found[4:], strict=True):
+        assert given["course"][0] == learnt["course"][0] and given["course"][-1] != learnt["course"][-1]
     for curve in found:
         assert [m["trained"] for m in curve["course"]] == [0, 10, 20]
         assert [t["n"] for t in curve["test"]] == [4, 8]

@@ -172,10 +172,5 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, message):
     assert not (tmp_path / "study").exists()
 
 
-def test_folders_that_are_taken_or_hold_nothing(tmp_path):
+def test_a_folder_that_holds_nothing(tmp_path):
     assert "holds no study to go on with" in study(tmp_path / "none", "--resume", small="", status=1).stderr
-    study(tmp_path / "study")
-    before = (tmp_path / "study" / "log.jsonl").read_bytes()
-    assert "is there already" in study(tmp_path / "study", status=1).stderr
-    study(tmp_path / "study", "--overwrite", "--seed", 2)
-    assert (tmp_path / "study" / "log.jsonl").read_bytes() != before

@@ -100,6 +100,9 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
     result = run("-o", tmp_path / "a", *small(seeds=2, layers=2, learnt_scales="log_n"))
     found = curves(tmp_path / "a")
     assert [(c["learnt"], c["seed"]) for c in found] == [(False, 1), (False, 2), (True, 1), (True, 2)]
+    assert found[0]["course"][0] != found[1]["course"][0]
+    for given, learnt in zip(found[:2], found[2:], strict=True):
+        assert given["course"][0] == learnt["course"][0] and given["course"][-1] != learnt["course"][-1]
     assert all(len(heads(t)) == 4 for c in found for t in c["test"])
     assert "ideal reader" in result.stdout and "log_n, learnt, H" in result.stdout
     assert "Text that looks at an image" in (tmp_path / "a" / "page.html").read_text()

@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import re
 import runpy
 import subprocess
 import sys
@@ -46,6 +47,32 @@ def test_the_metadata_have_the_version(installed):
 
 def test_typing_marker_is_installed(installed):
     assert (installed / "isentropic" / "py.typed").exists()
+
+
+def test_operators_need_no_library_of_boost_or_eigen(installed):
+    """Of both there are headers alone: the package runs where neither is installed."""
+    library = installed / "isentropic" / "libisentropic_torch.so"
+    found = subprocess.run(["readelf", "--dynamic", library], check=True, capture_output=True, text=True).stdout
+    needed = re.findall(r"\(NEEDED\).*\[(.+)\]", found)
+    assert "libtorch.so" in needed
+    assert not [name for name in needed if re.search("boost|eigen", name, re.IGNORECASE)]
+
+
+def test_the_build_is_configured_without_the_information_library(tmp_path):
+    options = {
+        "PYTHON": sys.executable,
+        "BUILD_CLI": "OFF",
+        "BUILD_TESTS": "OFF",
+        "OPENMP": "OFF",
+        "INFORMATION": "OFF",
+    }
+    definitions = [f"-DISENTROPIC_{name}={value}" for name, value in options.items()]
+    command = ["cmake", "-S", ROOT, "-B", tmp_path, "-G", "Ninja", *definitions]
+    found = subprocess.run(command, capture_output=True, text=True)
+    assert found.returncode == 0, found.stderr
+    targets = (tmp_path / "build.ninja").read_text()
+    assert "libisentropic_torch.so" in targets and "layer_pytorch_plane" in targets
+    assert "layer_pytorch_information" not in targets
 
 
 def test_another_torch_is_refused_with_advice(installed):

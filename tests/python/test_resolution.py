@@ -81,6 +81,15 @@ def test_a_law_that_differs_beyond_its_length_alone_differs_in_larger_images_alo
 # ---- the command ----
 
 
+def test_a_study_has_a_curve_for_each_scale_and_seed(images, tmp_path):
+    run("-o", tmp_path / "a", *small(images, seeds=2, scales="ssmax:0.1"))
+    found = curves(tmp_path / "a")
+    assert [(c["learnt"], c["seed"]) for c in found] == [(False, 1), (False, 2), (True, 1), (True, 2)]
+    assert found[0]["course"][0] != found[1]["course"][0]
+    for given, learnt in zip(found[:2], found[2:], strict=True):
+        assert given["course"][0] == learnt["course"][0] and given["course"][-1] != learnt["course"][-1]
+
+
 def test_differences_within_the_spread_are_none(images, tmp_path):
     """The same law twice: no difference."""
     options = small(images, seeds=2, scales="inverse_sqrt_d,trained_length:1000")

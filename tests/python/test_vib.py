@@ -164,17 +164,6 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, status, message):
     assert not (tmp_path / "study").exists()
 
 
-def test_a_folder_that_holds_no_study_is_not_overwritten(tmp_path):
-    """runs/ is where TensorBoard writes."""
-    (tmp_path / "runs" / "board").mkdir(parents=True)
-    files = [tmp_path / "runs" / "board" / "events", tmp_path / "drawing.svg", tmp_path / "results.json"]
-    for path in files:
-        path.write_text("mine")
-    error = run("-o", tmp_path, "--gaussian", "--overwrite", status=1).stderr
-    assert "holds no study.json to overwrite" in error
-    assert [path.read_text() for path in files] == ["mine"] * 3
-
-
 def test_a_study_goes_on_on_another_device(tmp_path):
     options = ["--gaussian", "--betas", "0.3", "--seeds", 1, "--epochs", 1000]
     stopped = run("-o", tmp_path / "study", *options, "--minutes", 0.001, status=1).stderr
@@ -192,9 +181,7 @@ def test_bad_images_and_folders(images, tmp_path):
     for path in images.iterdir():
         (changed / path.name).write_bytes(path.read_bytes())
     options = ["--data", changed, "--betas", "0.1", "--seeds", 1, "--epochs", 1]
-    run("-o", tmp_path / "study", *options)
-    assert "is there already" in run("-o", tmp_path / "study", *options, status=1).stderr
-    shown = run("-o", tmp_path / "study", "--overwrite", *options).stdout
+    shown = run("-o", tmp_path / "study", *options).stdout
     run("-o", tmp_path / "stopped", *options[:-1], 1000, "--minutes", 0.001, status=1)
     pixels = changed / "train-images-idx3-ubyte"
     whole = pixels.read_bytes()

@@ -106,7 +106,7 @@ void compression_and_accuracy(Check& check) {
   const auto drop = [](const std::vector<Trained>& networks, std::size_t e) {
     return mean_of_all(networks, [&](const Trained& x) { return x.drops[e]; });
   };
-  check.near("tanh: drop of I(X;T), exact", drop(curved, kExact).mean, 0, .01);
+  check.near("tanh: what is lost of I(X;T), exactly", drop(curved, kExact).mean, 0, .01);
   // The same weights: by one estimator nothing was lost, by another something was.
   double largest = 0;
   for (const Trained& x : curved) largest = std::max(largest, x.drops[kRange]);

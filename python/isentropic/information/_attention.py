@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import torch
 
-from ._call import Array, compiled
+from ._call import Array, Values, compiled
 
 __all__ = [
     "AttentionEntropies", "AttentionSpectrum", "HeadDecomposition", "OffsetInformation", "PathSummary",
@@ -19,7 +19,7 @@ __all__ = [
 class AttentionEntropies(NamedTuple):
     """Of each query, their mean H(J|Q), and H(J) of the mean row."""
 
-    per_query: Array
+    per_query: Values
     mean: float
     marginal: float
 
@@ -37,8 +37,8 @@ def attention_perplexity(weights: Array) -> float:
 class AttentionSpectrum(NamedTuple):
     """Eigenvalues by falling modulus, singular values falling, how many eigenvalues are 1 or of modulus 1."""
 
-    eigenvalues: Array
-    singular_values: Array
+    eigenvalues: Values
+    singular_values: Values
     unit_eigenvalues: int
     on_unit_circle: int
     spectral_entropy: float
@@ -55,7 +55,7 @@ def effective_rank(weights: Array) -> float:
 
 
 @compiled
-def singular_values(matrix: Array) -> Array:
+def singular_values(matrix: Array) -> Values:
     """Of any matrix, falling."""
 
 
@@ -63,7 +63,7 @@ def singular_values(matrix: Array) -> Array:
 
 
 @compiled
-def joint_of_heads(first: Array, second: Array) -> Array:
+def joint_of_heads(first: Array, second: Array) -> Values:
     """p(j1, j2) = mean_q a1(j1|q) a2(j2|q)."""
 
 
@@ -86,8 +86,8 @@ class HeadDecomposition(NamedTuple):
     """I(Z_1..Z_H; Y) by the chain rule, and by inclusion-exclusion: C_S of every set S of heads."""
 
     total: float
-    single: Array
-    chain: Array
+    single: Values
+    chain: Values
     terms: dict[tuple[int, ...], float]
 
     def chain_sum(self) -> float:
@@ -103,17 +103,17 @@ def decompose_heads(joint: Array) -> HeadDecomposition:
     """What heads say about Y together: p[z_1, ..., z_H, y], Y the last axis. Two copies of a bit: 1 = 1 + 1 - 1."""
     total, single, chain, co_information, members = head_terms(joint)
     sets = (tuple(torch.as_tensor(row).nonzero().flatten().tolist()) for row in members)
-    return HeadDecomposition(total, single, chain, dict(zip(sets, co_information.tolist())))
+    return HeadDecomposition(total, single, chain, dict(zip(sets, torch.as_tensor(co_information).tolist())))
 
 
 class HeadTerms(NamedTuple):
     """C_S in ``co_information``; a row of ``members`` says which heads are in S, by 0 and 1."""
 
     total: float
-    single: Array
-    chain: Array
-    co_information: Array
-    members: Array
+    single: Values
+    chain: Values
+    co_information: Values
+    members: Values
 
 
 @compiled
@@ -125,7 +125,7 @@ def head_terms(joint: Array) -> HeadTerms:
 
 
 @compiled
-def path_lengths(graph: str, n: int, source: int = 0, window: int = 1) -> Array:
+def path_lengths(graph: str, n: int, source: int = 0, window: int = 1) -> Values:
     """Edges on the shortest path from ``source`` to every node; -1 where there is none.
 
     ``graph``: "recurrent" (nodes 0 ... n-1 inputs, n ... 2n-1 states), "full", "causal", or "window" attention, which
@@ -170,5 +170,5 @@ def offset_information(codes: Array, positions: Array | None = None, resolution:
 
 
 @compiled
-def sinusoidal_codes(positions: int, d: int, base: float = 10000) -> Array:
+def sinusoidal_codes(positions: int, d: int, base: float = 10000) -> Values:
     """sin(pos w_i), cos(pos w_i) in columns 2i and 2i + 1, w_i = base^(-2i/d) (Vaswani et al. 2017)."""

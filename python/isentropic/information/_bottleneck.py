@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._call import Array, Numbers, compiled
+from ._call import Array, Numbers, Values, compiled
 
 __all__ = [
     "BottleneckCode", "BottleneckCurve", "BottleneckDefects", "BottleneckTerms", "CriticalBeta", "GaussianBottleneck",
@@ -22,7 +22,7 @@ class BottleneckCode(NamedTuple):
     information_y: float
     entropy: float
     objective: float
-    encoder: Array
+    encoder: Values
     iterations: int
     largest_decrease: float
     converged: bool
@@ -131,7 +131,7 @@ class CriticalBeta(NamedTuple):
 
     global_: float
     local: float
-    input: Array
+    input: Values
 
 
 @compiled
@@ -145,7 +145,7 @@ class GaussianBottleneck(NamedTuple):
     information_x: float
     information_y: float
     components: int
-    projection: Array
+    projection: Values
 
 
 @compiled

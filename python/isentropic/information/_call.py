@@ -22,6 +22,8 @@ from ..scales import Scale
 Numbers = Union[float, numpy.ndarray, torch.Tensor]
 #: An array, a tensor or (nested) sequences. Rows are samples; one axis where two are expected is one column.
 Array = Union[numpy.ndarray, torch.Tensor, Sequence]
+#: What comes back: tensors where a tensor was given.
+Values = Union[numpy.ndarray, torch.Tensor]
 
 _Function = TypeVar("_Function", bound=Callable)
 _OPS = torch.ops.isentropic
@@ -52,7 +54,7 @@ def compiled(function: _Function) -> _Function:
 
 
 def _call(name: str, arguments: dict[str, Any], optional: set[str], result: Any) -> Any:
-    tensors: list[torch.Tensor | None] = []
+    tensors: list[Any] = []  # tensors, and None
     words, numbers = [], []
     for kind, (argument, value) in zip(KINDS[name], arguments.items()):
         if kind in _WORDS:
@@ -69,7 +71,7 @@ def _call(name: str, arguments: dict[str, Any], optional: set[str], result: Any)
     return _Results(found, said, shape, wants_tensor).build(result)
 
 
-def _broadcast(tensors: list[torch.Tensor | None], numbers: list[int]) -> torch.Size:
+def _broadcast(tensors: list[Any], numbers: list[int]) -> torch.Size:
     """The shape of all numbers together, to which those that are arrays are brought, in one row."""
     shapes = [tuple(tensors[i].shape) for i in numbers]
     try:
@@ -181,7 +183,7 @@ class _Results:
             return next(self._words)
         if kind == list[str]:
             return list(self._words)
-        return self._array() if kind == Array else self._number(kind)
+        return self._array() if kind == Values else self._number(kind)
 
     def _rest(self, kind: Any) -> Iterator[Any]:
         while self._left:

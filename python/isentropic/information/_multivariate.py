@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._call import Array, compiled
+from ._call import Array, Values, compiled
 
 __all__ = [
     "Correlation", "CorrelationReport", "DataProcessing", "correlation", "correlation_with_baselines",
@@ -55,12 +55,12 @@ def correlation_with_baselines(
 
 
 @compiled
-def with_resampled_positions(samples: Array, seed: int = 1) -> Array:
+def with_resampled_positions(samples: Array, seed: int = 1) -> Values:
     """Every column permuted by itself: the product of the marginals."""
 
 
 @compiled
-def with_shuffled_order(samples: Array, seed: int = 1) -> Array:
+def with_shuffled_order(samples: Array, seed: int = 1) -> Values:
     """The entries of every row permuted: the exchangeable mixture."""
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from ._call import Array, compiled
+from ._call import Array, Values, compiled
 
 __all__ = [
     "Interval", "Significance", "binned", "gaussian_mutual_information", "half_sample_interval",
@@ -59,7 +59,7 @@ def mutual_information_from_counts(counts: Array, estimator: str = "miller_madow
 
 
 @compiled
-def binned(samples: Array, bins: int, binning: str = "equal_width") -> Array:
+def binned(samples: Array, bins: int, binning: str = "equal_width") -> Values:
     """The number of the interval, 0 ... bins - 1, of every value; ``equal_width`` or ``equal_mass``."""
 
 

@@ -8,6 +8,7 @@
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/terminal.hpp"
 #include "lab/variants.hpp"
+#include "lab/words.hpp"
 
 namespace isentropic::cli {
 
@@ -29,6 +30,7 @@ void run_variants(VariantArguments<Study>& arguments) {
   Study study = arguments.study;
   study.variants.seed = arguments.common.seed;
   study.variants.device = arguments.common.device;
+  for (auto* list : {&study.variants.scales, &study.variants.learnt_scales}) *list = lab::joined_words(*list);
   std::optional<lab::StudyFolder> folder;
   if (arguments.common.resume) {
     folder = arguments.common.open({});

@@ -75,8 +75,11 @@ TEST(Studies, BelongToClaimsAboutTrainedNetworks) {
     EXPECT_EQ(claim->standing, Standing::study) << study.claim;
     EXPECT_EQ(std::ranges::count(stored_studies(), study.claim, &StoredStudy::claim), 1) << study.claim;
   }
-  for (const Claim& claim : all_claims())
-    if (claim.standing == Standing::study) EXPECT_NE(stored_study_of(claim.id), nullptr) << claim.id;
+  for (const Claim& claim : all_claims()) {
+    if (claim.standing == Standing::study) {
+      EXPECT_NE(stored_study_of(claim.id), nullptr) << claim.id;
+    }
+  }
 }
 
 TEST(Studies, AreShownInEveryForm) {

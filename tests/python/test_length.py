@@ -120,7 +120,13 @@ def test_networks_of_both_stages_learn(whole):
 
 def test_every_law_runs_with_both_positions(texts, tmp_path):
     changes = "--positions none,rotary --seeds 1 --steps 20 --factors 0.5,1,2 --documents 2".split()
-    run(texts, "-o", tmp_path / "all", *small(*changes, without=["--laws"]))
+    printed = run(texts, "-o", tmp_path / "all", *small(*changes, without=["--laws"])).stdout
+    networks = [r for r in results(tmp_path / "all") if r["learnt"] and r["run"]["positions"] == "rotary"]
+    numbers = {r["run"]["law"]: r["learnt"][0] for r in networks}
+    table = printed.split("Learnt numbers, means over heads and seeds, rotary positions")[1].split("Beyond")[0]
+    rows = (line.split() for line in table.splitlines() if line.startswith(tuple(numbers)))
+    assert {law: float(number) for law, number, *_ in rows} == pytest.approx(numbers, abs=5e-5)
+    assert set(numbers) == {"log_n_learnt", "ssmax"}
     found = {(t["law"], r["run"]["positions"]): t["points"] for r in results(tmp_path / "all") for t in r["tests"]}
     assert {law for law, _ in found} == set(LAWS)
     assert ("yarn", "none") not in found and ("yarn", "rotary") in found

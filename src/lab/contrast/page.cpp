@@ -58,7 +58,7 @@ Plot nearest_neighbours(const Results& results) {
 }
 
 Plot hardest_negative(const Results& results) {
-  return by_temperature(results, "Share of the hardest negative", "share of the negatives' gradient",
+  return by_temperature(results, "Hardest negative", "share of the gradient",
                         [](const Geometry& x) { return x.hardest_share; });
 }
 

@@ -80,7 +80,8 @@ std::vector<std::uint16_t> narrow(const std::vector<Tokens>& rows) {
 }
 
 checkpoint::StoredTensor stored(const char* name, const std::vector<std::uint16_t>& tokens, std::int64_t rows) {
-  checkpoint::StoredTensor out{.name = name, .type = checkpoint::ElementType::u16};
+  checkpoint::StoredTensor out{
+      .name = name, .type = checkpoint::ElementType::u16, .shape = {}, .bytes = {}, .owner = {}};
   const auto count = static_cast<std::int64_t>(tokens.size());
   out.shape = {rows, rows > 0 ? count / rows : 0};
   out.bytes = std::as_bytes(std::span(tokens));

@@ -16,8 +16,8 @@
 namespace isentropic::lab::length {
 
 struct Documents {
-  std::vector<std::int32_t> train;                       // whole documents, each with an end
-  std::vector<std::vector<std::int32_t>> tuning, tests;  // the first longest() + 1 tokens of others
+  std::vector<std::int32_t> train = {};                            // whole documents, each with an end
+  std::vector<std::vector<std::int32_t>> tuning = {}, tests = {};  // the first longest() + 1 tokens of others
   std::int64_t vocabulary = 0;
   std::string tokenizer = {};  // as JSON, of those that were just read
 };

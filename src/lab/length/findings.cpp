@@ -50,6 +50,14 @@ Paired beyond_less_trained_length(const Study& study, const std::vector<Outcome>
   return paired(out);
 }
 
+std::vector<double> mean_learnt(const std::vector<Outcome>& outcomes) {
+  std::vector<double> out(outcomes.front().result->learnt.size());
+  for (const Outcome& outcome : outcomes)
+    for (std::size_t layer = 0; layer < out.size(); ++layer)
+      out[layer] += outcome.result->learnt.at(layer) / static_cast<double>(outcomes.size());
+  return out;
+}
+
 void fit_entropy(const Study& study, LawLine& line) {
   double count = 0, x = 0, y = 0, xx = 0, xy = 0, yy = 0;
   for (const Point& point : line.points) {
@@ -178,6 +186,7 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
       LawLine line{.law = law.name, .formula = law.formula, .rate = own.front().result->run.rate};
       line.seeds = static_cast<int>(own.size());
       line.points = mean_points(own);
+      line.learnt = mean_learnt(own);
       line.beyond = beyond(study, {law.name, line.points});
       const auto loss_beyond = [&](const Tested& tested) { return beyond(study, tested); };
       line.against_usual = difference(own, usual, loss_beyond);

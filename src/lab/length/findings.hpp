@@ -25,6 +25,7 @@ struct LawLine {
   double variance = 0;  // of the entropy over those lengths
   double steps = 0;     // to the loss that 1/sqrt d ends with at that seed, and 0.05 nats; 0: some seed never
   double spikes = 0;
+  std::vector<double> learnt = {};  // by layer, where the law learns a number: means over heads and seeds
 };
 
 struct RegularisedLine {

@@ -74,6 +74,22 @@ CellRows copying_rows(const Findings& found) {
   return out;
 }
 
+std::vector<std::string> learnt_columns(const Study& study) {
+  std::vector<std::string> out = {"law"};
+  for (std::int64_t layer = 0; layer < study.layers; ++layer) out.push_back(fmt::format("layer {}", layer));
+  return out;
+}
+
+CellRows learnt_rows(const Findings& found) {
+  CellRows out;
+  for (const LawLine& line : found.laws) {
+    if (line.learnt.empty()) continue;
+    out.push_back({line.law});
+    for (const double value : line.learnt) out.back().push_back(number(value, 4));
+  }
+  return out;
+}
+
 CellRows regularised_rows(const Findings& found) {
   CellRows out;
   for (const RegularisedLine& line : found.regularised)
@@ -125,6 +141,8 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
     out += text_of_table("Entropy of their rows, nats, " + with, entropy_columns(study), entropy_rows(found));
     out += text_of_table("Nats that a passage saves when it comes again, " + with, columns_of(study, {"law"}, {}),
                          copying_rows(found));
+    out +=
+        text_of_table("Learnt numbers, means over heads and seeds, " + with, learnt_columns(study), learnt_rows(found));
     out += text_of_table("Other regularisation, " + with, {"law", "dropout", "decay", "trained length", "beyond"},
                          regularised_rows(found));
     out += found.conclusion + "\n\n";
@@ -162,6 +180,11 @@ std::string page(const Study& study, const std::vector<Result>& results) {
         report::DataTable{with + ": loss", loss_columns(study), with_formulas(study, loss_rows(found))});
     page.parts.push_back(
         report::DataTable{with + ": entropy", entropy_columns(study), with_formulas(study, entropy_rows(found))});
+    page.parts.push_back(report::DataTable{with + ": nats saved on a passage that comes again",
+                                           columns_of(study, {"law"}, {}), with_formulas(study, copying_rows(found))});
+    if (const CellRows learnt = learnt_rows(found); !learnt.empty())
+      page.parts.push_back(report::DataTable{with + ": learnt numbers, means over heads and seeds",
+                                             learnt_columns(study), with_formulas(study, learnt)});
     if (!found.regularised.empty())
       page.parts.push_back(report::DataTable{with + ": other regularisation",
                                              {"law", "dropout", "decay", "trained length", "beyond"},

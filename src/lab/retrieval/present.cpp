@@ -97,7 +97,14 @@ Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::st
   return out;
 }
 
-// What one panel shows.
+report::PlotCurve chance(const Task& task, const std::vector<double>& n) {
+  return {.label = "chance",
+          .x = n,
+          .y = std::vector<double>(n.size(), 1.0 / static_cast<double>(task.classes)),
+          .style = report::CurveStyle::bound};
+}
+
+// What one panel of the picture shows.
 struct Family {
   const char* title;
   std::vector<ScoreMap::Kind> kinds;
@@ -166,11 +173,12 @@ std::string picture(const Study& study, const std::vector<Curve>& curves) {
   }
   std::erase_if(plots, [](const report::Plot& plot) { return plot.curves.empty(); });
   const Task& task = task_named(study.task);
+  for (report::Plot& plot : plots) plot.curves.push_back(chance(task, plot.curves.front().x));
   report::Figure out = report::figure_of("Share of right answers, by length",
-                                         fmt::format("task {}: {}; trained at up to {} tokens, means over {} starts",
+                                         fmt::format("task {} ({}), trained at up to {} tokens, means over {} starts",
                                                      task.name, task.question, study.length, study.seeds),
                                          plots, 2);
-  out.label_width = 260;
+  out.label_width = 285;
   return report::svg(out);
 }
 

@@ -76,8 +76,11 @@ TEST(LengthPlan, RegularisesWhatIsBestOverAllSeeds) {
   EXPECT_EQ(ranking(study, results, "rotary", 1)[1], "sqrt_log_n");
   EXPECT_EQ(ranking(study, results, "rotary", 3),
             (std::vector<std::string>{"trained_length", "log_n", "inverse_sqrt_d", "sqrt_log_n"}));
-  for (const Result& result : results)
-    if (result.run.stage == kRegularise) EXPECT_NE(result.run.law, "sqrt_log_n");
+  for (const Result& result : results) {
+    if (result.run.stage == kRegularise) {
+      EXPECT_NE(result.run.law, "sqrt_log_n");
+    }
+  }
 }
 
 TEST(LengthPlan, IsTheSameInWhateverOrderAStageIsTrained) {

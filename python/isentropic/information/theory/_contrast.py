@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._call import Array, Numbers, compiled
+from .._call import Array, Numbers, Values, compiled
 
 __all__ = [
     "ContrastGradients", "NceExpansion", "contrast_gradient_norm", "contrast_gradients", "gaussian_info_nce_limit",
@@ -26,7 +26,7 @@ def nce_loss(data: Array, model: Array, noise: Array, noise_per_datum: Numbers) 
 
 
 @compiled
-def nce_gradient(data: Array, model: Array, noise: Array, noise_per_datum: float) -> Array:
+def nce_gradient(data: Array, model: Array, noise: Array, noise_per_datum: float) -> Values:
     """dL / dlog p_x = -k n_x / (p_x + k n_x) (d_x - p_x)."""
 
 
@@ -53,8 +53,8 @@ def nce_variance(data: Array, score: Array, noise: Array, noise_per_datum: Numbe
 class ContrastGradients(NamedTuple):
     """dL / dq and dL / dk_j, a row for each key."""
 
-    query: Array
-    key: Array
+    query: Values
+    key: Values
 
 
 @compiled
@@ -81,5 +81,5 @@ def gaussian_info_nce_limit(rho: Numbers, cross: Numbers, square: Numbers) -> Nu
 
 
 @compiled
-def high_temperature_softmax(scores: Array, temperature: float, order: int = 2) -> Array:
+def high_temperature_softmax(scores: Array, temperature: float, order: int = 2) -> Values:
     """(1 + c_j / tau + (c_j^2 - mean c^2) / (2 tau^2)) / n, c = s - mean s; ``order`` 1 leaves the last term out."""

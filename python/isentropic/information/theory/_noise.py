@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from .._call import Array, Numbers, compiled
+from .._call import Array, Numbers, Values, compiled
 
 __all__ = [
     "Attack", "NoiseEffect", "attack_gain", "exact_attack", "exponential_moment", "first_order_attack",
@@ -38,7 +38,7 @@ def rate_exponent(family: str, parameter: Numbers) -> Numbers:
 class NoiseEffect(NamedTuple):
     """E[o~] - o, one for each coordinate, and sqrt(E|o~ - o|^2)."""
 
-    bias: Array
+    bias: Values
     rms: float
 
 
@@ -74,7 +74,7 @@ def mean_of_ratio(mean_x: Numbers, mean_y: Numbers, covariance: Numbers = 0.0, v
 class Attack(NamedTuple):
     """delta and f(s + delta) - f(s)."""
 
-    change: Array
+    change: Values
     gain: float
 
 
@@ -84,12 +84,12 @@ def size_in(budget: str, change: Array) -> float:
 
 
 @compiled
-def projections(values: Array, direction: Array) -> Array:
+def projections(values: Array, direction: Array) -> Values:
     """x_i = <v_i, u>."""
 
 
 @compiled
-def output_gradient(scores: Array, x: Array) -> Array:
+def output_gradient(scores: Array, x: Array) -> Values:
     """g_i = a_i (x_i - sum_j a_j x_j)."""
 
 

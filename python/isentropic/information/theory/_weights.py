@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .._call import Array, Numbers, compiled
+from .._call import Array, Numbers, Values, compiled
 
 __all__ = [
     "diameter", "entropy_flow", "euclidean_entropy_gradient", "fisher_metric", "hard_attention_distance_bound",
@@ -20,22 +20,22 @@ def kl_to_uniform(a: Array) -> float:
 
 
 @compiled
-def fisher_metric(a: Array, coordinates: str = "plain") -> Array:
+def fisher_metric(a: Array, coordinates: str = "plain") -> Values:
     """E[d_i log p d_j log p]: "plain" [i=j]/a_i, "homogeneous" that - 1, "free" + 1/a_n, "logits" diag(a) - a a'."""
 
 
 @compiled
-def natural_entropy_gradient(a: Array) -> Array:
+def natural_entropy_gradient(a: Array) -> Values:
     """a_i (-log a_i - H): the gradient of H in the Fisher metric, and dH/ds_i of softmax(s)."""
 
 
 @compiled
-def euclidean_entropy_gradient(a: Array) -> Array:
+def euclidean_entropy_gradient(a: Array) -> Values:
     """-log a_i - 1, which leaves the simplex."""
 
 
 @compiled
-def entropy_flow(a: Array, time: float) -> Array:
+def entropy_flow(a: Array, time: float) -> Values:
     """softmax(e^-t log a): where the flow along the natural gradient leads."""
 
 

@@ -167,7 +167,10 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, status, message):
 def test_a_study_goes_on_on_another_device(tmp_path):
     options = ["--gaussian", "--betas", "0.3", "--seeds", 1, "--epochs", 1000]
     stopped = run("-o", tmp_path / "study", *options, "--minutes", 0.001, status=1).stderr
-    assert f"expected isentropic train vib -o {tmp_path / 'study'} --resume, to go on" in stopped.splitlines()[-1]
+    assert (
+        f"expected isentropic train vib -o {tmp_path / 'study'} --resume --minutes 0.001, to go on"
+        in stopped.splitlines()[-1]
+    )
     about = tmp_path / "study" / "study.json"
     about.write_text(about.read_text().replace('"device": "cpu"', '"device": "cuda:77"'))
     resume = ["-o", tmp_path / "study", "--resume", "--minutes", 0.001]

@@ -24,7 +24,7 @@ PROGRAM = ROOT / "build" / "bin" / "isentropic"
 MODEL = ROOT / "models" / "books"
 TEXT = ROOT / "models" / "northanger.txt"
 # The bundled models' own, but for batch and steps.
-CONFIGURATION = "--length 1024 --window 128 --global-every 2 --rate 2e-3 --weight-decay 0.5".split()
+CONFIGURATION = "--length 1024 --window 128 --global-every 2 --learning-rate 2e-3 --weight-decay 0.5".split()
 
 
 def run(*arguments):
@@ -70,7 +70,7 @@ def median_ratio(above, below):
 def measure(text, length, windows):
     """Seconds of the program, all of it, and the loss it found."""
     start = time.perf_counter()
-    out, _ = run("perplexity", MODEL, text, "--lengths", length, "--type", "float32", "--json")
+    out, _ = run("perplexity", MODEL, text, "--lengths", length, "--dtype", "float32", "--json")
     seconds = time.perf_counter() - start
     (found,) = json.loads(out)["lengths"]
     assert found["windows"] == windows, found

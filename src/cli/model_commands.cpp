@@ -45,11 +45,11 @@ void add_model_commands(CLI::App& program) {
     const char *name, *help;
   };
   constexpr std::array kEntries = {
-      Entry{"scan", "how the heads of a model attend over a text; writes a report"},
-      Entry{"train", "train networks: a language model on texts, or studies of information"},
-      Entry{"perplexity", "how well a model predicts a text, also over growing lengths"},
-      Entry{"generate", "continue a prompt, word by word"},
-      Entry{"plane", "train small networks and follow their layers in the information plane"},
+      Entry{"scan", "Scan how the heads of a model attend over a text and write a report"},
+      Entry{"train", "Train a language model, or run a study of small networks"},
+      Entry{"perplexity", "Measure the perplexity of a model on a text, also by context length"},
+      Entry{"generate", "Generate text from a prompt"},
+      Entry{"plane", "Train small networks and follow their layers in the information plane"},
   };
   for (const Entry& entry : kEntries) {
     CLI::App* command = program.add_subcommand(entry.name, entry.help);

@@ -57,7 +57,7 @@ TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::T
   const bool masked = run.objective == "masked";
   out.objective = masked ? Objective::masked : Objective::autoregressive;
   out.steps = run.steps, out.batch = run.batch, out.length = run.length;
-  out.rate = run.rate, out.warmup = run.warmup, out.clip = run.clip;
+  out.learning_rate = run.learning_rate, out.warmup = run.warmup, out.clip = run.clip;
   out.adamw.weight_decay = run.weight_decay;
   out.attention_dropout = run.attention_dropout;
   out.regulariser.weight = run.entropy_weight;
@@ -139,7 +139,7 @@ class RunningModel {
     if (const auto end = material_.tokenizer.id_of(kEndToken)) texts.end_token = kEndToken, texts.end_id = *end;
     if (run_.objective == "masked") texts.mask_token = kMaskToken;
     trainer_.save(state_path(folder_));
-    model::write_model(folder_, model_, texts, model::type_named("type", run_.type));
+    model::write_model(folder_, model_, texts, model::type_named("dtype", run_.dtype));
   }
 
   void draw_log() const {
@@ -193,7 +193,7 @@ RunResult RunningModel::train(const RunCallbacks& callbacks, bool resumed) {
 void check_run(const LanguageModelRun& run) {
   require_choice("objective", run.objective, "autoregressive", "masked");
   require_choice("entropy-direction", run.entropy_direction, "encourage", "discourage");
-  model::type_named("type", run.type);
+  model::type_named("dtype", run.dtype);
   describe(run, 256);
   model::device_named("device", run.device);
 }

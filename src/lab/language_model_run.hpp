@@ -30,12 +30,12 @@ struct LanguageModelRun {
   bool learn_scale = false;
   std::int64_t window = 0, global_every = 0;  // 0: none
   std::int64_t steps = 1000, batch = 8, length = 256, warmup = 100;
-  double rate = 1e-3, weight_decay = 0.1, clip = 1.0, attention_dropout = 0, held_out = 0.05;
+  double learning_rate = 1e-3, weight_decay = 0.1, clip = 1.0, attention_dropout = 0, held_out = 0.05;
   double entropy_weight = 0;
   std::string entropy_direction = "encourage";  // or "discourage"
   std::uint64_t seed = 1;
   std::int64_t save_every = 500, validate_every = 100;
-  std::string type = "float32";  // of the weights that are written: float32, bfloat16 or float16
+  std::string dtype = "float32";  // of the weights that are written: float32, bfloat16 or float16
   std::string device = "cpu";    // or "cuda", "cuda:1"
   bool bfloat16 = false;         // products in bfloat16; CUDA
   std::int64_t statistics_every = 1;

@@ -13,9 +13,9 @@ namespace isentropic::lab {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(LanguageModelRun, texts, validation, objective, tokenizer, vocabulary, layers, heads,
                                    kv_heads, width, mlp_width, norm, positions, scale, map, learn_scale, window,
-                                   global_every, steps, batch, length, warmup, rate, weight_decay, clip,
+                                   global_every, steps, batch, length, warmup, learning_rate, weight_decay, clip,
                                    attention_dropout, held_out, entropy_weight, entropy_direction, seed, save_every,
-                                   validate_every, type, device, bfloat16, torch_attention, statistics_every)
+                                   validate_every, dtype, device, bfloat16, torch_attention, statistics_every)
 
 namespace {
 
@@ -61,7 +61,7 @@ void prepare_folder(const std::string& folder, const LanguageModelRun& run, cons
 SavedRun read_run(const std::string& folder) {
   const std::string path = run_path(folder);
   if (!fs::exists(path) || !fs::exists(state_path(folder)))
-    throw Error("output folder", "'" + folder + "', which holds no run to go on with", "one that was interrupted");
+    throw Error("output folder", "'" + folder + "', which holds no run to continue", "one that was interrupted");
   SavedRun out;
   Fingerprints expected;
   try {
@@ -85,7 +85,7 @@ SavedRun read_run(const std::string& folder) {
 // ---- Log ----
 
 void RunLog::add(const StepReport& step) {
-  Json line = {{"step", step.step}, {"loss", step.loss}, {"rate", step.rate}, {"gradient_norm", step.gradient_norm}};
+  Json line = {{"step", step.step}, {"loss", step.loss}, {"learning_rate", step.learning_rate}, {"gradient_norm", step.gradient_norm}};
   if (!step.entropy.empty()) {
     line["entropy"] = step.entropy;
     line["normalised_entropy"] = step.normalised_entropy;

@@ -28,7 +28,7 @@ struct SavedRun {
 SavedRun read_run(const std::string& folder);
 
 // log.jsonl, a line for each step:
-//   {"step": 1, "loss": 8.3, "rate": 1e-5, "gradient_norm": 2.1, "entropy": [[...]], "normalised_entropy": [[...]]}
+//   {"step": 1, "loss": 8.3, "learning_rate": 1e-5, "gradient_norm": 2.1, "entropy": [[...]], "normalised_entropy": [[...]]}
 //   {"step": 100, "validation_loss": 5.2}
 class RunLog {
  public:

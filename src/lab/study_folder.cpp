@@ -82,7 +82,7 @@ StudyFolder StudyFolder::begin(const std::string& path, const std::string& study
 StudyFolder StudyFolder::resume(const std::string& path, const std::string& study, LogLines lines) {
   const std::string file = study_path(path);
   if (!fs::exists(file))
-    throw Error("output folder", "'" + path + "', which holds no study to go on with", "one that was interrupted");
+    throw Error("output folder", "'" + path + "', which holds no study to continue", "one that was interrupted");
   const auto about = io::parse_object(file, read_text(file), {.depth = 8, .values = 100'000});
   if (!about.contains("study") || !about.contains("options") || about["study"] != study)
     throw Error("output folder", "'" + path + "', which holds another study", "one of '" + study + "'");

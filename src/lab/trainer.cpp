@@ -131,8 +131,8 @@ StepReport Trainer::step() {
                    "a finite one (a smaller learning rate, or more warm-up)");
   if (!std::isfinite(report.gradient_norm))
     throw Diverged("gradient", "not finite at step " + std::to_string(report.step), "a finite one");
-  report.rate = learning_rate(options_.rate, done_, options_.warmup, options_.steps);
-  optimiser_.step(report.rate);
+  report.learning_rate = learning_rate(options_.learning_rate, done_, options_.warmup, options_.steps);
+  optimiser_.step(report.learning_rate);
   if (has_statistics(report.step)) {
     report.entropy = by_head(statistics, "entropy");
     report.normalised_entropy = by_head(statistics, "normalised_entropy");

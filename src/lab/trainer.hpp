@@ -27,7 +27,7 @@ enum class Objective : std::uint8_t { autoregressive, masked };
 struct TrainingOptions {
   Objective objective = Objective::autoregressive;
   std::int64_t steps = 1000, batch = 8, length = 256;
-  double rate = 1e-3;
+  double learning_rate = 1e-3;
   std::int64_t warmup = 100;
   AdamWOptions adamw = {};
   double clip = 1.0;
@@ -44,7 +44,7 @@ struct TrainingOptions {
 
 struct StepReport {
   std::int64_t step = 0;
-  double loss = 0, gradient_norm = 0, rate = 0;
+  double loss = 0, gradient_norm = 0, learning_rate = 0;
   std::vector<std::vector<double>> entropy, normalised_entropy;  // by layer and head
 };
 

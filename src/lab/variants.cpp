@@ -52,7 +52,7 @@ class VariantRun {
     loss.backward();
     optimiser_.clip_gradients(1.0);
     ++trained_;
-    optimiser_.step(learning_rate(options_.rate, trained_, options_.steps / 20, options_.steps));
+    optimiser_.step(learning_rate(options_.learning_rate, trained_, options_.steps / 20, options_.steps));
     if (!is_measured(trained_, options_)) return;
     if (!std::isfinite(loss.item<double>()))
       throw Error("loss of the scale " + variant_.label(), "not finite at step " + std::to_string(trained_),

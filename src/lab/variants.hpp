@@ -31,12 +31,12 @@ struct VariantOptions {
   std::int64_t seeds = 3, steps = 1000, batch = 64, measurements = 20;
   std::int64_t width = 64, heads = 4, layers = 2;
   std::int64_t examples = 512;  // of a test
-  double rate = 1e-3;
+  double learning_rate = 1e-3;
   std::uint64_t seed = 1;  // of the first; the others follow it
   std::string device = "cpu";
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VariantOptions, scales, learnt_scales, seeds, steps, batch, measurements, width,
-                                   heads, layers, examples, rate, seed, device)
+                                   heads, layers, examples, learning_rate, seed, device)
 
 // Throws Error for what cannot be run.
 void check(const VariantOptions& options);

@@ -23,13 +23,13 @@ const char* meaning(information::LayerEstimator::Kind kind) {
   using Kind = information::LayerEstimator::Kind;
   switch (kind) {
     case Kind::exact:
-      return "distinct activations, as float32: what a function of X really keeps";
+      return "distinct float32 activations: what a deterministic function of X really keeps";
     case Kind::width:
-      return "activations cut into bins of that width";
+      return "activations binned with that width";
     case Kind::count:
-      return "as many bins over the layer's own range, at every epoch anew";
+      return "that many bins over the layer's range, recomputed at every epoch";
     case Kind::equal_mass:
-      return "as many bins of equal mass for each unit, at every epoch anew";
+      return "that many bins of equal mass per unit, recomputed at every epoch";
     case Kind::kolchinsky_upper:
       return "Gaussian noise of that variance, pairwise upper bound (Kolchinsky and Tracey 2017); at most 10 bits";
     case Kind::kolchinsky_lower:
@@ -37,7 +37,7 @@ const char* meaning(information::LayerEstimator::Kind kind) {
     case Kind::noise:
       break;
   }
-  return "the same noise, drawn once for each input; at most 10 bits";
+  return "the same noise, sampled once per input; at most 10 bits";
 }
 
 std::vector<double> bits(const std::vector<LayerInformation>& seeds, double LayerInformation::*which) {
@@ -63,7 +63,7 @@ Frames frames_of(const Record& record) {
 }
 
 DataTable phase_table(const Record& record) {
-  DataTable out{.title = "I(X;T) over the epochs, bits, means over seeds",
+  DataTable out{.title = "I(X;T) by epoch (bits), mean over seeds",
                 .columns = {"estimator", "layer", "start", "peak", "end", "drop", "spread", "compresses"}};
   const auto text = [](double x) { return fmt::format("{:.2f}", x); };
   for (const Phase& phase : phases(record))
@@ -76,7 +76,7 @@ constexpr std::pair<const char*, std::vector<double> Moment::*> kAccuracies[] = 
                                                                                  {"test", &Moment::test_accuracy}};
 
 report::Plot accuracy_plot(const Record& record) {
-  report::Plot out{.title = "Accuracy, means over seeds", .x_label = "epoch", .y_label = "accuracy"};
+  report::Plot out{.title = "Accuracy, mean over seeds", .x_label = "epoch", .y_label = "accuracy"};
   out.x_scale = report::PlotScale::log;
   for (const auto& [label, which] : kAccuracies) {
     report::PlotCurve curve{label};
@@ -124,12 +124,12 @@ report::Prose accuracy_prose(const std::vector<Agreement>& found) {
   const std::size_t seeds = found.front().seeds;
   if (seeds < kLeastSeeds)
     return {heading,
-            {fmt::format("How they are correlated takes {} seeds; there {} {}.", kLeastSeeds, seeds == 1 ? "is" : "are",
+            {fmt::format("Their correlation needs {} seeds; there {} {}.", kLeastSeeds, seeds == 1 ? "is" : "are",
                          seeds)}};
   std::vector<std::string> texts;
   for (const Agreement& agreement : found) texts.push_back(accuracy_text(agreement));
   return {heading,
-          {fmt::format("Correlation over {} seeds of the mean drop with the test accuracy; no sign is expected. {}.",
+          {fmt::format("Correlation, over {} seeds, between the mean drop and the test accuracy (no sign is assumed). {}.",
                        seeds, fmt::join(texts, "; "))}};
 }
 
@@ -139,10 +139,10 @@ std::string page(const Record& record) {
   report::Page out{.title = record.title};
   out.subtitle = fmt::format(
       "H(X) = {:.3f} bits, H(Y) = {:.3f} bits; a layer compresses where I(X;T) falls after its peak "
-      "by more than {} bits beyond the spread of seeds",
+      "by more than {} bits beyond the spread over seeds",
       record.input_bits, record.label_bits, kThreshold);
   out.parts.push_back(frames_of(record));
-  report::Prose seen{"What the estimators see", sentences(record)};
+  report::Prose seen{"Which estimator sees compression", sentences(record)};
   for (const std::string& warning : warnings(record)) seen.paragraphs.push_back("Warning: " + warning + ".");
   out.parts.push_back(seen);
   out.parts.push_back(phase_table(record));

@@ -98,10 +98,10 @@ std::vector<std::string> warnings(const Record& record) {
     if (rise.estimator == "exact" && rise.risen > 0)
       out.push_back(
           fmt::format("exact I(X;T) rises with depth in {} of {} comparisons, by up to {:.3g} bits: the layers "
-                      "are no chain, or noise is drawn between them",
+                      "do not form a Markov chain, or noise is drawn between them",
                       rise.risen, rise.compared, rise.largest));
   if (!record.moments.empty() && seeds_of(record) == 1)
-    out.emplace_back("one seed: how much a drop varies is not known");
+    out.emplace_back("one seed only: the variability of a drop is unknown");
   return out;
 }
 

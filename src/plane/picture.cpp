@@ -25,7 +25,7 @@ report::Line path_of(const Record& record, std::size_t estimator, std::size_t la
 }  // namespace
 
 std::string picture(const Record& record) {
-  report::Figure out{record.title, "I(T;Y) against I(X;T), bits, while the network learns; means over seeds.", {}};
+  report::Figure out{record.title, "I(T;Y) against I(X;T) in bits during training; mean over seeds.", {}};
   for (std::size_t e = 0; e < std::min(kPanels, record.estimators.size()); ++e) {
     report::Panel panel{record.estimators[e],
                         report::linear_axis("I(X;T), bits", 0, std::ceil(record.input_bits)),

@@ -42,7 +42,7 @@ def test_the_loss_is_the_same_in_transformers(folder, reference, tmp_path):
     ids = tokenizer((MODELS / "northanger.txt").read_text())["input_ids"][: 2 * LENGTH]
     text = tmp_path / "text.txt"
     text.write_text(tokenizer.decode(ids))
-    found = json.loads(run("perplexity", folder, text, "--type", "float32", "--json"))["lengths"][0]
+    found = json.loads(run("perplexity", folder, text, "--dtype", "float32", "--json"))["lengths"][0]
     windows = torch.tensor(ids).view(2, LENGTH)
     with torch.no_grad():
         expected = reference(windows, labels=windows).loss.item()
@@ -61,7 +61,7 @@ def test_greedy_text_is_that_of_transformers(folder, reference):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
     out = reference.generate(ids, max_new_tokens=40, do_sample=False, eos_token_id=None)
-    found = run("generate", folder, "--prompt", prompt, "--tokens", 40, "--greedy", "--type", "float32")
+    found = run("generate", folder, "--prompt", prompt, "--max-new-tokens", 40, "--greedy", "--dtype", "float32")
     assert found.rstrip("\n") == tokenizer.decode(out[0]).rstrip("\n")
 
 

@@ -86,7 +86,7 @@ def test_the_output(staircase):
     assert "critic      batch   log N   I = 0   I = 2   I = 6" in text and "nearest cosine" in text
     bound = results(folder)["information"][-1]["bound"]
     assert f"{bound:.2f}" in text
-    assert "What contrastive learning sees" in (folder / "page.html").read_text()
+    assert "Contrastive learning: information and embeddings" in (folder / "page.html").read_text()
     assert (folder / "push_pull.svg").read_text().count(">positive</text>") == 1  # one temperature
 
 
@@ -173,4 +173,4 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, message):
 
 
 def test_a_folder_that_holds_nothing(tmp_path):
-    assert "holds no study to go on with" in study(tmp_path / "none", "--resume", small="", status=1).stderr
+    assert "holds no study to continue" in study(tmp_path / "none", "--resume", small="", status=1).stderr

@@ -125,7 +125,7 @@ def test_differences_are_paired_by_seed(moved):
 
 def test_texts_say_which_differences_are_none(moved):
     out = moved[1]
-    assert "The spread of the first scores" in out and "Attention held at an entropy" in out and "none (" in out
+    assert "Spread of the initial scores" in out and "Attention held at a target entropy" in out and "none (" in out
     for name in ("spread.svg", "regulariser.svg", "target.svg", "page.html"):
         assert (moved[0] / name).stat().st_size > 1000
 
@@ -149,7 +149,7 @@ def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
     (tmp_path / "noise.txt").write_text("".join(draw.choice("abcdefgh ") for _ in range(400)))
     sizes = f"--layers 2 --heads 2 --width 32 --length {LENGTH} --batch 8 --vocabulary 262 --held-out 0.3".split()
     run(tmp_path / "noise.txt", "-o", tmp_path / "a", *sizes, "--parts", "entropy", "--steps", 150, "--seeds", 1,
-        "--rate", 0.01, "--points", 6, "--validation-tokens", 128)  # fmt: skip
+        "--learning-rate", 0.01, "--points", 6, "--validation-tokens", 128)  # fmt: skip
     found = results(tmp_path / "a")
     assert found["entropy"]["numbers"]["autoregressive"]["turn"]["turned"] == 1
     assert found["runs"][0]["last_loss"] > found["runs"][0]["best_loss"] + 0.05

@@ -10,7 +10,7 @@ import time
 import pytest
 
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
-SMALL = {"side": 4, "most-matching": 4, "matching": "1,4,8", "sides": "4,8", "matching-of-sides": 2, "width": 32,
+SMALL = {"side": 4, "max-matching": 4, "matching": "1,4,8", "sides": "4,8", "matching-of-sides": 2, "width": 32,
          "heads": 2, "batch": 32, "examples": 64, "steps": 20, "seeds": 1, "measurements": 2, "scales": "log_n"}  # fmt: skip
 
 
@@ -105,7 +105,7 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
         assert given["course"][0] == learnt["course"][0] and given["course"][-1] != learnt["course"][-1]
     assert all(len(heads(t)) == 4 for c in found for t in c["test"])
     assert "ideal reader" in result.stdout and "log_n, learnt, H" in result.stdout
-    assert "Text that looks at an image" in (tmp_path / "a" / "page.html").read_text()
+    assert "Cross-modal attention from text to image" in (tmp_path / "a" / "page.html").read_text()
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
@@ -128,7 +128,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
         (["--scales", "log_m"], "log_m"),
         (["--matching", "65"], "65"),
         (["--sides", "1"], "matching-of-sides"),
-        (["--most-matching", "100"], "most-matching"),
+        (["--max-matching", "100"], "max-matching"),
         (["--device", "tpu"], "device"),
     ],
 )  # fmt: skip

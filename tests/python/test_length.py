@@ -16,7 +16,7 @@ import pytest
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
 SIZES = (
     "--vocabulary 300 --layers 2 --heads 2 --width 32 --length 32 --scored 16 --factors 0.5,1,2,4 --batch 8 --steps 40 "
-    "--rates 0.01 --documents 4 --positions none --laws inverse_sqrt_d,log_n --seeds 2 --best 0 --dropouts 0 --decays 0.1"
+    "--learning-rates 0.01 --documents 4 --positions none --laws inverse_sqrt_d,log_n --seeds 2 --best 0 --attention-dropout-sweep 0 --weight-decay-sweep 0.1"
 ).split()  # the last two: no third stage
 
 
@@ -113,7 +113,7 @@ def test_networks_of_both_stages_learn(whole):
         points = {point["n"]: point for point in result["tests"][0]["points"]}
         assert set(points) == {16, 32, 64, 128}
         assert all(0 < point["entropy"] < 4.86 for point in points.values())  # log 128
-    assert "less 1/√d's" in printed.stdout and "beyond the trained length" in printed.stdout.lower()
+    assert "vs 1/√d" in printed.stdout and "beyond the trained length" in printed.stdout.lower()
     assert "Which scale carries" in (folder / "page.html").read_text()
     assert (folder / "length.svg").read_text().startswith("<svg")
 
@@ -123,7 +123,7 @@ def test_every_law_runs_with_both_positions(texts, tmp_path):
     printed = run(texts, "-o", tmp_path / "all", *small(*changes, without=["--laws"])).stdout
     networks = [r for r in results(tmp_path / "all") if r["learnt"] and r["run"]["positions"] == "rotary"]
     numbers = {r["run"]["law"]: r["learnt"][0] for r in networks}
-    table = printed.split("Learnt numbers, means over heads and seeds, rotary positions")[1].split("Beyond")[0]
+    table = printed.split("Learnt parameters, mean over heads and seeds, rotary positions")[1].split("Beyond")[0]
     rows = (line.split() for line in table.splitlines() if line.startswith(tuple(numbers)))
     assert {law: float(number) for law, number, *_ in rows} == pytest.approx(numbers, abs=5e-5)
     assert set(numbers) == {"log_n_learnt", "ssmax"}
@@ -173,7 +173,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
 
 def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_the_others(texts, whole, tmp_path):
     folder = tmp_path / "shared"
-    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    run(texts, "-o", folder, *SMALL, "--prepare-only")
     killed = start_and_halt(folder)
     others = [start(folder)]
     wait_until(lambda: logged(folder))  # what the other process has trained beside the one that is held
@@ -189,30 +189,30 @@ def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_t
 
 def test_a_folder_is_not_overwritten_while_a_process_trains_in_it(texts, tmp_path):
     folder = tmp_path / "shared"
-    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    run(texts, "-o", folder, *SMALL, "--prepare-only")
     (folder / "runs").mkdir()
     (folder / "runs" / "left-by-one-that-was-killed.lock").touch()
     with (folder / "runs" / "screen.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        message = run(texts, "-o", folder, *SMALL, "--only-prepare", "--overwrite", status=1).stderr
+        message = run(texts, "-o", folder, *SMALL, "--prepare-only", "--overwrite", status=1).stderr
         assert "in which a process trains" in message and locked(folder) == 2
-    run(texts, "-o", folder, *SMALL, "--only-prepare", "--overwrite")
+    run(texts, "-o", folder, *SMALL, "--prepare-only", "--overwrite")
     assert not (folder / "runs").exists()
 
 
 def test_a_network_that_diverges_is_left_out_and_named(texts, tmp_path):
-    changes = ["--rates", "0.01,1e9", "--seeds", "1", "--laws", "inverse_sqrt_d,target_entropy"]
+    changes = ["--learning-rates", "0.01,1e9", "--seeds", "1", "--laws", "inverse_sqrt_d,target_entropy"]
     printed = run(texts, "-o", tmp_path / "x", *small(*changes))
     assert "Diverged: inverse_sqrt_d (rate 1e+09, seed 1)" in printed.stdout
     assert "diverged in" in printed.stderr and "not finite at step" in printed.stderr
-    finite = [r["run"]["rate"] for r in results(tmp_path / "x") if not r.get("diverged")]
+    finite = [r["run"]["learning_rate"] for r in results(tmp_path / "x") if not r.get("diverged")]
     assert finite == [0.01, 0.01]
     assert {"inverse_sqrt_d", "target_entropy"} <= set(re.findall(r"^(\w+) +0\.01 ", printed.stdout, re.MULTILINE))
     assert "Diverged" in (tmp_path / "x" / "page.html").read_text()
 
 
 def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_path):
-    run(texts, "-o", tmp_path / "a", *SMALL, "--only-prepare")
+    run(texts, "-o", tmp_path / "a", *SMALL, "--prepare-only")
     assert not (tmp_path / "a" / "results.json").exists()
     message = run("-o", tmp_path / "a", "--resume", "--minutes", 0.001, status=1).stderr
     assert "stopped after" in message and "--resume" in message
@@ -222,7 +222,7 @@ def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_pa
 
 
 def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp_path):
-    run(texts, "-o", tmp_path / "a", *SMALL, "--only-prepare")
+    run(texts, "-o", tmp_path / "a", *SMALL, "--prepare-only")
     about = (tmp_path / "a" / "study.json").read_text()
     (tmp_path / "a" / "study.json").write_text(about.replace('"cpu"', '"cuda:77"'))
     assert "cuda:77" in run("-o", tmp_path / "a", "--resume", status=1).stderr
@@ -233,7 +233,7 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
     (tmp_path / "a" / "log.jsonl").write_text(log[0].replace('"cpu"', '"cuda"') + "\n")
     mixed = run("-o", tmp_path / "a", "--resume", "--device", "cpu")
     assert "trained on cuda in float32, from now on cpu in float32" in mixed.stderr
-    assert "not all trained alike: 3 on cpu in float32, 1 on cuda in float32." in mixed.stdout
+    assert "trained in different precisions: 3 on cpu in float32, 1 on cuda in float32." in mixed.stdout
 
 
 @pytest.mark.parametrize(
@@ -246,8 +246,8 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
         (["--resume"], 2, "texts"),
         (["--documents", 40], 1, "documents of 129 tokens or more"),
         (["--steps", 4000], 1, "epochs"),
-        (["--dropouts", "0,1.5"], 2, "attention dropout is 1.5"),
-        (["--decays=-1"], 2, "weight decay is -1"),
+        (["--attention-dropout-sweep", "0,1.5"], 2, "attention dropout is 1.5"),
+        (["--weight-decay-sweep=-1"], 2, "weight decay is -1"),
         (["--factors", "0.5,1"], 2, "factors"),
         (["--width", 30, "--positions", "none,rotary"], 2, "rotary"),
         (["--training-tokens", 20], 2, "training tokens is 20; expected more than the length, 32"),
@@ -260,11 +260,11 @@ def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
 
 
 def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):
-    printed = run(texts, "-o", tmp_path / "x", *small("--dropouts", "0,0.5", "--decays", "0.1", "--seeds", 1))
-    runs = [(r["run"]["stage"], r["run"]["law"], r["run"]["dropout"]) for r in results(tmp_path / "x")]
+    printed = run(texts, "-o", tmp_path / "x", *small("--attention-dropout-sweep", "0,0.5", "--weight-decay-sweep", "0.1", "--seeds", 1))
+    runs = [(r["run"]["stage"], r["run"]["law"], r["run"]["attention_dropout"]) for r in results(tmp_path / "x")]
     assert runs[:2] == [("screen", "inverse_sqrt_d", 0), ("screen", "log_n", 0)]
     assert sorted(runs[2:]) == [("regularise", "inverse_sqrt_d", 0.5), ("regularise", "log_n", 0.5)]
-    usual, other = (next(r for r in results(tmp_path / "x") if r["run"]["dropout"] == x) for x in (0, 0.5))
+    usual, other = (next(r for r in results(tmp_path / "x") if r["run"]["attention_dropout"] == x) for x in (0, 0.5))
     assert usual["validation"] != other["validation"]
     assert re.search(r"Other regularisation.*\n.*dropout.*decay", printed.stdout)
 
@@ -272,7 +272,7 @@ def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):
 def test_texts_that_are_missing_and_damaged_documents(texts, tmp_path):
     assert "missing" in run(pathlib.Path("missing"), "-o", tmp_path / "x", *SMALL, status=1).stderr
     damaged = tmp_path / "damaged"
-    run(texts, "-o", damaged, *SMALL, "--only-prepare")
+    run(texts, "-o", damaged, *SMALL, "--prepare-only")
     tokens = (damaged / "documents.safetensors").read_bytes()
     (damaged / "documents.safetensors").write_bytes(tokens[: len(tokens) // 2])
     assert "documents.safetensors" in run("-o", damaged, "--resume", status=1).stderr
@@ -293,7 +293,7 @@ def test_an_empty_folder_stays_empty_where_texts_are_too_short(texts, tmp_path):
 
 def test_documents_of_another_study_are_refused(texts, tmp_path):
     folder = tmp_path / "x"
-    run(texts, "-o", folder, *SMALL, "--only-prepare")
+    run(texts, "-o", folder, *SMALL, "--prepare-only")
     about = json.loads((folder / "study.json").read_text())
     for change in ({"factors": [1, 8]}, {"documents": 5}):
         (folder / "study.json").write_text(json.dumps({**about, "options": {**about["options"], **change}}))

@@ -290,13 +290,13 @@ def test_the_page_shows_accuracies_that_are_told():
     plane = recorded_plane([1, 8], train_accuracy=1, test_accuracy=torch.tensor(0.75))
     assert plane.data["moments"][0]["train_accuracy"] == [1.0] and plane.data["moments"][1]["test_accuracy"] == [0.75]
     assert "accuracy: training 1.000, test 0.750" in repr(plane)
-    assert "Accuracy, means over seeds" in plane.page() and "takes 3 seeds; there is 1." in plane.page()
+    assert "Accuracy, mean over seeds" in plane.page() and "needs 3 seeds; there is 1." in plane.page()
     training_alone = recorded_plane([1, 8], train_accuracy=0.5)
     assert "accuracy: training 0.500\n" in repr(training_alone) and "test_accuracy" not in training_alone.to_json()
-    assert "Accuracy, means over seeds" in training_alone.page()
+    assert "Accuracy, mean over seeds" in training_alone.page()
     assert "Compression and test accuracy" not in training_alone.page()
     silent = recorded_plane([1, 8])
-    assert "accuracy" not in repr(silent) and "Accuracy, means over seeds" not in silent.page()
+    assert "accuracy" not in repr(silent) and "Accuracy, mean over seeds" not in silent.page()
 
 
 def test_the_picture_is_a_file_of_its_own(tmp_path):

@@ -97,7 +97,7 @@ def test_differences_within_the_spread_are_none(images, tmp_path):
     table = result.stdout.split("seed by seed")[1].split("Entropy")[0]
     (line,) = (line for line in table.splitlines() if line.startswith("trained_length"))
     assert line.count("none (+0.000 ± 0.000)") == 2
-    assert "Images at more pixels than in training" in (tmp_path / "a" / "page.html").read_text()
+    assert "Vision transformers at higher resolution than in training" in (tmp_path / "a" / "page.html").read_text()
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit(images, tmp_path):

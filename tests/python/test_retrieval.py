@@ -138,7 +138,7 @@ def test_a_study_has_a_curve_for_each_variant(tmp_path):
     assert "softmax inverse_sqrt_d" in result.stdout and "n = 128" in result.stdout
     assert all((p["entropy"] is None) == (c["map"] == "relu_squared") for c in found for p in c["points"])
     assert "participation (128)" in result.stdout and "rank (128)" in result.stdout
-    assert "Retrieval beyond the length of training" in (tmp_path / "a" / "page.html").read_text()
+    assert "Retrieval beyond the trained length" in (tmp_path / "a" / "page.html").read_text()
 
 
 @pytest.mark.parametrize("task", ["first", "maximum", "needle", "recall"])

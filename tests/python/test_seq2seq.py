@@ -81,7 +81,7 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
         assert [t["n"] for t in curve["test"]] == [4, 8]
         assert all(len(t[kind]["entropy"]) == 2 and len(t[kind]["entropy"][0]) == 2 for t in curve["test"] for kind in KINDS)  # fmt: skip
     assert "log_n, learnt cross-attention" in result.stdout and "whole, 8" in result.stdout
-    assert "learn to reverse" in (tmp_path / "a" / "page.html").read_text()
+    assert "learns to reverse" in (tmp_path / "a" / "page.html").read_text()
 
 
 def test_networks_of_one_seed_start_alike_and_meet_the_same_sequences(tmp_path):

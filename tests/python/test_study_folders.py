@@ -19,10 +19,10 @@ STUDIES = {
     "train retrieval": f"--length 8 --factors 1 --steps 1 --examples 8 --scales log_n --maps none --learnt-maps none "
     f"--learnt-scales none --without-key-bias none {NETWORKS}",
     "train seq2seq": f"--length 2 --lengths 2 --layers 1 {ONE_SCALE}",
-    "train grounding": f"--side 2 --most-matching 1 --matching 1 --sides 2 --matching-of-sides 1 {ONE_SCALE}",
+    "train grounding": f"--side 2 --max-matching 1 --matching 1 --sides 2 --matching-of-sides 1 {ONE_SCALE}",
     "train resolution": f"--data IMAGES --patch 2 --factors 1 --layers 1 {ONE_SCALE}",
     "train dynamics": f"TEXTS/0.txt --parts entropy --points 2 --steps 4 --length 16 --vocabulary 270 {NETWORKS}",
-    "train length": "TEXTS --laws inverse_sqrt_d --positions none --best 0 --dropouts 0 --decays 0.1 --rates 0.01 "
+    "train length": "TEXTS --laws inverse_sqrt_d --positions none --best 0 --attention-dropout-sweep 0 --weight-decay-sweep 0.1 --learning-rates 0.01 "
     f"--steps 20 --length 16 --scored 8 --factors 0.5,2 --documents 2 --vocabulary 270 --layers 1 {NETWORKS}",
 }
 

@@ -150,7 +150,7 @@ def test_torch_attention_trains_the_same_model(text, tmp_path):
 def test_regularisers_move_the_entropy(text, tmp_path):
     last = {}
     for direction in ("encourage", "discourage"):
-        options = ["--entropy-weight", 5, "--entropy-direction", direction, "--rate", 0.01]
+        options = ["--entropy-weight", 5, "--entropy-direction", direction, "--learning-rate", 0.01]
         train(text, tmp_path / direction, *options, steps=40)
         line = [x for x in (tmp_path / direction / "log.jsonl").read_text().splitlines() if "gradient_norm" in x][-1]
         last[direction] = torch.tensor(json.loads(line)["normalised_entropy"]).mean().item()
@@ -197,7 +197,7 @@ def test_a_text_may_be_a_pipe(text, tmp_path):
 
 def test_generation_is_reproducible(text, tmp_path):
     train(text, tmp_path / "model")
-    arguments = ["generate", tmp_path / "model", "--prompt", "the cat", "--tokens", 12]
+    arguments = ["generate", tmp_path / "model", "--prompt", "the cat", "--max-new-tokens", 12]
     first, again, other = (run(*arguments, "--seed", seed).stdout for seed in (1, 1, 2))
     assert first == again != other and first.startswith("the cat")
     assert run(*arguments, "--greedy").stdout == run(*arguments, "--top-p", 0).stdout
@@ -216,9 +216,9 @@ def test_generation_is_reproducible(text, tmp_path):
         (["--positions", "polar"], 2, "positions is 'polar'; expected none, rotary"),
         (["--width", 33], 2, "width is 33; expected a multiple of the heads, 2"),
         (["--device", "cuda:9"], 2, "device is 'cuda:9'; expected cpu"),
-        (["--type", "int8"], 2, "type is 'int8'; expected float32, bfloat16 or float16"),
+        (["--dtype", "int8"], 2, "dtype is 'int8'; expected float32, bfloat16 or float16"),
         (["--length", 100000], 1, "tokens long; expected more than the length, 100000"),
-        (["--rate", 1e9], 1, "is not finite at step"),
+        (["--learning-rate", 1e9], 1, "is not finite at step"),
     ],
 )
 def test_mistakes_are_said_in_one_line(text, tmp_path, options, status, message):
@@ -237,7 +237,7 @@ def test_bad_texts_and_folders(text, tmp_path):
     train(text, tmp_path / "model")
     assert "is there already" in train(text, tmp_path / "model", status=1).stderr
     train(text, tmp_path / "model", "--overwrite")
-    assert "holds no run to go on with" in run("train", "lm", "-o", tmp_path / "b", "--resume", status=1).stderr
+    assert "holds no run to continue" in run("train", "lm", "-o", tmp_path / "b", "--resume", status=1).stderr
     changed = pathlib.Path(text)
     original = changed.read_text()
     changed.write_text(original + "x")

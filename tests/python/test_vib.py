@@ -131,7 +131,7 @@ def test_images(images, tmp_path):
     assert lines[0]["test"]["information_y"] < lines[-3]["test"]["information_y"]
     assert len(table.splitlines()) == 5 and "no noise" in table
     page = (tmp_path / "study" / "page.html").read_text()
-    assert "Errors on the test" in page and "What codes keep" in page
+    assert "Test error" in page and "Information kept by the code" in page
 
 
 def test_mnist_is_read(tmp_path):
@@ -152,7 +152,7 @@ def test_mnist_is_read(tmp_path):
         (["--gaussian", "--seeds", 0], 2, "--seeds"),
         (["--gaussian", "--device", "cuda:9"], 2, "--device is 'cuda:9'; expected cpu"),
         (["--gaussian", "--resume", "--overwrite"], 2, "--resume is given with --overwrite"),
-        (["--resume"], 1, "holds no study to go on with"),
+        (["--resume"], 1, "holds no study to continue"),
         (["--resume", "--epochs", 40], 2, "--epochs is given with --resume; expected none"),
         (["--gaussian", "--batch", 30000], 1, "batch is 30000; expected at most the 20000 training examples"),
         (["--data", "nowhere"], 1, "nowhere/train-images-idx3-ubyte is missing; expected an IDX file"),
@@ -168,7 +168,7 @@ def test_a_study_goes_on_on_another_device(tmp_path):
     options = ["--gaussian", "--betas", "0.3", "--seeds", 1, "--epochs", 1000]
     stopped = run("-o", tmp_path / "study", *options, "--minutes", 0.001, status=1).stderr
     assert (
-        f"expected isentropic train vib -o {tmp_path / 'study'} --resume --minutes 0.001, to go on"
+        f"expected isentropic train vib -o {tmp_path / 'study'} --resume --minutes 0.001, to continue"
         in stopped.splitlines()[-1]
     )
     about = tmp_path / "study" / "study.json"

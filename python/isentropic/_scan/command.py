@@ -18,25 +18,25 @@ DEVICES = "a device such as cuda:0, or what device_map takes, such as auto"
 
 def add(commands) -> None:
     command = commands.add_parser(
-        "scan", help="how the heads of a checkpoint attend over a text", description="How the heads of a model attend."
+        "scan", help="scan how the heads of a checkpoint attend over a text", description="Scan how the heads of a model attend over a text."
     )
-    command.add_argument("model", metavar="MODEL", help="name or folder of a checkpoint, or a scan's JSON")
-    command.add_argument("--against", metavar="MODEL", help="a second model, or scan, to compare with: second - first")
+    command.add_argument("model", metavar="MODEL", help="checkpoint name or folder, or a scan saved as JSON")
+    command.add_argument("--against", metavar="MODEL", help="second model or saved scan to compare with (second - first)")
     command.add_argument(
-        "--text", nargs="+", action="extend", metavar="FILE", help="UTF-8; .jsonl: a text in each line"
+        "--text", nargs="+", action="extend", metavar="FILE", help="text files, UTF-8; .jsonl: one text per line"
     )
-    command.add_argument("--ids", metavar="FILE", help="a JSON list of token ids, instead of a text")
-    command.add_argument("--chat", metavar="FILE", help="a JSON list of messages for the chat template, instead")
-    command.add_argument("--target", metavar="FILE", help="what an encoder-decoder writes")
-    command.add_argument("--length", type=int, help="tokens of a window (the model's positions, or the text's)")
-    command.add_argument("--lengths", default="", help="also entropies and loss at these lengths: 1024,4096")
-    command.add_argument("--heads", default="", help="heads that the report shows in full, as 3.1,5.0: LAYER.HEAD")
-    command.add_argument("--fast", action="store_true", help="leave out the second pass, for the mass of keys")
-    command.add_argument("--allow-beyond", action="store_true", help="lengths beyond the model's positions")
-    command.add_argument("--per-row", action="store_true", help="in the JSON, also every row of the first window")
+    command.add_argument("--ids", metavar="FILE", help="JSON list of token ids, instead of a text")
+    command.add_argument("--chat", metavar="FILE", help="JSON list of messages for the chat template, instead of a text")
+    command.add_argument("--target", metavar="FILE", help="target text of an encoder-decoder")
+    command.add_argument("--length", type=int, help="window length in tokens (default: the model's maximum, or the text's if shorter)")
+    command.add_argument("--lengths", default="", help="also measure entropy and loss at these lengths: 1024,4096")
+    command.add_argument("--heads", default="", help="heads to show in full in the report, as LAYER.HEAD: 3.1,5.0")
+    command.add_argument("--fast", action="store_true", help="skip the second pass, which measures key mass")
+    command.add_argument("--allow-beyond", action="store_true", help="allow lengths beyond the model's maximum position")
+    command.add_argument("--per-row", action="store_true", help="add every row of the first window to the JSON")
     command.add_argument("--device", help=DEVICES)
-    command.add_argument("--dtype", default="auto", help="float32, bfloat16, ... (the checkpoint's)")
-    command.add_argument("--json", metavar="FILE", help="write everything that was found")
+    command.add_argument("--dtype", default="auto", help="float32, bfloat16, ... (default: the checkpoint's)")
+    command.add_argument("--json", metavar="FILE", help="write all results")
     command.add_argument("--tsv", metavar="FILE", help="write a table of the heads")
     command.add_argument("--npz", metavar="FILE", help="write the statistics as NumPy arrays")
     command.add_argument("--scores", metavar="FILE", help='write {"LAYER-HEAD": [retrieval score]}')

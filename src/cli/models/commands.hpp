@@ -24,7 +24,7 @@ void add_perplexity(CLI::App& program);
 void add_generate(CLI::App& program);
 void add_plane(CLI::App& program);
 
-// --device and --type of a model that is read; UsageError names what is known.
+// --device and --dtype of a model that is read; UsageError names what is known.
 struct ModelArguments {
   std::string path, device = "cpu", type = "stored";
 

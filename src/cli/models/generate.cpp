@@ -20,7 +20,7 @@ struct GenerateArguments {
 
 lab::GenerationOptions options_of(const GenerateArguments& arguments) {
   lab::GenerationOptions out;
-  out.tokens = parse_integer("--tokens", arguments.tokens, 1, 1 << 24);
+  out.tokens = parse_integer("--max-new-tokens", arguments.tokens, 1, 1 << 24);
   out.greedy = arguments.greedy;
   out.temperature = parse_number("--temperature", arguments.temperature, 1e-6, 1e6);
   out.top_p = parse_number("--top-p", arguments.top_p, 0, 1);
@@ -55,17 +55,17 @@ void run(const GenerateArguments& arguments) {
 }  // namespace
 
 void add_generate(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("generate", "Continue a prompt.");
+  CLI::App* command = program.add_subcommand("generate", "Generate text from a prompt");
   auto arguments = std::make_shared<GenerateArguments>();
   arguments->model.offer(command);
-  command->add_option("--prompt", arguments->prompt, "the text to continue")->required();
-  command->add_option("--tokens", arguments->tokens, "at most so many new tokens")->capture_default_str();
-  command->add_flag("--greedy", arguments->greedy, "always the most likely token");
-  command->add_option("--temperature", arguments->temperature, "below 1 sharper, above 1 flatter")
+  command->add_option("--prompt", arguments->prompt, "text to continue")->required();
+  command->add_option("--max-new-tokens", arguments->tokens, "maximum number of new tokens")->capture_default_str();
+  command->add_flag("--greedy", arguments->greedy, "always take the most likely token");
+  command->add_option("--temperature", arguments->temperature, "softmax temperature")
       ->capture_default_str();
-  command->add_option("--top-p", arguments->top_p, "draw from the likeliest tokens of this total probability")
+  command->add_option("--top-p", arguments->top_p, "sample from the smallest set of tokens with this total probability")
       ->capture_default_str();
-  command->add_option("--seed", arguments->seed, "of the random draws")->capture_default_str();
+  command->add_option("--seed", arguments->seed, "random seed")->capture_default_str();
   command->callback([arguments] { run(*arguments); });
 }
 

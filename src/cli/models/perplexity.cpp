@@ -81,13 +81,14 @@ void run(const PerplexityArguments& arguments) {
 }  // namespace
 
 void add_perplexity(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("perplexity", "How well a model predicts a text.");
+  CLI::App* command = program.add_subcommand("perplexity", "Measure the perplexity of a model on a text");
   auto arguments = std::make_shared<PerplexityArguments>();
   arguments->model.offer(command);
-  command->add_option("text", arguments->text, "a file of text, UTF-8")->required();
+  command->add_option("text", arguments->text, "text file, UTF-8")->required();
   command
       ->add_option("--lengths", arguments->lengths,
-                   "tokens of a window; several: the same last tokens after more and more text (trained length)")
+                   "window length in tokens; with several, the same last tokens are scored after more and more context (default: "
+                   "the trained length)")
       ->delimiter(',');
   arguments->outputs.offer_json(command);
   command->callback([arguments] { run(*arguments); });

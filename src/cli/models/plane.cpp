@@ -1,4 +1,4 @@
-// isentropic plane: the information plane of networks that learn.
+// isentropic plane: networks in the information plane while they train.
 #include <memory>
 
 #include "cli/models/commands.hpp"
@@ -50,28 +50,28 @@ void run_plane_command(PlaneArguments& arguments) {
 
 void add_plane(CLI::App& program) {
   CLI::App* command =
-      program.add_subcommand("plane", "Train small networks and follow their layers in the information plane.");
+      program.add_subcommand("plane", "Train small networks and follow their layers in the information plane");
   auto arguments = std::make_shared<PlaneArguments>();
   lab::PlaneOptions& options = arguments->options;
   lab::PlaneNetworkOptions& network = options.network;
-  command->add_option("file", options.file, "a .mat file, or a table whose last column is the label (12 bits)");
+  command->add_option("file", options.file, ".mat file, or table whose last column is the label (default: the built-in 12-bit task)");
   arguments->study.offer(command);
-  command->add_option("--network", network.network, "mlp or attention")->capture_default_str();
-  command->add_option("--activation", network.activation, "tanh, relu or linear")->capture_default_str();
-  command->add_option("--layers", network.layers, "units of the hidden layers of an mlp")
+  command->add_option("--network", network.network, "network: mlp or attention")->capture_default_str();
+  command->add_option("--activation", network.activation, "activation: tanh, relu or linear")->capture_default_str();
+  command->add_option("--layers", network.layers, "hidden layer sizes of an mlp")
       ->delimiter(',')
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
-  command->add_option("--blocks", network.blocks, "of attention")->capture_default_str()->check(CLI::Range(1, 16));
-  command->add_option("--top-k", network.top_k, "keys that a token attends to (all)")->check(CLI::Range(1, 1 << 16));
-  command->add_option("--noise", options.noise, "its deviation, on every layer in training (none)")
+  command->add_option("--blocks", network.blocks, "attention blocks")->capture_default_str()->check(CLI::Range(1, 16));
+  command->add_option("--top-k", network.top_k, "attend to the k highest scores only (default: all)")->check(CLI::Range(1, 1 << 16));
+  command->add_option("--noise", options.noise, "standard deviation of noise added to every layer in training (default: none)")
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--optimiser", options.optimiser, "sgd or adam")->capture_default_str();
-  command->add_option("--epochs", options.epochs)->capture_default_str()->check(CLI::Range(1, 1 << 24));
-  command->add_option("--seeds", network.seeds, "networks that learn side by side")
+  command->add_option("--optimiser", options.optimiser, "optimiser: sgd or adam")->capture_default_str();
+  command->add_option("--epochs", options.epochs, "training epochs")->capture_default_str()->check(CLI::Range(1, 1 << 24));
+  command->add_option("--seeds", network.seeds, "networks trained side by side, each with its own seed")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));
-  command->add_option("--estimators", options.estimators, "as exact,width:0.5,noise:0.1 (the usual ones)")
+  command->add_option("--estimators", options.estimators, "estimators, such as exact,width:0.5,noise:0.1")
       ->delimiter(',');
   arguments->outputs.offer_json(command);
   arguments->study.may_change.insert("--json");

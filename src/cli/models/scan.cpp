@@ -101,22 +101,22 @@ void run(const ScanArguments& arguments) {
 }  // namespace
 
 void add_scan(CLI::App& program) {
-  CLI::App* command = program.add_subcommand("scan", "How the heads of a model attend over a text.");
+  CLI::App* command = program.add_subcommand("scan", "Scan how the heads of a model attend over a text");
   auto arguments = std::make_shared<ScanArguments>();
-  arguments->model.offer(command, "a model folder (config.json, safetensors, tokenizer.json), or what --json wrote");
-  command->add_option("--against", arguments->against, "a second model, or scan, to compare with: second - first");
-  command->add_option("--text", arguments->texts, "files of text, UTF-8; with several, a label needs most of them");
-  command->add_option("--ids", arguments->ids, "a JSON list of token ids, instead of a text");
-  command->add_option("--length", arguments->length, "tokens of a window (the trained length, or the text's)")
+  arguments->model.offer(command, "model folder (config.json, safetensors, tokenizer.json), or a scan saved with --json");
+  command->add_option("--against", arguments->against, "second model or saved scan to compare with (second - first)");
+  command->add_option("--text", arguments->texts, "text files, UTF-8; with several, a label must hold in most of them");
+  command->add_option("--ids", arguments->ids, "JSON list of token ids, instead of a text");
+  command->add_option("--length", arguments->length, "window length in tokens (default: the trained length, or the text's if shorter)")
       ->check(CLI::Range(16, 1 << 24));
-  command->add_option("--lengths", arguments->lengths, "also the entropy of every head, and the loss, at these lengths")
+  command->add_option("--lengths", arguments->lengths, "also measure the loss and every head's entropy at these lengths")
       ->delimiter(',');
-  command->add_option("--heads", arguments->heads, "heads that the report shows in full, as 3.1,5.0: LAYER.HEAD")
+  command->add_option("--heads", arguments->heads, "heads to show in full in the report, as LAYER.HEAD: 3.1,5.0")
       ->delimiter(',');
-  command->add_flag("--fast", arguments->fast, "leave out the second pass, which finds the keys that rows rest on");
-  command->add_flag("--allow-beyond", arguments->allow_beyond, "lengths beyond the model's positions");
+  command->add_flag("--fast", arguments->fast, "skip the second pass, which finds the keys that receive most weight");
+  command->add_flag("--allow-beyond", arguments->allow_beyond, "allow lengths beyond the model's maximum position");
   command->add_flag("--per-row", arguments->per_row,
-                    "in the JSON, also entropy, peak, collision and weight of the first key of every row");
+                    "add every row's entropy, peak, collision and weight of the first key to the JSON");
   arguments->what_if.offer(command);
   arguments->outputs.offer_json(command);
   arguments->outputs.offer_other(command, "--tsv", "write a table of the heads");
@@ -124,7 +124,7 @@ void add_scan(CLI::App& program) {
   arguments->outputs.offer_other(command, "--scores",
                                  "write the retrieval score of every head, {\"LAYER-HEAD\": [score]}");
   arguments->outputs.offer_other(command, "--write-kappa",
-                                 "write what --solve-kappa found, the section isentropic of config.json");
+                                 "write the result of --solve-kappa as the isentropic section of config.json");
   arguments->outputs.offer_html(command, "-o,--output", "write the report, an HTML page");
   command->callback([arguments] { run(*arguments); });
 }

@@ -1,4 +1,4 @@
-// Offers and reads what every study is asked.
+// The options that every study has.
 #include "cli/models/study_arguments.hpp"
 
 #include <fmt/format.h>
@@ -65,11 +65,11 @@ void require_alone(const CLI::App& command, bool resume, bool overwrite, const s
 
 void StudyArguments::offer(CLI::App* to) {
   command = to;
-  to->add_option("-o,--output", folder, "the folder to write")->required();
-  to->add_flag("--resume", resume, "go on with the study in that folder");
+  to->add_option("-o,--output", folder, "output folder")->required();
+  to->add_flag("--resume", resume, "continue the study in that folder");
   to->add_flag("--overwrite", overwrite, "replace the study in that folder");
-  to->add_option("--seed", seed)->capture_default_str();
-  to->add_option("--minutes", minutes, "stop after so many; --resume goes on")->check(CLI::Range(0.0, 1e6));
+  to->add_option("--seed", seed, "random seed")->capture_default_str();
+  to->add_option("--minutes", minutes, "stop after this many minutes; --resume continues")->check(CLI::Range(0.0, 1e6));
   to->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str()->each([this](const std::string&) {
     device_given = true;
   });
@@ -115,7 +115,7 @@ void run_study(const StudyArguments& arguments, const std::function<bool(const l
   if (!run(callbacks))
     throw Error(
         "study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
-        name_of(arguments.command) + " -o " + arguments.folder + " --resume" + arguments.given_again() + ", to go on");
+        name_of(arguments.command) + " -o " + arguments.folder + " --resume" + arguments.given_again() + ", to continue");
 }
 
 }  // namespace isentropic::cli

@@ -4,7 +4,7 @@
 namespace isentropic::cli {
 
 void add_train(CLI::App& program) {
-  CLI::App* train = program.add_subcommand("train", "Train a network.");
+  CLI::App* train = program.add_subcommand("train", "Train a network");
   train->require_subcommand(1, 1);
   add_train_lm(*train);
   add_train_length(*train);

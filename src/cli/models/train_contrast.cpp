@@ -37,32 +37,32 @@ void study_contrast(ContrastArguments& arguments) {
 
 void add_train_contrast(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "contrast", "Study contrastive learning: InfoNCE against the true information, embeddings by temperature.");
+      "contrast", "Train contrastive critics: the InfoNCE bound against the true information, embeddings by temperature");
   auto arguments = std::make_shared<ContrastArguments>();
   contrast::Options& options = arguments->options;
   arguments->study.offer(command);
-  command->add_option("--critic", options.critics, "shared, two-tower, cosine or several of them")
+  command->add_option("--critic", options.critics, "critics: shared, two-tower, cosine")
       ->capture_default_str()
       ->delimiter(',');
-  command->add_option("--batch", options.batches, "pairs of a step; several: one staircase for each")
+  command->add_option("--batch", options.batches, "batch sizes, one run each")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::Range(2, 1 << 16));
-  command->add_option("--information", options.information, "true information of each stair, nats")
+  command->add_option("--information", options.information, "true mutual information of each stage, nats")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::Range(0.0, 1e3));
-  command->add_option("--dimension", options.dimension, "coordinates of either side of a pair")
+  command->add_option("--dimension", options.dimension, "dimension of X and of Y")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 12));
-  command->add_option("--steps", options.steps, "of each staircase")
+  command->add_option("--steps", options.steps, "optimiser steps per run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
-  command->add_option("--temperatures", options.temperatures, "of the embeddings of views")
+  command->add_option("--temperatures", options.temperatures, "temperatures of the embedding experiment")
       ->capture_default_str()
       ->delimiter(',')
       ->check(CLI::Range(1e-3, 1e3));
-  command->add_option("--view-steps", options.view_steps, "at each temperature")
+  command->add_option("--view-steps", options.view_steps, "optimiser steps per temperature")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
   command->callback([arguments] { study_contrast(*arguments); });

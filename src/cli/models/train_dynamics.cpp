@@ -49,41 +49,41 @@ void run(DynamicsArguments& arguments) {
 
 void offer_sizes(CLI::App* command, dynamics::Study& study) {
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "starts of each setting")->capture_default_str()->check(counts);
-  command->add_option("--steps", study.steps)->capture_default_str()->check(counts);
-  command->add_option("--batch", study.batch, "texts of a step")->capture_default_str()->check(counts);
-  command->add_option("--length", study.length, "tokens of a text")->capture_default_str();
-  command->add_option("--layers", study.layers)->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--heads", study.heads)->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--width", study.width)->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--vocabulary", study.vocabulary, "of the tokenizer that is trained")->capture_default_str();
-  command->add_option("--rate", study.rate, "largest learning rate")
+  command->add_option("--seeds", study.seeds, "runs per setting, each with its own seed")->capture_default_str()->check(counts);
+  command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
+  command->add_option("--batch", study.batch, "sequences per step")->capture_default_str()->check(counts);
+  command->add_option("--length", study.length, "tokens per sequence")->capture_default_str();
+  command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--width", study.width, "model width")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the text")->capture_default_str();
+  command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1e12));
-  command->add_option("--weight-decay", study.weight_decay)->capture_default_str()->check(CLI::Range(0.0, 1e3));
-  command->add_option("--held-out", study.held_out, "the part of each text, at its end")
+  command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")->capture_default_str()->check(CLI::Range(0.0, 1e3));
+  command->add_option("--held-out", study.held_out, "fraction held out at the end of each text")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.5));
-  command->add_option("--points", study.points, "measurements of a run")->capture_default_str()->check(counts);
-  command->add_option("--validation-tokens", study.validation_tokens, "at most")->capture_default_str()->check(counts);
-  command->add_flag("--bfloat16", study.bfloat16, "products in bfloat16, on CUDA");
+  command->add_option("--points", study.points, "evaluations per run")->capture_default_str()->check(counts);
+  command->add_option("--validation-tokens", study.validation_tokens, "maximum number of validation tokens")->capture_default_str()->check(counts);
+  command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
 }
 
 void offer_parts(CLI::App* command, dynamics::Study& study) {
   const auto list = [&](const char* name, auto& values, const char* help) {
     command->add_option(name, values, help)->delimiter(',')->capture_default_str();
   };
-  list("--parts", study.parts, "entropy, spread, regulariser, target");
-  list("--gains", study.gains, "spread: factors of the first query and key weights");
-  list("--entropy-weights", study.entropy_weights, "regulariser: of the mean H / log k in the loss, with both signs");
-  list("--label-smoothing", study.label_smoothings, "regulariser: the part of a label that is spread");
-  command->add_option("--score-noise", study.score_noise, "regulariser: deviation of the noise on scores")
+  list("--parts", study.parts, "parts to run: entropy, spread, regulariser, target");
+  list("--gains", study.gains, "spread: multipliers of the initial query and key weights");
+  list("--entropy-weights", study.entropy_weights, "regulariser: weights of the mean H / log k in the loss, tried with both signs");
+  list("--label-smoothing", study.label_smoothings, "regulariser: label smoothing");
+  command->add_option("--score-noise", study.score_noise, "regulariser: standard deviation of the noise added to scores")
       ->capture_default_str();
-  command->add_option("--token-noise", study.token_noise, "regulariser: share of tokens that are replaced")
+  command->add_option("--token-noise", study.token_noise, "regulariser: fraction of tokens replaced at random")
       ->capture_default_str();
-  list("--targets", study.targets, "target: entropies H*, nats");
-  list("--other-lengths", study.other_lengths, "target: lengths beside --length");
-  command->add_option("--target-steps", study.target_steps, "target: steps of each run")
+  list("--targets", study.targets, "target: target entropies H*, nats");
+  list("--other-lengths", study.other_lengths, "target: further sequence lengths");
+  command->add_option("--target-steps", study.target_steps, "target: optimiser steps per run")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));
 }
@@ -92,10 +92,10 @@ void offer_parts(CLI::App* command, dynamics::Study& study) {
 
 void add_train_dynamics(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "dynamics", "Train small language models; follow, regularise and hold the entropy of their attention.");
+      "dynamics", "Train small language models and follow, regularise and fix the entropy of their attention");
   auto arguments = std::make_shared<DynamicsArguments>();
   command->add_option("texts", arguments->study.texts,
-                      "files of text, UTF-8: all parts use the first, each of the others is a task of target");
+                      "text files, UTF-8; every part uses the first, and each further text is one more task of the part target");
   offer_parts(command, arguments->study);
   offer_sizes(command, arguments->study);
   arguments->common.offer(command);

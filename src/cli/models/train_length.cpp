@@ -1,4 +1,4 @@
-// isentropic train length: language models trained at one length, under every scale law, and asked at longer ones.
+// isentropic train length: language models trained at one length under every scale law, and evaluated at longer ones.
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -15,7 +15,7 @@ namespace {
 struct LengthArguments {
   StudyArguments common{.study = "length", .lines = lab::LogLines::parts};
   lab::length::Study study;
-  bool only_prepare = false;
+  bool prepare_only = false;
 };
 
 // Texts are read before there is a folder: those that are not enough leave none in the way of the next try, nor replace
@@ -42,7 +42,7 @@ void run(LengthArguments& arguments) {
   arguments.common.require_place();
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     lab::StudyFolder folder = open(arguments, callbacks);
-    if (arguments.only_prepare) return true;
+    if (arguments.prepare_only) return true;
     lab::length::Study study = lab::length::study_of(folder.options());
     if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
     const auto results = lab::length::run_study(folder, study, callbacks);
@@ -57,57 +57,57 @@ void run(LengthArguments& arguments) {
 
 void offer_networks(CLI::App* command, lab::length::Study& study) {
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--vocabulary", study.vocabulary)->capture_default_str()->check(CLI::Range(258, 1 << 16));
-  command->add_option("--layers", study.layers)->capture_default_str()->check(counts);
-  command->add_option("--heads", study.heads)->capture_default_str()->check(counts);
-  command->add_option("--width", study.width)->capture_default_str()->check(counts);
-  command->add_option("--steps", study.steps)->capture_default_str()->check(CLI::Range(20, 1 << 30));
-  command->add_option("--batch", study.batch)->capture_default_str()->check(counts);
-  command->add_option("--length", study.length, "tokens of training")
+  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the texts")->capture_default_str()->check(CLI::Range(258, 1 << 16));
+  command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(counts);
+  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(counts);
+  command->add_option("--width", study.width, "model width")->capture_default_str()->check(counts);
+  command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(CLI::Range(20, 1 << 30));
+  command->add_option("--batch", study.batch, "sequences per step")->capture_default_str()->check(counts);
+  command->add_option("--length", study.length, "training length in tokens")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 20));
-  command->add_option("--rates", study.rates, "learning rates, of which each law keeps the best at that length")
+  command->add_option("--learning-rates", study.learning_rates, "learning rates to screen; each law keeps its best one at the training length")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--weight-decay", study.weight_decay)->capture_default_str();
-  command->add_option("--attention-dropout", study.attention_dropout)
+  command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")->capture_default_str();
+  command->add_option("--attention-dropout", study.attention_dropout, "dropout of attention weights")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.99));
-  command->add_flag("--bfloat16", study.bfloat16, "products in bfloat16, on CUDA");
+  command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
 }
 
 }  // namespace
 
 void add_train_length(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "length", "Train language models at one length under every scale law; test them at up to 16 times as much.");
+      "length", "Train language models at one length under every scale law and evaluate them at up to 16 times that length");
   auto arguments = std::make_shared<LengthArguments>();
-  arguments->common.may_change.insert({"--bfloat16", "--only-prepare"});
+  arguments->common.may_change.insert({"--bfloat16", "--prepare-only"});
   lab::length::Study& study = arguments->study;
-  command->add_option("texts", study.texts, "files, or folders whose files are documents");
-  command->add_option("--laws", study.laws, "of docs/length.md (all)")->delimiter(',');
-  command->add_option("--positions", study.positions, "none, rotary")->delimiter(',')->capture_default_str();
-  command->add_option("--seeds", study.seeds, "of the laws that are confirmed")
+  command->add_option("texts", study.texts, "text files, or folders whose files are the documents");
+  command->add_option("--laws", study.laws, "scale laws, as in docs/length.md (default: all)")->delimiter(',');
+  command->add_option("--positions", study.positions, "position encodings: none, rotary")->delimiter(',')->capture_default_str();
+  command->add_option("--seeds", study.seeds, "seeds per confirmed law")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
-  command->add_option("--best", study.best, "laws to confirm beside 1/sqrt d and log n/d")
+  command->add_option("--best", study.best, "number of best laws to confirm besides 1/sqrt d and log n/d")
       ->capture_default_str()
       ->check(CLI::Range(0, 100));
-  command->add_option("--factors", study.factors, "lengths of the tests, times that of training")
+  command->add_option("--factors", study.factors, "evaluation lengths, as multiples of the training length")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--scored", study.scored, "last tokens that count")->capture_default_str();
-  command->add_option("--documents", study.documents, "to test with, and as many to tune with")
+  command->add_option("--scored", study.scored, "number of tokens scored, at the end of each document")->capture_default_str();
+  command->add_option("--documents", study.documents, "test documents, and as many again to tune the learning rate on")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--training-tokens", study.training_tokens, "that are read at most")->capture_default_str();
-  command->add_option("--most-epochs", study.most_epochs)->capture_default_str();
-  command->add_option("--target-entropy", study.target_entropy, "nats, of the law that solves for it")
+  command->add_option("--training-tokens", study.training_tokens, "maximum number of training tokens to read")->capture_default_str();
+  command->add_option("--max-epochs", study.max_epochs, "refuse to train for more epochs than this")->capture_default_str();
+  command->add_option("--target-entropy", study.target_entropy, "entropy of the law target_entropy, nats")
       ->capture_default_str();
-  command->add_option("--dropouts", study.dropouts, "of the last stage")->delimiter(',')->capture_default_str();
-  command->add_option("--decays", study.decays, "of the last stage")->delimiter(',')->capture_default_str();
-  command->add_flag("--only-prepare", arguments->only_prepare,
-                    "write the documents and end; --resume trains, anywhere");
+  command->add_option("--attention-dropout-sweep", study.attention_dropout_sweep, "values to try in the last stage")->delimiter(',')->capture_default_str();
+  command->add_option("--weight-decay-sweep", study.weight_decay_sweep, "values to try in the last stage")->delimiter(',')->capture_default_str();
+  command->add_flag("--prepare-only", arguments->prepare_only,
+                    "tokenize the documents and stop; --resume trains, on any machine");
   offer_networks(command, study);
   arguments->common.offer(command);
   command->callback([arguments] { run(*arguments); });

@@ -89,7 +89,7 @@ void run(TrainArguments& arguments) {
                                                                   callbacks);
   if (!result.finished)
     throw Error("training", fmt::format("interrupted after step {}", result.steps),
-                "isentropic train lm -o " + arguments.folder + " --resume, to go on");
+                "isentropic train lm -o " + arguments.folder + " --resume, to continue");
   const bool masked = arguments.run.objective == "masked";
   print(fmt::format("{}: {} parameters, family {}, {} steps\nvalidation loss {:.4f} nats{}, perplexity {:.3f}\n",
                     printable_line(arguments.folder), result.parameters, result.family, result.steps,
@@ -97,68 +97,68 @@ void run(TrainArguments& arguments) {
 }
 
 void offer_model(CLI::App* command, lab::LanguageModelRun& run) {
-  command->add_option("--tokenizer", run.tokenizer, "a tokenizer.json; without it one is trained on the texts");
-  command->add_option("--vocabulary", run.vocabulary, "tokens of a tokenizer that is trained")
+  command->add_option("--tokenizer", run.tokenizer, "a tokenizer.json (default: train one on the texts)");
+  command->add_option("--vocabulary", run.vocabulary, "vocabulary size of a tokenizer trained on the texts")
       ->capture_default_str()
       ->check(CLI::Range(258, 1 << 20));
-  command->add_option("--layers", run.layers)->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--heads", run.heads)->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--kv-heads", run.kv_heads, "heads of keys and values (as many as heads)")
+  command->add_option("--layers", run.layers, "number of layers")->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--heads", run.heads, "attention heads per layer")->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--kv-heads", run.kv_heads, "key and value heads (default: --heads)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--width", run.width)->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--mlp-width", run.mlp_width, "(8/3 of the width with rms, 4 times with layer)")
+  command->add_option("--width", run.width, "model width")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  command->add_option("--mlp-width", run.mlp_width, "hidden width of the MLP (default: 8/3 x width with rms, 4 x width with layer)")
       ->check(CLI::Range(1, 1 << 18));
-  command->add_option("--norm", run.norm, "rms or layer")->capture_default_str();
-  command->add_option("--positions", run.positions, "none, rotary, learned, sinusoidal, alibi or relative")
+  command->add_option("--norm", run.norm, "normalisation: rms or layer")->capture_default_str();
+  command->add_option("--positions", run.positions, "position encoding: none, rotary, learned, sinusoidal, alibi or relative")
       ->capture_default_str();
-  command->add_option("--window", run.window, "keys a layer sees, the token's own included (all)")
+  command->add_option("--window", run.window, "sliding window, in keys, the query's own included (default: none)")
       ->check(CLI::Range(1, 1 << 20));
   command
-      ->add_option("--global-every", run.global_every, "one layer in so many sees all keys, without positions (none)")
+      ->add_option("--global-every", run.global_every, "every Nth layer attends to all keys, without positions (default: no layer)")
       ->check(CLI::Range(1, 1024));
-  command->add_option("--scale", run.scale, "a law of isentropic info, as log_n or log_n:kappa=1.5")
+  command->add_option("--scale", run.scale, "scale law, such as log_n or log_n:kappa=1.5 (isentropic info lists them)")
       ->capture_default_str();
-  command->add_flag("--learn-scale", run.learn_scale, "learn the law's parameter, one for each head");
-  command->add_option("--map", run.map, "a score map of isentropic info, as softmax or top_k:keys=64")
+  command->add_flag("--learn-scale", run.learn_scale, "learn the law's parameter, one per head");
+  command->add_option("--map", run.map, "score map, such as softmax or top_k:keys=64 (isentropic info lists them)")
       ->capture_default_str();
 }
 
 void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
-  command->add_option("--objective", run.objective, "autoregressive or masked")
+  command->add_option("--objective", run.objective, "training objective: autoregressive (ar) or masked (mlm)")
       ->capture_default_str()
       ->transform(CLI::Transformer({{"ar", "autoregressive"}, {"mlm", "masked"}}));
   const CLI::Range positive(1e-12, 1e12);
-  command->add_option("--steps", run.steps)->capture_default_str()->check(CLI::Range(1, 1 << 30));
-  command->add_option("--batch", run.batch, "texts of a step")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--length", run.length, "tokens of a text")->capture_default_str()->check(CLI::Range(2, 1 << 20));
-  command->add_option("--rate", run.rate, "largest learning rate")->capture_default_str()->check(positive);
-  command->add_option("--warmup", run.warmup, "steps up to it; then half a cosine down to a tenth")
+  command->add_option("--steps", run.steps, "optimiser steps")->capture_default_str()->check(CLI::Range(1, 1 << 30));
+  command->add_option("--batch", run.batch, "sequences per step")->capture_default_str()->check(CLI::Range(1, 1 << 16));
+  command->add_option("--length", run.length, "tokens per sequence")->capture_default_str()->check(CLI::Range(2, 1 << 20));
+  command->add_option("--learning-rate", run.learning_rate, "peak learning rate")->capture_default_str()->check(positive);
+  command->add_option("--warmup", run.warmup, "linear warm-up steps; then cosine decay to a tenth of the peak")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
-  command->add_option("--weight-decay", run.weight_decay)->capture_default_str()->check(CLI::Range(0.0, 1e3));
-  command->add_option("--clip", run.clip, "largest norm of the gradient; 0: none")
+  command->add_option("--weight-decay", run.weight_decay, "AdamW weight decay")->capture_default_str()->check(CLI::Range(0.0, 1e3));
+  command->add_option("--clip", run.clip, "clip the gradient to this norm (0: no clipping)")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e12));
-  command->add_option("--attention-dropout", run.attention_dropout)
+  command->add_option("--attention-dropout", run.attention_dropout, "dropout of attention weights")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.99));
-  command->add_option("--entropy-weight", run.entropy_weight, "of the mean H / log k in the loss")
+  command->add_option("--entropy-weight", run.entropy_weight, "weight of the entropy term, the mean of H / log k, in the loss")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage")->capture_default_str();
-  command->add_option("--seed", run.seed)->capture_default_str();
-  command->add_option("--validation", run.validation, "texts that are held out; without them a part of the texts");
-  command->add_option("--held-out", run.held_out, "that part, at the end")
+  command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage high entropy")->capture_default_str();
+  command->add_option("--seed", run.seed, "random seed")->capture_default_str();
+  command->add_option("--validation", run.validation, "validation text files (default: hold out the end of the training text)");
+  command->add_option("--held-out", run.held_out, "fraction held out at the end of the text, without --validation")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.5));
-  command->add_option("--save-every", run.save_every, "steps; 0: only at the end")->capture_default_str();
-  command->add_option("--validate-every", run.validate_every, "steps; 0: only at the end")->capture_default_str();
-  command->add_option("--type", run.type, "of the weights that are written: float32, bfloat16 or float16")
+  command->add_option("--save-every", run.save_every, "steps between checkpoints (0: only at the end)")->capture_default_str();
+  command->add_option("--validate-every", run.validate_every, "steps between validations (0: only at the end)")->capture_default_str();
+  command->add_option("--dtype", run.dtype, "type of the saved weights: float32, bfloat16 or float16")
       ->capture_default_str();
   command->add_option("--device", run.device, "cpu, cuda, cuda:1, ...")->capture_default_str();
-  command->add_flag("--bfloat16", run.bfloat16, "products in bfloat16, on CUDA");
-  command->add_flag("--torch-attention", run.torch_attention, "PyTorch's attention, except in steps with statistics");
-  command->add_option("--statistics-every", run.statistics_every, "steps between entropies in the log; 0: none")
+  command->add_flag("--bfloat16", run.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
+  command->add_flag("--torch-attention", run.torch_attention, "use PyTorch's attention except in steps that log statistics");
+  command->add_option("--statistics-every", run.statistics_every, "steps between entropy statistics in the log (0: never)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
 }
@@ -166,11 +166,11 @@ void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
 }  // namespace
 
 void add_train_lm(CLI::App& train) {
-  CLI::App* command = train.add_subcommand("lm", "Train a language model on texts; writes a Hugging Face folder.");
+  CLI::App* command = train.add_subcommand("lm", "Train a language model and write it as a Hugging Face folder");
   auto arguments = std::make_shared<TrainArguments>();
-  command->add_option("texts", arguments->run.texts, "files of text, UTF-8");
-  command->add_option("-o,--output", arguments->folder, "the folder to write")->required();
-  command->add_flag("--resume", arguments->resume, "go on with the run in that folder");
+  command->add_option("texts", arguments->run.texts, "training text files, UTF-8");
+  command->add_option("-o,--output", arguments->folder, "output folder")->required();
+  command->add_flag("--resume", arguments->resume, "continue the run in that folder");
   command->add_flag("--overwrite", arguments->overwrite, "replace the run in that folder");
   offer_model(command, arguments->run);
   offer_training(command, arguments->run);

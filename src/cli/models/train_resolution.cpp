@@ -7,13 +7,13 @@ namespace isentropic::cli {
 
 void add_train_resolution(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "resolution", "Train vision transformers on images; test scales at 2 and 4 times the resolution.");
+      "resolution", "Train vision transformers on images and evaluate scale laws at 2 and 4 times the resolution");
   auto arguments = std::make_shared<VariantArguments<lab::resolution::Study>>();
   arguments->common.study = "resolution";
   lab::resolution::Study& study = arguments->study;
-  command->add_option("--data", study.data, "a folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
-  add_count(command, "--patch", study.patch, "pixels on a side of a patch");
-  command->add_option("--factors", study.factors, "times the rows and columns of training, in tests")
+  command->add_option("--data", study.data, "folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
+  add_count(command, "--patch", study.patch, "patch size in pixels");
+  command->add_option("--factors", study.factors, "evaluation resolutions, as multiples of the training resolution")
       ->delimiter(',')
       ->capture_default_str();
   offer_variants(command, study.variants, arguments->common);

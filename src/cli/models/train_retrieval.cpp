@@ -1,4 +1,4 @@
-// isentropic train retrieval: networks trained on short inputs and asked on long ones.
+// isentropic train retrieval: networks trained on short inputs and evaluated on long ones.
 #include <memory>
 #include <nlohmann/json.hpp>
 
@@ -45,40 +45,40 @@ void run(RetrievalArguments& arguments) {
 
 void add_train_retrieval(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "retrieval", "Train networks to find one token, at short lengths; test scales and maps at long ones.");
+      "retrieval", "Train networks to find one token in short inputs; evaluate scale laws and score maps on long ones");
   auto arguments = std::make_shared<RetrievalArguments>();
   lab::retrieval::Study& study = arguments->study;
-  command->add_option("--task", study.task, "first, maximum, needle or recall")->capture_default_str();
-  command->add_option("--scales", study.scales, "laws of isentropic info, under softmax")
+  command->add_option("--task", study.task, "task: first, maximum, needle or recall")->capture_default_str();
+  command->add_option("--scales", study.scales, "scale laws, under softmax (isentropic info lists them)")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--learnt-scales", study.learnt_scales, "laws whose numbers are learnt, for each head")
+  command->add_option("--learnt-scales", study.learnt_scales, "scale laws whose parameters are learnt, one per head")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--maps", study.maps, "score maps of isentropic info beside softmax; none: none")
+  command->add_option("--maps", study.maps, "score maps besides softmax, or none (isentropic info lists them)")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--learnt-maps", study.learnt_maps, "entmax, whose alpha is learnt, for each head")
+  command->add_option("--learnt-maps", study.learnt_maps, "entmax maps whose alpha is learnt, one per head")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--without-key-bias", study.without_key_bias, "score maps to train without a bias of keys, too")
+  command->add_option("--without-key-bias", study.without_key_bias, "score maps to train also without a key bias")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--feature-sizes", study.feature_sizes, "width of phi in a head, of linear maps")
+  command->add_option("--feature-sizes", study.feature_sizes, "features per head of linear maps")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--factors", study.factors, "lengths of the tests, times that of training")
+  command->add_option("--factors", study.factors, "evaluation lengths, as multiples of the training length")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--length", study.length, "longest input of training")->capture_default_str();
+  command->add_option("--length", study.length, "maximum training length")->capture_default_str();
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "starts of each variant")->capture_default_str()->check(counts);
-  command->add_option("--steps", study.steps)->capture_default_str()->check(counts);
-  command->add_option("--batch", study.batch)->capture_default_str()->check(counts);
-  command->add_option("--examples", study.examples, "inputs of a test")->capture_default_str()->check(counts);
-  command->add_option("--width", study.width)->capture_default_str()->check(counts);
-  command->add_option("--heads", study.heads)->capture_default_str()->check(counts);
-  command->add_option("--rate", study.rate, "largest learning rate")
+  command->add_option("--seeds", study.seeds, "networks per variant, each with its own seed")->capture_default_str()->check(counts);
+  command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
+  command->add_option("--batch", study.batch, "examples per step")->capture_default_str()->check(counts);
+  command->add_option("--examples", study.examples, "examples per evaluation")->capture_default_str()->check(counts);
+  command->add_option("--width", study.width, "model width")->capture_default_str()->check(counts);
+  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(counts);
+  command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1e12));
   arguments->common.offer(command);

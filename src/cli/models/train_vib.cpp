@@ -74,23 +74,23 @@ void run(const VibArguments& arguments) {
 
 void add_train_vib(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "vib", "Train variational bottlenecks of many betas at once; writes errors and information.");
+      "vib", "Train variational information bottlenecks for a sweep of beta and measure error and information");
   auto arguments = std::make_shared<VibArguments>();
   arguments->study.study = "vib";
   command->add_option("--data", arguments->options.data,
-                      "a folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
-  command->add_flag("--gaussian", arguments->gaussian, "Gaussians, whose best codes are known, in place of data");
+                      "folder with {train,t10k}-{images-idx3,labels-idx1}-ubyte, plain or .gz");
+  command->add_flag("--gaussian", arguments->gaussian, "use Gaussian data, for which the optimal codes are known");
   command
       ->add_option("--betas", arguments->betas,
-                   "prices of a nat about X, increasing (0,1e-5,1e-4,...,1e-1; of Gaussians 0.05 to 0.85)")
+                   "values of beta, increasing (default: 0,1e-5,1e-4,...,1e-1; with --gaussian 0.05 to 0.85)")
       ->type_name("X,...")
       ->delimiter(',');
-  command->add_option("--seeds", arguments->options.seeds, "networks of each beta")
+  command->add_option("--seeds", arguments->options.seeds, "networks per beta, each with its own seed")
       ->capture_default_str()
       ->check(CLI::Range(std::int64_t{1}, vib::kMostSeeds));
-  command->add_option("--epochs", arguments->epochs, "(200; of Gaussians 20)")
+  command->add_option("--epochs", arguments->epochs, "training epochs (default: 200; with --gaussian 20)")
       ->check(CLI::Range(std::int64_t{1}, vib::kMostEpochs));
-  command->add_option("--batch", arguments->options.batch, "examples of a step")
+  command->add_option("--batch", arguments->options.batch, "examples per step")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
   arguments->study.offer(command);

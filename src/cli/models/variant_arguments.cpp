@@ -8,21 +8,21 @@ CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t&
 }
 
 void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common) {
-  command->add_option("--scales", options.scales, "laws of isentropic info, each trained anew")
+  command->add_option("--scales", options.scales, "scale laws, each with networks of its own (isentropic info lists them)")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--learnt-scales", options.learnt_scales, "laws whose numbers are learnt, for each head")
+  command->add_option("--learnt-scales", options.learnt_scales, "scale laws whose parameters are learnt, one per head")
       ->delimiter(',')
       ->capture_default_str();
-  add_count(command, "--seeds", options.seeds, "networks of each law");
-  add_count(command, "--steps", options.steps);
-  add_count(command, "--batch", options.batch);
-  add_count(command, "--measurements", options.measurements, "times to measure while a network learns");
-  add_count(command, "--examples", options.examples, "inputs of a test");
-  add_count(command, "--width", options.width);
-  add_count(command, "--heads", options.heads);
-  add_count(command, "--layers", options.layers);
-  command->add_option("--rate", options.rate, "largest learning rate")
+  add_count(command, "--seeds", options.seeds, "networks per law, each with its own seed");
+  add_count(command, "--steps", options.steps, "optimiser steps");
+  add_count(command, "--batch", options.batch, "examples per step");
+  add_count(command, "--measurements", options.measurements, "evaluations during training");
+  add_count(command, "--examples", options.examples, "examples per evaluation");
+  add_count(command, "--width", options.width, "model width");
+  add_count(command, "--heads", options.heads, "attention heads per layer");
+  add_count(command, "--layers", options.layers, "number of layers");
+  command->add_option("--learning-rate", options.learning_rate, "peak learning rate")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1e12));
   common.offer(command);

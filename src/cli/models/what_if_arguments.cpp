@@ -24,31 +24,31 @@ void WhatIfArguments::offer(CLI::App* command) {
   const auto offer = [&](const char* option, std::vector<std::string>* into, const char* help) {
     command->add_option(option, *into, help)->allow_extra_args(false)->group("What if");
   };
-  offer("--scale", &scales, "also with this scale law of isentropic info, as log_n:kappa=0.9 (may be repeated)");
-  offer("--map", &maps, "also with this score map of isentropic info, as top_k:keys=64 (may be repeated)");
+  offer("--scale", &scales, "also with this scale law, such as log_n:kappa=0.9 (repeatable; isentropic info lists them)");
+  offer("--map", &maps, "also with this score map, such as top_k:keys=64 (repeatable; isentropic info lists them)");
   offer("--mask", &masks,
-        "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (may be repeated)");
+        "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (repeatable)");
   command
       ->add_option(
           "--solve-kappa", solve,
-          "also with this law (log_n), whose number is solved head by head: so that the entropy at the longest "
-          "of --lengths is that at the trained length")
+          "also with this law (default: log_n), its parameter solved per head so that the entropy at the longest of "
+          "--lengths equals that at the trained length")
       ->type_name("LAW")
       ->expected(0, 1)
       ->default_str("log_n")
       ->group("What if");
-  command->add_flag("--theory", theory, "what closed forms say of the heads: freezing point, Gaussian scores, entropy")
+  command->add_flag("--theory", theory, "compare the heads with closed forms: freezing point, Gaussian scores, entropy")
       ->group("What if");
   command
       ->add_flag(
           "--calibrate", calibrate,
-          "also the factor on a head's scores at which the entropy of rows whose token has occurred before is the "
-          "surprise of what followed")
+          "also find, per head, the factor on the scores at which the entropy of rows whose token has occurred before "
+          "equals the surprisal of what followed")
       ->group("What if");
   command
       ->add_option("--noise", noise,
-                   "also noise on the scores, as gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3: how far it "
-                   "moves the outputs, measured and predicted")
+                   "also add noise to the scores (gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3) and report how far the "
+                   "outputs move, measured and predicted")
       ->group("What if");
 }
 

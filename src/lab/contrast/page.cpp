@@ -21,7 +21,7 @@ using report::Plot;
 // One curve for each critic; the truth and the ceiling with them.
 Plot staircase(const Options& options, const Results& results, std::int64_t batch) {
   Plot out{.title = fmt::format("Batches of {} pairs", batch),
-           .x_label = "true information, nats",
+           .x_label = "true mutual information, nats",
            .y_label = "log N - loss, nats"};
   double ceiling = 0;
   for (const std::string& critic : options.critics) {
@@ -58,12 +58,12 @@ Plot nearest_neighbours(const Results& results) {
 }
 
 Plot hardest_negative(const Results& results) {
-  return by_temperature(results, "Hardest negative", "share of the gradient",
+  return by_temperature(results, "Hardest negative", "fraction of the negatives' gradient",
                         [](const Geometry& x) { return x.hardest_share; });
 }
 
 std::string subtitle(const Options& options) {
-  return fmt::format("{} steps of each staircase, {} at each temperature, seed {}", options.steps, options.view_steps,
+  return fmt::format("{} steps per staircase, {} per temperature, seed {}", options.steps, options.view_steps,
                      options.seed);
 }
 
@@ -80,14 +80,15 @@ report::DataTable stair_numbers(const Results& results) {
 }  // namespace
 
 std::string page(const Options& options, const Results& results) {
-  report::Page out{.title = "What contrastive learning sees", .subtitle = subtitle(options)};
+  report::Page out{.title = "Contrastive learning: information and embeddings", .subtitle = subtitle(options)};
   out.parts.emplace_back(report::Prose{
       "Information",
-      {fmt::format("Pairs of Gaussians of {} coordinates share I = -(d/2) log(1 - rho^2). Critics learn with InfoNCE "
-                   "while I climbs; log N - loss is a lower bound of I, over the second half of each stair.",
+      {fmt::format("Pairs of Gaussian vectors with {} coordinates have I = -(d/2) log(1 - rho^2). Critics train with InfoNCE "
+                   "while I climbs a staircase; log N - loss is a lower bound on I, averaged over the second half of "
+                   "each stair.",
                    options.dimension),
-       "The bound cannot pass log N, N the pairs of a batch, however good the critic is: larger batches go on where "
-       "small ones stop."}});
+       "The bound cannot exceed log N, where N is the batch size, however good the critic: larger batches raise the "
+       "ceiling."}});
   report::Row staircases;
   for (const std::int64_t batch : options.batches) staircases.parts.emplace_back(staircase(options, results, batch));
   out.parts.emplace_back(std::move(staircases));
@@ -95,12 +96,11 @@ std::string page(const Options& options, const Results& results) {
   if (results.arrangements.empty()) return report::html(out);
   out.parts.emplace_back(report::Prose{
       "Temperature",
-      {"Noisy views of 32 points are told apart by embeddings on the unit sphere of 8 dimensions. A low temperature "
-       "looks at the hardest negative, a high one at all alike: then neighbours come nearer to each other. A very low "
-       "one has hardly a gradient left once views are told apart, and spreads them slowly.",
-       "No temperature collapses the embeddings: effective rank is e^H of the normalised singular values, and 8 where "
-       "all dimensions are in use."}});
-  out.parts.emplace_back(report::Row{{by_temperature(results, "Effective rank, of 8", "effective rank",
+      {"Embeddings on the unit sphere in 8 dimensions are trained to identify noisy views of 32 points. A low "
+       "temperature concentrates the gradient on the hardest negative, a high one spreads it over all of them.",
+       "Effective rank is e^H of the normalised singular values: 8 when all dimensions are in use, 1 when the "
+       "embeddings have collapsed onto a line."}});
+  out.parts.emplace_back(report::Row{{by_temperature(results, "Effective rank (maximum 8)", "effective rank",
                                                      [](const Geometry& x) { return x.effective_rank; }),
                                       nearest_neighbours(results)}});
   out.parts.emplace_back(
@@ -109,8 +109,8 @@ std::string page(const Options& options, const Results& results) {
                    by_temperature(results, "Alignment", "alignment", [](const Geometry& x) { return x.alignment; })}});
   out.parts.emplace_back(report::Prose{
       "Push and pull",
-      {"Steps of descent of one anchor's loss on the circle. The positive comes nearer with 1 - P(k_+), negatives "
-       "leave with P(k_j)."}});
+      {"Gradient descent steps of one anchor's loss on the circle. The positive is pulled in proportion to "
+       "1 - P(k_+), the negatives are pushed in proportion to P(k_j)."}});
   report::Row arrows;
   for (const PushPull& found : push_and_pull(options.seed, temperatures_to_draw(options.temperatures)))
     arrows.parts.emplace_back(push_pull_plot(found));
@@ -123,7 +123,7 @@ std::string picture(const Options& options, const Results& results) {
   for (const std::int64_t batch : options.batches) plots.push_back(staircase(options, results, batch));
   if (!results.arrangements.empty())
     plots.insert(plots.end(), {nearest_neighbours(results), hardest_negative(results)});
-  return report::svg(report::figure_of("What contrastive learning sees", subtitle(options), plots, 2));
+  return report::svg(report::figure_of("Contrastive learning: information and embeddings", subtitle(options), plots, 2));
 }
 
 }  // namespace isentropic::lab::contrast

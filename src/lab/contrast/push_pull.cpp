@@ -110,7 +110,7 @@ std::vector<PushPull> push_and_pull(std::uint64_t seed, const std::vector<double
 
 std::string push_pull_picture(const std::vector<PushPull>& found) {
   report::Figure out{"Push and pull of InfoNCE on the circle",
-                     "Steps of descent of one anchor's loss; the longest arrow of a panel is as long as in the others.",
+                     "Gradient descent steps of one anchor's loss; arrows are scaled so that the longest in each panel is the same.",
                      {}};
   for (const PushPull& one : found) {
     report::Panel panel{fmt::format("temperature {:g}", one.temperature),

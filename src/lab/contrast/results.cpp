@@ -90,7 +90,7 @@ std::string tables(const Options& options, const Results& results) {
                    fmt::format("{:.3f}", geometry.uniformity), fmt::format("{:.2f}", geometry.effective_rank),
                    fmt::format("{:.3f}", geometry.mean_cosine), fmt::format("{:.3f}", geometry.nearest_cosine),
                    fmt::format("{:.3f}", geometry.hardest_share)});
-  return "The bound log N - loss, in nats, on each stair of the true information I\n\n" + stairs.str() +
+  return "The bound log N - loss (nats) at each level of the true information I\n\n" + stairs.str() +
          "\nEmbeddings of noisy views at each temperature\n\n" + views.str();
 }
 

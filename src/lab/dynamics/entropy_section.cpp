@@ -44,7 +44,7 @@ void add_stages(const Setting& setting, const Courses& courses, Section& out) {
   out.findings.push_back(
       fmt::format("{}: H / log k {} in the first quarter of training, {} in the second, {} in the third, {} in the "
                   "last; quarter {} "
-                  "has {:.0f}% of all change",
+                  "accounts for {:.0f}% of the change",
                   setting.objective, words[0], words[1], words[2], words[3], largest_quarter, 100 * largest / all));
 }
 
@@ -104,7 +104,7 @@ void add_turn(const Setting& setting, const Courses& courses, Section& out) {
     for (const std::string& cell : {std::string("-"), fmt::format("{:.4f}", best), fmt::format("{:.4f}", last)})
       row.push_back(cell);
     out.tables[3].rows.push_back(row);
-    out.findings.push_back(setting.objective + ": the validation loss does not turn in these steps");
+    out.findings.push_back(setting.objective + ": the validation loss is still falling at the last step");
     return;
   }
   const Paired pace_before = paired(before), pace_after = paired(after);
@@ -119,8 +119,8 @@ void add_turn(const Setting& setting, const Courses& courses, Section& out) {
   numbers["pace_before"] = json_of(pace_before), numbers["pace_after"] = json_of(pace_after);
   numbers["correlation"] = std::isfinite(r) ? Json(r) : Json();
   out.findings.push_back(fmt::format(
-      "{}: H / log k {} before the validation loss turns and {} after it; the change after it and the rise of the "
-      "validation loss have a correlation of {} over {} seeds",
+      "{}: H / log k {} before the validation loss reaches its minimum and {} after it; the change after it and the "
+      "rise of the validation loss have correlation {} over {} seeds",
       setting.objective, direction(pace_before), direction(pace_after), over_seeds, turn.size()));
 }
 
@@ -132,7 +132,7 @@ void add_plots(const Study& study, const Setting& setting, const Courses& course
     layers.curves.push_back(curve_of(courses, setting, fmt::format("layer {}", layer),
                                      [&](const Point& point) { return point.mean_entropy(layer); }));
   out.plots.push_back(layers);
-  report::Plot losses{.title = "Loss, " + setting.objective, .x_label = "step", .y_label = "nats for each token"};
+  report::Plot losses{.title = "Loss, " + setting.objective, .x_label = "step", .y_label = "nats per token"};
   losses.curves.push_back(curve_of(courses, setting, "training", [](const Point& p) { return p.loss; }));
   losses.curves.push_back(curve_of(courses, setting, "validation", [](const Point& p) { return p.validation_loss; }));
   out.plots.push_back(losses);
@@ -146,17 +146,17 @@ void add_plots(const Study& study, const Setting& setting, const Courses& course
 }  // namespace
 
 Section entropy_section(const Study& study, const Courses& courses) {
-  Section out{"entropy", "Entropy while a model learns",
+  Section out{"entropy", "Entropy during training",
               "Does it fall fast and settle? Is it lower in deep layers? Does it fall when a model overfits?"};
   std::vector<std::string> by_layer = {"objective"};
   for (std::int64_t layer = 0; layer < study.layers; ++layer) by_layer.push_back(fmt::format("layer {}", layer));
-  by_layer.emplace_back("for each layer deeper");
+  by_layer.emplace_back("slope per layer");
   out.tables = {
       {.title = "Mean H / log k", .columns = {"objective", "step 1", "25%", "50%", "75%", "100%"}},
-      {.title = "Its change in each quarter", .columns = {"objective", "first", "second", "third", "last"}},
+      {.title = "Change in each quarter", .columns = {"objective", "first", "second", "third", "last"}},
       {.title = "H / log k at the end, by layer", .columns = by_layer},
-      {.title = "The turn of the validation loss; H / log k in 100 steps before it (from half its steps on) and after",
-       .columns = {"objective", "turned", "at step", "lowest", "last", "before", "after", "correlation"}}};
+      {.title = "Minimum of the validation loss; change of H / log k per 100 steps before it (from half its steps on) and after",
+       .columns = {"objective", "reached", "at step", "lowest", "last", "before", "after", "correlation"}}};
   for (const Setting& setting : objectives(study)) {
     add_stages(setting, courses, out);
     add_depth(study, setting, courses, out);
@@ -167,7 +167,7 @@ Section entropy_section(const Study& study, const Courses& courses) {
   const std::vector<Setting> both = objectives(study);
   const Paired difference = paired(courses.numbers(both[1], at_end), courses.numbers(both[0], at_end));
   out.numbers["masked_less_autoregressive"] = json_of(difference);
-  out.findings.push_back("masked less autoregressive, H / log k at the end: " + lab::text_of(difference, 4));
+  out.findings.push_back("masked minus autoregressive, H / log k at the end: " + lab::text_of(difference, 4));
   return out;
 }
 

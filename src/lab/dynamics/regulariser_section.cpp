@@ -36,16 +36,16 @@ std::string name_of(const Setting& setting) {
 }  // namespace
 
 Section regulariser_section(const Study& study, const Courses& courses) {
-  Section out{"regulariser", "Entropy in the loss",
-              fmt::format("A weight on the mean H / log k of all heads, or smoothed labels. Noise on the scores has "
-                          "deviation {:g}; a share {:g} of the tokens read is replaced: what each adds to the last "
-                          "validation loss.",
+  Section out{"regulariser", "Entropy as a regulariser",
+              fmt::format("A term in the mean H / log k of all heads, or label smoothing. Robustness: how much noise of "
+                          "standard deviation {:g} on the scores, or replacing a fraction {:g} of the input tokens, "
+                          "adds to the final validation loss.",
                           study.score_noise, study.token_noise)};
-  out.tables = {{.title = "Means over seeds", .columns = {"term"}}, {.title = "Less plain", .columns = {"term"}}};
+  out.tables = {{.title = "Means over seeds", .columns = {"term"}}, {.title = "Difference from the plain model", .columns = {"term"}}};
   for (const Quantity& quantity : kQuantities)
     for (report::DataTable& table : out.tables) table.columns.emplace_back(quantity.title);
   out.numbers = Json::array();
-  report::Plot losses{.title = "Validation loss", .x_label = "step", .y_label = "nats for each token"};
+  report::Plot losses{.title = "Validation loss", .x_label = "step", .y_label = "nats per token"};
   report::Plot entropies{.title = "Mean H / log k", .x_label = "step", .y_label = "H / log k"};
   const Setting first = plain(study);
   for (const Setting& setting : regularisers(study)) {

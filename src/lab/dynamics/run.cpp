@@ -33,7 +33,7 @@ LanguageModelRun run_of(const Study& study, const Setting& setting, std::uint64_
   out.scale = scale_of(setting);
   out.steps = setting.steps, out.length = setting.length, out.warmup = std::max<std::int64_t>(1, setting.steps / 20);
   out.batch = std::max<std::int64_t>(1, study.batch * study.length / setting.length);  // as many tokens at any length
-  out.rate = study.rate, out.weight_decay = study.weight_decay;
+  out.learning_rate = study.learning_rate, out.weight_decay = study.weight_decay;
   out.entropy_weight = std::abs(setting.entropy_weight);
   out.entropy_direction = setting.entropy_weight < 0 ? "discourage" : "encourage";
   out.seed = seed, out.device = study.device, out.bfloat16 = study.bfloat16;

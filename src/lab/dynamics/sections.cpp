@@ -16,8 +16,8 @@ using Json = nlohmann::ordered_json;
 
 std::string seeds_text(const Study& study) {
   return fmt::format(
-      "{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences mean ± standard error, "
-      "none inside the spread (95%)",
+      "{} layers of {} heads, width {}, {} tokens; {} seeds from {}, differences: mean ± standard error, "
+      "none where the 95% interval contains 0",
       study.layers, study.heads, study.width, study.length, study.seeds, study.seed);
 }
 
@@ -69,7 +69,7 @@ std::string text_of(const std::vector<Section>& sections) {
 }
 
 std::string page_of(const Study& study, const std::vector<Section>& sections) {
-  report::Page out{.title = "Entropy while models learn", .subtitle = seeds_text(study)};
+  report::Page out{.title = "Attention entropy during training", .subtitle = seeds_text(study)};
   for (const Section& section : sections) {
     out.parts.push_back(report::Prose{section.title, {section.question}});
     report::Row plots, maps;

@@ -25,16 +25,16 @@ double best_loss(const Course& course) { return course.best_loss(); }
 }  // namespace
 
 Section spread_section(const Study& study, const Courses& courses) {
-  Section out{"spread", "The spread of the first scores",
-              "Query and key weights start `gain` times as large, scores gain^2 times: what does that do to gradients "
-              "and to the steps until the plain model's training loss at half of its steps?"};
+  Section out{"spread", "Spread of the initial scores",
+              "Query and key weights start `gain` times as large, so scores are gain^2 times as large. How does this affect "
+              "gradients and the steps to the training loss that the plain model has halfway through?"};
   out.tables = {{.title = "Means over seeds",
-                 .columns = {"gain", "first H / log k", "first gradient", "early gradient", "steps to loss",
+                 .columns = {"gain", "initial H / log k", "initial gradient", "early gradient", "steps to loss",
                              "lowest validation"}},
-                {.title = "Less the plain model",
-                 .columns = {"gain", "first gradient", "early gradient", "steps to loss", "lowest validation"}}};
+                {.title = "Difference from the plain model",
+                 .columns = {"gain", "initial gradient", "early gradient", "steps to loss", "lowest validation"}}};
   out.numbers = Json::array();
-  report::Plot losses{.title = "Training loss", .x_label = "step", .y_label = "nats for each token"};
+  report::Plot losses{.title = "Training loss", .x_label = "step", .y_label = "nats per token"};
   report::Plot entropies{.title = "Mean H / log k", .x_label = "step", .y_label = "H / log k"};
   const Setting first = plain(study);
   for (const Setting& setting : spreads(study)) {

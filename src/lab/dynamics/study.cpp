@@ -13,7 +13,7 @@
 namespace isentropic::lab::dynamics {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, fingerprints, parts, seeds, steps, batch, length, layers, heads, width,
-                                   vocabulary, rate, weight_decay, held_out, points, validation_tokens, gains,
+                                   vocabulary, learning_rate, weight_decay, held_out, points, validation_tokens, gains,
                                    entropy_weights, label_smoothings, score_noise, token_noise, targets, other_lengths,
                                    target_steps, seed, device, bfloat16)
 

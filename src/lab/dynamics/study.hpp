@@ -31,7 +31,7 @@ struct Study {
   std::vector<std::string> parts = {"entropy", "spread", "regulariser", "target"};
   std::int64_t seeds = 3, steps = 600, batch = 8, length = 64;
   std::int64_t layers = 4, heads = 4, width = 64, vocabulary = 512;
-  double rate = 3e-3, weight_decay = 0.1, held_out = 0.1;
+  double learning_rate = 3e-3, weight_decay = 0.1, held_out = 0.1;
   std::int64_t points = 24;               // of a run at which it is measured
   std::int64_t validation_tokens = 2048;  // at most
   std::vector<double> gains = {4, 8, 16};

@@ -54,7 +54,7 @@ std::vector<Sweep> sweeps_of(const Study& study, const Courses& courses) {
 }
 
 report::DataTable losses_table(const Study& study, const std::vector<Sweep>& sweeps) {
-  report::DataTable out{.title = "Lowest validation loss, nats", .columns = {"H*"}};
+  report::DataTable out{.title = "Lowest validation loss (nats)", .columns = {"H*"}};
   for (const Sweep& sweep : sweeps) out.columns.push_back(task_name(study, sweep.task));
   const std::vector<double> targets = sorted_targets(study);
   for (std::size_t i = 0; i < targets.size(); ++i) {
@@ -67,9 +67,9 @@ report::DataTable losses_table(const Study& study, const std::vector<Sweep>& swe
 }
 
 report::Plot plot_of(const Study& study, const std::vector<Sweep>& sweeps) {
-  report::Plot out{.title = "Lowest validation loss less that of 1 / sqrt d",
+  report::Plot out{.title = "Lowest validation loss relative to 1 / sqrt d",
                    .x_label = "target entropy H*, nats",
-                   .y_label = "nats for each token"};
+                   .y_label = "nats per token"};
   const std::vector<double> targets = sorted_targets(study);
   for (const Sweep& sweep : sweeps) {
     const std::string name = task_name(study, sweep.task);
@@ -85,14 +85,14 @@ report::Plot plot_of(const Study& study, const std::vector<Sweep>& sweeps) {
 
 Section target_section(const Study& study, const Courses& courses) {
   Section out{
-      "target", "Attention held at an entropy",
-      "The scale of every row is solved so that its entropy is H*, in nats, as far as its keys allow. Is there a "
-      "best H*, and is the first task's the best of the others?"};
+      "target", "Attention held at a target entropy",
+      "The scale of every row is solved so that its entropy is H* nats, as far as its keys allow. Is there a best "
+      "H*, and does the best H* of the first task carry over to the others?"};
   const std::vector<Sweep> sweeps = sweeps_of(study, courses);
   const std::vector<double> targets = sorted_targets(study);
   const std::size_t first_best = sweeps.front().best();
   out.tables.push_back(losses_table(study, sweeps));
-  out.tables.push_back({.title = "The best H* of each task",
+  out.tables.push_back({.title = "Best H* for each task",
                         .columns = {"task", "best H*", "H* / log n", "smallest H*", "largest H*", "1 / sqrt d",
                                     fmt::format("H* = {:g} of the first task", targets[first_best])}});
   out.numbers = Json::array();
@@ -117,7 +117,7 @@ Section target_section(const Study& study, const Courses& courses) {
     for (std::size_t i = 0; i < targets.size(); ++i)
       out.numbers.back()["losses"].push_back({{"target", targets[i]}, {"loss", mean_of(sweep.losses[i])}});
     std::string finding = fmt::format(
-        "{}: best at H* = {:g}, {}; 1 / sqrt d less that: {}", task, targets[best],
+        "{}: best at H* = {:g}, {}; 1 / sqrt d minus that: {}", task, targets[best],
         sweep.has_inner_optimum() ? "with both ends of the sweep worse" : "but an end of the sweep is as good",
         lab::text_of(free, 4));
     if (&sweep != &sweeps.front())

@@ -21,7 +21,7 @@ struct Quantity {
   double (*number)(const Measured& measured);
 };
 constexpr Quantity kAccuracy = {"accuracy", [](const Measured& x) { return x.accuracy; }};
-constexpr Quantity kWeight = {"weight of matching patches", [](const Measured& x) { return x.best_weight; }};
+constexpr Quantity kWeight = {"weight on matching patches", [](const Measured& x) { return x.best_weight; }};
 constexpr Quantity kEntropy = {"H", [](const Measured& x) { return x.best_entropy; }};
 
 // Some tests of all curves: those by matching patches, or those by patches.
@@ -96,7 +96,7 @@ report::Plot plot_of(const std::vector<Law>& laws, const Conditions& conditions,
 
 // Against the steps, a curve for each number of matching patches.
 report::Plot course_plot(const Study& study, const Law& law) {
-  report::Plot out{.title = "Scale " + law.formula, .x_label = "steps of training", .y_label = "H - log m"};
+  report::Plot out{.title = "Scale " + law.formula, .x_label = "training steps", .y_label = "H - log m"};
   for (std::size_t m = 0; m < study.matching.size(); ++m) {
     report::PlotCurve line{.label = fmt::format("m = {}", study.matching[m])};
     for (std::size_t i = 0; i < law.curves.front().course.size(); ++i) {
@@ -119,57 +119,57 @@ std::string text_tables(const Study& study, const std::vector<VariantLog>& logs)
     for (auto& row : rows(laws, conditions, &Law::label)) table.add_row(std::move(row));
     out += (out.empty() ? "" : "\n") + title + "\n\n" + table.str();
   };
-  add(fmt::format("By the patches m that match, of n = {}: the head with the most weight on them, scene by scene",
+  add(fmt::format("By the number m of matching patches, n = {}; the head with the most weight on them in each scene",
                   study.side * study.side),
       by_matching(study));
   if (!study.sides.empty())
-    add(fmt::format("By the patches n of an image, of which m = {} match", study.matching_of_sides), by_patches(study));
+    add(fmt::format("By the number n of patches, of which m = {} match", study.matching_of_sides), by_patches(study));
   return out;
 }
 
 std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
   const Conditions matching = by_matching(study), patches = by_patches(study);
-  report::Page out{.title = "Text that looks at an image",
-                   .subtitle = fmt::format("trained at {} patches of which 1 to {} match, {} seeds",
-                                           study.side * study.side, study.most_matching, study.variants.seeds)};
+  report::Page out{.title = "Cross-modal attention from text to image",
+                   .subtitle = fmt::format("trained with {} patches, of which 1 to {} match; {} seeds",
+                                           study.side * study.side, study.max_matching, study.variants.seeds)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
-      {"A question of two words, \"red, shape?\", is asked about an image of patches with coloured shapes. All objects "
-       "that match the first word have the answer. An ideal reader rests on them alone: H = log m, whatever the "
-       "number of patches n is.",
-       "H and the weight of matching patches are those of the last word's look at the patches, of the head that gives "
-       "them the most weight, scene by scene; means over scenes and seeds."}});
+      {"A text of two words, \"red, shape?\", asks about an image whose patches hold coloured shapes. All m objects that "
+       "match the first word share the answer. An ideal reader attends to them alone: H = log m, whatever the number "
+       "of patches n.",
+       "H and the weight on matching patches are those of the last word's attention to the patches, in the head that "
+       "gives them the most weight, chosen per scene; means over scenes and seeds."}});
   out.parts.emplace_back(
-      report::Row{{plot_of(laws, matching, kEntropy, "Entropy by the patches that match", &Law::formula),
-                   plot_of(laws, matching, kWeight, "Their weight", &Law::formula),
-                   plot_of(laws, matching, kAccuracy, "Right answers", &Law::formula)}});
+      report::Row{{plot_of(laws, matching, kEntropy, "Entropy by matching patches", &Law::formula),
+                   plot_of(laws, matching, kWeight, "Weight on matching patches", &Law::formula),
+                   plot_of(laws, matching, kAccuracy, "Accuracy", &Law::formula)}});
   out.parts.emplace_back(report::Row{
       {plot_of(laws, patches, kEntropy,
-               fmt::format("Entropy by the patches of an image, m = {}", study.matching_of_sides), &Law::formula),
-       plot_of(laws, patches, kWeight, "Weight of those that match", &Law::formula),
-       plot_of(laws, patches, kAccuracy, "Right answers", &Law::formula)}});
-  out.parts.emplace_back(report::Prose{"While it learns", {"H beyond log m; 0 is an ideal reader."}});
+               fmt::format("Entropy by number of patches, m = {}", study.matching_of_sides), &Law::formula),
+       plot_of(laws, patches, kWeight, "Weight on matching patches", &Law::formula),
+       plot_of(laws, patches, kAccuracy, "Accuracy", &Law::formula)}});
+  out.parts.emplace_back(report::Prose{"During training", {"H - log m; 0 is an ideal reader."}});
   report::Row courses;
   for (const Law& law : laws) courses.parts.emplace_back(course_plot(study, law));
   out.parts.emplace_back(std::move(courses));
   out.parts.emplace_back(
       report::DataTable{"By matching patches", columns(matching), rows(laws, matching, &Law::formula)});
-  out.parts.emplace_back(report::DataTable{"By patches", columns(patches), rows(laws, patches, &Law::formula)});
+  out.parts.emplace_back(report::DataTable{"By number of patches", columns(patches), rows(laws, patches, &Law::formula)});
   return html(out);
 }
 
 std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
   const Conditions matching = by_matching(study), patches = by_patches(study);
-  std::vector<report::Plot> plots = {plot_of(laws, matching, kEntropy, "By patches that match", &Law::label),
-                                     plot_of(laws, matching, kWeight, "By patches that match", &Law::label)};
+  std::vector<report::Plot> plots = {plot_of(laws, matching, kEntropy, "By matching patches", &Law::label),
+                                     plot_of(laws, matching, kWeight, "By matching patches", &Law::label)};
   if (!patches.x.empty())
     plots.insert(plots.end(),
                  {plot_of(laws, patches, kEntropy,
-                          fmt::format("By patches, {} of which match", study.matching_of_sides), &Law::label),
-                  plot_of(laws, patches, kWeight, "By patches", &Law::label)});
-  return report::svg(report::figure_of("Text that looks at an image", "means over scenes and seeds", plots, 2));
+                          fmt::format("By number of patches, {} of which match", study.matching_of_sides), &Law::label),
+                  plot_of(laws, patches, kWeight, "By number of patches", &Law::label)});
+  return report::svg(report::figure_of("Cross-modal attention from text to image", "means over scenes and seeds", plots, 2));
 }
 
 }  // namespace isentropic::lab::grounding

@@ -30,7 +30,7 @@ class Reader final : public Learner {
   at::Tensor loss(std::int64_t step) override {
     const std::uint64_t seed = seed_of(Purpose::training, {step});
     const std::int64_t matching =
-        1 + static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(study_.most_matching));
+        1 + static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(study_.max_matching));
     const Scenes scenes = drawn(study_.variants.batch, study_.side, matching, mix(seed));
     return at::cross_entropy_loss(network_.forward(scenes, Weights::none).logits, scenes.answers);
   }
@@ -98,7 +98,7 @@ void check_matching(const char* name, std::int64_t matching, std::int64_t side) 
 void check_study(const Study& study) {
   check(study.variants);
   require_at_least("side", study.side, 1);
-  check_matching("most-matching", study.most_matching, study.side);
+  check_matching("max-matching", study.max_matching, study.side);
   if (study.matching.empty()) throw Error("matching", "none", "one or more");
   for (const std::int64_t matching : study.matching) check_matching("matching", matching, study.side);
   for (const std::int64_t side : study.sides) {

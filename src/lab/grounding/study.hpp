@@ -29,14 +29,14 @@ struct Study {
                              .heads = 2,
                              .layers = 1,
                              .examples = 256,
-                             .rate = 3e-3};
+                             .learning_rate = 3e-3};
   std::int64_t side = 8;                                      // patches on a side in training
-  std::int64_t most_matching = 16;                            // in training: 1 to so many patches match
+  std::int64_t max_matching = 16;                            // in training: 1 to so many patches match
   std::vector<std::int64_t> matching = {1, 2, 4, 8, 16, 32};  // of the tests at that side
   std::vector<std::int64_t> sides = {4, 8, 16, 32};           // of the tests with `matching_of_sides` patches
   std::int64_t matching_of_sides = 4;
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, side, most_matching, matching, sides, matching_of_sides)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, side, max_matching, matching, sides, matching_of_sides)
 
 // Means over scenes, by layer and head where they are lists. Heads may share the work, one for colours and one for
 // shapes: the best head is, for each scene by itself, the one that gives matching patches the most weight.

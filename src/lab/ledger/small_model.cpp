@@ -58,7 +58,7 @@ model::Transformer new_model(const SmallRun& run) {
 TrainingOptions options_of(const SmallRun& run) {
   TrainingOptions out;
   out.steps = run.steps, out.length = run.length, out.batch = 16;
-  out.rate = 3e-3, out.warmup = 20;
+  out.learning_rate = 3e-3, out.warmup = 20;
   out.regulariser.weight = run.entropy_weight;
   out.regulariser.direction = run.direction;
   out.seed = run.seed;

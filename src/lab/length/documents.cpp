@@ -118,9 +118,9 @@ void require_rows(const std::string& path, const std::vector<Tokens>& rows, cons
 void require_enough_text(const Study& study, const Documents& documents) {
   const double epochs = static_cast<double>(study.steps * study.batch * study.length) /
                         static_cast<double>(std::max<std::size_t>(1, documents.train.size()));
-  if (epochs > study.most_epochs)
+  if (epochs > study.max_epochs)
     throw Error("steps", std::to_string(study.steps) + ", which is " + std::to_string(epochs) + " epochs of the texts",
-                "at most " + std::to_string(study.most_epochs) + " (fewer steps, more text, or --most-epochs)");
+                "at most " + std::to_string(study.max_epochs) + " (fewer steps, more text, or --max-epochs)");
 }
 
 }  // namespace

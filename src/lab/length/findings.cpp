@@ -95,11 +95,11 @@ std::string joined(const std::vector<std::string>& parts, const char* between) {
 
 std::string listed(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names, ", "); }
 
-// "log_n (rate 0.004, seed 1)", or a formula; of the last stage also what it changes.
+// "log_n (learning rate 0.004, seed 1)", or a formula; of the last stage also what it changes.
 std::string named(const Run& run, const std::string& law) {
   const std::string changed =
-      run.stage == kRegularise ? fmt::format(", dropout {:g}, decay {:g}", run.dropout, run.decay) : "";
-  return fmt::format("{} (rate {:g}, seed {}{})", law, run.rate, run.seed, changed);
+      run.stage == kRegularise ? fmt::format(", dropout {:g}, weight decay {:g}", run.attention_dropout, run.weight_decay) : "";
+  return fmt::format("{} (learning rate {:g}, seed {}{})", law, run.learning_rate, run.seed, changed);
 }
 
 bool is_less(const Paired& difference) { return difference.beyond_spread() && difference.mean < 0; }
@@ -122,7 +122,7 @@ std::vector<std::string> comparisons(const std::vector<LawLine>& laws, std::stri
         ". Worse: " + listed(worse) + ". No difference, or one seed only: " + listed(unclear) + ".");
   if (compares_text)
     out.push_back(
-        "Better with more text than with the trained length alone, cut off or as a window: " + listed(uses_text) + ".");
+        "Better with longer text than with the trained length alone, truncated or as a window: " + listed(uses_text) + ".");
   return out;
 }
 
@@ -138,7 +138,7 @@ std::vector<std::string> missing(const Study& study, const std::vector<Result>& 
     for (const std::string& law : result.not_finite) not_finite.push_back(named(run, law_named(laws, law).*name));
   }
   if (!diverged.empty()) out.push_back("Diverged: " + listed(diverged) + ".");
-  if (!not_finite.empty()) out.push_back("Not finite when asked: " + listed(not_finite) + ".");
+  if (!not_finite.empty()) out.push_back("Not finite when evaluated: " + listed(not_finite) + ".");
   return out;
 }
 
@@ -154,7 +154,7 @@ std::vector<RegularisedLine> regularised_lines(const Study& study, const std::ve
   const auto add = [&](const Result& result) {
     const Run& run = result.run;
     const auto own = std::ranges::find(result.tests, run.law, &Tested::law);
-    out.push_back({run.law, run.dropout, run.decay, result.validation, beyond(study, *own)});
+    out.push_back({run.law, run.attention_dropout, run.weight_decay, result.validation, beyond(study, *own)});
   };
   for (const Law& law : laws_of(study)) {
     std::vector<const Result*> others;
@@ -183,7 +183,7 @@ std::vector<Findings> findings_of(const Study& study, const std::vector<Result>&
     for (const Law& law : laws_of(study)) {
       const auto own = outcomes(study, results, law.name, positions);
       if (own.empty()) continue;
-      LawLine line{.law = law.name, .formula = law.formula, .rate = own.front().result->run.rate};
+      LawLine line{.law = law.name, .formula = law.formula, .learning_rate = own.front().result->run.learning_rate};
       line.seeds = static_cast<int>(own.size());
       line.points = mean_points(own);
       line.learnt = mean_learnt(own);
@@ -224,7 +224,7 @@ std::string mixed_precision(const std::vector<Result>& results) {
   if (counts.size() < 2) return "";
   std::vector<std::string> parts;
   for (const auto& [precision, count] : counts) parts.push_back(fmt::format("{} on {}", count, precision));
-  return "Networks were not all trained alike: " + listed(parts) + ".";
+  return "Networks were trained in different precisions: " + listed(parts) + ".";
 }
 
 }  // namespace isentropic::lab::length

@@ -12,7 +12,7 @@ namespace isentropic::lab::length {
 
 struct LawLine {
   std::string law, formula;
-  double rate = 0;
+  double learning_rate = 0;
   int seeds = 0;
   std::vector<Point> points = {};  // by length, means over seeds
   double beyond = 0;               // the mean loss above the trained length

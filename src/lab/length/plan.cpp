@@ -28,7 +28,7 @@ std::vector<Run> screen(const Study& study) {
   std::vector<Run> out;
   for (const std::string& positions : study.positions)
     for (const std::string& law : trained_laws(study))
-      for (const double rate : study.rates) out.push_back(usual_run(study, kScreen, law, positions, rate, study.seed));
+      for (const double rate : study.learning_rates) out.push_back(usual_run(study, kScreen, law, positions, rate, study.seed));
   return out;
 }
 
@@ -69,8 +69,8 @@ struct Regularisation {
 
 std::vector<Regularisation> other_regularisation(const Study& study) {
   std::vector<Regularisation> out;
-  for (const double dropout : study.dropouts)
-    for (const double decay : study.decays)
+  for (const double dropout : study.attention_dropout_sweep)
+    for (const double decay : study.weight_decay_sweep)
       if (dropout != study.attention_dropout || decay != study.weight_decay) out.push_back({dropout, decay});
   return out;
 }
@@ -89,7 +89,7 @@ std::vector<Run> regularise(const Study& study, const std::vector<Result>& resul
       for (const auto& [dropout, decay] : other_regularisation(study)) {
         Run run =
             usual_run(study, kRegularise, law, positions, *tuned_rate(study, results, law, positions), study.seed);
-        run.dropout = dropout, run.decay = decay;
+        run.attention_dropout = dropout, run.weight_decay = decay;
         out.push_back(run);
       }
   }
@@ -131,7 +131,7 @@ std::optional<double> tuned_rate(const Study&, const std::vector<Result>& result
     if (result.run.stage == kScreen && result.run.law == law && result.run.positions == positions && !result.diverged)
       if (!best || result.validation < best->validation) best = &result;
   if (!best) return {};
-  return best->run.rate;
+  return best->run.learning_rate;
 }
 
 std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& results, const std::string& law,
@@ -141,7 +141,7 @@ std::vector<Outcome> outcomes(const Study& study, const std::vector<Result>& res
     const Run& run = result.run;
     if (run.positions != positions || run.stage == kRegularise) continue;
     const auto tested = std::ranges::find(result.tests, law, &Tested::law);
-    if (tested != result.tests.end() && tuned_rate(study, results, run.law, positions) == run.rate)
+    if (tested != result.tests.end() && tuned_rate(study, results, run.law, positions) == run.learning_rate)
       by_seed[run.seed] = {&result, &*tested};
   }
   std::vector<Outcome> out;

@@ -1,4 +1,4 @@
-// A length study as a table, a page and a picture.
+// A length study as a table, a page and a figure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -29,14 +29,14 @@ std::vector<std::string> columns_of(const Study& study, const std::vector<std::s
 }
 
 std::vector<std::string> loss_columns(const Study& study) {
-  return columns_of(study, {"law", "rate", "seeds"},
-                    {"beyond", "less 1/√d's", "less a window's", fmt::format("less its own at {}", study.length)});
+  return columns_of(study, {"law", "learning rate", "seeds"},
+                    {"mean beyond", "vs 1/√d", "vs window", fmt::format("vs own at {}", study.length)});
 }
 
 CellRows loss_rows(const Findings& found) {
   CellRows out;
   for (const LawLine& line : found.laws) {
-    std::vector<std::string> row = {line.law, fmt::format("{:g}", line.rate), std::to_string(line.seeds)};
+    std::vector<std::string> row = {line.law, fmt::format("{:g}", line.learning_rate), std::to_string(line.seeds)};
     for (const Point& point : line.points) row.push_back(number(point.loss, 4));
     row.push_back(number(line.beyond, 4));
     row.push_back(line.law == "inverse_sqrt_d" || line.against_usual.seeds == 0 ? "" : text_of(line.against_usual, 4));
@@ -137,13 +137,13 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
   for (const Findings& found : findings_of(study, results)) {
     const std::string with = found.positions == "none" ? "without positions" : found.positions + " positions";
     out +=
-        text_of_table("Loss of the last " + tokens + " tokens, nats, " + with, loss_columns(study), loss_rows(found));
-    out += text_of_table("Entropy of their rows, nats, " + with, entropy_columns(study), entropy_rows(found));
-    out += text_of_table("Nats that a passage saves when it comes again, " + with, columns_of(study, {"law"}, {}),
+        text_of_table("Loss on the last " + tokens + " tokens (nats), " + with, loss_columns(study), loss_rows(found));
+    out += text_of_table("Entropy of their rows (nats), " + with, entropy_columns(study), entropy_rows(found));
+    out += text_of_table("Loss saved on a repeated passage (nats), " + with, columns_of(study, {"law"}, {}),
                          copying_rows(found));
     out +=
-        text_of_table("Learnt numbers, means over heads and seeds, " + with, learnt_columns(study), learnt_rows(found));
-    out += text_of_table("Other regularisation, " + with, {"law", "dropout", "decay", "trained length", "beyond"},
+        text_of_table("Learnt parameters, mean over heads and seeds, " + with, learnt_columns(study), learnt_rows(found));
+    out += text_of_table("Other regularisation, " + with, {"law", "dropout", "weight decay", "trained length", "mean beyond"},
                          regularised_rows(found));
     out += found.conclusion + "\n\n";
   }
@@ -153,41 +153,41 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
 
 std::string page(const Study& study, const std::vector<Result>& results) {
   report::Page page{.title = "Which scale carries attention beyond its trained length?",
-                    .subtitle = fmt::format("trained at n = {}, asked at up to {}", study.length, study.longest())};
+                    .subtitle = fmt::format("trained at n = {}, evaluated at up to n = {}", study.length, study.longest())};
   page.parts.push_back(report::Prose{
       "What is shown",
       {fmt::format(
-           "Language models with {} layers of {} heads were trained on windows of {} tokens under every law, and "
-           "asked for the same last {} tokens of {} documents that none of them saw, given more and more of the "
-           "text before them.",
+           "Language models with {} layers of {} heads were trained on windows of {} tokens under every law. Each is "
+           "scored on the same last {} tokens of {} held-out documents, given more and more of the text before "
+           "them.",
            study.layers, study.heads, study.length, study.scored, study.documents),
-       "Laws are ranked by the mean loss above the trained length, chosen before anything was run. Differences are "
-       "paired by seed; those inside the spread over seeds are called none. The thin dotted line is a window of the "
-       "trained length: what a longer context must beat."}});
+       "Laws are ranked by their mean loss beyond the trained length, a metric chosen before any run. Differences are "
+       "paired by seed; those within the spread over seeds are reported as none. The thin dotted line is a sliding "
+       "window of the trained length, the baseline that a longer context must beat."}});
   if (const std::string mixed = mixed_precision(results); !mixed.empty())
     page.parts.push_back(report::Prose{"Precision", {mixed}});
   for (const Findings& found : findings_of(study, results)) {
     const std::string with = found.positions == "none" ? "Without positions" : "With " + found.positions + " positions";
     page.parts.push_back(report::Prose{with, {found.conclusion_in_formulas}});
-    page.parts.push_back(plot_of(found, "Loss of the last tokens, less that of 1/sqrt d at the same seeds", "nats",
+    page.parts.push_back(plot_of(found, "Loss on the last tokens, relative to 1/sqrt d with the same seeds", "nats",
                                  [](const LawLine& line, std::size_t i) { return line.gaps[i]; }));
     page.parts.push_back(
         report::Row{{plot_of(found, "Entropy of their rows", "H (nats)",
                              [](const LawLine& line, std::size_t i) { return line.points[i].entropy; }),
-                     plot_of(found, "Saved on a passage that comes again", "nats",
+                     plot_of(found, "Loss saved on a repeated passage", "nats",
                              [](const LawLine& line, std::size_t i) { return line.points[i].copying; })}});
     page.parts.push_back(
         report::DataTable{with + ": loss", loss_columns(study), with_formulas(study, loss_rows(found))});
     page.parts.push_back(
         report::DataTable{with + ": entropy", entropy_columns(study), with_formulas(study, entropy_rows(found))});
-    page.parts.push_back(report::DataTable{with + ": nats saved on a passage that comes again",
+    page.parts.push_back(report::DataTable{with + ": loss saved on a repeated passage (nats)",
                                            columns_of(study, {"law"}, {}), with_formulas(study, copying_rows(found))});
     if (const CellRows learnt = learnt_rows(found); !learnt.empty())
-      page.parts.push_back(report::DataTable{with + ": learnt numbers, means over heads and seeds",
+      page.parts.push_back(report::DataTable{with + ": learnt parameters, mean over heads and seeds",
                                              learnt_columns(study), with_formulas(study, learnt)});
     if (!found.regularised.empty())
       page.parts.push_back(report::DataTable{with + ": other regularisation",
-                                             {"law", "dropout", "decay", "trained length", "beyond"},
+                                             {"law", "dropout", "weight decay", "trained length", "mean beyond"},
                                              with_formulas(study, regularised_rows(found))});
   }
   report::Glossary glossary{.heading = "Laws", .entries = {}};
@@ -196,14 +196,14 @@ std::string page(const Study& study, const std::vector<Result>& results) {
     glossary.entries.push_back({.label = law.formula,
                                 .text = law.networks.empty()
                                             ? "trains its own networks"
-                                            : "asked of the networks of " + law_named(laws, law.networks).formula});
+                                            : "evaluated on the networks of " + law_named(laws, law.networks).formula});
   page.parts.push_back(glossary);
   return html(page);
 }
 
 std::string picture(const Study& study, const std::vector<Result>& results) {
-  report::Figure figure{.title = "Loss less that of 1/√d",
-                        .subtitle = fmt::format("the same last tokens and seeds; trained at n = {}", study.length),
+  report::Figure figure{.title = "Loss relative to 1/√d",
+                        .subtitle = fmt::format("same last tokens, same seeds; trained at n = {}", study.length),
                         .panels = {}};
   for (const Findings& found : findings_of(study, results)) {
     double low = 0, high = 0.01;

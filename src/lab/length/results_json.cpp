@@ -8,7 +8,7 @@
 
 namespace isentropic::lab::length {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, stage, law, positions, rate, seed, dropout, decay)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Run, stage, law, positions, learning_rate, seed, attention_dropout, weight_decay)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Point, n, loss, entropy, deviation, copying)
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Tested, law, points)
 

@@ -24,9 +24,9 @@
 
 namespace isentropic::lab::length {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, rates, seeds, best, vocabulary, layers, heads, width,
-                                   steps, batch, length, scored, factors, training_tokens, documents, most_epochs,
-                                   target_entropy, weight_decay, attention_dropout, dropouts, decays, seed, device,
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, learning_rates, seeds, best, vocabulary, layers, heads, width,
+                                   steps, batch, length, scored, factors, training_tokens, documents, max_epochs,
+                                   target_entropy, weight_decay, attention_dropout, attention_dropout_sweep, weight_decay_sweep, seed, device,
                                    bfloat16)
 
 namespace {
@@ -59,9 +59,9 @@ bool is_bfloat16(const Study& study) { return study.bfloat16 && model::device_na
 TrainingOptions training_options(const Study& study, const Law& law, const Run& run) {
   TrainingOptions out;
   out.steps = study.steps, out.batch = study.batch, out.length = study.length;
-  out.rate = run.rate, out.warmup = std::max<std::int64_t>(1, study.steps / 20);
-  out.adamw.weight_decay = run.decay;
-  out.attention_dropout = run.dropout;
+  out.learning_rate = run.learning_rate, out.warmup = std::max<std::int64_t>(1, study.steps / 20);
+  out.adamw.weight_decay = run.weight_decay;
+  out.attention_dropout = run.attention_dropout;
   out.seed = run.seed;
   out.bfloat16 = study.bfloat16;
   out.statistics_every = 0;
@@ -173,8 +173,8 @@ std::vector<Result> results_in(StudyFolder& folder) {
 
 // A file's name.
 std::string name_of(const Run& run) {
-  return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.rate, run.seed, run.dropout,
-                     run.decay);
+  return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.learning_rate, run.seed, run.attention_dropout,
+                     run.weight_decay);
 }
 
 // What this process does for a study, which others may share.
@@ -245,8 +245,8 @@ class Worker {
     const auto results = static_cast<std::int64_t>(results_in(folder_).size());
     const auto since = static_cast<double>(results - finished_before_);
     const std::int64_t left = most_runs(study_) - results;
-    return fmt::format("{} {}, positions {}, rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
-                       last.run.stage, last.run.law, last.run.positions, last.run.rate,
+    return fmt::format("{} {}, positions {}, learning rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
+                       last.run.stage, last.run.law, last.run.positions, last.run.learning_rate,
                        last.diverged ? "diverged" : fmt::format("loss {:.4f}", last.validation), last.seconds, left,
                        static_cast<double>(left) * seconds_since(start_) / since / 60);
   }
@@ -310,13 +310,13 @@ void check_study(const Study& study) {
   const bool rotary = std::ranges::find(study.positions, "rotary") != study.positions.end();
   if (rotary && study.width / study.heads % 2 != 0)
     throw Error("width", study.width, "an even number for each head: positions are rotary");
-  if (study.factors.empty() || study.rates.empty()) throw Error("factors or rates", "none", "one or more");
-  for (const double rate : study.rates) require_positive("rate", rate);
+  if (study.factors.empty() || study.learning_rates.empty()) throw Error("factors or learning rates", "none", "one or more");
+  for (const double rate : study.learning_rates) require_positive("learning rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
   if (study.longest() <= study.length) throw Error("factors", "none above 1", "one: laws are ranked beyond the length");
   require_regularisation(study.attention_dropout, study.weight_decay);
-  for (const double dropout : study.dropouts)
-    for (const double decay : study.decays) require_regularisation(dropout, decay);
+  for (const double dropout : study.attention_dropout_sweep)
+    for (const double decay : study.weight_decay_sweep) require_regularisation(dropout, decay);
   if (study.training_tokens <= study.length)
     throw Error("training tokens", study.training_tokens, "more than the length, " + std::to_string(study.length));
   const std::int64_t shortest = std::ranges::min(lengths_of(study));

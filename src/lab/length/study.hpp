@@ -24,17 +24,17 @@ struct Study {
   std::vector<std::string> texts = {};  // files, or folders whose files are documents
   std::vector<std::string> laws = {};   // of laws.hpp; none: all
   std::vector<std::string> positions = {"none", "rotary"};
-  std::vector<double> rates = {1e-3, 2e-3, 4e-3};
+  std::vector<double> learning_rates = {1e-3, 2e-3, 4e-3};
   std::int64_t seeds = 5, best = 4;
   std::int64_t vocabulary = 4096, layers = 6, heads = 4, width = 256;
   std::int64_t steps = 1400, batch = 64, length = 512, scored = 256;
   std::vector<double> factors = {0.5, 1, 2, 4, 8, 16};  // of the length
   std::int64_t training_tokens = 12'000'000;            // at most so many are read
   std::int64_t documents = 64;                          // to test with, and as many to tune the rate with
-  double most_epochs = 4;
+  double max_epochs = 4;
   double target_entropy = 2;  // nats, of the law that solves for one
   double weight_decay = 0.1, attention_dropout = 0;
-  std::vector<double> dropouts = {0, 0.1}, decays = {0.1, 0.01};  // of the last stage
+  std::vector<double> attention_dropout_sweep = {0, 0.1}, weight_decay_sweep = {0.1, 0.01};  // of the last stage
   std::uint64_t seed = 1;
   std::string device = "cpu";
   bool bfloat16 = false;
@@ -50,9 +50,9 @@ Study study_of(const nlohmann::ordered_json& options);
 // One network to train.
 struct Run {
   std::string stage, law, positions;
-  double rate = 0;
+  double learning_rate = 0;
   std::uint64_t seed = 0;
-  double dropout = 0, decay = 0;
+  double attention_dropout = 0, weight_decay = 0;
 
   bool operator==(const Run&) const = default;
 };

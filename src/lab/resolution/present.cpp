@@ -91,7 +91,7 @@ report::Plot plot_of(const std::vector<Law>& laws, const Quantity& quantity, con
 }
 
 report::Plot course_plot(const std::vector<Law>& laws, const Quantity& quantity) {
-  report::Plot out{.title = "While it learns", .x_label = "steps of training", .y_label = quantity.name};
+  report::Plot out{.title = "During training", .x_label = "training steps", .y_label = quantity.name};
   for (const Law& law : laws) {
     report::PlotCurve line{.label = law.formula};
     for (std::size_t i = 0; i < law.curves.front().course.size(); ++i) {
@@ -106,50 +106,49 @@ report::Plot course_plot(const std::vector<Law>& laws, const Quantity& quantity)
 }
 
 std::string change_title(const std::string& reference) {
-  return "Accuracy against " + reference + ", seed by seed; none: a 95% interval holds 0";
+  return "Accuracy relative to " + reference + ", paired by seed; none: the 95% interval contains 0";
 }
 
 }  // namespace
 
 std::string text_tables(const Study&, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
-  std::string out = table("Accuracy by the patches of an image", laws, values(laws, kAccuracy, 3, &Law::label));
+  std::string out = table("Accuracy by number of patches", laws, values(laws, kAccuracy, 3, &Law::label));
   if (laws.size() > 1)
     out.append("\n").append(table(change_title(laws.front().label), laws, changes(laws, &Law::label)));
   out.append("\n").append(
-      table("Entropy, mean over layers and heads, nats", laws, values(laws, kEntropy, 2, &Law::label)));
+      table("Entropy (nats), mean over layers and heads", laws, values(laws, kEntropy, 2, &Law::label)));
   return out.append("\n").append(table("H/log n", laws, values(laws, kNormalised, 2, &Law::label)));
 }
 
 std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
-  report::Page out{.title = "Images at more pixels than in training",
-                   .subtitle = fmt::format("patches of {0} x {0} pixels, {1} seeds, {2} images of the test at most",
+  report::Page out{.title = "Vision transformers at higher resolution than in training",
+                   .subtitle = fmt::format("patches of {0} x {0} pixels, {1} seeds, up to {2} test images",
                                            study.patch, study.variants.seeds, study.variants.examples)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
-      {"Small vision transformers learn from images as they are and are tested with the same images enlarged, which "
-       "are "
-       "more patches of as many pixels. Places are fractions of the image. Means over seeds, entropies also over "
-       "layers, heads and patches."}});
+      {"Small vision transformers are trained on images at their own size and evaluated on the same kind of images "
+       "enlarged: more patches of the same number of pixels. Positions are fractions of the image. Accuracy is the "
+       "mean over seeds, entropy the mean over seeds, layers, heads and patches."}});
   out.parts.emplace_back(report::Row{
-      {plot_of(laws, kAccuracy, "Right answers", &Law::formula), plot_of(laws, kEntropy, "Entropy", &Law::formula),
-       plot_of(laws, kNormalised, "Entropy over that of equal weights", &Law::formula)}});
+      {plot_of(laws, kAccuracy, "Accuracy", &Law::formula), plot_of(laws, kEntropy, "Entropy", &Law::formula),
+       plot_of(laws, kNormalised, "Entropy relative to uniform weights", &Law::formula)}});
   out.parts.emplace_back(report::Row{{course_plot(laws, kAccuracy), course_plot(laws, kNormalised)}});
   out.parts.emplace_back(report::DataTable{"Accuracy", columns(laws), values(laws, kAccuracy, 3, &Law::formula)});
   if (laws.size() > 1)
     out.parts.emplace_back(
         report::DataTable{change_title(laws.front().formula), columns(laws), changes(laws, &Law::formula)});
-  out.parts.emplace_back(report::DataTable{"Entropy, nats", columns(laws), values(laws, kEntropy, 2, &Law::formula)});
+  out.parts.emplace_back(report::DataTable{"Entropy (nats)", columns(laws), values(laws, kEntropy, 2, &Law::formula)});
   return html(out);
 }
 
 std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
-  return report::svg(report::figure_of("Images at more pixels than in training",
+  return report::svg(report::figure_of("Vision transformers at higher resolution than in training",
                                        fmt::format("means over {} seeds", study.variants.seeds),
-                                       {plot_of(laws, kAccuracy, "By patches of an image", &Law::label),
-                                        plot_of(laws, kEntropy, "By patches of an image", &Law::label)}));
+                                       {plot_of(laws, kAccuracy, "By number of patches", &Law::label),
+                                        plot_of(laws, kEntropy, "By number of patches", &Law::label)}));
 }
 
 }  // namespace isentropic::lab::resolution

@@ -27,7 +27,7 @@ struct Study {
                              .width = 32,
                              .heads = 2,
                              .examples = 300,
-                             .rate = 3e-3};
+                             .learning_rate = 3e-3};
   std::int64_t patch = 4;                         // pixels on a side
   std::vector<std::int64_t> factors = {1, 2, 4};  // of the rows and columns, in tests
   std::uint64_t checksum = 0;                     // of the images, once they are read

@@ -127,30 +127,29 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
   const auto accuracy = numbers_of(curves, &Point::accuracy), sparsity = numbers_of(curves, &Point::sparsity),
              participation = numbers_of(curves, &Point::participation), entropy = numbers_of(curves, &Point::entropy),
              rank = numbers_of(curves, &Point::rank);
-  report::Page page{.title = "Retrieval beyond the length of training",
+  report::Page page{.title = "Retrieval beyond the trained length",
                     .subtitle = "task " + task.name + ": " + task.question};
   page.parts.push_back(report::Prose{
       "What is shown",
       {"Small networks with one scale law and one score map each were trained at lengths of 2 to " +
-           std::to_string(study.length) + " and asked at longer ones. Chance is 1 in " + std::to_string(task.classes) +
-           ". Curves are means over " + std::to_string(study.seeds) + " starts.",
-       "A map that still answers at many times its length gives the one token that decides enough of its weight among "
-       "all the others."}});
-  page.parts.push_back(plot_of(accuracy, "Share of right answers", "accuracy"));
+           std::to_string(study.length) + " and evaluated at longer ones. Chance is 1 in " + std::to_string(task.classes) +
+           ". Curves are means over " + std::to_string(study.seeds) + " seeds.",
+       "A map that still answers at many times the trained length gives the one decisive token enough of its weight "
+       "among all the others."}});
+  page.parts.push_back(plot_of(accuracy, "Accuracy", "accuracy"));
   page.parts.push_back(
-      report::Row{{plot_of(sparsity, "Sparsity S of the weights of the token that asks (1: spread evenly)", "S"),
-                   plot_of(participation, "Keys that take part, 1 / sum p^2", "participation")}});
+      report::Row{{plot_of(sparsity, "Sparsity S of the querying token's weights (1: spread evenly)", "S"),
+                   plot_of(participation, "Participation 1 / sum p^2, in keys", "participation")}});
   page.parts.push_back(
-      report::Row{{plot_of(entropy, "Entropy of the same weights, where they are a distribution", "H (nats)"),
-                   plot_of(rank, "Effective rank of the weights of the last 64 tokens", "rank")}});
+      report::Row{{plot_of(entropy, "Entropy of those weights, where they are a distribution", "H (nats)"),
+                   plot_of(rank, "Effective rank of the last 64 tokens' weights", "rank")}});
   page.parts.push_back(
       report::DataTable{"Accuracy", length_columns(study), cells_of(accuracy, 3, &VariantNumbers::title)});
   Cells weights = weight_cells(study, curves, &VariantNumbers::title);
   const std::vector<std::string> columns = weights.front();
   weights.erase(weights.begin());
   page.parts.push_back(
-      report::DataTable{"Weights of the token that asks: S, keys that take part; effective rank of "
-                        "the weights of the last 64 tokens",
+      report::DataTable{"The querying token's weights: S and participation; effective rank of the last 64 tokens' weights",
                         columns, std::move(weights)});
   return html(page);
 }
@@ -174,8 +173,8 @@ std::string picture(const Study& study, const std::vector<Curve>& curves) {
   std::erase_if(plots, [](const report::Plot& plot) { return plot.curves.empty(); });
   const Task& task = task_named(study.task);
   for (report::Plot& plot : plots) plot.curves.push_back(chance(task, plot.curves.front().x));
-  report::Figure out = report::figure_of("Share of right answers, by length",
-                                         fmt::format("task {} ({}), trained at up to {} tokens, means over {} starts",
+  report::Figure out = report::figure_of("Accuracy by length",
+                                         fmt::format("task {} ({}), trained at up to {} tokens, means over {} seeds",
                                                      task.name, task.question, study.length, study.seeds),
                                          plots, 2);
   out.label_width = 285;

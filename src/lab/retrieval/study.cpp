@@ -19,7 +19,7 @@
 namespace isentropic::lab::retrieval {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, task, scales, learnt_scales, maps, learnt_maps, without_key_bias,
-                                   feature_sizes, seeds, steps, batch, length, width, heads, factors, examples, rate,
+                                   feature_sizes, seeds, steps, batch, length, width, heads, factors, examples, learning_rate,
                                    seed, device)
 
 namespace {
@@ -80,7 +80,7 @@ class Run {
         at::cross_entropy_loss(model_.forward(batch.inputs.to(device_)).logits, batch.targets.to(device_));
     loss.backward();
     optimiser_->clip_gradients(1.0);
-    optimiser_->step(learning_rate(study_.rate, step, study_.steps / 20, study_.steps));
+    optimiser_->step(learning_rate(study_.learning_rate, step, study_.steps / 20, study_.steps));
     return loss.item<double>();
   }
 

@@ -34,7 +34,7 @@ struct Study {
   std::int64_t seeds = 1, steps = 1000, batch = 64, length = 32, width = 64, heads = 4;
   std::vector<std::int64_t> factors = {1, 4, 16, 64};  // of the length
   std::int64_t examples = 512;                         // of a test
-  double rate = 1e-3;
+  double learning_rate = 1e-3;
   std::uint64_t seed = 1;
   std::string device = "cpu";
 };

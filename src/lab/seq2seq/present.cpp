@@ -70,7 +70,7 @@ std::vector<std::string> accuracy_columns(const Study& study) {
   std::vector<std::string> out = {"scale"};
   for (const std::int64_t n : study.lengths) out.push_back(fmt::format("symbols, {}", n));
   for (const std::int64_t n : study.lengths) out.push_back(fmt::format("whole, {}", n));
-  out.emplace_back("0.9 right from step");
+  out.emplace_back("0.9 correct from step");
   return out;
 }
 
@@ -108,7 +108,7 @@ std::vector<std::string> labelled(std::string label, std::vector<std::string> ce
 // Means over seeds against the steps.
 report::Plot course_plot(const Law& law, std::string Law::*name) {
   report::Plot out{
-      .title = "Scale " + law.*name, .x_label = "steps of training", .y_label = "H/log k; share of symbols"};
+      .title = "Scale " + law.*name, .x_label = "training steps", .y_label = "H/log k; fraction of symbols"};
   const auto add = [&](const std::string& label, report::CurveStyle style, std::optional<int> colour,
                        const auto& number) {
     report::PlotCurve line{.label = label, .style = style, .colour = colour};
@@ -122,7 +122,7 @@ report::Plot course_plot(const Law& law, std::string Law::*name) {
   for (const Kind& kind : kKinds)
     add(kind.name, report::CurveStyle::measured, {},
         [&](const Measured& x) { return mean_of((x.*kind.attention).normalised); });
-  add("symbols right", report::CurveStyle::formula, report::kInk, [](const Measured& x) { return x.symbols_right; });
+  add("correct symbols", report::CurveStyle::formula, report::kInk, [](const Measured& x) { return x.symbols_right; });
   return out;
 }
 
@@ -150,26 +150,26 @@ std::string text_tables(const Study& study, const std::vector<VariantLog>& logs)
     accuracy.add_row(labelled(law.label, accuracy_row(study, law)));
     for (const Kind& kind : kKinds) entropy.add_row(labelled(law.label + " " + kind.name, entropy_row(law, kind)));
   }
-  return "Shares of right symbols and of sequences that are right as a whole, by length n\n\n" + accuracy.str() +
-         fmt::format("\nEntropy at n = {}, means over layers and heads, nats\n\n", study.length) + entropy.str();
+  return "Fraction of correct symbols and of fully correct sequences, by length n\n\n" + accuracy.str() +
+         fmt::format("\nEntropy at n = {} (nats), mean over layers and heads\n\n", study.length) + entropy.str();
 }
 
 std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
-  report::Page out{.title = "Attention of an encoder and a decoder that learn to reverse",
-                   .subtitle = fmt::format("trained at lengths of 1 to {}, {} seeds, places of the source counted from "
+  report::Page out{.title = "Encoder, decoder and cross-attention while a network learns to reverse",
+                   .subtitle = fmt::format("trained at lengths of 1 to {}, {} seeds, source positions counted from "
                                            "its {}",
                                            study.length, study.variants.seeds, study.places)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
-      {fmt::format("Small networks learn to write a sequence in reverse. H/log k, k the keys a row sees, is 1 where "
-                   "attention is spread evenly and 0 where it rests on one token; means over layers, heads, rows and "
-                   "seeds, at n = {}.",
+      {fmt::format("Small networks learn to write a sequence in reverse. H/log k, where k is the number of keys a row sees, "
+                   "is 1 for uniform attention and 0 for attention to a single token; means over layers, heads, rows "
+                   "and seeds, at n = {}.",
                    study.length),
-       "The token to write is one of the source: a decoder that has learnt the task needs one head of cross-attention "
-       "that is sharp, and nothing of the others."}});
+       "Each output token is a copy of one source token: a decoder that has learnt the task needs one sharp "
+       "cross-attention head and nothing from the others."}});
   report::Row courses, maps;
-  report::DataTable accuracy{"Right answers", accuracy_columns(study), {}}, entropy{"Entropy", entropy_columns(), {}};
+  report::DataTable accuracy{"Accuracy", accuracy_columns(study), {}}, entropy{"Entropy", entropy_columns(), {}};
   for (const Law& law : laws) {
     courses.parts.emplace_back(course_plot(law, &Law::formula));
     maps.parts.emplace_back(head_map(law.curves.front()));

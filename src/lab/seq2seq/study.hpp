@@ -22,7 +22,7 @@ struct Study {
                              .width = 32,
                              .heads = 2,
                              .examples = 256,
-                             .rate = 4e-3};
+                             .learning_rate = 4e-3};
   std::int64_t length = 8, symbols = 8;
   std::vector<std::int64_t> lengths = {8, 12, 16};  // of the tests
   std::string places = "end";                       // of the source, counted from its start or its end

@@ -12,10 +12,10 @@
 namespace isentropic::lab::vib {
 namespace {
 
-constexpr const char* kTitle = "The variational bottleneck";
+constexpr const char* kTitle = "The variational information bottleneck";
 
 std::string subtitle(const Results& results) {
-  return results.correlations.empty() ? "images with labels" : "Gaussians whose best codes are known";
+  return results.correlations.empty() ? "labelled images" : "Gaussian data with known optimal codes";
 }
 
 report::PlotCurve exact_curve(const std::vector<double>& correlations) {
@@ -38,9 +38,9 @@ report::Plot plane(const Results& results) {
     train.x.push_back(row->train_information_x.mean);
     train.y.push_back(row->train_information_y.mean);
   }
-  report::Plot out{.title = "What codes keep",
-                   .x_label = "I(Z;X) at most, nats",
-                   .y_label = "I(Z;Y) at least, nats",
+  report::Plot out{.title = "Information kept by the code",
+                   .x_label = "upper bound on I(Z;X), nats",
+                   .y_label = "lower bound on I(Z;Y), nats",
                    .x_scale = results.correlations.empty() ? report::PlotScale::log : report::PlotScale::linear,
                    .curves = {test, train}};
   if (!results.correlations.empty()) out.curves.push_back(exact_curve(results.correlations));
@@ -61,9 +61,9 @@ report::Plot errors(const Results& results) {
     one.y.push_back(100 * row.error_one.mean);
     many.y.push_back(100 * row.error_many.mean);
   }
-  return {.title = "Errors on the test",
+  return {.title = "Test error",
           .x_label = "β",
-          .y_label = "wrong labels, %",
+          .y_label = "error, %",
           .x_scale = report::PlotScale::log,
           .curves = {one, many, none}};
 }
@@ -71,9 +71,9 @@ report::Plot errors(const Results& results) {
 report::DataTable numbers(const Results& results) {
   const bool has_errors = results.correlations.empty();
   report::DataTable out{
-      .title = "Every network",
+      .title = "All networks",
       .columns = {"β", "seed", "noise", "I(Z;X) ≤", "I(Z;Y) ≥", "I(Z;X) in training ≤", "I(Z;Y) in training ≥"}};
-  if (has_errors) out.columns.insert(out.columns.begin() + 3, {"error, %", fmt::format("of {} samples, %", kSamples)});
+  if (has_errors) out.columns.insert(out.columns.begin() + 3, {"error, %", fmt::format("error with {} samples, %", kSamples)});
   const auto shown = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("-");
   };
@@ -95,9 +95,9 @@ std::string page(const Results& results) {
   report::Page out{.title = kTitle, .subtitle = subtitle(results)};
   out.parts.emplace_back(report::Prose{
       .paragraphs = {
-          "A network makes a noisy code Z of its input X and predicts Y from it. The loss charges β for each "
-          "nat that the code tells of X. The mean KL divergence of codes from the prior is at least I(Z;X); "
-          "the mean of log q(y|z) / p(y) is at most I(Z;Y). Both are in nats; points are means over seeds."}});
+          "A network encodes its input X as a noisy code Z and predicts Y from Z. The loss charges β for every nat "
+          "of information about X. The mean KL divergence of the codes from the prior is an upper bound on I(Z;X); "
+          "the mean of log q(y|z) / p(y) is a lower bound on I(Z;Y). Both are in nats; points are means over seeds."}});
   out.parts.emplace_back(plane(results));
   if (results.correlations.empty()) out.parts.emplace_back(errors(results));
   out.parts.emplace_back(numbers(results));

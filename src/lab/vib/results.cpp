@@ -72,7 +72,7 @@ std::string shown(const Spread& spread, double times = 1) {
 
 std::string image_table(const Results& results) {
   report::TextTable out(
-      {"β", "error, %", fmt::format("of {} samples, %", kSamples), "I(Z;X) ≤", "I(Z;Y) ≥", "in training ≥"});
+      {"β", "error, %", fmt::format("with {} samples, %", kSamples), "I(Z;X) ≤", "I(Z;Y) ≥", "train I(Z;Y) ≥"});
   for (const BetaResult& row : by_beta(results))
     out.add_row({label(row.member), shown(row.error_one, 100), shown(row.error_many, 100), shown(row.information_x),
                  shown(row.information_y), shown(row.train_information_y)});

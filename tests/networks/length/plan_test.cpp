@@ -16,10 +16,10 @@ Study small_study() {
   Study out;
   out.laws = {"inverse_sqrt_d", "log_n", "sqrt_log_n", "ssmax", "trained_length", "window"};
   out.positions = {"rotary"};
-  out.rates = {1e-3, 2e-3};
+  out.learning_rates = {1e-3, 2e-3};
   out.seeds = 3, out.best = 1;
   out.factors = {1, 2};
-  out.dropouts = {0, 0.1}, out.decays = {0.1};
+  out.attention_dropout_sweep = {0, 0.1}, out.weight_decay_sweep = {0.1};
   return out;
 }
 
@@ -29,7 +29,7 @@ Result result_for(const Study& study, const Run& run) {
   const std::map<std::string, double> beyond = {{"inverse_sqrt_d", 3.0}, {"log_n", 2.9},          {"sqrt_log_n", 2.7},
                                                 {"ssmax", 2.8},          {"trained_length", 2.6}, {"window", 2.0}};
   Result out{.run = run};
-  const bool is_better = (run.rate == study.rates.front()) == (run.law != "ssmax");
+  const bool is_better = (run.learning_rate == study.learning_rates.front()) == (run.law != "ssmax");
   out.validation = is_better ? 2.0 : 2.1;
   out.curve = {{100, 2.2}, {200, 2.04}, {300, 2.0}};
   const double shift =
@@ -93,11 +93,11 @@ TEST(LengthPlan, IsTheSameInWhateverOrderAStageIsTrained) {
 
 TEST(LengthPlan, CountsOtherRegularisationThatTheUsualIsNotAmong) {
   Study study = small_study();
-  study.dropouts = {0.1};
+  study.attention_dropout_sweep = {0.1};
   const std::vector<Result> results = run_all(study);
   EXPECT_EQ(std::ranges::count(results, kRegularise, [](const Result& x) { return x.run.stage; }), 2);
   EXPECT_EQ(std::ssize(results), most_runs(study) - 2);  // the best other law takes the networks of 1/sqrt d
-  study.decays = {};
+  study.weight_decay_sweep = {};
   EXPECT_EQ(std::ssize(run_all(study)), most_runs(study) - 2);
 }
 
@@ -158,12 +158,12 @@ TEST(LengthFindings, LeaveOutComparisonsWithWhatDiverged) {
   };
   const Findings found = findings_without("log_n");
   EXPECT_EQ(std::ranges::find(found.laws, "log_n", &LawLine::law), found.laws.end());
-  EXPECT_TRUE(found.conclusion.ends_with(". Diverged: log_n (rate 0.001, seed 1), log_n (rate 0.002, seed 1)."))
+  EXPECT_TRUE(found.conclusion.ends_with(". Diverged: log_n (learning rate 0.001, seed 1), log_n (learning rate 0.002, seed 1)."))
       << found.conclusion;
   // With 1/sqrt d its window goes, too: nothing can be compared.
   const Findings nothing = findings_without("inverse_sqrt_d");
   EXPECT_EQ(nothing.laws.size(), 3u);
-  EXPECT_EQ(nothing.conclusion, "Diverged: inverse_sqrt_d (rate 0.001, seed 1), inverse_sqrt_d (rate 0.002, seed 1).");
+  EXPECT_EQ(nothing.conclusion, "Diverged: inverse_sqrt_d (learning rate 0.001, seed 1), inverse_sqrt_d (learning rate 0.002, seed 1).");
 }
 
 TEST(LengthFindings, NameWhatDivergedInLaterStages) {
@@ -175,8 +175,8 @@ TEST(LengthFindings, NameWhatDivergedInLaterStages) {
   EXPECT_EQ(std::ranges::find(found.laws, "log_n", &LawLine::law)->seeds, 2);
   EXPECT_TRUE(found.regularised.empty());
   EXPECT_TRUE(
-      found.conclusion.ends_with("Diverged: log_n (rate 0.001, seed 2), "
-                                 "inverse_sqrt_d (rate 0.001, seed 1, dropout 0.1, decay 0.1)."))
+      found.conclusion.ends_with("Diverged: log_n (learning rate 0.001, seed 2), "
+                                 "inverse_sqrt_d (learning rate 0.001, seed 1, dropout 0.1, weight decay 0.1)."))
       << found.conclusion;
 }
 
@@ -187,7 +187,7 @@ TEST(LengthFindings, SayWhenNetworksWereTrainedInSeveralPrecisions) {
   for (Result& result : results) result.device = "cuda", result.bfloat16 = true;
   EXPECT_EQ(mixed_precision(results), "");
   results.back().bfloat16 = false;
-  const std::string sentence = "Networks were not all trained alike: " + std::to_string(results.size() - 1) +
+  const std::string sentence = "Networks were trained in different precisions: " + std::to_string(results.size() - 1) +
                                " on cuda in bfloat16, 1 on cuda in float32.";
   EXPECT_EQ(mixed_precision(results), sentence);
   EXPECT_NE(text_table(study, results).find(sentence), std::string::npos);
@@ -223,7 +223,7 @@ TEST(LengthResults, LeaveOutTestsThatAreNotFinite) {
   EXPECT_EQ(kept.tests.size(), 2u);
   EXPECT_EQ(kept.not_finite, std::vector<std::string>{"trained_length"});
   EXPECT_NE(
-      findings_of(study, {kept})[0].conclusion.find("Not finite when asked: trained_length (rate 0.001, seed 1)."),
+      findings_of(study, {kept})[0].conclusion.find("Not finite when evaluated: trained_length (learning rate 0.001, seed 1)."),
       std::string::npos);
   Result own = finite, untrained = finite;
   own.tests[0].points[0].loss = INFINITY;

@@ -1,4 +1,4 @@
-// The fused update of PyTorch, on groups of parameters with and without decay.
+// AdamW with PyTorch's fused update, on parameter groups with and without decay.
 #include "lab/adamw.hpp"
 
 #include <ATen/ATen.h>

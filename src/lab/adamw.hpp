@@ -3,7 +3,7 @@
 //   m = b1 m + (1 - b1) g,  v = b2 v + (1 - b2) g^2
 //   w = w - rate (m / (1 - b1^t) / (sqrt(v / (1 - b2^t)) + epsilon) + decay w)
 //
-// Only matrices decay: norms, biases and scales of one axis keep their size.
+// Weight decay applies only to tensors with two or more axes; norms, biases and scales have one axis.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,7 +21,7 @@ struct AdamWOptions {
 
 class AdamW {
  public:
-  // Parameters get gradients from now on.
+  // Sets requires_grad on the parameters.
   AdamW(const torch::OrderedDict<std::string, at::Tensor>& parameters, const AdamWOptions& options);
 
   void zero_gradients();
@@ -29,7 +29,7 @@ class AdamW {
   double clip_gradients(double limit);
   void step(double rate);
 
-  // Moments by name, "m.layers.0.query.weight"; they are the ones in use.
+  // Moments by name, "m.layers.0.query.weight"; these are the optimiser's own tensors.
   torch::OrderedDict<std::string, at::Tensor> moments() const;
   void set_steps(std::int64_t steps);
 
@@ -43,7 +43,7 @@ class AdamW {
   std::vector<Group> groups_;
 };
 
-// Linear from 0 over `warmup` steps, then half a cosine down to `floor` times the rate at the last step.
+// Linear warm-up over `warmup` steps, then a half cosine down to `floor` times the rate at step `steps`.
 double learning_rate(double rate, std::int64_t step, std::int64_t warmup, std::int64_t steps, double floor = 0.1);
 
 }  // namespace isentropic::lab

@@ -1,7 +1,7 @@
-// The blocks of a small transformer, each added to what it reads:
+// Residual blocks of a small transformer:
 //
-//   AttentionBlock     x + attention(norm x, memory)     memory: tokens of another kind to look at; norm x where none
-//   FeedForwardBlock   x + W_2 gelu(W_1 norm x)          four times as wide inside
+//   AttentionBlock     x + attention(norm x, memory)     memory: tokens of another kind to attend to; norm x if none
+//   FeedForwardBlock   x + W_2 gelu(W_1 norm x)          hidden layer four times as wide
 #pragma once
 
 #include <torch/nn/modules/linear.h>
@@ -19,10 +19,10 @@ class AttentionBlockImpl : public torch::nn::Module {
  public:
   explicit AttentionBlockImpl(const pytorch::MultiHeadAttentionOptions& options);
 
-  // x [batch, n, width]; the output is the sum. memory [batch, n_k, width].
+  // x [batch, n, width], memory [batch, n_k, width]; the output includes the residual x.
   pytorch::MultiHeadAttentionOutput forward(const at::Tensor& x, const at::Tensor& memory = {},
                                             const std::vector<std::int64_t>& weights_of_rows = {});
-  // The same for the last `rows` tokens, which look at all of x: [batch, rows, width].
+  // The same for the last `rows` tokens, which attend to all of x: [batch, rows, width].
   pytorch::MultiHeadAttentionOutput last_rows(const at::Tensor& x, std::int64_t rows,
                                               const std::vector<std::int64_t>& weights_of_rows = {});
 
@@ -42,8 +42,8 @@ class FeedForwardBlockImpl : public torch::nn::Module {
 };
 TORCH_MODULE(FeedForwardBlock);
 
-// Matrices from N(0, 1 / inputs), biases 0, in the order of the module's parameters: what modules draw by themselves
-// depends on what was drawn before.
+// Draws matrices from N(0, 1 / inputs) and sets biases to 0, in the order of the module's parameters: PyTorch's own
+// initialisation depends on what was drawn before.
 void draw_parameters(torch::nn::Module& module, std::uint64_t seed);
 
 }  // namespace isentropic::lab

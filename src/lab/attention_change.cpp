@@ -28,7 +28,7 @@ pytorch::AttentionOutput joined(const pytorch::AttentionOutput& first, const pyt
   return out;
 }
 
-// Options of the rows [from, from + count), whose scale may be a number for each row.
+// Options for the rows [from, from + count); a per-row scale is cut to these rows.
 pytorch::AttentionOptions of_rows(pytorch::AttentionOptions options, std::int64_t from, std::int64_t count) {
   if (options.scale.is_per_row()) {
     at::Tensor& rows = options.scale_parameters.at("rows");
@@ -70,7 +70,7 @@ bool AttentionChange::has_entropy(const ScoreMap& own) const {
   return used.is_distribution() && used.form() == LinearForm::quadratic;
 }
 
-// The first rows see every key up to their own, prefix or not; after them the prefix lies in the past.
+// The first rows see every key up to their own, with or without a prefix; for later rows the prefix is in the past.
 pytorch::AttentionOutput attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const pytorch::AttentionOptions& options) {
   const std::int64_t n = query.size(2), first = std::min(n, options.mask.prefix_keys);

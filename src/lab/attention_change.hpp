@@ -1,4 +1,4 @@
-// A change of a model's attention: another scale, map or mask in every layer, the rest as it is.
+// A change to a model's attention: another scale, map or mask in every layer, everything else unchanged.
 #pragma once
 
 #include <optional>
@@ -12,26 +12,25 @@ namespace isentropic::lab {
 
 struct AttentionChange {
   scan::AlternativeKind kind = scan::AlternativeKind::scale;
-  std::string text = {};  // as words.hpp writes it
-  // Takes the place of the model's own law, whatever that is. Where values are given, by layer one for each head, they
-  // are the law's first parameter.
+  std::string text = {};  // in the notation of words.hpp
+  // Replaces the model's own law, whatever it is. Values, if given, are its first parameter, by layer and head.
   std::optional<Scale> scale = {};
   std::vector<std::vector<double>> scale_values = {};
   std::optional<ScoreMap> map = {};
-  // Keys must pass it beside the layer's own mask. Its prefix counts in layers without a window of their own: nothing
-  // is seen that the model does not see.
+  // Keys must pass it in addition to the layer's own mask. Its prefix applies only in layers without a window of their
+  // own, so that no key becomes visible that the model does not see.
   std::optional<Mask> mask = {};
 
-  // A change from the text of an option; an Error says what is not understood, and what is known.
+  // Parses the text of an option; an Error names what was not understood and what is accepted.
   static AttentionChange from_text(scan::AlternativeKind kind, const std::string& text);
 
-  // What a layer calls attention with, changed.
+  // The options of a layer's attention call, with the change applied.
   pytorch::AttentionOptions of(std::size_t layer, pytorch::AttentionOptions own) const;
-  // Whether weights of the map that it has, or else of `own`, have an entropy.
+  // Whether the weights have an entropy under its map, or under `own` if it has none.
   bool has_entropy(const ScoreMap& own) const;
 };
 
-// pytorch::attention, but for a prefix of causal attention: it lets no row see what comes after it.
+// pytorch::attention, except for the prefix of a causal mask: it never lets a row see later keys.
 pytorch::AttentionOutput attend(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                                 const pytorch::AttentionOptions& options);
 

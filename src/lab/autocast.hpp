@@ -1,11 +1,11 @@
-// Products of CUDA tensors in bfloat16, parameters and sums in float32.
+// Autocast on CUDA: matrix products in bfloat16, parameters and sums in float32.
 #pragma once
 
 #include <ATen/autocast_mode.h>
 
 namespace isentropic::lab {
 
-// While it lives, where it is wanted.
+// Enables autocast during its lifetime, if wanted.
 class Autocast {
  public:
   explicit Autocast(bool wanted) : wanted_(wanted) {

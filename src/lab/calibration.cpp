@@ -1,4 +1,4 @@
-// Rows with a known match, and the factor at which a head's entropy is the surprise of the match.
+// Rows with a known match, and the factor on the scores at which a head's entropy equals the surprisal of the match.
 #include <algorithm>
 #include <cmath>
 #include <map>
@@ -10,9 +10,9 @@ namespace {
 
 constexpr double kFarthestFactor = 8;  // powers of two
 constexpr int kFactorBisections = 40;
-constexpr double kLeastMatchWeight = 1e-38;  // as float32 has them
+constexpr double kLeastMatchWeight = 1e-38;  // about the smallest normal float32
 
-// Means over the rows that count, [heads].
+// Means over the rows that see their match, [heads].
 struct MatchMeans {
   at::Tensor entropy, surprise;
 };

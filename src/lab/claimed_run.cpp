@@ -1,4 +1,4 @@
-// Locks parts of a study, and keeps what they have reached.
+// Locks the parts of a study, and saves and restores their state.
 #include "lab/claimed_run.hpp"
 
 #include <fcntl.h>
@@ -23,7 +23,7 @@ constexpr const char *kLock = ".lock", *kState = ".safetensors";
 
 std::string folder_of(const std::string& study) { return study + "/runs"; }
 
-// Of the parts that have files in the folder.
+// The names of the parts that have files in the folder.
 std::set<std::string> names_in(const std::string& study) {
   std::set<std::string> out;
   std::error_code error;
@@ -78,10 +78,10 @@ std::int64_t ClaimedRun::restore(const NamedTensors& tensors) const {
 void ClaimedRun::finish() const {
   std::error_code error;
   const fs::path state = state_path(), runs = state.parent_path();
-  for (const auto& entry : fs::directory_iterator(runs, error))  // the state, and parts of it
+  for (const auto& entry : fs::directory_iterator(runs, error))  // the state, and partly written ones
     if (entry.path().filename().string().starts_with(state.filename().string())) fs::remove(entry.path(), error);
   fs::remove(lock_path(), error);
-  fs::remove(runs, error);  // where it was the last
+  fs::remove(runs, error);  // fails unless it is empty
 }
 
 std::string ClaimedRun::state_path() const { return stem_ + kState; }

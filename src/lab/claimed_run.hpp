@@ -1,10 +1,10 @@
-// A part of a study that several processes share in one folder: each works on one that no other works on.
+// One part of a study whose folder several processes share: each part is processed by one of them at a time.
 //
 //   DIR/runs/NAME.lock          locked by the process that works on NAME, for as long as it lives
-//   DIR/runs/NAME.safetensors   what an interrupted one had reached (and .part-*, where it was killed while it saved)
+//   DIR/runs/NAME.safetensors   the state of an interrupted part (and .part-*, if the process was killed while saving)
 //
-// Whether a part is finished is what the study's log says. A lock may be taken just after another process has finished
-// the part and removed its files, so ask the log again once it is held.
+// The study's log records which parts are finished. A lock may be acquired just after another process has finished the
+// part and removed its files, so check the log again once the lock is held.
 #pragma once
 
 #include <cstdint>
@@ -17,11 +17,11 @@ namespace isentropic::lab {
 
 class ClaimedRun {
  public:
-  // None: another process works on it. Throws Error where the folder cannot be written.
+  // Empty if another process works on the part. Throws Error if the folder cannot be written.
   static std::optional<ClaimedRun> claim(const std::string& folder, const std::string& name);
-  // Whether a process works on a part of the study.
+  // Whether any process works on a part of the study.
   static bool any_is_held(const std::string& folder);
-  // Removes what interrupted parts have left in the folder; those that a process works on stay.
+  // Removes the files of interrupted parts; those that a process works on stay.
   static void remove_all(const std::string& folder);
 
   ClaimedRun(ClaimedRun&& other) noexcept;
@@ -30,9 +30,9 @@ class ClaimedRun {
   ClaimedRun& operator=(const ClaimedRun&) = delete;
 
   void save(const NamedTensors& tensors, std::int64_t steps) const;
-  // Into tensors that are in use. Returns their steps; 0: there is nothing to go on from.
+  // Copies the saved state into `tensors` and returns its number of steps; 0 if nothing is saved.
   std::int64_t restore(const NamedTensors& tensors) const;
-  // Removes its files, when the log has its result.
+  // Removes the part's files; call it once the log has the result.
   void finish() const;
 
  private:

@@ -1,4 +1,4 @@
-// Texts as tokens: read, checked, encoded, and cut into what is trained on and what is held out.
+// Text corpora: reads and checks texts, encodes them, and splits the tokens into training and validation.
 #pragma once
 
 #include <cstdint>
@@ -9,19 +9,19 @@
 
 namespace isentropic::lab {
 
-// A file of text. Throws Error unless it can be read, is UTF-8 and holds something.
+// Reads a text file. Throws Error unless it is readable, UTF-8 and not empty.
 std::string read_text(const std::string& path);
 
-// FNV-1a, to notice that a text is another one.
+// FNV-1a hash, to detect that a text has changed.
 std::uint64_t fingerprint(const std::string& text);
 
 struct Corpus {
   std::vector<std::int32_t> train, validation;
 };
 
-// Each text is encoded without special tokens and ends with `end` (negative: with nothing). Without validation texts
-// the last `held_out` of all tokens, 0 < held_out < 1, are held out. Throws Error unless both parts have more than
-// `length` tokens.
+// Each text is encoded without special tokens and followed by `end` (negative: by nothing). Without validation texts,
+// the last fraction `held_out` of all tokens, 0 < held_out < 1, is held out. Throws Error unless both parts have more
+// than `length` tokens.
 struct CorpusOptions {
   std::int32_t end = -1;
   double held_out = 0.05;

@@ -1,4 +1,4 @@
-// Effective ranks by singular values.
+// Computes effective ranks from singular values.
 #include "lab/effective_rank.hpp"
 
 #include <ATen/ATen.h>

@@ -2,7 +2,7 @@
 //
 //   r = exp(-sum_i p_i log p_i),   p_i = sigma_i / sum_k sigma_k
 //
-// At most the rank; 1 when all rows are multiples of one, n for the identity of n rows, 0 for zeros.
+// At most the rank; 1 if all rows are multiples of one row, n for the n x n identity, 0 for a zero matrix.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -1,4 +1,4 @@
-// Draws the next token, again and again.
+// Samples one token after another.
 #include "lab/generate.hpp"
 
 #include <ATen/ATen.h>
@@ -17,7 +17,7 @@ std::int64_t draw(const at::Tensor& logits, const GenerationOptions& options, Ra
   const at::Tensor p = at::softmax(logits.to(at::kCPU, at::kDouble) / options.temperature, -1);
   const auto [sorted, order] = p.sort(/*dim=*/-1, /*descending=*/true);
   const at::Tensor mass = sorted.cumsum(-1);
-  // The first token stays whatever its probability.
+  // The most likely token is always kept.
   const std::int64_t kept =
       std::min<std::int64_t>(sorted.numel(), (mass < options.top_p).sum().item<std::int64_t>() + 1);
   const double wanted = random.uniform() * mass[kept - 1].item<double>();

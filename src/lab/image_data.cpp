@@ -1,4 +1,4 @@
-// Reads and checks images to train on and to test with.
+// Reads and checks training and test images.
 #include "lab/image_data.hpp"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Labelled images of a folder of IDX files (io/idx.hpp) as tensors: a set to train on and one to test with.
+// Labelled images from a folder of IDX files (io/idx.hpp) as tensors: a training set and a test set.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,11 +16,11 @@ struct ImageSet {
 struct ImageData {
   ImageSet train, test;
   std::int64_t classes = 0;    // labels are 0 ... classes - 1
-  std::uint64_t checksum = 0;  // of all files, to tell whether they are the same as before
+  std::uint64_t checksum = 0;  // of all files, to detect that they have changed
 };
 
-// Error as of io/idx.hpp, where images have more than `most_pixels`, where training and test differ in their sizes, or
-// where a label of the test was never seen.
+// Throws Error as io/idx.hpp does, and if images have more than `most_pixels` pixels, if training and test images
+// differ in size, or if a test label exceeds every training label.
 ImageData read_image_data(const std::string& folder, std::int64_t most_pixels);
 
 }  // namespace isentropic::lab

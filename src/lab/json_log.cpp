@@ -18,10 +18,10 @@ std::FILE* open_to_add(const std::string& path) {
   return file;
 }
 
-// A process that was killed may have left half a line.
+// A killed process may have left an incomplete line.
 bool ends_within_line(std::FILE* file) {
   const bool within = std::fseek(file, -1, SEEK_END) == 0 && std::fgetc(file) != '\n';
-  std::fseek(file, 0, SEEK_END);  // between what is read and what is written next
+  std::fseek(file, 0, SEEK_END);  // required between reading and writing
   return within;
 }
 

@@ -11,15 +11,15 @@ namespace isentropic::lab {
 
 class JsonLog {
  public:
-  // Lines after `steps` are of a part of the run that was lost: they are removed.
+  // Removes the lines after `steps`: they belong to a part of the run that was lost.
   JsonLog(std::string path, std::int64_t steps);
-  // None is removed, and other processes may add lines at the same time.
+  // Removes none; other processes may add lines at the same time.
   explicit JsonLog(std::string path);
   ~JsonLog();
   JsonLog(const JsonLog&) = delete;
   JsonLog& operator=(const JsonLog&) = delete;
 
-  // Throws Error when something could not be written, as flush() does.
+  // Throws Error if writing fails, as does flush().
   void add(const nlohmann::ordered_json& line);
   void flush();
 
@@ -29,7 +29,7 @@ class JsonLog {
   bool shared_ = false;
 };
 
-// The lines of a log, without those that are not whole.
+// The lines of a log, without incomplete ones.
 std::vector<nlohmann::ordered_json> read_log(const std::string& path);
 
 }  // namespace isentropic::lab

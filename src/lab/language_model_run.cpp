@@ -1,4 +1,4 @@
-// Puts tokenizer, corpus, model and trainer together, and saves what they make.
+// Combines tokenizer, corpus, model and trainer, and saves the results.
 #include "lab/language_model_run.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -80,7 +80,7 @@ void require_choice(const char* argument, const std::string& value, const char* 
   if (value != one && value != other) throw Error(argument, "'" + value + "'", std::string(one) + " or " + other);
 }
 
-// Texts that are held in memory, with the tokenizer that cuts them.
+// The tokenized texts, held in memory, with their tokenizer.
 struct Material {
   std::string tokenizer_json;
   tokenizer::Tokenizer tokenizer;
@@ -112,7 +112,7 @@ Material prepare(const LanguageModelRun& run, const RunTexts& texts, const std::
   return {std::move(json), std::move(tokenizer), std::move(corpus)};
 }
 
-// What a run holds while it goes.
+// A run in progress.
 class RunningModel {
  public:
   RunningModel(std::string folder, LanguageModelRun run, Material material)
@@ -205,7 +205,7 @@ RunResult start_run(const std::string& folder, const LanguageModelRun& run, Exis
   RunTexts texts = read_texts(run);
   Material material = prepare(run, texts, "", callbacks);
   prepare_folder(folder, run, texts);
-  texts = {};  // they are tokens now
+  texts = {};  // no longer needed: they are tokens now
   return RunningModel(folder, run, std::move(material)).train(callbacks, false);
 }
 

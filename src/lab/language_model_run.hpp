@@ -1,11 +1,11 @@
 // A training run of a language model, from texts to a model folder.
 //
-//   DIR/config.json, model.safetensors, tokenizer.json, ...   the model, as Hugging Face lays it out
-//   DIR/log.jsonl                                             a line for each step, and one for each validation
+//   DIR/config.json, model.safetensors, tokenizer.json, ...   the model, in the Hugging Face layout
+//   DIR/log.jsonl                                             one line per step, and one per validation
 //   DIR/log.svg                                               its curves, drawn when the run ends or is stopped
 //   DIR/training/run.json, state.safetensors                  what --resume needs
 //
-// The model folder and the state are written every `save_every` steps and at the end.
+// The model folder and the state are written every `save_every` steps, and when the run ends or is stopped.
 #pragma once
 
 #include <cstdint>
@@ -19,7 +19,7 @@
 
 namespace isentropic::lab {
 
-// Everything that a run depends on. Texts are remembered by name and content.
+// Everything that a run depends on. Texts are identified by path and content.
 struct LanguageModelRun {
   std::vector<std::string> texts, validation;
   std::string objective = "autoregressive";  // or "masked"
@@ -35,14 +35,14 @@ struct LanguageModelRun {
   std::string entropy_direction = "encourage";  // or "discourage"
   std::uint64_t seed = 1;
   std::int64_t save_every = 500, validate_every = 100;
-  std::string dtype = "float32";  // of the weights that are written: float32, bfloat16 or float16
+  std::string dtype = "float32";  // of the saved weights: float32, bfloat16 or float16
   std::string device = "cpu";    // or "cuda", "cuda:1"
-  bool bfloat16 = false;         // products in bfloat16; CUDA
+  bool bfloat16 = false;         // matrix products in bfloat16; CUDA only
   std::int64_t statistics_every = 1;
   bool torch_attention = false;
 };
 
-// The parts of a run, for studies that put them together in another way. Tokens of a tokenizer that is trained here:
+// The building blocks of a run, for studies that combine them differently. Special tokens of tokenizers trained here:
 inline constexpr const char* kEndToken = "<|endoftext|>";
 inline constexpr const char* kMaskToken = "<|mask|>";
 std::string trained_tokenizer(const std::vector<std::string>& texts, std::int64_t vocabulary);  // its tokenizer.json
@@ -52,23 +52,23 @@ TrainingOptions training_options(const LanguageModelRun& run, const tokenizer::T
 struct RunStatus {
   StepReport step;
   double validation_loss = 0;  // the last one; 0: none yet
-  double seconds = 0;          // since the start, or since it went on
+  double seconds = 0;          // since the run was started or resumed
   std::int64_t steps_here = 0;
 };
 
 struct RunCallbacks {
-  std::function<void(const std::string& message)> say = nullptr;     // what happens before the first step
-  std::function<void(const LanguageModelRun& run)> begin = nullptr;  // before it, with the options of the run
+  std::function<void(const std::string& message)> say = nullptr;     // messages before the first step
+  std::function<void(const LanguageModelRun& run)> begin = nullptr;  // before training, with the run's options
   std::function<void(const RunStatus& status)> show = nullptr;       // after every step
-  std::function<bool()> stop = nullptr;                              // true: save and end after this step
+  std::function<bool()> stop = nullptr;                              // true: save and stop after this step
 };
 
-// Throws Error for what cannot be trained, before any text is read.
+// Throws Error if the run is invalid, before any text is read.
 void check_run(const LanguageModelRun& run);
 
 struct RunResult {
   std::int64_t steps = 0;
-  bool finished = false;  // false: it was stopped, and can go on
+  bool finished = false;  // false: it was stopped and can be resumed
   double validation_loss = 0;
   std::int64_t parameters = 0;
   std::string family;
@@ -76,7 +76,7 @@ struct RunResult {
 
 RunResult start_run(const std::string& folder, const LanguageModelRun& run, ExistingFolder existing,
                     const RunCallbacks& callbacks);
-// Goes on where the last save was.
+// Resumes from the last save.
 RunResult resume_run(const std::string& folder, const RunCallbacks& callbacks);
 
 }  // namespace isentropic::lab

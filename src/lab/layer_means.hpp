@@ -1,4 +1,4 @@
-// Means of a number by layer and head, collected batch by batch on the device and read once.
+// Means of a quantity by layer and head, accumulated batch by batch on the device and read once.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,7 +11,7 @@ namespace isentropic::lab {
 
 class LayerMeans {
  public:
-  // layers: each [batch, heads, ...], of which the mean over all axes but heads counts with `weight`.
+  // layers: each [batch, heads, ...]; its mean over all axes but heads is added with weight `weight`.
   void add(const std::vector<at::Tensor>& layers, double weight) {
     std::vector<at::Tensor> means;
     for (const at::Tensor& layer : layers)

@@ -9,7 +9,8 @@
 namespace isentropic::lab {
 namespace {
 
-// [batch, heads, n]: lambda of every row, for laws that look at the keys it sees. Other masks then leave it alone.
+// [batch, heads, n]: lambda of every row, for laws that depend on the number of visible keys. Once fixed, it does not
+// change with other masks.
 at::Tensor row_scales(const pytorch::AttentionOptions& options, const at::Tensor& visible, std::int64_t d) {
   Scale law = options.scale;
   for (const auto& [name, values] : options.scale_parameters) {
@@ -26,7 +27,7 @@ at::Tensor row_scales(const pytorch::AttentionOptions& options, const at::Tensor
   return out.to(visible.device());
 }
 
-// [kv_heads]: no value is further from their mean. A sink stands for a value of 0: then from 0.
+// [kv_heads]: the largest distance of a value from the mean value, or from 0 if there is a sink, which has value 0.
 at::Tensor radius_of(const at::Tensor& value, bool has_sink) {
   const at::Tensor all = value[0].to(at::kFloat);
   const at::Tensor centred = has_sink ? all : all - all.mean(1, /*keepdim=*/true);

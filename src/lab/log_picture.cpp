@@ -16,7 +16,7 @@ namespace {
 using report::Line;
 using report::Stroke;
 
-constexpr std::size_t kPoints = 100;  // of the training loss: means over neighbouring steps, single ones are noisy
+constexpr std::size_t kPoints = 100;  // of the training loss: means over neighbouring steps, as single ones are noisy
 
 struct Curves {
   Line training{"training", {}, {}, 0, Stroke::plain};
@@ -58,7 +58,7 @@ Curves read(const std::string& log) {
   return out;
 }
 
-// Means over stretches of neighbouring points.
+// Averages groups of neighbouring points.
 Line smoothed(const Line& line) {
   Line out{line.label, {}, {}, line.colour, line.stroke};
   const std::size_t count = line.x.size(), points = std::min(count, kPoints);

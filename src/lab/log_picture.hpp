@@ -5,7 +5,7 @@
 
 namespace isentropic::lab {
 
-// The text of a log.jsonl (run_files.hpp); `title` says what was trained.
+// `log` is the text of a log.jsonl (run_files.hpp); `title` says what was trained.
 std::string log_picture(const std::string& title, const std::string& log);
 
 }  // namespace isentropic::lab

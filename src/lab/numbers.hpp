@@ -1,4 +1,4 @@
-// The numbers of a tensor on any device, in row-major order.
+// The values of a tensor on any device as doubles, in row-major order.
 #pragma once
 
 #include <ATen/ATen.h>

@@ -1,12 +1,12 @@
-// What changed between two variants, seed by seed: variants of one seed share their start and the order of their data,
-// so that their difference varies less than either of them.
+// Differences between two variants, paired by seed: variants with the same seed share their initial weights and the
+// order of their data, so that their difference varies less than either of them.
 //
 //   d_i = a_i - b_i over n seeds,   mean = sum d_i / n,   error = sqrt(sum (d_i - mean)^2 / (n (n - 1)))
 //
-// A difference lies beyond the spread where |mean| > t error, t the 97.5% quantile of Student's t with n - 1 degrees of
-// freedom: an interval that holds the true mean in 95 of 100 cases leaves out 0. Otherwise it is called none. Many
-// comparisons are not corrected for: of 20 without a difference about one is called one.
-//   a = (1, 2, 4), b = (0, 0, 1): d = (1, 2, 3), mean 2, error 1/sqrt 3 = 0.5774, t = 4.303: none, for 2 < 2.484.
+// A difference is beyond the spread if |mean| > t error, where t is the 97.5% quantile of Student's t with n - 1
+// degrees of freedom, that is, if the 95% confidence interval excludes 0. Otherwise it is called none. There is no
+// correction for multiple comparisons: of 20 without a true difference, about one is reported as a difference.
+//   a = (1, 2, 4), b = (0, 0, 1): d = (1, 2, 3), mean 2, error 1/sqrt 3 = 0.5774, t = 4.303: none, since 2 < 2.484.
 #pragma once
 
 #include <cmath>
@@ -18,8 +18,8 @@
 
 namespace isentropic::lab {
 
-// 97.5% quantile of Student's t; from 11 degrees on by the expansion about the normal one, within 2e-4 (Abramowitz and
-// Stegun, 26.7.5).
+// 97.5% quantile of Student's t; from 11 degrees of freedom on, an expansion about the normal quantile, accurate to
+// 2e-4 (Abramowitz and Stegun, 26.7.5).
 inline double student_quantile(int degrees) {
   constexpr double kTable[] = {12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646, 2.3060, 2.2622, 2.2281};
   if (degrees < 1) return std::numeric_limits<double>::infinity();
@@ -30,13 +30,13 @@ inline double student_quantile(int degrees) {
 }
 
 struct Paired {
-  double mean = 0, error = 0;  // error: not a number for fewer than two seeds
+  double mean = 0, error = 0;  // error: NaN for fewer than two seeds
   int seeds = 0;
 
   bool beyond_spread() const { return seeds > 1 && std::abs(mean) > student_quantile(seeds - 1) * error; }
 };
 
-// Of numbers that are differences already, one for each seed. None: a mean that is not a number.
+// Of given differences, one per seed. Without any, the mean is NaN.
 inline Paired paired(const std::vector<double>& differences) {
   const auto count = static_cast<double>(differences.size());
   Paired out{std::nan(""), std::nan(""), static_cast<int>(differences.size())};
@@ -56,7 +56,7 @@ inline Paired paired(const std::vector<double>& a, const std::vector<double>& b)
   return paired(differences);
 }
 
-// "-0.0123 ± 0.0021", "none (-0.0012 ± 0.0021)", and "-0.0123 (one seed)", whose spread nobody knows.
+// "-0.0123 ± 0.0021", "none (-0.0012 ± 0.0021)", and "-0.0123 (one seed)", whose spread is unknown.
 inline std::string text_of(const Paired& difference, int digits) {
   char mean[64], error[64];
   std::snprintf(mean, sizeof mean, "%+.*f", digits, difference.mean);

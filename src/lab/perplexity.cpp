@@ -23,7 +23,7 @@ at::Tensor ids_of(const std::vector<std::int32_t>& tokens, std::int64_t from, st
   return at::tensor(ids, at::kLong).unsqueeze(0).to(device);
 }
 
-// One window; its last `scored` tokens count (all of them: more than there are).
+// Adds one window and scores its last `scored` tokens, or all if it has fewer.
 void add_window(const model::Transformer& model, const at::Tensor& ids, std::int64_t scored, Sums* sums) {
   const std::int64_t predicted = ids.size(1) - 1;
   model::ForwardOptions options;

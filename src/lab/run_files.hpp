@@ -1,4 +1,4 @@
-// The files of a training run beside the model: what it depends on, and its log.
+// The files of a training run besides the model: what it depends on, and its log.
 #pragma once
 
 #include <string>
@@ -11,24 +11,25 @@ namespace isentropic::lab {
 
 std::string state_path(const std::string& folder);
 
-// What the files of a run hold. They are read once: one may be a pipe.
+// The contents of a run's text files. Each is read once: it may be a pipe.
 struct RunTexts {
   std::vector<std::string> train, validation;
 };
 RunTexts read_texts(const LanguageModelRun& run);
 
-// Makes the folder, or empties it of an earlier run, and writes training/run.json.
+// Creates the folder, or removes an earlier run's files from it, and writes training/run.json.
 void prepare_folder(const std::string& folder, const LanguageModelRun& run, const RunTexts& texts);
 
 struct SavedRun {
   LanguageModelRun run;
   RunTexts texts;
 };
-// Throws Error unless the folder holds a run that can go on and its texts are what they were.
+// Throws Error unless the folder holds a run that can be resumed and its texts are unchanged.
 SavedRun read_run(const std::string& folder);
 
-// log.jsonl, a line for each step:
-//   {"step": 1, "loss": 8.3, "learning_rate": 1e-5, "gradient_norm": 2.1, "entropy": [[...]], "normalised_entropy": [[...]]}
+// log.jsonl, one line per step and one per validation:
+//   {"step": 1, "loss": 8.3, "learning_rate": 1e-5, "gradient_norm": 2.1, "entropy": [[...]],
+//    "normalised_entropy": [[...]]}
 //   {"step": 100, "validation_loss": 5.2}
 class RunLog {
  public:

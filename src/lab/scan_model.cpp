@@ -1,4 +1,4 @@
-// Runs the windows and hands over what each layer's attention did.
+// Runs the windows and passes each layer's attention to the scanner.
 #include "lab/scan_model.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -13,7 +13,7 @@ namespace {
 
 using model::Transformer;
 
-// Weights of sampled rows are fetched a few rows at a time: at most so many numbers.
+// Attention weights of sampled rows are fetched a few rows at a time, at most about this many values.
 constexpr std::int64_t kWeightsAtOnce = 1 << 24;
 
 at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) { return x.detach().to(at::kCPU, type).contiguous(); }
@@ -28,7 +28,7 @@ class TellScanner : public model::ForwardObserver {
   TellScanner(scan::Scanner& scanner, const ScanOptions& options) : scanner_(scanner), options_(options) {}
 
   void enters(std::size_t layer, const at::Tensor& x) override {
-    // ||X - mean||^2 = ||X||^2 - n ||mean||^2, in double without a copy of X in it
+    // ||X - mean||^2 = ||X||^2 - n ||mean||^2, in float64 without a float64 copy of X
     const at::Tensor all = at::linalg_vector_norm(x[0], 2, {}, false, at::kDouble).square();
     const at::Tensor mean = at::mean(x[0], at::IntArrayRef{0}, false, at::kDouble);
     const at::Tensor rest = (all - static_cast<double>(x.size(1)) * mean.square().sum()).clamp_min(0);
@@ -44,7 +44,7 @@ class TellScanner : public model::ForwardObserver {
   }
 
  private:
-  // The weights of rows, in parts.
+  // Fetches the weights of `rows`, in parts.
   template <class Add>
   static void fetch(const model::AttentionCall& call, const std::vector<std::int64_t>& rows, const Add& add) {
     const std::int64_t heads = call.query.size(1), keys = call.key.size(2);
@@ -84,7 +84,7 @@ class TellScanner : public model::ForwardObserver {
   const ScanOptions& options_;
 };
 
-// Keeps the mean entropy of the last rows, by layer and head.
+// Sums, over windows, the mean entropy of the last rows, by layer and head.
 class LastEntropies : public model::ForwardObserver {
  public:
   explicit LastEntropies(std::int64_t rows) : rows_(rows) {}
@@ -158,7 +158,7 @@ class ModelScan {
     }
   }
 
-  // The same last tokens after more and more text, so that lengths compare.
+  // Measures the same last tokens after a context of this length, so that lengths can be compared.
   void measure(std::int64_t length) {
     const std::int64_t windows = length_windows(texts_.front(), options_), scored = compared_tokens(options_);
     LastEntropies entropies(scored);
@@ -191,12 +191,12 @@ class ModelScan {
 }  // namespace
 
 std::int64_t scan_memory(const model::Description& model, std::int64_t length) {
-  constexpr std::int64_t kStatistics = 24;  // of a row: the statistics, in the operator and copied, and what it keeps
+  constexpr std::int64_t kStatistics = 24;  // per row: the statistics, in the operator and copied, and what it keeps
   const std::int64_t in_mlp = std::min(length, Transformer::kMlpRowsAtOnce);
   const std::int64_t activations = 8 * length * model.width + 3 * in_mlp * model.mlp_width;
   const std::int64_t rows = length * model.heads * kStatistics;
   const std::int64_t weights = std::max(kWeightsAtOnce, model.heads * length);
-  const std::int64_t tallies = 6 * model.heads * length;  // what shuffled keys of a layer receive
+  const std::int64_t tallies = 6 * model.heads * length;  // what the shuffled keys of a layer receive
   return 4 * (activations + rows + weights) + tallies;
 }
 

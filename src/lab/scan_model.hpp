@@ -1,4 +1,4 @@
-// Scans a model of src/model: runs it over windows of texts and tells scan/ what its attention does.
+// Scans a model of src/model: runs it over windows of texts and reports to scan/ what its attention does.
 #pragma once
 
 #include <cstdint>
@@ -10,10 +10,10 @@
 
 namespace isentropic::lab {
 
-// What a window of this length takes beside the weights, in bytes.
+// Memory that a window of this length takes besides the model's weights, in bytes.
 std::int64_t scan_memory(const model::Description& model, std::int64_t length);
 
-// `about` says what is known of model and text.
+// `about` describes the model and the text.
 scan::Result scan_model(const model::Transformer& model, scan::Result about, const std::vector<ScanText>& texts,
                         const ScanOptions& options);
 

@@ -1,4 +1,4 @@
-// Solves layer after layer during one forward pass over all windows of the longest length.
+// Solves one layer after another during one forward pass over all windows of the longest length.
 #include "lab/solve_scale.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -18,9 +18,9 @@ namespace isentropic::lab {
 namespace {
 
 constexpr double kFarthest = 12;  // powers of two on both sides of 1 / sqrt d
-constexpr int kBisections = 34;   // 24 / 2^34 of a power of two: below what float32 tells apart
+constexpr int kBisections = 34;   // 24 / 2^34 of a power of two: below the resolution of float32
 
-// [heads]: mean entropies of the last rows. The output is of no interest: one feature of the keys stands for values.
+// [heads]: mean entropies of the last rows. The output is not needed: one feature of the keys stands in for the values.
 at::Tensor mean_entropies(const at::Tensor& query, const at::Tensor& key, pytorch::AttentionOptions options,
                           std::int64_t last_rows) {
   const std::int64_t n = query.size(2);
@@ -31,7 +31,7 @@ at::Tensor mean_entropies(const at::Tensor& query, const at::Tensor& key, pytorc
       .mean(at::IntArrayRef({0, 2}));
 }
 
-// Rows that stand at the end of their keys keep their places, as in a cache.
+// The last rows keep their positions at the end of the keys, as with a cache.
 pytorch::AttentionOptions for_last_rows(pytorch::AttentionOptions options) {
   options.mask.align = Align::end;
   return options;
@@ -67,7 +67,7 @@ class LayerSolver {
   std::vector<std::vector<double>> values;
 
  private:
-  // The parameter with which the last row's scale is 1 / sqrt d.
+  // The parameter at which the last row's scale is 1 / sqrt d.
   double unit_of(const at::Tensor& query, const at::Tensor& key, const pytorch::AttentionOptions& options) const {
     const std::int64_t n = key.size(2), d = query.size(3);
     std::int64_t seen = n;

@@ -1,4 +1,4 @@
-// Makes, reads and writes the folders of studies.
+// Creates, reads and writes the folders of studies.
 #include "lab/study_folder.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace fs = std::filesystem;
 
 constexpr int kLevelsInLines = 2;
 
-// With a line for each member, and for each of its own members; the numbers of an entry stay together.
+// One line per member, down to `levels` levels; what is nested deeper stays on one line.
 std::string in_lines(const StudyFolder::Json& json, int levels, const std::string& indent) {
   if (levels == 0 || !json.is_structured() || json.empty()) return json.dump();
   const std::string inner = indent + " ";
@@ -50,7 +50,7 @@ StudyFolder::StudyFolder(std::string path, Json options, LogLines lines)
     return;
   }
   if (fs::exists(state_path())) steps_ = restore_tensors(state_path(), {});
-  // One that has ended may have left its large state behind: its page is made of its log.
+  // A finished study may no longer have its large state file: its page is made from its log.
   if (fs::exists(path_ + "/results.json"))
     for (const Json& line : read_log(log)) steps_ = std::max(steps_, line.value("step", steps_));
   log_ = std::make_unique<JsonLog>(log, steps_);

@@ -1,4 +1,4 @@
-// Options of a study as study.json has them, and back: for types with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE.
+// Study options as JSON for study.json, and back: for types with NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -12,7 +12,7 @@ nlohmann::ordered_json options_to_json(const Study& study) {
   return nlohmann::ordered_json(nlohmann::json(study));
 }
 
-// Error: a field is missing or of another type.
+// Throws Error if a field is missing or has another type.
 template <class Study>
 Study options_from_json(const nlohmann::ordered_json& options) {
   try {

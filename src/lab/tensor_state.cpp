@@ -1,4 +1,4 @@
-// Saves and reads back tensors that are in use.
+// Saves and restores tensors in use.
 #include "lab/tensor_state.hpp"
 
 #include <ATen/ATen.h>

@@ -1,4 +1,4 @@
-// Tensors that are in use, saved by name with the number of steps that made them, and read back into place.
+// Tensors in use, saved by name with a number of steps, and restored in place.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,9 +12,10 @@ namespace isentropic::lab {
 
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 
-// As float32.
+// Stores float32.
 void save_tensors(const std::string& path, const NamedTensors& tensors, std::int64_t steps);
-// Returns the steps. Throws Error unless the file holds exactly such tensors.
+// Copies the stored values into `tensors` and returns the steps. Throws Error if a tensor is missing or has another
+// shape; others in the file are ignored.
 std::int64_t restore_tensors(const std::string& path, const NamedTensors& tensors);
 
 }  // namespace isentropic::lab

@@ -1,4 +1,4 @@
-// Takes scores from the exact weights of a few rows, and multiplies these weights by e^noise.
+// Recovers scores from the exact weights of a few rows, and multiplies these weights by e^noise.
 #include "lab/theory_check.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -19,8 +19,8 @@ namespace {
 using scan::TheoryHead;
 
 constexpr std::int64_t kMatches = 64;
-constexpr std::int64_t kNumbersAtOnce = 1 << 24;  // weights of the rows of all heads: fewer rows of long windows
-constexpr double kLeastWeight = 1e-38;            // float32 has no smaller ones: scores end there
+constexpr std::int64_t kNumbersAtOnce = 1 << 24;  // weights of the rows of all heads; long windows get fewer rows
+constexpr double kLeastWeight = 1e-38;            // about the smallest normal float32: scores are cut off there
 
 // Attention of some rows: weights [heads, rows, n], zero where a key is not seen; values [heads, n, d].
 struct SampledAttention {
@@ -36,7 +36,7 @@ std::vector<std::int64_t> rows_of(std::int64_t n, std::int64_t count) {
   return out;
 }
 
-// [heads, rows, n]: over keys alone, where there is a sink.
+// [heads, rows, n]: normalised over the keys alone, without the sink if there is one.
 at::Tensor weights_of(const at::Tensor& query, const at::Tensor& key, const std::vector<std::int64_t>& rows,
                       const pytorch::AttentionOptions& options) {
   const at::Tensor weights = pytorch::attention_weights(query, key, rows, options)[0].to(at::kCPU, at::kDouble);
@@ -75,7 +75,7 @@ void add_scores(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
   }
 }
 
-// The largest singular value of [a_j (v_j - o)]_j is the root of the largest eigenvalue of
+// The largest singular value of [a_j (v_j - o)]_j is the square root of the largest eigenvalue of
 // sum a_j^2 (v_j - o)(v_j - o)^T, a matrix of the values' width.
 void add_worst_gain(const SampledAttention& sampled, std::vector<TheoryHead>& out) {
   const at::Tensor &a = sampled.weights, &v = sampled.values;
@@ -120,8 +120,8 @@ at::Tensor drawn(const theory::NoiseLaw& law, at::IntArrayRef shape, at::Generat
   return at::zeros(shape, at::kDouble);
 }
 
-// The bias is the mean of x - N with x = o~ - o and N = sum a (Z / E Z - 1)(v - o): N has mean zero and nearly all of
-// the fluctuation.
+// The bias is the mean of x - N with x = o~ - o and the control variate N = sum a (Z / E Z - 1)(v - o), which has mean
+// zero and nearly all of the fluctuation.
 void add_noise(const SampledAttention& sampled, const TheoryOptions& asked, std::vector<TheoryHead>& out) {
   const theory::NoiseLaw& law = *asked.noise;
   const double ratio = law.variance_ratio(), moment = law.exponential_moment();

@@ -1,4 +1,4 @@
-// Measures what closed forms are compared with (scan/theory_check.hpp): the scores of sampled rows, and noise on them.
+// Measurements to compare with closed forms (scan/theory_check.hpp): the scores of sampled rows, and noise on them.
 #pragma once
 
 #include <optional>
@@ -10,7 +10,7 @@
 
 namespace isentropic::lab {
 
-// "gaussian:0.5", "uniform:1", "laplace:0.3", "gumbel:3": family and strength. An Error says what is known.
+// "gaussian:0.5", "uniform:1", "laplace:0.3", "gumbel:3": family and strength. An Error lists the accepted forms.
 theory::NoiseLaw noise_from_text(const std::string& text);
 
 struct TheoryOptions {
@@ -21,19 +21,19 @@ struct TheoryOptions {
   std::int64_t draws = 64;  // of noise
 };
 
-// The rows of a window whose token has occurred before, up to `most` of them evenly spaced, and the key after its
-// latest earlier occurrence; rows whose match would be their own key are left out.
+// The rows of a window whose token has occurred before, at most `most` of them, evenly spaced, and for each the key
+// after the latest earlier occurrence; rows whose match would be their own key are left out.
 struct Matches {
   std::vector<std::int64_t> rows, keys;
 };
 Matches matches_of(const std::vector<std::int32_t>& ids, std::int64_t most);
 
-// weights [heads, rows, n] of these rows, is_seen [rows, n]; fills in the numbers of matches. Rows that do not see
+// weights [heads, rows, n] of these rows, is_seen [rows, n]; fills in the match fields of `heads`. Rows that do not see
 // their match do not count.
 void add_calibration(const at::Tensor& weights, const at::Tensor& is_seen, const Matches& matches,
                      std::vector<scan::TheoryHead>& heads);
 
-// Over the first window of the text; layers whose map is no softmax stay unmeasured.
+// Measures the first window of the text; layers whose map is not softmax stay unmeasured.
 void add_theory_check(const model::Transformer& model, const ScanText& text, const ScanOptions& options,
                       const TheoryOptions& asked, scan::Result* result);
 

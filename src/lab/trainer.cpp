@@ -1,4 +1,4 @@
-// Draws batches, runs the model forward and back, and updates it.
+// Draws batches, runs the model forward and backward, and updates it.
 #include "lab/trainer.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -58,7 +58,7 @@ Trainer::Batch Trainer::windows_of(const std::vector<std::int32_t>& tokens, cons
   return {out.ids.to(model_.device()), out.targets.to(model_.device())};
 }
 
-// Of 15% of the tokens, which are to be predicted, 80% are masked, 10% are others, 10% stay (Devlin et al. 2019).
+// Of the 15% of tokens to be predicted, 80% are masked, 10% replaced by others and 10% kept (Devlin et al. 2019).
 void Trainer::mask(Batch& batch, std::uint64_t seed) const {
   auto* ids = batch.ids.mutable_data_ptr<std::int64_t>();
   auto* targets = batch.targets.mutable_data_ptr<std::int64_t>();
@@ -125,7 +125,7 @@ StepReport Trainer::step() {
   optimiser_.zero_gradients();
   objective.backward();
   report.gradient_norm = optimiser_.clip_gradients(options_.clip);
-  report.loss = losses.plain.item<double>();  // here, because a GPU that is asked earlier waits for the host afterwards
+  report.loss = losses.plain.item<double>();  // read here: reading it earlier would make the GPU wait for the host
   if (!std::isfinite(report.loss))
     throw Diverged("loss", "not finite at step " + std::to_string(report.step),
                    "a finite one (a smaller learning rate, or more warm-up)");
@@ -164,7 +164,7 @@ double Trainer::validation_loss(std::int64_t windows, const ValidationNoise& noi
   model::ForwardOptions options;
   options.torch_attention = options_.torch_attention;
   options.attention = options_.attention;
-  // Windows that differ in nothing but their texts are read together.
+  // Windows that differ only in their texts are read in one batch.
   const bool together = options_.objective == Objective::autoregressive && noise.scores == 0 && noise.tokens == 0;
   const std::int64_t at_once = together ? options_.batch : 1;
   at::Tensor sum = at::zeros({}, at::TensorOptions().dtype(at::kDouble).device(model_.device()));

@@ -1,11 +1,11 @@
-// Training of language models: one step at a time, with the information of every head beside the loss.
+// Trains language models, one step at a time, with the entropy of every head alongside the loss.
 //
 //   autoregressive   -log p(x_t | x_<t), the mean over all tokens
 //   masked           -log p(x_t | the others), the mean over masked tokens: a pseudo-likelihood, since the terms do not
 //                    multiply to the probability of a text
 //
-// A step depends on (seed, step) and the state alone: batches, masks and dropout are drawn from a counter, so that a
-// run that was interrupted goes on as if it had not been.
+// A step depends only on (seed, step) and the state: batches, masks and dropout are drawn from a counter, so that an
+// interrupted run resumes as if it had not been interrupted.
 #pragma once
 
 #include <cstdint>
@@ -33,11 +33,11 @@ struct TrainingOptions {
   double clip = 1.0;
   double attention_dropout = 0;
   pytorch::EntropyRegulariserOptions regulariser = {.weight = 0};
-  double label_smoothing = 0;  // in [0, 1): that much of every target is spread over the whole vocabulary
+  double label_smoothing = 0;  // in [0, 1): the part of every target that is spread over the whole vocabulary
   std::uint64_t seed = 1;
   std::int64_t mask_token = -1;                  // masked: the id that stands for a masked token
-  bool bfloat16 = false;                         // products in bfloat16, parameters in float32; CUDA
-  std::int64_t statistics_every = 1;             // steps; 0: never
+  bool bfloat16 = false;                         // matrix products in bfloat16, parameters in float32; CUDA only
+  std::int64_t statistics_every = 1;             // in steps; 0: never
   bool torch_attention = false;                  // PyTorch's attention, except in steps with statistics
   model::AttentionFunction attention = nullptr;  // instead of the model's
 };
@@ -48,14 +48,14 @@ struct StepReport {
   std::vector<std::vector<double>> entropy, normalised_entropy;  // by layer and head
 };
 
-// What a validation adds to its texts, the same every time: how robust a model is.
+// Noise added in validation, the same every time: how robust a model is.
 struct ValidationNoise {
-  // Deviation of the normal noise on every scaled score, x_j = lambda q.k_j + scores e_j; not under a target entropy.
+  // Standard deviation of normal noise on every scaled score, x_j = lambda q.k_j + scores e_j; not for target entropy.
   double scores = 0;
-  double tokens = 0;  // share of the tokens read that are others, drawn uniformly; those to be predicted stay
+  double tokens = 0;  // fraction of the input tokens replaced by uniformly drawn ones; the targets stay
 };
 
-// A loss or a gradient that is not finite.
+// Thrown for a loss or a gradient that is not finite.
 struct Diverged : Error {
   using Error::Error;
 };
@@ -64,7 +64,7 @@ class Trainer {
  public:
   Trainer(model::Transformer& model, const Corpus& corpus, TrainingOptions options);
 
-  // One update. Throws Diverged when the loss is not finite; parameters are then as they were.
+  // One update. Throws Diverged if the loss or the gradient norm is not finite; the parameters are then unchanged.
   StepReport step();
   std::int64_t steps_done() const { return done_; }
 
@@ -73,9 +73,10 @@ class Trainer {
 
   // Parameters, moments and the number of steps, as one safetensors file.
   void save(const std::string& path) const;
-  // Throws Error unless the file is one of this model's.
+  // Throws Error unless the file is a state of this model's training.
   void load(const std::string& path);
-  // The same for a caller that saves by itself: what a step changes, and that those tensors are as after so many steps.
+  // For callers that save by themselves: the tensors that a step changes, and a notice that they now hold the values
+  // after `steps` steps.
   NamedTensors state() const;
   void go_on_from(std::int64_t steps);
 
@@ -84,7 +85,7 @@ class Trainer {
     at::Tensor ids, targets;
   };
   struct Losses {
-    at::Tensor plain, smoothed;  // cross-entropy; with label smoothing, what is trained
+    at::Tensor plain, smoothed;  // cross-entropy; the same with label smoothing, used for training
   };
   Batch draw(std::int64_t step) const;
   Batch windows_of(const std::vector<std::int32_t>& tokens, const std::vector<std::int64_t>& starts,

@@ -1,4 +1,4 @@
-// Saves and reads back the state of a training run.
+// Saves and restores the state of a training run.
 #include "lab/tensor_state.hpp"
 #include "lab/trainer.hpp"
 

@@ -1,4 +1,4 @@
-// Trains networks of several scale laws and seeds one after another, and reads what their log says.
+// Trains networks for several scale laws and seeds one after another, and reads their log.
 #include "lab/variants.hpp"
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kSaveVariantEvery = 200;
 
-// Whether step `trained` of `steps` is one of those measured: the last one always is.
+// Whether step `trained` is one of those measured: the last one always is.
 bool is_measured(std::int64_t trained, const VariantOptions& options) {
   const std::int64_t count = std::min(options.measurements, options.steps);
   return trained * count / options.steps != (trained - 1) * count / options.steps;
@@ -45,7 +45,7 @@ class VariantRun {
   std::int64_t step() const { return static_cast<std::int64_t>(number_) * options_.steps + trained_; }
 
   void train() {
-    // What there is before training belongs to the first step: if that is lost, so is the line.
+    // The measurement before training is logged under the first step: if that step is lost, so is the line.
     if (trained_ == 0) log(step() + 1, Json());
     const at::Tensor loss = learner_->loss(trained_ + 1);
     optimiser_.zero_gradients();
@@ -93,7 +93,7 @@ class VariantRun {
   std::int64_t trained_ = 0;
 };
 
-// Throws Error where a line is missing or of another form.
+// Throws Error if a line is missing or malformed.
 std::vector<VariantLog> read_variants(StudyFolder& folder, const VariantOptions& options) try {
   std::vector<VariantLog> out;
   for (const Variant& variant : variants_of(options)) out.push_back({variant, {}, {}});
@@ -105,7 +105,7 @@ std::vector<VariantLog> read_variants(StudyFolder& folder, const VariantOptions&
   for (const VariantLog& log : out)
     if (log.course.empty() || log.course.back().at("trained") != options.steps) throw std::out_of_range("a variant");
   return out;
-} catch (const std::exception&) {  // no such line, or one of another form
+} catch (const std::exception&) {  // a missing or malformed line
   throw Error(folder.path() + "/log.jsonl", "without the end of every variant", "the log of this study");
 }
 

@@ -1,14 +1,14 @@
 // Studies that train the same small network once for every scale law and every seed.
 //
-// Learnt laws are those whose numbers every head learns, from where they are given. Networks of one seed start from the
-// same weights and meet the same batches, so that what differs is the law. They are trained one after another, `steps`
-// each; the log has a line with what is measured before the first step, at `measurements` steps of about equal
-// distance, and, in the last of them, what is tested:
+// A learnt law has its parameters learnt by every head, starting from the given values. Networks with the same seed
+// start from the same weights and see the same batches, so that only the law differs. They are trained one after
+// another, for `steps` steps each; the log has a line with the measurements before the first step and at each of
+// `measurements` roughly evenly spaced steps, the last of which also has the test results:
 //
-//   {"step": 812, "variant": 1, "scale": "log_n", "learnt": false, "seed": 1, "trained": 12, "loss": 0.7, "measured":
-//   [...]}
+//   {"step": 812, "variant": 1, "scale": "log_n", "learnt": false, "seed": 1, "trained": 12, "loss": 0.7,
+//    "measured": [...]}
 //
-// "step" counts those of all variants and "trained" those of this one.
+// "step" counts the steps of all variants, "trained" those of this one.
 #pragma once
 
 #include <torch/nn/module.h>
@@ -27,18 +27,18 @@
 namespace isentropic::lab {
 
 struct VariantOptions {
-  std::vector<std::string> scales = {}, learnt_scales = {};  // as words.hpp has them
+  std::vector<std::string> scales = {}, learnt_scales = {};  // in the notation of words.hpp
   std::int64_t seeds = 3, steps = 1000, batch = 64, measurements = 20;
   std::int64_t width = 64, heads = 4, layers = 2;
-  std::int64_t examples = 512;  // of a test
+  std::int64_t examples = 512;  // per test
   double learning_rate = 1e-3;
-  std::uint64_t seed = 1;  // of the first; the others follow it
+  std::uint64_t seed = 1;  // the first; the others follow
   std::string device = "cpu";
 };
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(VariantOptions, scales, learnt_scales, seeds, steps, batch, measurements, width,
                                    heads, layers, examples, learning_rate, seed, device)
 
-// Throws Error for what cannot be run.
+// Throws Error if the options are invalid.
 void check(const VariantOptions& options);
 // Throws Error unless value >= least.
 void require_at_least(const char* name, std::int64_t value, std::int64_t least);
@@ -51,32 +51,32 @@ struct Variant {
   std::string label() const { return scale + (learnt ? ", learnt" : ""); }
 };
 
-// In the order of training: seeds of a scale follow each other.
+// In training order: the seeds of a scale follow one another.
 std::vector<Variant> variants_of(const VariantOptions& options);
-// Of all of them.
+// Over all variants.
 std::int64_t steps_of(const VariantOptions& options);
 // The attention of a variant's network.
 pytorch::MultiHeadAttentionOptions attention_of(const VariantOptions& options, const Variant& variant);
 
-// A network and what it is taught. What is measured is a list: one object for each condition, a length or a size.
+// A network and its task. Measurements are a list with one object per condition, a length or a size.
 class Learner {
  public:
   virtual ~Learner() = default;
   virtual torch::nn::Module& network() = 0;        // on its device
-  virtual at::Tensor loss(std::int64_t step) = 0;  // of the batch of that step, 1 and on
-  virtual nlohmann::ordered_json measure() = 0;    // while it learns
-  virtual nlohmann::ordered_json test() = 0;       // once it has learnt
+  virtual at::Tensor loss(std::int64_t step) = 0;  // on the batch of that step, counted from 1
+  virtual nlohmann::ordered_json measure() = 0;    // during training
+  virtual nlohmann::ordered_json test() = 0;       // after training
 };
 using MakeLearner = std::function<std::unique_ptr<Learner>(const Variant& variant)>;
 
-// What the log of a study that has ended says of each variant, in their order.
+// The log of a finished study, one entry per variant, in their order.
 struct VariantLog {
   Variant variant;
-  std::vector<nlohmann::ordered_json> course;  // its lines
+  std::vector<nlohmann::ordered_json> course;  // its log lines
   nlohmann::ordered_json test;
 };
 
-// Runs, or goes on, in the folder. None: it was stopped, and can go on.
+// Runs or resumes the study in the folder. Empty if it was stopped and can be resumed.
 std::optional<std::vector<VariantLog>> train_variants(StudyFolder& folder, const StudyCallbacks& callbacks,
                                                       const VariantOptions& options, const MakeLearner& make);
 
@@ -85,7 +85,7 @@ std::optional<std::vector<VariantLog>> train_variants(StudyFolder& folder, const
 nlohmann::ordered_json results_of(const std::string& study, const nlohmann::ordered_json& options,
                                   const std::vector<VariantLog>& logs);
 
-// The same with what was measured as a type.
+// The same with typed measurements.
 template <class Measured>
 struct VariantCurve {
   struct Moment {
@@ -108,13 +108,13 @@ std::vector<VariantCurve<Measured>> curves_of(const std::vector<VariantLog>& log
   return out;
 }
 
-// Variants that differ in their seeds alone.
+// Variants that differ only in their seeds.
 template <class Measured>
 struct CurvesOfLaw {
-  std::string label, formula;  // for a terminal; for a page, which sets formulas
+  std::string label, formula;  // for the terminal; for a page, which typesets formulas
   std::vector<VariantCurve<Measured>> curves;
 
-  // A number of every curve: one for each seed.
+  // A quantity of every curve, one value per seed.
   template <class Number>
   std::vector<double> over_seeds(const Number& number) const {
     std::vector<double> out;

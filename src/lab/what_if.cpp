@@ -1,4 +1,4 @@
-// One forward pass for each window and change; one more of the model as it is, beside which keys are left out.
+// One forward pass per window and change; one more per window with the model unchanged, to measure what is left out.
 #include "lab/what_if.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -14,7 +14,7 @@ namespace {
 using scan::Alternative;
 using scan::AlternativeHead;
 
-// Which rows count for the mean entropy of a head: the last so many, of those that see so many keys.
+// Rows that count towards the mean entropy of a head: of the last `last`, those that see at least `least_keys` keys.
 struct CountedRows {
   std::int64_t last = 0, least_keys = 1;
 };
@@ -38,7 +38,7 @@ class ChangedAttention {
     return out;
   }
 
-  // NaN where there is none.
+  // NaN if there is none.
   double entropy(std::size_t layer, std::size_t head) const {
     return layer < sums_.size() ? sums_[layer][head] / windows_of_layer_ : AlternativeHead::kNone;
   }

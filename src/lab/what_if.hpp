@@ -1,4 +1,4 @@
-// What if: runs a model over the windows of a scan with its attention changed, and says how it does.
+// What if: runs a model over the windows of a scan with changed attention, and measures the result.
 #pragma once
 
 #include "lab/attention_change.hpp"
@@ -7,10 +7,10 @@
 
 namespace isentropic::lab {
 
-// Throws Error for a change that the model cannot run with. A few tokens tell.
+// Throws Error if the model cannot run with the change, which is tried on a few tokens.
 void check_change(const model::Transformer& model, const AttentionChange& change);
 
-// Adds an alternative for each change to `result`, whose heads and lengths are known. The options are the scan's.
+// Adds one alternative per change to `result`, whose heads and lengths are known. The options are those of the scan.
 void add_alternatives(const model::Transformer& model, const std::vector<ScanText>& texts, const ScanOptions& options,
                       const std::vector<AttentionChange>& changes, scan::Result* result);
 

@@ -36,7 +36,7 @@ std::string text_of(const Option& option) {
 
 struct Word {
   std::string name;
-  Options options;  // a value without a name has an empty one
+  Options options;  // a value without a name has an empty name
 };
 
 Word word_of(const std::string& argument, const std::string& text) {
@@ -56,7 +56,7 @@ Word word_of(const std::string& argument, const std::string& text) {
   return out;
 }
 
-// Values without a name get that of the parameter in their place.
+// Values without a name get that of the parameter at their position.
 Options named_options(const std::string& argument, const Word& word, const std::vector<Parameter>& parameters) {
   Options out = word.options;
   for (std::size_t i = 0; i < out.size(); ++i) {
@@ -70,7 +70,7 @@ Options named_options(const std::string& argument, const Word& word, const std::
   return out;
 }
 
-// Of the law or map of that name; none for a name that is not known, which whoever is asked for it will say.
+// The parameters of the law or map of that name; empty for an unknown name, which named() then reports.
 template <class Words>
 std::vector<Parameter> parameters_of(const Words& words, const std::string& name) {
   for (const auto& known : words)

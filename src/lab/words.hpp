@@ -1,5 +1,5 @@
-// Scale laws, score maps and masks as a command line writes them: "log_n", "log_n:kappa=1.5", "top_k:keys=64". Names of
-// parameters that are numbers may be left out, in their order: "top_k:64".
+// Scale laws, score maps and masks as written on a command line: "log_n", "log_n:kappa=1.5", "top_k:keys=64". Names of
+// numeric parameters may be left out if the values are in order: "top_k:64".
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@
 
 namespace isentropic::lab {
 
-// An Error says what is not understood, and what is known.
+// An Error names what was not understood and what is accepted.
 Scale scale_from_text(const std::string& text);
 ScoreMap map_from_text(const std::string& text);
 
@@ -20,14 +20,14 @@ ScoreMap map_from_text(const std::string& text);
 //   window:SIZE             distances below SIZE, on both sides where a row sees both
 //   prefix:KEYS             with a window: the first keys pass it (sinks and recent keys: prefix:4+window:256)
 //   strided:STRIDE,LOCAL    distances below LOCAL, and multiples of STRIDE
-//   segments:LENGTH         the row's own segment of so many tokens
+//   segments:LENGTH         the row's own segment of LENGTH tokens
 Mask mask_from_text(const std::string& text);
 
-// Words of a list that was cut at its commas, put together again: a part with a value and no name of its own goes on
-// with the word before ("linear:feature=exp", "sharpen=1" is one). "none" alone is an empty list.
+// Rejoins the words of a list that was split at its commas: a part with a value and no name of its own continues the
+// word before it ("linear:feature=exp", "sharpen=1" is one word). "none" alone is an empty list.
 std::vector<std::string> joined_words(const std::vector<std::string>& parts);
 
-// The same the other way round.
+// The inverse.
 std::string text_of(const Scale& scale);
 std::string text_of(const ScoreMap& map);
 

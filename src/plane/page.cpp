@@ -1,4 +1,4 @@
-// Puts the page together: points that move, which estimator sees what, accuracies, what the estimators are.
+// Builds the page (moving points, which estimator sees compression, accuracies, a glossary) and the terminal's table.
 #include "plane/page.hpp"
 
 #include <fmt/format.h>
@@ -90,7 +90,7 @@ report::Plot accuracy_plot(const Record& record) {
   return out;
 }
 
-// "training 0.956, test 0.885", or what of it is known.
+// "training 0.956, test 0.885", or the one that is known.
 std::string last_accuracies(const Record& record) {
   std::vector<std::string> out;
   if (record.moments.empty()) return {};

@@ -1,4 +1,4 @@
-// A record as people look at it: a page whose points move with the epochs, a picture, a table for the terminal.
+// Views of a record: a page whose points move with the epochs, a figure, a table for the terminal.
 #pragma once
 
 #include <string>

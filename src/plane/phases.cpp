@@ -1,4 +1,4 @@
-// Looks for peaks and falls in a record.
+// Finds peaks and drops in a record.
 #include "plane/phases.hpp"
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 namespace isentropic::plane {
 namespace {
 
-constexpr double kRounding = 1e-9;  // bits: sums of logarithms
+constexpr double kRounding = 1e-9;  // bits: rounding of sums of logarithms
 
 double sum_of_products(const std::vector<double>& a, const std::vector<double>& b) {
   const double at = mean(a), bt = mean(b);

@@ -1,4 +1,4 @@
-// Draws the paths of layers.
+// Draws the paths of layers in the information plane.
 #include <algorithm>
 #include <cmath>
 
@@ -8,7 +8,7 @@
 namespace isentropic::plane {
 namespace {
 
-constexpr std::size_t kPanels = 4;  // side by side; the page has all
+constexpr std::size_t kPanels = 4;  // side by side; the page shows all estimators
 
 report::Line path_of(const Record& record, std::size_t estimator, std::size_t layer) {
   report::Line out{record.layers[layer], {}, {}, static_cast<int>(layer), report::Stroke::plain};

@@ -52,7 +52,7 @@ Moment read_moment(const Json& json, const Record& record, const std::string& pl
   return out;
 }
 
-// nlohmann's errors and those of vectors say nothing of the file.
+// Errors of nlohmann::json and std::vector do not name the file.
 template <class Read>
 auto explained(const std::string& place, Read&& read) {
   try {

@@ -1,10 +1,10 @@
-// What is known of a network while it learned: where its layers stood in the information plane, epoch by epoch. Bits.
+// The record of a network's training: where its layers are in the information plane, epoch by epoch. In bits.
 //
 //   {"title": "...", "layers": ["layer 1", ...], "estimators": ["exact", ...], "input_bits": 12, "label_bits": 1,
 //    "moments": [{"epoch": 0, "train_accuracy": [...], "test_accuracy": [...],
 //                 "input_bits": {"exact": [[...]]}, "label_bits": {"exact": [[...]]}}, ...]}
 //
-// Numbers of a moment are given for each seed; those of an estimator by layer, then by seed.
+// Values of a moment are given per seed; those of an estimator by layer, then by seed.
 #pragma once
 
 #include <cstdint>
@@ -24,7 +24,7 @@ struct Moment {
 
 struct Record {
   std::string title = {};
-  std::vector<std::string> layers = {}, estimators = {};  // in the order of depth; names
+  std::vector<std::string> layers = {}, estimators = {};  // names; layers in order of depth
   double input_bits = 0, label_bits = 0;                  // H(X), H(Y)
   std::vector<Moment> moments = {};                       // in the order of epochs
 };
@@ -32,7 +32,8 @@ struct Record {
 nlohmann::ordered_json json_of(const Moment& moment, const Record& record);
 nlohmann::ordered_json json_of(const Record& record);
 
-// Of the record's layers and estimators. Error, which names `place`: something missing, or of another shape.
+// A moment of the record's layers and estimators. Throws an Error that names `place` if something is missing or has
+// another shape.
 Moment moment_from_json(const nlohmann::ordered_json& json, const Record& record, const std::string& place);
 Record record_from_json(const std::string& text, const std::string& place);
 

@@ -1,4 +1,4 @@
-// The subcommands of isentropic-torch. Each adds itself to the program and runs when it was named.
+// The subcommands of isentropic-torch. Each function adds one, which runs when the command line names it.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -24,7 +24,7 @@ void add_perplexity(CLI::App& program);
 void add_generate(CLI::App& program);
 void add_plane(CLI::App& program);
 
-// --device and --dtype of a model that is read; UsageError names what is known.
+// The model folder, --device and --dtype; options() throws a UsageError that lists the accepted values.
 struct ModelArguments {
   std::string path, device = "cpu", type = "stored";
 

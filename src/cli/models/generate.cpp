@@ -1,4 +1,4 @@
-// isentropic generate: continues a prompt, printed as it comes.
+// isentropic generate: continues a prompt and prints the text as it is generated.
 #include "lab/generate.hpp"
 
 #include <cstdio>

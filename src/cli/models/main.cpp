@@ -1,4 +1,4 @@
-// The program isentropic-torch: commands that run networks. isentropic starts it.
+// The program isentropic-torch: the commands that run networks. The program isentropic starts it.
 #include "cli/ledger/verify.hpp"
 #include "cli/models/commands.hpp"
 #include "cli/tools/program.hpp"

@@ -1,4 +1,4 @@
-// Which model, where and in which type.
+// Options that choose a model, its device and its type.
 #include "cli/models/commands.hpp"
 #include "cli/tools/arguments.hpp"
 #include "model/names.hpp"

@@ -18,7 +18,7 @@ struct PlaneArguments {
   Outputs outputs;
 };
 
-// What is wrong with the command line, before anything is read.
+// Checks the command line before anything is read.
 void check(const PlaneArguments& arguments) {
   try {
     lab::check_plane_options(arguments.options);

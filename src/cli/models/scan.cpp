@@ -16,7 +16,7 @@
 namespace isentropic::cli {
 namespace {
 
-// Returns the config section of a scale that was solved.
+// Returns the config section of the solved scale; empty if none was solved.
 std::string add_alternatives(ScanInputs& inputs, scan::Result* found) {
   const auto memory = static_cast<std::size_t>(lab::scan_memory(inputs.model.description(), inputs.longest()));
   if (inputs.theory) lab::add_theory_check(inputs.model, inputs.texts.front(), inputs.options, *inputs.theory, found);
@@ -57,7 +57,7 @@ void write_result(const ScanArguments& arguments, const scan::Result& found, con
                             [&] { return scan::retrieval_scores(found); }, [&] { return solved_scale; }}});
 }
 
-// Arrays, scores and a solved scale are those of the second.
+// Arrays and retrieval scores are those of the second scan; so is a solved scale, if the second is a model.
 void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second,
                       const std::string& solved_scale) {
   const scan::Comparison found = scan::compare(std::move(first), std::move(second));

@@ -1,4 +1,4 @@
-// Reads and checks what isentropic scan is given.
+// Reads and checks the inputs of isentropic scan.
 #include "cli/models/scan_inputs.hpp"
 
 #include <algorithm>
@@ -27,7 +27,7 @@ std::vector<std::int32_t> read_ids(const std::string& path, std::int64_t vocabul
   return out;
 }
 
-// What the tokenizer puts before and after a text.
+// Takes over the special tokens that the tokenizer puts before and after a text.
 void take_special_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text, lab::ScanOptions* options) {
   const std::string sample = text.substr(0, text.find_first_of(" \n", 1));
   const std::vector<std::int32_t> plain = tokenizer.encode(sample, false), full = tokenizer.encode(sample, true);
@@ -40,7 +40,7 @@ void take_special_tokens(const tokenizer::Tokenizer& tokenizer, const std::strin
 struct NamedText {
   std::string name, text;
 };
-// A file of text; or, if its name ends in .jsonl, of JSON strings and objects with a "text", one in each line.
+// A text file; or, if its name ends in .jsonl, one JSON string or object with a "text" per line.
 std::vector<NamedText> texts_of(const std::string& path) {
   const std::string contents = lab::read_text(path);
   if (std::filesystem::path(path).extension() != ".jsonl") return {{path, contents}};
@@ -88,7 +88,7 @@ std::vector<ScanSource> open_sources(const ScanArguments& arguments) {
   if (out.size() == 2)
     for (const ScanSource& source : out)
       if (source.found.size() == 2) throw UsageError("--against", arguments.against, "nothing: one is a comparison");
-  // Two models read windows of one length.
+  // Two models read windows of the same length.
   if (out.size() == 2 && out[0].inputs && out[1].inputs)
     for (ScanSource& source : out)
       source.inputs->options.length = std::min(out[0].inputs->options.length, out[1].inputs->options.length);

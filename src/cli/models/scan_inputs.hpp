@@ -1,4 +1,4 @@
-// What isentropic scan is given, read and checked before anything runs.
+// The inputs of isentropic scan, read and checked before anything runs.
 #pragma once
 
 #include <memory>
@@ -23,7 +23,7 @@ struct ScanArguments {
   ModelArguments model;
   std::vector<std::string> texts;
   std::string ids;
-  std::string against;  // a second model, or scan
+  std::string against;  // a second model, or a saved scan
   std::vector<std::string> lengths, heads;
   std::int64_t length = 0;
   bool fast = false, allow_beyond = false, per_row = false;
@@ -35,12 +35,12 @@ struct ScanArguments {
 struct ScanInputs {
   ScanInputs(const ScanArguments& arguments, const std::string& folder);
 
-  // Of lengths and of what is asked for beside the scan.
+  // Checks the lengths and everything requested besides the scan itself.
   void check(const ScanArguments& arguments);
   std::int64_t longest() const;
-  // What of the result is known before anything runs: its layers and heads.
+  // The part of the result that is known before anything runs: the layers and heads.
   scan::Result shape() const;
-  // And with the tokens of the first window.
+  // What is known of the model and the scan, with the tokens of the first window; without layers.
   scan::Result about() const;
 
   std::string path;
@@ -53,22 +53,22 @@ struct ScanInputs {
   std::optional<lab::TheoryOptions> theory;
 
  private:
-  std::int64_t usual_length() const;  // the trained one, or that of the shortest text
+  std::int64_t usual_length() const;  // the trained length, or the shortest text's if that is shorter
 };
 
-// A model that is going to run, or what earlier scans found.
+// A model to run, or the results of saved scans.
 struct ScanSource {
   std::unique_ptr<ScanInputs> inputs;
-  std::vector<scan::Result> found;  // two of a comparison
+  std::vector<scan::Result> found;  // two for a comparison
 
   scan::Result shape() const;
 };
 
-// A file that --json wrote, by its name.
+// Whether the path names a scan saved with --json: a .json file that is not a folder.
 bool is_scan_file(const std::string& path);
-// --heads
+// Reads --heads.
 scan::PageOptions page_options(const ScanArguments& arguments);
-// MODEL and --against. Nothing of it is trusted: a mistake is a UsageError.
+// Opens MODEL and --against. Inputs are not trusted: any mistake in them is a UsageError.
 std::vector<ScanSource> read_sources(const ScanArguments& arguments);
 
 }  // namespace isentropic::cli

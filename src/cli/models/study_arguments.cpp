@@ -1,4 +1,4 @@
-// The options that every study has.
+// Options common to all studies, and their progress line.
 #include "cli/models/study_arguments.hpp"
 
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 namespace isentropic::cli {
 namespace {
 
-// A line that is overwritten on a terminal, and a new one every half minute elsewhere.
+// A progress line: overwritten in place on a terminal, a new line every half minute elsewhere.
 class StudyLine {
  public:
   explicit StudyLine(std::string study) : study_(std::move(study)), terminal_(isatty(fileno(stderr)) != 0) {}

@@ -1,4 +1,4 @@
-// What every study is asked: a folder, whether to go on in it, a seed, a device. And how it tells of itself.
+// Options common to all studies (output folder, resume, seed, device) and progress reporting.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@
 
 namespace isentropic::cli {
 
-// UsageError where --resume was given beside --overwrite or beside options that do not count then: a study keeps those
-// that it began with.
+// Throws a UsageError if --resume is given with --overwrite, or with options that have no effect then: a resumed study
+// keeps the options it began with.
 void require_alone(const CLI::App& command, bool resume, bool overwrite, const std::set<std::string>& may_change = {});
 
 struct StudyArguments {
@@ -21,18 +21,18 @@ struct StudyArguments {
   std::uint64_t seed = 1;
   std::string device = "cpu";
   bool device_given = false;
-  double minutes = 0;  // it stops after so many; 0: at its end
+  double minutes = 0;  // stop after this many; 0: run to the end
   lab::LogLines lines = lab::LogLines::steps;
-  std::set<std::string> may_change = {"--minutes", "--device"};  // when it goes on
+  std::set<std::string> may_change = {"--minutes", "--device"};  // with --resume
   const CLI::App* command = nullptr;
 
   void offer(CLI::App* command);
-  // Error where open() will refuse what is asked, before anything is read or written.
+  // Throws Error if open() would refuse, before anything is read or written.
   void require_place() const;
-  // A new folder with these options, or one to go on with, whose options those are that it began with, but for the
-  // device where one is given.
+  // A new folder with these options, or an existing one to resume, which keeps the options it began with, except for
+  // the device if one is given.
   lab::StudyFolder open(const lab::StudyFolder::Json& options) const;
-  // " --device cuda": what was given of what may change, which the folder does not keep.
+  // " --device cuda": the given options among those that may change, because the folder does not store them.
   std::string given_again() const;
 
  private:
@@ -41,8 +41,8 @@ struct StudyArguments {
   }
 };
 
-// Progress on standard error; Ctrl-C ends the study after its step. run() returns whether the study has ended: where
-// not, an Error says how to go on.
+// Shows progress on standard error; Ctrl-C stops the study after the current step. run() returns whether the study has
+// finished; if not, an Error says how to continue.
 void run_study(const StudyArguments& arguments, const std::function<bool(const lab::StudyCallbacks&)>& run);
 
 }  // namespace isentropic::cli

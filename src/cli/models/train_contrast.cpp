@@ -1,4 +1,4 @@
-// isentropic train contrast: what InfoNCE sees of information, and how a temperature arranges embeddings.
+// isentropic train contrast: how much information InfoNCE detects, and how the temperature arranges embeddings.
 #include <memory>
 
 #include "cli/models/commands.hpp"

@@ -1,4 +1,4 @@
-// isentropic train grounding: text that looks at an image, and the entropy of cross-modal attention.
+// isentropic train grounding: text that attends to an image, and the entropy of cross-modal attention.
 #include "cli/models/commands.hpp"
 #include "cli/models/variant_arguments.hpp"
 #include "lab/grounding/study.hpp"

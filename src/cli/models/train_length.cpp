@@ -18,8 +18,8 @@ struct LengthArguments {
   bool prepare_only = false;
 };
 
-// Texts are read before there is a folder: those that are not enough leave none in the way of the next try, nor replace
-// a study by one that cannot be run.
+// Texts are read before the folder is created: insufficient texts then neither leave a folder that blocks the next
+// attempt nor replace a study by one that cannot be run.
 lab::StudyFolder open(const LengthArguments& arguments, const lab::StudyCallbacks& callbacks) {
   const auto options = lab::length::options_of(arguments.study);
   if (arguments.common.resume) return arguments.common.open(options);
@@ -44,7 +44,7 @@ void run(LengthArguments& arguments) {
     lab::StudyFolder folder = open(arguments, callbacks);
     if (arguments.prepare_only) return true;
     lab::length::Study study = lab::length::study_of(folder.options());
-    if (asked.bfloat16) study.bfloat16 = true;  // what was prepared on one machine is trained on another
+    if (asked.bfloat16) study.bfloat16 = true;  // a study may be prepared on one machine and trained on another
     const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
     folder.write_results(lab::length::results_of(lab::length::study_of(folder.options()), *results));

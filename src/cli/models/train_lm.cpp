@@ -35,7 +35,7 @@ double mean_of(const std::vector<std::vector<double>>& values) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-// A line that is overwritten on a terminal, and a new one every half minute elsewhere.
+// A progress line: overwritten in place on a terminal, a new line every half minute elsewhere.
 class TrainingLine {
  public:
   explicit TrainingLine(const lab::LanguageModelRun& run) : run_(run), terminal_(isatty(fileno(stderr)) != 0) {}

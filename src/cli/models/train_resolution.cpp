@@ -1,4 +1,4 @@
-// isentropic train resolution: classifiers of images, tested at more pixels than they were trained with.
+// isentropic train resolution: image classifiers, evaluated at higher resolution than in training.
 #include "cli/models/commands.hpp"
 #include "cli/models/variant_arguments.hpp"
 #include "lab/resolution/study.hpp"

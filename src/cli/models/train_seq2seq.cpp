@@ -1,4 +1,4 @@
-// isentropic train seq2seq: an encoder and a decoder that learn to reverse, and the entropy of their attention.
+// isentropic train seq2seq: encoder-decoders that learn to reverse a sequence, and the entropy of their attention.
 #include "cli/models/commands.hpp"
 #include "cli/models/variant_arguments.hpp"
 #include "lab/seq2seq/study.hpp"

@@ -1,4 +1,4 @@
-// isentropic train vib: what a price on I(Z;X) does to a network's errors and to I(Z;Y).
+// isentropic train vib: how a penalty on I(Z;X) affects a network's errors and I(Z;Y).
 #include <memory>
 
 #include "cli/models/commands.hpp"
@@ -17,11 +17,11 @@ struct VibArguments {
   StudyArguments study;
   vib::Options options;
   std::vector<std::string> betas;
-  std::int64_t epochs = 0;  // 0: the problem's own
+  std::int64_t epochs = 0;  // 0: the problem's default
   bool gaussian = false;
 };
 
-// Without betas on the command line, those of the problem.
+// The betas of the command line, or the problem's defaults.
 std::vector<double> betas_of(const VibArguments& arguments) {
   std::vector<double> out;
   for (const std::string& text : arguments.betas) {
@@ -64,7 +64,7 @@ void run(const VibArguments& arguments) {
              shown(vib::run(folder, options, vib::problem_of(options), callbacks));
     }
     const vib::Options options = new_options(arguments);
-    const vib::Problem problem = vib::problem_of(options);  // before there is a folder that would be in the way
+    const vib::Problem problem = vib::problem_of(options);  // read first: a failure leaves no folder behind
     lab::StudyFolder folder = arguments.study.open(vib::to_json(options, problem));
     return shown(vib::run(folder, options, problem, callbacks));
   });

@@ -1,4 +1,4 @@
-// Offers what studies of several scale laws and seeds are asked.
+// Adds the options of studies that compare scale laws over several seeds.
 #include "cli/models/variant_arguments.hpp"
 
 namespace isentropic::cli {

@@ -1,4 +1,4 @@
-// What studies of several scale laws and seeds are asked, and how their command runs.
+// Options of studies that compare scale laws over several seeds, and how their commands run.
 #pragma once
 
 #include <memory>
@@ -12,7 +12,7 @@
 
 namespace isentropic::cli {
 
-// A count of one or more.
+// Adds an option for a count of one or more.
 CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help = "");
 
 template <class Study>
@@ -21,10 +21,10 @@ struct VariantArguments {
   Study study = {};
 };
 
-// The options of the networks and of their training, and those of every study.
+// Adds the options of the networks and their training, and those common to all studies.
 void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common);
 
-// Study: has `variants`, and in its namespace check_study, learners_of, page, picture and text_tables.
+// Study must have a member `variants`, and its namespace check_study, learners_of, page, picture and text_tables.
 template <class Study>
 void run_variants(VariantArguments<Study>& arguments) {
   Study study = arguments.study;
@@ -43,7 +43,7 @@ void run_variants(VariantArguments<Study>& arguments) {
       throw UsageError(error.what());
     }
   }
-  // Reads data, if the study has any: before there is a folder that would be in the way. One that has ended needs none.
+  // Reads the study's data, if any, before the folder is created; a finished study needs none.
   const bool has_ended = folder && folder->steps() >= lab::steps_of(study.variants);
   const lab::MakeLearner make = has_ended ? nullptr : learners_of(study);
   if (!folder) folder = arguments.common.open(lab::options_to_json(study));

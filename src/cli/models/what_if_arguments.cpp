@@ -1,4 +1,4 @@
-// Reads the changes of a model's attention and tries each on a few tokens.
+// Parses changes to a model's attention and tries each on a few tokens.
 #include "cli/models/what_if_arguments.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The options of scan that ask what another scale, map or mask would do.
+// The what-if options of scan: another scale, map or mask, and comparisons with theory.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -20,9 +20,9 @@ struct WhatIfArguments {
   std::string noise;  // empty: none
 
   void offer(CLI::App* command);
-  // Checked; an Error names the option and what is wrong with it.
+  // Checks every change; an Error names the option and the problem.
   std::vector<lab::AttentionChange> changes(const model::Transformer& model) const;
-  // Absent: not asked for.
+  // Both are empty if not requested.
   std::optional<lab::TheoryOptions> theory_options() const;
   std::optional<Scale> law_to_solve(const model::Transformer& model, const lab::ScanOptions& options) const;
 };

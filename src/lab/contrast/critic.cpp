@@ -1,4 +1,4 @@
-// Builds towers and scores pairs with them.
+// Builds the towers and scores pairs with them.
 #include "lab/contrast/critic.hpp"
 
 #include <torch/nn/modules/activation.h>

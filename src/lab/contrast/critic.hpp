@@ -1,4 +1,4 @@
-// Critics of pairs: how well y goes with x, by networks that embed both.
+// Critics that score how well y matches x, by networks that embed both.
 //
 //   shared      f(x) . f(y)                       one tower: a symmetric score
 //   two-tower   f(x) . g(y)
@@ -19,25 +19,25 @@ namespace isentropic::lab::contrast {
 
 enum class CriticKind : std::uint8_t { shared, two_tower, cosine };
 
-// Throws Error for a name that is none of "shared", "two-tower" and "cosine".
+// Throws Error unless the name is "shared", "two-tower" or "cosine".
 CriticKind critic_named(const std::string& name);
 
 struct CriticOptions {
   CriticKind kind = CriticKind::two_tower;
-  bool one_tower = false;  // of a cosine: both sides are views of the same thing
+  bool one_tower = false;  // for cosine: both sides are views of the same thing
   std::int64_t inputs = 20, hidden = 256, outputs = 32;
-  double temperature = 0.1;        // of a cosine
-  bool learn_temperature = false;  // from there
+  double temperature = 0.1;        // for cosine
+  bool learn_temperature = false;  // starting from it
 };
 
 class Critic : public torch::nn::Module {
  public:
-  // Parameters are drawn from PyTorch's generator.
+  // Parameters are drawn from PyTorch's default generator.
   explicit Critic(const CriticOptions& options);
 
-  at::Tensor embed(const at::Tensor& x);        // [n, outputs]; of unit length for a cosine
-  at::Tensor embed_other(const at::Tensor& y);  // by the other tower where there is one
-  // InfoNCE of pairs, rows of x and y.
+  at::Tensor embed(const at::Tensor& x);        // [n, outputs]; of unit length for cosine
+  at::Tensor embed_other(const at::Tensor& y);  // with the second tower, if there is one
+  // InfoNCE over pairs, the rows of x and y.
   pytorch::Loss loss(const at::Tensor& x, const at::Tensor& y);
 
  private:

@@ -26,7 +26,7 @@ Geometry geometry_of(const at::Tensor& views, const at::Tensor& other_views, dou
   const auto n = static_cast<double>(x.size(0));
   const at::Tensor self = at::eye(x.size(0), at::kBool), cosine = at::matmul(x, x.t());
   const at::Tensor others = cosine.masked_fill(self, -std::numeric_limits<double>::infinity());
-  // Of unit vectors |x - y|^2 = 2 - 2 cos.
+  // For unit vectors, |x - y|^2 = 2 - 2 cos.
   const at::Tensor crowding = at::exp(-2 * (2 - 2 * cosine)).masked_fill(self, 0.0).sum() / (n * (n - 1));
   Geometry out;
   out.alignment = (x - y).square().sum(1).mean().item<double>();

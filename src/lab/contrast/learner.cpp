@@ -1,4 +1,4 @@
-// Draws pairs and views, and takes the steps of a critic.
+// Draws pairs and views, and trains a critic on them.
 #include "lab/contrast/learner.hpp"
 
 #include <ATen/ATen.h>
@@ -21,7 +21,7 @@ using Json = nlohmann::ordered_json;
 constexpr double kPairRate = 1e-3, kViewRate = 3e-3;
 constexpr std::int64_t kInstances = 32, kPointWidth = 16, kEmbeddingWidth = 8;
 constexpr std::int64_t kBlocksOfStair = 40;
-constexpr double kViewNoise = 0.1;  // of points whose coordinates have variance 1
+constexpr double kViewNoise = 0.1;  // standard deviation; the points' coordinates have variance 1
 
 enum Stream : std::uint64_t { kParameters = 1, kFirstSide, kSecondSide, kPoints, kViews, kOtherViews };
 
@@ -61,7 +61,7 @@ Learner::Learner(const Options& options, Part part)
 
 std::int64_t Learner::stairs() const { return part_.critic.empty() ? 1 : std::ssize(options_.information); }
 
-// Blocks lie within stairs: the n-th stair begins with a block.
+// Blocks do not cross stairs: every stair begins with a new block.
 std::int64_t Learner::block(std::int64_t step) const { return step * kBlocksOfStair * stairs() / part_.steps; }
 
 Learner::Step Learner::step() {
@@ -125,7 +125,7 @@ pytorch::Loss Learner::learn_views() {
   return learn(noisy_views(kViews, done_), noisy_views(kOtherViews, done_), rate);
 }
 
-// Of views that it has not learnt from.
+// On views that it was not trained on.
 Geometry Learner::geometry() const {
   const at::NoGradGuard no_gradient;
   const at::Tensor views = critic_->embed(noisy_views(kViews, done_).to(device_));

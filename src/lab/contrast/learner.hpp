@@ -1,4 +1,4 @@
-// One critic that learns, and what a step of it tells: on pairs of a staircase of information, or on views of points.
+// One critic in training and what its steps measure: on pairs along a staircase of information, or on views of points.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@
 
 namespace isentropic::lab::contrast {
 
-// A part of the study with a critic of its own.
+// A part of the study that trains a critic of its own.
 struct Part {
-  std::string critic = {};  // of the staircase; "": views
-  std::int64_t batch = 0;   // pairs of a step
-  double temperature = 0;   // of views
+  std::string critic = {};  // of a staircase; "": views
+  std::int64_t batch = 0;   // pairs per step
+  double temperature = 0;   // for views
   std::int64_t steps = 0;
 };
 
@@ -30,20 +30,20 @@ class Learner {
  public:
   Learner(const Options& options, Part part);
 
-  // The means over the steps of a block so far. The log has a line for each block: 40 of them a stair, and 40 of the
-  // views of a temperature.
+  // `line` holds means over the steps of the current block so far. The log has one line per block: 40 blocks per stair,
+  // and 40 for the views of each temperature.
   struct Step {
     nlohmann::ordered_json line;
     bool ends_block = false;
   };
   Step step();
   std::int64_t steps_done() const { return done_; }
-  // What it is made of after a step; to go on from there.
+  // The state after a step, to resume from.
   NamedTensors state() const;
   void set_steps(std::int64_t steps);
 
  private:
-  std::int64_t stairs() const;  // of the views: 1
+  std::int64_t stairs() const;  // for views: 1
   std::int64_t block(std::int64_t step) const;
   pytorch::Loss learn(const at::Tensor& x, const at::Tensor& y, double rate);
   pytorch::Loss learn_pairs(double information);

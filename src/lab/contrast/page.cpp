@@ -1,5 +1,5 @@
-// The study of contrastive learning as an HTML page and a picture: bounds against the truth, geometry by temperature,
-// push and pull.
+// The study of contrastive learning as an HTML page and a figure: bounds against the true information, geometry by
+// temperature, push and pull.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ namespace {
 using report::CurveStyle;
 using report::Plot;
 
-// One curve for each critic; the truth and the ceiling with them.
+// One curve per critic, with the true information and the ceiling.
 Plot staircase(const Options& options, const Results& results, std::int64_t batch) {
   Plot out{.title = fmt::format("Batches of {} pairs", batch),
            .x_label = "true mutual information, nats",

@@ -1,4 +1,4 @@
-// Finds the gradients by autograd and draws them as arrows.
+// Computes the gradients by autograd and draws them as arrows.
 #include "lab/contrast/push_pull.hpp"
 
 #include <ATen/ATen.h>
@@ -19,12 +19,12 @@ namespace {
 
 constexpr std::size_t kNegatives = 10;
 constexpr double kPi = std::numbers::pi, kLongest = 0.5;
-constexpr double kEdge = 1.3, kHeight = 340.0 / 288;  // of the panels, for their width: a circle shall be round
+constexpr double kEdge = 1.3, kHeight = 340.0 / 288;  // panel height relative to its width, so that circles are round
 
 // Colours of the anchor, its positive and the negatives.
 enum Colour : int { kAnchor, kPositive, kNegative };
 
-// Angles: the anchor above, its positive a sixth of a turn away, negatives anywhere.
+// Angles: the anchor at the top, its positive a sixth of a turn away, negatives anywhere.
 std::vector<double> angles_of(std::uint64_t seed) {
   Random random(seed);
   std::vector<double> out = {kPi / 2, kPi / 2 - kPi / 3};
@@ -45,7 +45,7 @@ Polyline circle() {
   return out;
 }
 
-// A shaft and a head, in one stroke.
+// A shaft and a head as one polyline.
 Polyline arrow(const Moved& point) {
   const double x = point.x + point.right, y = point.y + point.up, size = 0.25;
   const double left_x = x - size * (point.right + 0.6 * point.up), left_y = y - size * (point.up - 0.6 * point.right);

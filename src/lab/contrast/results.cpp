@@ -1,4 +1,4 @@
-// Reads what was found from the log, and writes it as JSON and as tables of text.
+// Reads the results from the log, and writes them as JSON and as text tables.
 #include "lab/contrast/results.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// Mean and its standard error over the second half of some numbers in order, means of blocks of steps.
+// Mean and standard error over the second half of `bounds`, block means in order.
 void settle(const std::vector<double>& bounds, Stair* stair) {
   const std::size_t first = bounds.size() / 2;
   const auto count = static_cast<double>(bounds.size() - first);

@@ -1,4 +1,4 @@
-// What the study of contrastive learning found, read from its log.
+// Results of the study of contrastive learning, read from its log.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -11,8 +11,8 @@ namespace isentropic::lab::contrast {
 
 struct Options;
 
-// A critic with a batch size on one stair: the mean bound over the second half of its steps, when the critic has
-// settled. Every batch is new, so a loss before its update is one of pairs that the critic has not seen.
+// One critic and batch size on one stair: the mean bound over the second half of its steps, when the critic has
+// settled. Every batch is new, so the loss before an update is computed on pairs that the critic has not seen.
 struct Stair {
   std::string critic;
   std::int64_t batch = 0;
@@ -33,7 +33,7 @@ Results results_from(const Options& options, const std::vector<nlohmann::ordered
 nlohmann::ordered_json json(const Options& options, const Results& results);
 std::string page(const Options& options, const Results& results);
 std::string picture(const Options& options, const Results& results);  // SVG
-// Two tables of text.
+// Two text tables.
 std::string tables(const Options& options, const Results& results);
 
 }  // namespace isentropic::lab::contrast

@@ -30,7 +30,7 @@ std::string describe(const Json& line) {
                      line["batch"].get<std::int64_t>(), line["information"].get<double>(), line["bound"].get<double>());
 }
 
-// The step in all parts together, and the parts that take them.
+// Trains the parts and counts their steps together.
 class Progress {
  public:
   Progress(StudyFolder& folder, const StudyCallbacks& callbacks, const std::vector<Part>& parts)
@@ -38,7 +38,7 @@ class Progress {
     for (const Part& part : parts) all_ += part.steps;
   }
 
-  // Takes the steps of a part that begins after `first` steps; false: stopped.
+  // Trains a part that begins after `first` steps; false if stopped.
   bool take(const Options& options, const Part& part, std::int64_t first) {
     if (step_ >= first + part.steps) return true;
     Learner learner(options, part);

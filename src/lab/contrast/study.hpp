@@ -1,9 +1,9 @@
-// The study of contrastive learning: how much information InfoNCE can see, and how a temperature arranges embeddings.
+// The study of contrastive learning: how much information InfoNCE detects, and how the temperature arranges embeddings.
 //
-// Pairs of correlated Gaussians, I(X;Y) = -d/2 log(1 - rho^2), are told apart by critics that learn while the true
-// information climbs a staircase. The bound log N - loss cannot pass log N: with 64 pairs it stops below 4.16 nats.
-// Then noisy views of a few points are told apart at several temperatures, and the embeddings measured (geometry.hpp).
-// Every random number is a function of the seed and the step.
+// Critics learn to match pairs of correlated Gaussians, I(X;Y) = -d/2 log(1 - rho^2), while the true information climbs
+// a staircase. The bound log N - loss cannot exceed log N: with 64 pairs it stays below 4.16 nats. Then noisy views of
+// a few points are matched at several temperatures, and the embeddings measured (geometry.hpp). Every random number is
+// a function of the seed and the step.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,22 @@ namespace isentropic::lab::contrast {
 struct Options {
   std::vector<std::string> critics = {"shared", "two-tower", "cosine"};
   std::vector<std::int64_t> batches = {64, 512};
-  std::vector<double> information = {2, 4, 6, 8, 10};  // nats, of each stair
-  std::int64_t dimension = 20;                         // of either side of a pair
-  std::int64_t steps = 4000;                           // of a staircase, all stairs together
+  std::vector<double> information = {2, 4, 6, 8, 10};  // nats, one per stair
+  std::int64_t dimension = 20;                         // of X and of Y
+  std::int64_t steps = 4000;                           // per staircase, all stairs together
   std::vector<double> temperatures = {0.05, 0.1, 0.2, 0.5, 1};
-  std::int64_t view_steps = 4000;  // at each temperature
+  std::int64_t view_steps = 4000;  // per temperature
   std::uint64_t seed = 1;
   std::string device = "cpu";
 };
 
-// Throws Error for what cannot be studied.
+// Throws Error if the options are invalid.
 void check(const Options& options);
 nlohmann::ordered_json json(const Options& options);
 Options options_from(const nlohmann::ordered_json& json);
 
-// Runs, or goes on, in a folder that holds the options; writes results.json and page.html at the end. Nothing: stopped.
+// Runs or resumes the study with the options in the folder; writes results.json, page.html and figures at the end.
+// Empty if it was stopped.
 std::optional<Results> run(StudyFolder& folder, const StudyCallbacks& callbacks);
 
 }  // namespace isentropic::lab::contrast

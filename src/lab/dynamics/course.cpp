@@ -1,4 +1,4 @@
-// Reads and writes courses, and takes numbers from them.
+// Reads and writes courses, and derives quantities from them.
 #include "lab/dynamics/course.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The part "entropy": its course by layer, head and step, by objective, and when the validation loss turns.
+// The part "entropy": its course by layer, head, step and objective, and around the minimum of the validation loss.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -50,7 +50,7 @@ void add_stages(const Setting& setting, const Courses& courses, Section& out) {
 
 // ---- depth ----
 
-// Least squares of the last H / log k over the layers.
+// Least-squares slope of the final H / log k over the layers.
 double slope_over_layers(const Course& course) {
   const auto count = static_cast<double>(course.last().entropy.size());
   double xy = 0, xx = 0;
@@ -77,9 +77,9 @@ void add_depth(const Study& study, const Setting& setting, const Courses& course
   out.findings.push_back(fmt::format("{}: at the end H / log k {} with depth", setting.objective, direction(slope)));
 }
 
-// ---- the turn of the validation loss ----
+// ---- the minimum of the validation loss ----
 
-// Change of H / log k in 100 steps.
+// Change of H / log k per 100 steps.
 double pace(const Point& from, const Point& to) {
   return 100 * (to.mean_entropy() - from.mean_entropy()) / static_cast<double>(to.step - from.step);
 }
@@ -90,7 +90,7 @@ void add_turn(const Setting& setting, const Courses& courses, Section& out) {
   for (const Course* run : runs) {
     const Point& lowest = run->turn();
     const Point& half = run->at_share(0.5 * static_cast<double>(lowest.step) / static_cast<double>(run->setting.steps));
-    if (lowest.step == run->last().step || half.step >= lowest.step) continue;  // it has not turned
+    if (lowest.step == run->last().step || half.step >= lowest.step) continue;  // no minimum inside the run
     turn.push_back(static_cast<double>(lowest.step));
     before.push_back(pace(half, lowest)), after.push_back(pace(lowest, run->last()));
     overfitting.push_back(run->overfitting());

@@ -1,4 +1,4 @@
-// The part "regulariser": entropy encouraged or discouraged, and smoothed labels, against what they are said to do.
+// The part "regulariser": encouraging or discouraging entropy, and label smoothing, against their claimed effects.
 #include <fmt/format.h>
 
 #include "lab/dynamics/sections.hpp"
@@ -8,7 +8,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What is measured of every run.
+// A quantity measured in every run.
 struct Quantity {
   const char *name, *title;
   int digits;

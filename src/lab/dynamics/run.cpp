@@ -17,11 +17,11 @@ namespace {
 
 constexpr std::int64_t kSums = 4;  // before the heads
 
-// Six decimals in memory as in the log.
+// Six decimals in memory, as in the log.
 double rounded(double x) { return std::round(x * 1e6) / 1e6; }
 
 std::string scale_of(const Setting& setting) {
-  // Through the equation H = H*: the loss that falls is the one that is measured.
+  // Differentiates through the equation H = H*: the loss that falls is then the one that is measured.
   return setting.target_entropy > 0 ? fmt::format("target_entropy:target={},gradient=implicit", setting.target_entropy)
                                     : "inverse_sqrt_d";
 }
@@ -32,7 +32,7 @@ LanguageModelRun run_of(const Study& study, const Setting& setting, std::uint64_
   out.layers = study.layers, out.heads = study.heads, out.width = study.width;
   out.scale = scale_of(setting);
   out.steps = setting.steps, out.length = setting.length, out.warmup = std::max<std::int64_t>(1, setting.steps / 20);
-  out.batch = std::max<std::int64_t>(1, study.batch * study.length / setting.length);  // as many tokens at any length
+  out.batch = std::max<std::int64_t>(1, study.batch * study.length / setting.length);  // same token count at any length
   out.learning_rate = study.learning_rate, out.weight_decay = study.weight_decay;
   out.entropy_weight = std::abs(setting.entropy_weight);
   out.entropy_direction = setting.entropy_weight < 0 ? "discourage" : "encourage";

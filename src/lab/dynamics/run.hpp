@@ -1,4 +1,4 @@
-// One model of the study while it is trained.
+// One model of the study in training.
 #pragma once
 
 #include <optional>
@@ -15,24 +15,24 @@
 
 namespace isentropic::lab::dynamics {
 
-// The texts as tokens of one tokenizer, which is trained on all of them.
+// The texts as tokens of one tokenizer, trained on all of them.
 struct Material {
   tokenizer::Tokenizer tokenizer;
-  std::vector<Corpus> corpora;  // one for each text
+  std::vector<Corpus> corpora;  // one per text
 };
-// Throws Error where a text is not what it was when the study began, or too short.
+// Throws Error if a text has changed since the study began, or is too short.
 Material read_material(const Study& study, const StudyCallbacks& callbacks);
 
 class Run {
  public:
   Run(const Study& study, const Material& material, const Setting& setting, std::uint64_t seed);
 
-  // One step, and what was measured if a point is due.
+  // Takes one step; returns a point if one is due.
   std::optional<Point> step();
   std::int64_t steps_done() const { return trainer_.steps_done(); }
   double last_loss() const { return last_loss_; }
 
-  // What noise adds to the validation loss.
+  // The increase of the validation loss under noise.
   double rise_under(const ValidationNoise& noise);
 
   NamedTensors state() const;
@@ -48,8 +48,8 @@ class Run {
   std::int64_t validation_windows_;
   model::Transformer model_;
   Trainer trainer_;
-  // Sums since the last point: steps, loss, norm, nats, then H / log k by layer and head. float32, as the state is
-  // saved, so that a run that goes on adds the same numbers.
+  // Sums since the last point: steps, loss, norm, nats, then H / log k by layer and head. In float32, as in the saved
+  // state, so that a resumed run adds the same numbers.
   at::Tensor sums_;
   double last_loss_ = 0;
 };

@@ -1,4 +1,4 @@
-// Puts the parts together and writes them as text, page, picture and JSON.
+// Combines the parts and writes them as text, page, figure and JSON.
 #include "lab/dynamics/sections.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// What a study found, part by part: tables, sentences, plots and numbers, for a terminal, a page and JSON.
+// Results of the study, part by part: tables, sentences, plots and numbers, for the terminal, a page and JSON.
 //
 // Differences are those of paired.hpp: mean ± standard error over seeds, and "none" inside the spread. No part assumes
 // the sign of what it measures.
@@ -36,13 +36,13 @@ std::string page_of(const Study& study, const std::vector<Section>& sections);
 std::string picture_of(const Section& section);  // SVG
 nlohmann::ordered_json results_of(const Study& study, const Courses& courses, const std::vector<Section>& sections);
 
-// ---- what the parts share ----
+// ---- shared by the parts ----
 
 // "rises", "falls" or, inside the spread, "stays".
 std::string direction(const Paired& change);
 nlohmann::ordered_json json_of(const Paired& difference);
 
-// The mean over seeds of a number of every point, against the steps.
+// The mean over seeds of a quantity of every point, against the step.
 template <class Number>
 report::PlotCurve curve_of(const Courses& courses, const Setting& setting, const std::string& label, Number&& number) {
   report::PlotCurve out{.label = label};
@@ -56,8 +56,8 @@ report::PlotCurve curve_of(const Courses& courses, const Setting& setting, const
   return out;
 }
 
-// Steps until the training loss is that of the plain model of the same seed after half of its steps; in the order of
-// the seeds.
+// Steps until the training loss reaches that of the plain model with the same seed after half of its steps, in the
+// order of the seeds.
 std::vector<double> steps_to_loss(const Study& study, const Courses& courses, const Setting& setting);
 
 }  // namespace isentropic::lab::dynamics

@@ -1,4 +1,4 @@
-// The part "spread": the first scores' spread against gradients and steps to a loss.
+// The part "spread": how the spread of the initial scores affects gradients and the steps to a loss.
 #include <fmt/format.h>
 
 #include "lab/dynamics/sections.hpp"
@@ -10,7 +10,7 @@ using Json = nlohmann::ordered_json;
 
 double first_norm(const Course& course) { return course.first().gradient_norm; }
 
-// Over the first quarter of the steps.
+// Over the first quarter of the steps, without the first step.
 double early_norm(const Course& course) {
   std::vector<double> norms;
   for (const Point& point : course.points)

@@ -1,4 +1,4 @@
-// Trains every setting of a study from every seed.
+// Trains every setting of a study with every seed.
 #include "lab/dynamics/study.hpp"
 
 #include <fmt/format.h>
@@ -22,14 +22,14 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::int64_t kSaveEvery = 200;
-constexpr double kSolvingCost = 3;  // of a step whose scales are solved for an entropy, about: for the forecast alone
+constexpr double kSolvingCost = 3;  // relative cost of a step that solves for an entropy, about; for the forecast only
 
 template <class T>
 void require_range(const char* name, T value, T low, T high) {
   if (!(value >= low && value <= high)) throw Error(name, fmt::format("{}", value), fmt::format("{} to {}", low, high));
 }
 
-// Where the runs are in a study: steps of all runs are numbered one after the other.
+// Where the runs are in a study, whose steps are numbered consecutively over all runs.
 class Schedule {
  public:
   Schedule(const Study& study, const std::vector<Course>& courses) {
@@ -55,7 +55,7 @@ class Schedule {
 
  private:
   std::vector<std::int64_t> first_, steps_;
-  std::vector<double> cost_;  // of a step
+  std::vector<double> cost_;  // per step
   double all_ = 0;
 };
 
@@ -121,7 +121,7 @@ std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& call
       const std::optional<Point> point = run.step();
       const bool ends = ++step == schedule.end(number), stops = callbacks.stops();
       if (point) course.points.push_back(*point);
-      if (ends && course.setting.target_entropy == 0) {  // scales are not solved for under noise
+      if (ends && course.setting.target_entropy == 0) {  // no scale is solved for under noise
         course.score_noise = run.rise_under({.scores = study.score_noise});
         course.token_noise = run.rise_under({.tokens = study.token_noise});
       }

@@ -28,7 +28,7 @@ struct Sweep {
     for (const auto& seeds : losses) means.push_back(mean_of(seeds));
     return static_cast<std::size_t>(std::ranges::min_element(means) - means.begin());
   }
-  // Where the ends of the sweep are both worse than its best target, beyond the spread.
+  // Whether both ends of the sweep are worse than its best target by more than the spread.
   bool has_inner_optimum() const {
     const std::size_t at = best();
     return at > 0 && at + 1 < losses.size() && paired(losses.front(), losses[at]).beyond_spread() &&
@@ -73,7 +73,7 @@ report::Plot plot_of(const Study& study, const std::vector<Sweep>& sweeps) {
   const std::vector<double> targets = sorted_targets(study);
   for (const Sweep& sweep : sweeps) {
     const std::string name = task_name(study, sweep.task);
-    const std::size_t comma = name.find(", ");  // what follows the objective tells tasks apart
+    const std::size_t comma = name.find(", ");  // tasks differ in what follows the objective
     report::PlotCurve curve{.label = comma == std::string::npos ? name : name.substr(comma + 2), .x = targets};
     for (const auto& seeds : sweep.losses) curve.y.push_back(mean_of(seeds) - mean_of(sweep.free));
     out.curves.push_back(curve);

@@ -1,7 +1,7 @@
-// A reader of images: the words of a question look at the patches of an image.
+// A reader of images: the words of a question attend to the patches of an image.
 //
-//   patches   W pixels, feed-forward, norm; they do not look at each other and have no places
-//   words     embedding + place;   self-attention, attention to the patches (cross-attention), feed-forward,
+//   patches   W pixels, feed-forward, norm; they do not attend to each other and have no positions
+//   words     embedding + position;   self-attention, attention to the patches (cross-attention), feed-forward,
 //             `layers` times;   the last word answers
 #pragma once
 
@@ -17,8 +17,8 @@ namespace isentropic::lab::grounding {
 
 struct Answer {
   at::Tensor logits;                 // [batch, kAnswers]
-  std::vector<at::Tensor> entropy;   // of the last word's look at the patches, by layer, each [batch, heads]
-  std::vector<at::Tensor> matching;  // the weight of the matching patches in it; empty unless asked for
+  std::vector<at::Tensor> entropy;   // of the last word's attention to the patches, by layer, each [batch, heads]
+  std::vector<at::Tensor> matching;  // its weight on the matching patches; empty unless requested
 };
 
 enum class Weights : std::uint8_t { none, of_matching };
@@ -28,7 +28,7 @@ class Network : public torch::nn::Module {
   // Parameters are drawn from the seed.
   Network(pytorch::MultiHeadAttentionOptions attention, std::int64_t layers, std::uint64_t seed);
 
-  // Scenes on the network's device.
+  // Scenes must be on the network's device.
   Answer forward(const Scenes& scenes, Weights weights);
 
  private:

@@ -1,4 +1,4 @@
-// What the study of text and images found: tables, a page and a picture.
+// Results of the study of text and images: tables, a page and a figure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -24,10 +24,10 @@ constexpr Quantity kAccuracy = {"accuracy", [](const Measured& x) { return x.acc
 constexpr Quantity kWeight = {"weight on matching patches", [](const Measured& x) { return x.best_weight; }};
 constexpr Quantity kEntropy = {"H", [](const Measured& x) { return x.best_entropy; }};
 
-// Some tests of all curves: those by matching patches, or those by patches.
+// A series of tests: by the number of matching patches, or by the number of patches.
 struct Conditions {
   std::string x_label;
-  std::size_t first = 0;  // in the list of tests
+  std::size_t first = 0;  // index in the list of tests
   std::vector<double> x = {}, ideal = {};
 };
 
@@ -59,7 +59,7 @@ std::vector<std::string> columns(const Conditions& conditions) {
   return out;
 }
 
-// name: of a law in that kind of table.
+// name: the law's name in that kind of table.
 std::vector<std::vector<std::string>> rows(const std::vector<Law>& laws, const Conditions& conditions,
                                            std::string Law::*name) {
   std::vector<std::vector<std::string>> out = {{"ideal reader, H"}};
@@ -94,7 +94,7 @@ report::Plot plot_of(const std::vector<Law>& laws, const Conditions& conditions,
   return out;
 }
 
-// Against the steps, a curve for each number of matching patches.
+// H - log m against the steps, one curve per number of matching patches.
 report::Plot course_plot(const Study& study, const Law& law) {
   report::Plot out{.title = "Scale " + law.formula, .x_label = "training steps", .y_label = "H - log m"};
   for (std::size_t m = 0; m < study.matching.size(); ++m) {

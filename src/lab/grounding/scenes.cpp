@@ -9,8 +9,8 @@
 namespace isentropic::lab::grounding {
 namespace {
 
-constexpr std::int64_t kPatch = 6, kDrawing = 5;  // pixels on a side
-constexpr std::int64_t kPlaces = 4;               // of a drawing in its patch
+constexpr std::int64_t kPatch = 6, kDrawing = 5;  // pixels per side
+constexpr std::int64_t kPlaces = 4;               // positions of a drawing in its patch
 constexpr double kNoise = 0.1;
 
 constexpr std::string_view kDrawings[kShapes][kDrawing] = {{"#####", "#####", "#####", "#####", "#####"},
@@ -19,7 +19,7 @@ constexpr std::string_view kDrawings[kShapes][kDrawing] = {{"#####", "#####", "#
                                                            {".....", ".....", "#####", ".....", "....."}};
 constexpr float kRedGreenBlue[kColours][3] = {{1, 0, 0}, {0, 1, 0}, {0, 0, 1}, {1, 1, 0}};
 
-// [kShapes kPlaces, kPatch^2], 0 and 1.
+// [kShapes kPlaces, kPatch^2], values 0 and 1.
 at::Tensor drawn_shapes() {
   at::Tensor out = at::zeros({kShapes, kPlaces, kPatch, kPatch});
   auto pixels = out.accessor<float, 4>();
@@ -36,7 +36,7 @@ at::Tensor colours() {
   return at::from_blob(const_cast<float*>(&kRedGreenBlue[0][0]), {kColours, 3}, at::kFloat).clone();
 }
 
-// Objects of a batch, each [batch, patches].
+// The objects of a batch, each [batch, patches].
 struct Objects {
   at::Tensor colour, shape, visible;
 };
@@ -65,7 +65,7 @@ Scenes draw_scenes(std::int64_t batch, const SceneOptions& options, std::uint64_
   const at::Tensor asks_shape = draw(0, 2, {batch, 1}).to(at::kBool);
   const at::Tensor named = draw(0, kColours, {batch, 1}), answer = draw(0, kShapes, {batch, 1});
   const at::Tensor matching = at::rand({batch, n}, generator).argsort(std::int64_t{1}).lt(options.matching);
-  // What the others have in place of the name is another one; of what is asked they have anything.
+  // The other objects differ in the named attribute; in the one that is asked for they have any value.
   const at::Tensor of_name = at::where(matching, named, (named + draw(1, kColours, {batch, n})) % kColours);
   const at::Tensor of_answer = at::where(matching, answer, draw(0, kShapes, {batch, n}));
   const at::Tensor is_filled = matching.logical_or(at::rand({batch, n}, generator).lt(options.filled));

@@ -1,4 +1,4 @@
-// Trains readers of images and measures where they look.
+// Trains readers of images and measures where they attend.
 #include "lab/grounding/study.hpp"
 
 #include <ATen/ATen.h>
@@ -75,7 +75,7 @@ class Reader final : public Learner {
     return out;
   }
 
-  // Networks with the same seed meet the same scenes.
+  // Networks with the same seed see the same scenes.
   std::uint64_t seed_of(Purpose purpose, std::initializer_list<std::int64_t> counts) const {
     std::uint64_t out = mix({seed_, static_cast<std::uint64_t>(purpose)});
     for (const std::int64_t count : counts) out = mix({out, static_cast<std::uint64_t>(count)});

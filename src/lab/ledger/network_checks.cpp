@@ -1,4 +1,4 @@
-// Trains the small models that claims ask for, three starts each.
+// Trains the small models that claims ask for, with three seeds each.
 #include "lab/ledger/network_checks.hpp"
 
 #include <fmt/format.h>
@@ -18,7 +18,7 @@ using ledger::Check;
 
 constexpr int kStarts = 3;
 
-// libtorch has one generator and one pool of threads: one model is trained at a time.
+// libtorch has one generator and one thread pool, so one model is trained at a time.
 SmallResult trained(SmallRun run, Check& check) {
   static std::mutex one_at_a_time;
   run.seed = check.random().bits() >> 33;
@@ -41,7 +41,7 @@ Estimate over_starts(const std::vector<SmallResult>& results, const Of& of) {
 
 const Moment& last(const SmallResult& x) { return x.moments.back(); }
 
-// Where the validation loss is least.
+// The moment of the lowest validation loss.
 const Moment& best(const SmallResult& x) { return *std::ranges::min_element(x.moments, {}, &Moment::validation); }
 
 // 001-s19
@@ -57,7 +57,7 @@ void entropy_in_training(Check& check) {
   });
   check.at_least("H/log n at the first step", begin.mean, .95);
   check.at_least("its fall in training", fall.mean, .1);
-  check.show("the share of it in the first third", early.mean);  // a matter of the model and its schedule
+  check.show("the share of it in the first third", early.mean);  // depends on the model and its schedule
   check.show("H/log n at the end, first layer",
              over_starts(starts, [](const SmallResult& x) { return last(x).entropy.front(); }).mean);
   check.show("H/log n at the end, last layer",
@@ -80,7 +80,7 @@ void entropy_in_training(Check& check) {
   check.plot(plot);
 }
 
-// Three models each: entropy encouraged, left alone, discouraged.
+// Three models each, with entropy encouraged, left alone and discouraged.
 struct Directions {
   std::vector<SmallResult> high, free, low;
 };
@@ -134,7 +134,7 @@ void entropy_and_generalisation(Check& check) {
   check.plot(plot);
 }
 
-// 003-s30-Q1. Both scales are 1/4 over the 32 keys of training; one of them grows with log n beyond.
+// 003-s30-Q1. Both scales are 1/4 at 32 keys, the training length; one of them grows with log n beyond.
 void scales_beyond_the_trained_length(Check& check) {
   constexpr std::int64_t kFar = 512;
   SmallRun run{.train = 65536};

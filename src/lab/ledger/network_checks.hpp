@@ -1,13 +1,13 @@
-// Checks of claims that speak of trained transformers: small language models, trained in the thorough tier.
+// Checks of claims about trained transformers: small language models, trained in the thorough tier.
 //
-// What small models show robustly is judged; what they show of the rest of a claim is shown.
+// Only what small models show robustly is judged; what they show about the rest of a claim is reported.
 #pragma once
 
 #include "ledger/claim.hpp"
 
 namespace isentropic::lab {
 
-// By the id of the claim that asks for it (ledger::study_on_libtorch).
+// By the id of the claim that asks for the check (ledger::study_on_libtorch).
 ledger::NetworkChecks network_checks();
 
 }  // namespace isentropic::lab

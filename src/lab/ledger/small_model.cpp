@@ -71,7 +71,7 @@ double mean_of(const std::vector<double>& values) {
   return sum / static_cast<double>(values.size());
 }
 
-// Windows of held-out text, one after the other: symbols and those that follow them.
+// Consecutive windows of held-out text: the symbols, and those that follow them.
 std::pair<at::Tensor, at::Tensor> held_out(const Corpus& corpus, std::int64_t length) {
   const std::int64_t windows = std::min(kWindows, (kHeldOut - 1) / length);
   const at::Tensor all = at::tensor(corpus.validation, at::kLong);

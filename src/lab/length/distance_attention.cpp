@@ -1,4 +1,4 @@
-// Computes attention whose scores depend on distances or on entropies, out of PyTorch's operators and the kernel.
+// Computes attention with scores that depend on distances or entropies, from PyTorch operators and the kernel.
 #include "lab/length/distance_attention.hpp"
 
 #include <algorithm>
@@ -8,7 +8,7 @@
 namespace isentropic::lab::length {
 namespace {
 
-constexpr double kReach = 10;  // tokens over which scores are as they are
+constexpr double kReach = 10;  // tokens; at much shorter distances scores are nearly unchanged
 
 // Rows [from, from + rows) of n.
 pytorch::AttentionOutput invariant_rows(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
@@ -33,7 +33,7 @@ pytorch::AttentionOutput invariant_rows(const at::Tensor& query, const at::Tenso
 
 pytorch::AttentionOutput scale_invariant_attention(std::size_t, const at::Tensor& query, const at::Tensor& key,
                                                    const at::Tensor& value, const pytorch::AttentionOptions& options) {
-  const std::int64_t n = query.size(2), rows = std::max<std::int64_t>(128, n / 16);  // keys after a part are left out
+  const std::int64_t n = query.size(2), rows = std::max<std::int64_t>(128, n / 16);  // later keys are skipped
   const bool with_entropy = options.statistics.has(Statistic::entropy);
   std::vector<at::Tensor> outputs, entropies;
   for (std::int64_t from = 0; from < n; from += rows) {

@@ -1,4 +1,4 @@
-// Reads documents, cuts them into tokens, and keeps those.
+// Reads, tokenizes and stores documents.
 #include "lab/length/documents.hpp"
 
 #include <algorithm>
@@ -18,12 +18,12 @@ namespace {
 namespace fs = std::filesystem;
 using Tokens = std::vector<std::int32_t>;
 
-constexpr std::size_t kTokenizerBytes = 8'000'000;  // of text that the tokenizer is trained on
+constexpr std::size_t kTokenizerBytes = 8'000'000;  // of text to train the tokenizer on
 constexpr std::int64_t kMostTokens = 1 << 16;       // ids have 16 bits
 
 std::string tokens_path(const std::string& folder) { return folder + "/documents.safetensors"; }
 
-// Sorted, so that no order of a file system matters.
+// Sorted, so that the order of the file system does not matter.
 std::vector<std::string> files_of(const std::vector<std::string>& paths) {
   std::vector<std::string> out;
   for (const std::string& path : paths) {
@@ -48,7 +48,7 @@ struct Texts {
   std::int64_t unreadable = 0;
 };
 
-// In the order of the files, up to some bytes: more than those of the tokens that are wanted.
+// Reads files in order until their sizes add up to `bytes`.
 Texts read_texts(const std::vector<std::string>& files, std::size_t bytes) {
   Texts out;
   std::size_t sum = 0;
@@ -105,7 +105,7 @@ std::vector<Tokens> rows_of(const checkpoint::SafetensorsFile& file, const std::
   return out;
 }
 
-// study.json may have been changed, or the file be of another study.
+// study.json may have been edited, or the file may be of another study.
 void require_rows(const std::string& path, const std::vector<Tokens>& rows, const Study& study) {
   const auto says = [](std::int64_t count, std::int64_t length) {
     return "with " + std::to_string(count) + " documents of " + std::to_string(length) + " tokens";
@@ -128,7 +128,7 @@ void require_enough_text(const Study& study, const Documents& documents) {
 Documents read_documents(const Study& study, const std::function<void(const std::string&)>& say) {
   std::vector<std::string> files = files_of(study.texts);
   shuffle(files, study.seed);
-  // No token has less than a byte; eight bytes to a token is more than text has.
+  // Text has fewer than eight bytes per token, so these bytes are enough.
   const std::int64_t wanted = study.training_tokens + 2 * study.documents * (study.longest() + 1);
   const Texts found = read_texts(files, static_cast<std::size_t>(8 * wanted));
   if (found.texts.empty()) throw Error("texts", "without any text", "files of UTF-8");

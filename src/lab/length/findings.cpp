@@ -12,7 +12,7 @@
 namespace isentropic::lab::length {
 namespace {
 
-constexpr double kMargin = 0.05;  // nats above the loss that 1/sqrt d ends with
+constexpr double kMargin = 0.05;  // nats above the final loss of 1/sqrt d
 
 std::vector<Point> mean_points(const std::vector<Outcome>& outcomes) {
   std::vector<Point> out;
@@ -29,7 +29,7 @@ std::vector<Point> mean_points(const std::vector<Outcome>& outcomes) {
   return out;
 }
 
-// Of a number of two laws, over the seeds that both have.
+// The difference of a quantity between two laws, over the seeds that both have.
 template <class Number>
 Paired difference(const std::vector<Outcome>& a, const std::vector<Outcome>& b, const Number& number) {
   std::vector<double> out;
@@ -39,7 +39,7 @@ Paired difference(const std::vector<Outcome>& a, const std::vector<Outcome>& b, 
   return paired(out);
 }
 
-// What longer text is worth to the same networks; none where the trained length is not asked for.
+// What longer text is worth to the same networks; empty if the trained length is not evaluated.
 Paired beyond_less_trained_length(const Study& study, const std::vector<Outcome>& outcomes) {
   std::vector<double> out;
   for (const Outcome& outcome : outcomes) {
@@ -71,7 +71,7 @@ void fit_entropy(const Study& study, LawLine& line) {
   line.variance = std::max(0.0, yy / count - (y / count) * (y / count));
 }
 
-// The first step within the margin of what 1/sqrt d ends with at that seed, the mean over seeds.
+// The first step within the margin of the final loss of 1/sqrt d with the same seed, mean over seeds; 0 if none.
 double steps_to(const std::vector<Outcome>& outcomes, const std::vector<Outcome>& usual) {
   double sum = 0;
   for (const Outcome& outcome : outcomes) {
@@ -95,7 +95,7 @@ std::string joined(const std::vector<std::string>& parts, const char* between) {
 
 std::string listed(const std::vector<std::string>& names) { return names.empty() ? "none" : joined(names, ", "); }
 
-// "log_n (learning rate 0.004, seed 1)", or a formula; of the last stage also what it changes.
+// "log_n (learning rate 0.004, seed 1)", or with a formula; in the last stage also what it changes.
 std::string named(const Run& run, const std::string& law) {
   const std::string changed =
       run.stage == kRegularise ? fmt::format(", dropout {:g}, weight decay {:g}", run.attention_dropout, run.weight_decay) : "";
@@ -104,7 +104,7 @@ std::string named(const Run& run, const std::string& law) {
 
 bool is_less(const Paired& difference) { return difference.beyond_spread() && difference.mean < 0; }
 
-// What cannot be compared (a law, 1/sqrt d or the window diverged, or was not asked for) is in no sentence.
+// What cannot be compared (a law, 1/sqrt d or the window diverged, or was not requested) is in no sentence.
 std::vector<std::string> comparisons(const std::vector<LawLine>& laws, std::string LawLine::*name) {
   std::vector<std::string> better, worse, unclear, uses_text, out;
   bool compares_text = false;
@@ -147,7 +147,7 @@ std::string conclude(std::vector<std::string> sentences, const std::vector<std::
   return joined(sentences, " ");
 }
 
-// Of each law that has other regularisation, with the usual one of the same seed first.
+// For each law with other regularisation; the usual one with the same seed comes first.
 std::vector<RegularisedLine> regularised_lines(const Study& study, const std::vector<Result>& results,
                                                const std::string& positions) {
   std::vector<RegularisedLine> out;

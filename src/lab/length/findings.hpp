@@ -1,5 +1,4 @@
-// What a length study found, ready to be shown: one line for each law, means over its seeds, differences paired by
-// seed.
+// Results of a length study, ready to be shown: one line per law, means over its seeds, differences paired by seed.
 #pragma once
 
 #include <string>
@@ -15,17 +14,17 @@ struct LawLine {
   double learning_rate = 0;
   int seeds = 0;
   std::vector<Point> points = {};  // by length, means over seeds
-  double beyond = 0;               // the mean loss above the trained length
-  Paired against_usual = {};       // that, less 1/sqrt d's
-  Paired against_window = {};      // and less the control's
-  Paired against_own = {};         // and less what the same networks lose at the trained length
-  // By length, the loss less 1/sqrt d's: laws may have other seeds, so that their losses do not compare.
+  double beyond = 0;               // the mean loss beyond the trained length
+  Paired against_usual = {};       // that, minus that of 1/sqrt d
+  Paired against_window = {};      // minus that of the control
+  Paired against_own = {};         // minus the loss of the same networks at the trained length
+  // By length, the loss minus that of 1/sqrt d with the same seeds: losses of laws with other seeds are not comparable.
   std::vector<double> gaps = {};
   double slope = 0;     // of the entropy against log n, from the trained length on; least squares
   double variance = 0;  // of the entropy over those lengths
-  double steps = 0;     // to the loss that 1/sqrt d ends with at that seed, and 0.05 nats; 0: some seed never
+  double steps = 0;     // to within 0.05 nats of the final loss of 1/sqrt d with the same seed; 0: some seed never
   double spikes = 0;
-  std::vector<double> learnt = {};  // by layer, where the law learns a number: means over heads and seeds
+  std::vector<double> learnt = {};  // by layer, if the law learns a parameter: means over heads and seeds
 };
 
 struct RegularisedLine {
@@ -35,18 +34,18 @@ struct RegularisedLine {
 
 struct Findings {
   std::string positions;
-  std::vector<LawLine> laws;  // the best against 1/sqrt d first
+  std::vector<LawLine> laws;  // the best compared with 1/sqrt d first
   std::vector<RegularisedLine> regularised;
   std::string conclusion;              // in words, laws by their names
-  std::string conclusion_in_formulas;  // and for a page, which sets formulas
+  std::string conclusion_in_formulas;  // the same for a page, which typesets formulas
 };
 
-// One for each kind of positions.
+// One per position encoding.
 std::vector<Findings> findings_of(const Study& study, const std::vector<Result>& results);
 
 // "cuda in bfloat16".
 std::string precision_of(const Result& result);
-// A sentence where networks were trained in several precisions, so that they do not compare; otherwise nothing.
+// A sentence if networks were trained in several precisions and so are not comparable; otherwise empty.
 std::string mixed_precision(const std::vector<Result>& results);
 
 }  // namespace isentropic::lab::length

@@ -1,4 +1,4 @@
-// The table of laws, and the networks that they make.
+// The table of laws, and their networks.
 #include "lab/length/laws.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace isentropic::lab::length {
 namespace {
 
-// The kappa that holds the entropy of random keys over the lengths of the study; where none does, 1.
+// The kappa at which the entropy of random keys has slope 0 over the study's lengths from n_train on; 1 if none.
 double solved_kappa(const Study& study) {
   std::vector<std::int64_t> lengths;
   for (const double factor : study.factors)

@@ -1,4 +1,4 @@
-// Asks networks at many lengths.
+// Evaluates networks at many lengths.
 #include "lab/length/measure.hpp"
 
 #include <ATen/core/grad_mode.h>
@@ -13,7 +13,7 @@ namespace isentropic::lab::length {
 namespace {
 
 constexpr std::int64_t kTokensAtOnce = 1 << 15;
-constexpr std::int64_t kPassage = 32;  // tokens; half of them are asked for
+constexpr std::int64_t kPassage = 32;  // tokens; the second half is scored
 
 class SharedParameters : public model::ParameterSource {
  public:
@@ -36,11 +36,11 @@ at::Tensor ids_of(const TokenRows& rows, at::Device device) {
 }
 
 struct Asked {
-  at::Tensor loss;     // of the last tokens, the mean over them, [documents]
-  at::Tensor entropy;  // of their rows, [layers, heads], the mean over documents; undefined where not asked for
+  at::Tensor loss;     // mean over the last tokens, [documents]
+  at::Tensor entropy;  // of their rows, [layers, heads], mean over documents; undefined unless requested
 };
 
-// TokenRows of n + 1 tokens, of which the last `scored` are predicted.
+// rows: n + 1 tokens each, of which the last `scored` are predicted.
 Asked ask(const model::Transformer& model, const Law& law, const Study& study, const TokenRows& rows,
           std::int64_t scored, bool with_entropy) {
   const Autocast autocast(study.bfloat16);
@@ -63,12 +63,12 @@ Asked ask(const model::Transformer& model, const Law& law, const Study& study, c
   return found;
 }
 
-// From the middle: documents begin alike.
+// From the middle, because documents begin alike.
 auto passage_of(const std::vector<std::int32_t>& document) {
   return document.begin() + static_cast<std::ptrdiff_t>(document.size() - kPassage) / 2;
 }
 
-// A document's last n + 1 tokens, with the passage of `source` at a random place and that of `target` at the end.
+// A document's last n + 1 tokens, with the passage of `source` at a random position and that of `target` at the end.
 std::vector<std::int32_t> with_passage(const std::vector<std::int32_t>& document,
                                        const std::vector<std::int32_t>& source, const std::vector<std::int32_t>& target,
                                        std::int64_t n, std::uint64_t seed) {
@@ -101,7 +101,7 @@ double copying(const model::Transformer& model, const Law& law, const Study& stu
 model::Transformer network_for(const model::Transformer& trained, const Study& study, const Law& law, std::int64_t n) {
   SharedParameters parameters(trained);
   model::Description description = asked(trained.description(), study, law, n);
-  // Learnt scales are no parameters of a source.
+  // A ParameterSource does not provide learnt scales.
   if (description.learn_scale) description.scale_values = trained.scale_values();
   return model::Transformer(description, parameters);
 }

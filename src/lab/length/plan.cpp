@@ -32,7 +32,7 @@ std::vector<Run> screen(const Study& study) {
   return out;
 }
 
-// 1/sqrt d, log n/d and the best others, as the laws that train their networks.
+// 1/sqrt d, log n/d and the best others, each as the law that trains its networks.
 std::vector<std::string> confirmed_laws(const Study& study, const std::vector<Result>& results,
                                         const std::string& positions) {
   const std::vector<Law> laws = laws_of(study);
@@ -75,7 +75,7 @@ std::vector<Regularisation> other_regularisation(const Study& study) {
   return out;
 }
 
-// The two best of those with all seeds.
+// The two best laws among those with all seeds.
 std::vector<Run> regularise(const Study& study, const std::vector<Result>& results) {
   std::vector<Run> out;
   const std::vector<Law> laws = laws_of(study);
@@ -154,7 +154,7 @@ std::vector<std::string> ranking(const Study& study, const std::vector<Result>& 
   std::vector<std::pair<double, std::string>> losses;
   for (const Law& law : laws_of(study)) {
     const auto found = outcomes(study, results, law.name, positions);
-    if (law.window || std::ssize(found) < seeds) continue;  // the control takes no part
+    if (law.window || std::ssize(found) < seeds) continue;  // the control is not ranked
     double sum = 0;
     for (std::int64_t i = 0; i < seeds; ++i) sum += beyond(study, *found[static_cast<std::size_t>(i)].tested);
     losses.emplace_back(sum, law.name);

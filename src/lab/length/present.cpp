@@ -105,7 +105,7 @@ std::string text_of_table(const std::string& title, const std::vector<std::strin
   return title + "\n" + table.str() + "\n";
 }
 
-// Of a number of each law by length.
+// Plots a quantity of each law by length.
 template <class Number>
 report::Plot plot_of(const Findings& found, const std::string& title, const std::string& label, const Number& number) {
   report::Plot out{.title = title, .x_label = "tokens n", .y_label = label, .x_scale = report::PlotScale::log};
@@ -122,7 +122,7 @@ report::Plot plot_of(const Findings& found, const std::string& title, const std:
   return out;
 }
 
-// For a page, which sets formulas: laws by them, in the first column.
+// For a page, which typesets formulas: the laws in the first column by their formulas.
 CellRows with_formulas(const Study& study, CellRows rows) {
   const std::vector<Law> laws = laws_of(study);
   for (auto& row : rows) row.front() = law_named(laws, row.front()).formula;

@@ -1,4 +1,4 @@
-// Trains the networks of a length study and asks each at every length.
+// Trains the networks of a length study and evaluates each at every length.
 #include "lab/length/study.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>
@@ -35,9 +35,9 @@ using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
 constexpr std::int64_t kCurvePoints = 20, kCurveWindows = 16;
-constexpr std::chrono::seconds kSaveAfter(20);            // the most that a process that is killed loses
-constexpr std::chrono::milliseconds kAskAgainAfter(200);  // whether other processes have finished
-constexpr std::int64_t kWindow = 100;                     // gradients that one is compared with
+constexpr std::chrono::seconds kSaveAfter(20);            // the most that a killed process loses
+constexpr std::chrono::milliseconds kAskAgainAfter(200);  // polling interval while other processes finish
+constexpr std::int64_t kWindow = 100;                     // previous gradient norms to compare with
 
 double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
 
@@ -53,7 +53,7 @@ std::string device_type(const Study& study) {
   return c10::DeviceTypeName(model::device_named("device", study.device).type(), /*lower_case=*/true);
 }
 
-// Autocast is for CUDA alone.
+// Autocast is used on CUDA only.
 bool is_bfloat16(const Study& study) { return study.bfloat16 && model::device_named("device", study.device).is_cuda(); }
 
 TrainingOptions training_options(const Study& study, const Law& law, const Run& run) {
@@ -69,20 +69,20 @@ TrainingOptions training_options(const Study& study, const Law& law, const Run& 
   return out;
 }
 
-// What steps leave behind beside the network, as tensors, so that a state holds it.
+// Per-step measurements, kept as tensors so that they are saved with the training state.
 struct Trace {
   at::Tensor curve = at::full({kCurvePoints}, std::nan(""));  // losses at the trained length
   at::Tensor norms = at::zeros({kWindow});                    // of the last gradients
   at::Tensor spikes = at::zeros({1});
 
-  // Of the gradient of step `step`, from 1.
+  // Adds the gradient norm of step `step`, counted from 1.
   void add_norm(std::int64_t step, double norm) {
     if (step > kWindow && norm > 3 * norms.median().item<double>()) spikes += 1;
     norms[(step - 1) % kWindow] = norm;
   }
 };
 
-// A network on its way.
+// A network in training.
 class Network {
  public:
   Network(const Study& study, const Run& run, const Documents& documents, const Corpus& corpus)
@@ -143,7 +143,7 @@ class Network {
   }
 
  private:
-  // How many points of the curve lie at steps up to this one.
+  // The number of curve points at steps up to this one.
   std::int64_t curve_point(std::int64_t step) const { return step * kCurvePoints / study_.steps; }
 
   model::Transformer make_model() const {
@@ -171,13 +171,13 @@ std::vector<Result> results_in(StudyFolder& folder) {
   return out;
 }
 
-// A file's name.
+// The run's file name.
 std::string name_of(const Run& run) {
   return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.learning_rate, run.seed, run.attention_dropout,
                      run.weight_decay);
 }
 
-// What this process does for a study, which others may share.
+// The work of this process on a study that others may share.
 class Worker {
  public:
   Worker(StudyFolder& folder, const Study& study, const Documents& documents, const Corpus& corpus,
@@ -189,7 +189,7 @@ class Worker {
         callbacks_(callbacks),
         finished_before_(static_cast<std::int64_t>(finished)) {}
 
-  // Trains the first that no other process has, until it is finished or the study is to stop. False: there is none.
+  // Trains the first run that no other process has, until it is finished or the study is to stop; false if none.
   bool train_one_of(const std::vector<Run>& runs, std::size_t finished) {
     for (const Run& run : runs) {
       const auto claimed = ClaimedRun::claim(folder_.path(), name_of(run));
@@ -213,7 +213,7 @@ class Worker {
   }
 
  private:
-  // None: it was stopped, and its state is saved.
+  // Empty if it was stopped; its state is then saved.
   std::optional<Result> train(const Run& run, const ClaimedRun& claimed, std::size_t finished) {
     Network network(study_, run, documents_, corpus_);
     if (const std::int64_t steps = claimed.restore(network.state()); steps > 0) network.go_on_from(steps);
@@ -237,10 +237,10 @@ class Worker {
   double share_of(std::size_t finished, std::int64_t steps) const {
     const double networks =
         static_cast<double>(finished) + static_cast<double>(steps) / static_cast<double>(study_.steps);
-    return std::min(1.0, networks / static_cast<double>(most_runs(study_)));  // a log may hold more, of other options
+    return std::min(1.0, networks / static_cast<double>(most_runs(study_)));  // a log may hold more, from other options
   }
 
-  // By how fast all processes together have been since this one began.
+  // Extrapolates the rate of all processes together since this one began.
   std::string forecast(const Result& last) {
     const auto results = static_cast<std::int64_t>(results_in(folder_).size());
     const auto since = static_cast<double>(results - finished_before_);
@@ -260,7 +260,7 @@ class Worker {
   const std::int64_t finished_before_;
 };
 
-// Where a study goes on elsewhere, or without an option that it was given at first.
+// For a study resumed on another device, or without an option that it was first given.
 void warn_of_other_precision(const Study& study, const std::vector<Result>& results, const StudyCallbacks& callbacks) {
   const std::string here = precision_of({.device = device_type(study), .bfloat16 = is_bfloat16(study)});
   const auto other =
@@ -270,7 +270,7 @@ void warn_of_other_precision(const Study& study, const std::vector<Result>& resu
                    ": their losses do not compare");
 }
 
-// False: it was stopped.
+// False if it was stopped.
 bool train_all(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   const Documents documents = stored_documents(folder.path(), study);
   const Corpus corpus = corpus_of(documents);
@@ -332,7 +332,7 @@ Study study_of(const Json& options) { return options_from_json<Study>(options); 
 std::optional<std::vector<Result>> run_study(StudyFolder& folder, const Study& study, const StudyCallbacks& callbacks) {
   check_study(study);
   if (!next_runs(study, results_in(folder)).empty() && !train_all(folder, study, callbacks)) return {};
-  ClaimedRun::remove_all(folder.path());  // of processes that were killed after the line of their network
+  ClaimedRun::remove_all(folder.path());  // left by processes killed after they logged their network
   return results_in(folder);
 }
 

@@ -1,11 +1,11 @@
-// Small networks whose layers are looked at, several seeds as one: parameters have an axis of seeds before all others.
+// Small networks whose layers are observed, several seeds at once: the first axis of every parameter is the seed.
 //
 //   mlp        t_l = activation(t_{l-1} W_l + b_l), logits = t_L W + b
-//   attention  a token for each input: t_0 = x e + p, with vectors e and p of its place; then for each block
+//   attention  one token per input feature: t_0 = x e + p, with vectors e and p for its position; then for each block
 //              a = t + attention(t Q, t K, t V) O,   t = a + activation(a W_1 + b_1) W_2 + b_2,
-//              and logits of the mean over tokens. No norms: they would drop what they divide by.
+//              and logits of the mean over tokens. No norms: they would discard what they divide by.
 //
-// Weights start normal with deviation 1 / sqrt(inputs), cut at two deviations; biases at 0.
+// Initial weights are normal with standard deviation 1 / sqrt(inputs), truncated at two deviations; biases are 0.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,14 +21,14 @@ namespace isentropic::lab {
 
 struct PlaneNetworkOptions {
   std::string network = "mlp";                          // or attention
-  std::string activation = "tanh";                      // relu, linear
-  std::vector<std::int64_t> layers = {10, 7, 5, 4, 3};  // units of each, mlp
+  std::string activation = "tanh";                      // or relu, linear
+  std::vector<std::int64_t> layers = {10, 7, 5, 4, 3};  // mlp: hidden layer sizes
   std::int64_t blocks = 1, top_k = 0;                   // attention; 0: all keys
   std::int64_t seeds = 3;
   std::uint64_t seed = 1;
 };
 
-// Is shown every layer, [seeds, inputs, width] (attention: all tokens, then their width), and returns what goes on.
+// Receives every layer, [seeds, inputs, width] (attention: all tokens in one axis), and returns what is passed on.
 using VisitLayer = std::function<at::Tensor(const std::string& name, const at::Tensor& layer)>;
 
 class PlaneNetwork {
@@ -52,7 +52,7 @@ class PlaneNetwork {
   torch::OrderedDict<std::string, at::Tensor> parameters_;
 };
 
-// Error: a name that is not known, no layers, no seeds.
+// Throws Error for an unknown network or activation.
 std::unique_ptr<PlaneNetwork> plane_network(const PlaneNetworkOptions& options, std::int64_t features,
                                             std::int64_t classes);
 

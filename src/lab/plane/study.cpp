@@ -1,4 +1,4 @@
-// Trains, measures, logs.
+// Trains and measures the networks, and logs the moments.
 #include "lab/plane/study.hpp"
 
 #include <ATen/Parallel.h>
@@ -28,7 +28,7 @@ constexpr std::int64_t kBatch = 256, kMeasurements = 40;
 constexpr double kRateOfSgd = .05, kRateOfAdam = 1e-3;
 enum Stream : std::uint64_t { kOrder = 1, kNoise = 2 };
 
-// 0, the last, and about forty between them, neighbours in a constant ratio.
+// Epoch 0, the last epoch, and about forty geometrically spaced ones between them.
 std::set<std::int64_t> epochs_to_measure(std::int64_t epochs) {
   std::set<std::int64_t> out = {0, epochs};
   for (std::int64_t i = 0; i < kMeasurements; ++i)
@@ -45,7 +45,7 @@ std::vector<LayerEstimator> estimators_of(const PlaneOptions& options) {
   return out;
 }
 
-// Batches and layers are too small to be shared: threads that wait for each other cost more than all they do.
+// Batches and layers are too small for several threads, which would spend more time on waiting than on work.
 class OneThread {
  public:
   OneThread() { at::set_num_threads(1); }
@@ -134,7 +134,7 @@ void PlaneTraining::step() {
   for (const auto& item : network_->parameters()) item.value().sub_(item.value().grad(), kRateOfSgd);
 }
 
-// The loss of each seed is a mean over the batch; their sum has each seed's own gradient.
+// The loss of each seed is a mean over the batch; in their sum, every seed gets its own gradient.
 double PlaneTraining::update(const at::Tensor& rows, const VisitLayer& visit) {
   const at::Tensor logits = network_->logits(inputs_.index_select(0, rows).to(at::kFloat), visit).flatten(0, 1);
   const at::Tensor targets = labels_.index_select(0, rows).repeat({options_.network.seeds});
@@ -200,7 +200,7 @@ void finish(StudyFolder& folder, const PlaneOptions& options, PlaneResult* resul
   folder.write("page.html", plane::page(result->record));
 }
 
-// Its page is made of its log: the large state may have been removed.
+// The page is made from the log: the large state of a finished study may have been removed.
 bool has_ended(StudyFolder& folder, const PlaneOptions& options) {
   const std::vector<Json> lines = folder.lines();
   return !lines.empty() && lines.back().at("step") == options.epochs;

@@ -1,4 +1,4 @@
-// Draws the built-in task, and reads others.
+// Generates the built-in task, and reads others.
 #include "lab/plane/task.hpp"
 
 #include <algorithm>
@@ -32,7 +32,7 @@ double form(const Table& matrix, const std::vector<double>& linear, std::span<co
   return sum;
 }
 
-// Less the median, over the deviation.
+// Subtracts the median and divides by the standard deviation.
 std::vector<double> standardised(const std::vector<double>& values) {
   std::vector<double> sorted = values;
   std::ranges::sort(sorted);
@@ -65,7 +65,7 @@ PlaneTask twelve_bits() {
   return out;
 }
 
-// Distinct values as 0, 1, ... in their order.
+// Numbers the distinct values 0, 1, ... in increasing order.
 void set_labels(const std::string& path, const std::vector<double>& values, PlaneTask* task) {
   std::map<double, std::int64_t> numbers;
   for (const double value : values) numbers[value] = 0;

@@ -1,15 +1,15 @@
-// What the networks of the information plane learn: inputs, a label of each, and which of them are for training.
+// What the networks of the information plane learn: inputs, their labels, and which of them are for training.
 //
-// The built-in task, after Shwartz-Ziv and Tishby 2017: all 4096 inputs x of twelve signs, H(X) = 12 bits. With J a
-// symmetric matrix and b a vector of normal numbers, drawn once,
+// The built-in task, after Shwartz-Ziv and Tishby 2017: all 4096 inputs x of twelve signs, H(X) = 12 bits. With a
+// symmetric matrix J and a vector b of normal numbers, drawn once,
 //
 //   f(x) = x' J x + .01 b' x,   P(y = 1 | x) = (1 + tanh(4 (f - median) / deviation)) / 2,
 //
-// and one label is drawn for each input and stays: Y is a function of X, and H(Y) is near 1 bit.
+// and one label is drawn per input and kept: Y is a function of X, and H(Y) is near 1 bit.
 //
 // From a file: *.mat with a matrix of inputs, one per row, and a vector with as many labels; or a table (io/read.hpp)
-// whose last column is the label. Inputs are taken as they are, labels by their distinct values. Four fifths of the
-// inputs, drawn once, are for training.
+// whose last column is the label. Inputs are used as they are, labels are numbered by their distinct values. Four
+// fifths of the inputs, drawn once, are for training.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,7 @@ struct PlaneTask {
   std::uint64_t fingerprint() const;  // of inputs and labels
 };
 
-// An empty path: the built-in one. Error: a file that cannot be read, without a label, with one class or too many.
+// An empty path: the built-in task. Throws Error if the file is unreadable, has no label, or one class or too many.
 PlaneTask plane_task(const std::string& path);
 
 }  // namespace isentropic::lab

@@ -14,7 +14,7 @@ std::int64_t frequencies_below(std::int64_t side) {
   return out;
 }
 
-// [count, 2 frequencies], of the middles of `count` equal parts of [0, 1].
+// [count, 2 frequencies], at the centres of `count` equal parts of [0, 1].
 at::Tensor code_of_axis(std::int64_t count, std::int64_t frequencies, at::Device device) {
   const at::Tensor middles = (at::arange(count, at::TensorOptions(device).dtype(at::kFloat)) + 0.5) / count;
   const at::Tensor octaves = at::arange(frequencies, middles.options()).exp2() * std::numbers::pi;

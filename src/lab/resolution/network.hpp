@@ -1,13 +1,12 @@
-// A small vision transformer that takes images of any size: patches of a fixed number of pixels, whose places are
-// fractions of the image.
+// A small vision transformer for images of any size: patches of fixed pixel size, positions as fractions of the image.
 //
 //   x = W pixels + P code(u, v);   self-attention and feed-forward, `layers` times;   logits of the mean over patches
-//   code(u, v) = sin and cos of 2^k pi u and of 2^k pi v,   (u, v) the middle of a patch in [0, 1]^2
+//   code(u, v) = sin and cos of 2^k pi u and of 2^k pi v,   (u, v) the centre of a patch in [0, 1]^2
 //
-// Of k = 0, 1, ... those with 2^k below the patches on a side in training: faster waves look to these patches like
-// slower ones and mean something else to the patches between them. Seven patches: k = 0, 1, 2.
+// k = 0, 1, ... with 2^k below the number of patches per side in training: at these patches faster waves coincide with
+// slower ones (aliasing), but not at the patches between them. Seven patches: k = 0, 1, 2.
 //
-// A patch in the middle of an image has the code of u = v = 1/2 at every resolution.
+// A patch in the centre of an image has the code of u = v = 1/2 at every resolution.
 #pragma once
 
 #include <vector>
@@ -24,8 +23,8 @@ struct Answer {
 
 struct NetworkOptions {
   pytorch::MultiHeadAttentionOptions attention;
-  std::int64_t layers = 2, patch = 4, classes = 10;  // patch: pixels on a side
-  std::int64_t side = 7;                             // patches on the shorter side of an image of training
+  std::int64_t layers = 2, patch = 4, classes = 10;  // patch: pixels per side
+  std::int64_t side = 7;                             // patches along the shorter side of a training image
 };
 
 class Network : public torch::nn::Module {
@@ -33,7 +32,7 @@ class Network : public torch::nn::Module {
   // Parameters are drawn from the seed.
   Network(const NetworkOptions& options, std::uint64_t seed);
 
-  // images [batch, rows, columns], multiples of the patch.
+  // images [batch, rows, columns]; both are multiples of the patch.
   Answer forward(const at::Tensor& images);
 
  private:
@@ -53,7 +52,7 @@ class Network : public torch::nn::Module {
 // [batch, (rows / patch) (columns / patch), patch^2], row by row.
 at::Tensor patches_of(const at::Tensor& images, std::int64_t patch);
 
-// `factor` times the rows and columns, bilinear.
+// Bilinear interpolation to `factor` times the rows and columns.
 at::Tensor enlarged(const at::Tensor& images, std::int64_t factor);
 
 }  // namespace isentropic::lab::resolution

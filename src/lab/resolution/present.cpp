@@ -1,4 +1,4 @@
-// What the study of resolutions found: tables, a page and a picture.
+// Results of the study of resolutions: tables, a page and a figure.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -28,7 +28,7 @@ std::vector<double> tested(const Law& law, std::size_t test, const Quantity& qua
   return law.over_seeds([&](const Curve& x) { return quantity.number(x.test.at(test)); });
 }
 
-// Seed by seed against another law.
+// Differences from another law, seed by seed.
 std::vector<double> differences(const Law& law, const Law& reference, std::size_t test, const Quantity& quantity) {
   std::vector<double> out = tested(law, test, quantity);
   const std::vector<double> before = tested(reference, test, quantity);

@@ -1,4 +1,4 @@
-// Trains classifiers of images and tests them at other resolutions.
+// Trains image classifiers and evaluates them at other resolutions.
 #include "lab/resolution/study.hpp"
 
 #include <ATen/ATen.h>
@@ -19,9 +19,9 @@ constexpr std::int64_t kMostPixels = 128 * 128;
 
 enum class Purpose : std::uint64_t { training, test };
 
-// Images of a device, pixels in [0, 1].
+// Images on a device, pixels in [0, 1].
 struct Images {
-  ImageSet train, test;  // of the test `examples` at most, drawn from the seed of the study
+  ImageSet train, test;  // test: at most `examples`, drawn from the seed of the study
   std::int64_t classes = 0;
 };
 
@@ -58,7 +58,7 @@ class Classifier final : public Learner {
 
   torch::nn::Module& network() override { return network_; }
 
-  // Networks with the same seed meet the same images.
+  // Networks with the same seed see the same images.
   at::Tensor loss(std::int64_t step) override {
     at::Generator generator = at::detail::createCPUGenerator(
         mix({seed_, static_cast<std::uint64_t>(Purpose::training), static_cast<std::uint64_t>(step)}));

@@ -18,7 +18,7 @@ pytorch::MultiHeadAttentionOptions attention_of(const Task& task, const ModelOpt
   out.map = options.map;
   out.learn_alpha = options.learn_alpha;
   out.head_features = options.features;
-  // The token that asks stands behind the others, alone as with them.
+  // The querying token comes after the others, whether computed alone or with them.
   out.mask = decays(options.map) ? Mask::causal(Align::end) : Mask::none().aligned(Align::end);
   if (task.needs_positions) out.positions = pytorch::Positions::rotary;
   out.statistics = Statistics::of({Statistic::sparsity, Statistic::participation});
@@ -41,7 +41,7 @@ Model::Model(const Task& task, const ModelOptions& options, std::uint64_t seed) 
   if (!options.key_bias) leave_out_key_biases();
 }
 
-// They stay 0, as they were drawn.
+// They keep their initial value, 0.
 void Model::leave_out_key_biases() {
   embed_->bias.requires_grad_(false);
   for (Layer& layer : layers_) {
@@ -65,7 +65,7 @@ at::Tensor Model::before_last_layer(const at::Tensor& inputs) {
 
 Answer Model::forward(const at::Tensor& inputs) {
   Layer& layer = layers_.back();
-  // Only the token that asks is used.
+  // Only the querying token is needed.
   auto [x, statistics, weights] = layer.attention->last_rows(before_last_layer(inputs), 1);
   return {out_(last_norm_(layer.inner(x).select(1, -1))), std::move(statistics)};
 }

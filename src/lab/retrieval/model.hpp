@@ -1,10 +1,10 @@
-// A small network that answers a retrieval task: tokens are embedded, layers of attention and of a network of their own
-// are added, and the last token answers.
+// A small network for a retrieval task: tokens are embedded, attention and feed-forward layers are added, and the last
+// token answers.
 //
 //   x = W e + b;   x = x + attention(norm x);   x = x + W_2 gelu(W_1 norm x);   answer = W_out norm x_last
 //
 // Without a key bias the embedding, the norm before attention and W_K have none: tokens e and -e then have keys k and
-// -k, and no constant joins the scores of a row. Softmax does not notice what W_K adds to every key; relu_squared does.
+// -k, and no constant is added to a row's scores. Softmax ignores what W_K adds to every key; relu_squared does not.
 #pragma once
 
 #include <vector>
@@ -35,10 +35,10 @@ class Model : public torch::nn::Module {
   Model(const Task& task, const ModelOptions& options, std::uint64_t seed);
 
   Answer forward(const at::Tensor& inputs);
-  // The weights that the last `rows` tokens give in the last layer: [batch, heads, rows, n + 1]. Only the very last one
-  // is trained to ask; the others show what the layer can tell apart.
+  // The weights of the last `rows` tokens in the last layer: [batch, heads, rows, n + 1]. Only the very last token is
+  // trained to query; the others show what the layer can distinguish.
   at::Tensor weights(const at::Tensor& inputs, std::int64_t rows);
-  // Of the last layer, one for each head; empty where it is not learnt.
+  // Of the last layer, one per head; empty if alpha is not learnt.
   std::vector<double> alphas() const;
 
   // All parameters but the biases that are left out.

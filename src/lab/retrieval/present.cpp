@@ -1,4 +1,4 @@
-// What a retrieval study found: tables, a page, a picture, JSON.
+// Results of a retrieval study: tables, a page, a figure, JSON.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,9 +16,9 @@
 namespace isentropic::lab::retrieval {
 namespace {
 
-// A number of the curves of a variant, by length and seed.
+// A quantity of a variant's curves, by length and seed.
 struct VariantNumbers {
-  std::string label, title;  // for a terminal, for a page
+  std::string label, title;  // for the terminal, for a page
   ScoreMap map;
   std::vector<double> n;
   std::vector<std::vector<double>> values;  // by length, then by seed
@@ -77,7 +77,7 @@ struct Measure {
 constexpr Measure kOfWeights[] = {
     {"S", &Point::sparsity, 3}, {"participation", &Point::participation, 1}, {"rank", &Point::rank, 1}};
 
-// What weights are like at the first and the last length of the tests, means over seeds.
+// Statistics of the weights at the first and the last test length, means over seeds.
 Cells weight_cells(const Study& study, const std::vector<Curve>& curves, std::string VariantNumbers::*name) {
   Cells out = {{"map and scale"}};
   const auto length = [&](std::int64_t factor) { return " (" + std::to_string(factor * study.length) + ")"; };
@@ -104,7 +104,7 @@ report::PlotCurve chance(const Task& task, const std::vector<double>& n) {
           .style = report::CurveStyle::bound};
 }
 
-// What one panel of the picture shows.
+// The maps in one panel of the figure.
 struct Family {
   const char* title;
   std::vector<ScoreMap::Kind> kinds;

@@ -31,7 +31,7 @@ constexpr std::int64_t kRankRows = 64;
 
 enum class Purpose : std::uint8_t { training, test };
 
-// What is trained, in this order; seeds of a variant follow each other.
+// The curves to train, in order; the seeds of a variant follow one another.
 std::vector<Curve> empty_curves(const Study& study) {
   std::vector<Curve> out;
   for (const Variant& variant : variants_of(study))
@@ -113,7 +113,7 @@ class Run {
   std::vector<double> alphas() const { return model_.alphas(); }
 
  private:
-  // Variants with the same seed meet the same inputs.
+  // Variants with the same seed see the same inputs.
   std::uint64_t seed_of(Purpose purpose, std::int64_t count) const {
     return mix({seed_, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(count)});
   }

@@ -10,8 +10,8 @@
 namespace isentropic::lab::retrieval {
 namespace {
 
-constexpr std::int64_t kCode = 16;     // numbers of a key, each +1 or -1
-constexpr std::int64_t kClasses = 10;  // but for first, which has two
+constexpr std::int64_t kCode = 16;     // values per key, standard normal
+constexpr std::int64_t kClasses = 10;  // except for first, which has two
 
 at::Generator seeded(std::uint64_t seed) { return at::detail::createCPUGenerator(seed); }
 
@@ -25,7 +25,7 @@ at::Tensor signs(at::IntArrayRef sizes, at::Generator& generator) {
 
 Batch draw_first(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
   at::Generator generator = seeded(seed);
-  at::Tensor inputs = at::zeros({batch, n + 1, 3});  // symbol, first, asks
+  at::Tensor inputs = at::zeros({batch, n + 1, 3});  // symbol, first mark, query mark
   inputs.narrow(1, 0, n).select(2, 0).copy_(signs({batch, n}, generator));
   inputs.select(1, 0).select(1, 1).fill_(1);
   inputs.select(1, n).select(1, 2).fill_(1);
@@ -35,7 +35,7 @@ Batch draw_first(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
 
 Batch draw_maximum(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
   at::Generator generator = seeded(seed);
-  at::Tensor inputs = at::zeros({batch, n + 1, kClasses + 2});  // class, priority, asks
+  at::Tensor inputs = at::zeros({batch, n + 1, kClasses + 2});  // class, priority, query mark
   const at::Tensor classes = at::randint(0, kClasses, {batch, n}, generator, at::kLong);
   const at::Tensor priorities = at::rand({batch, n}, generator);
   inputs.narrow(1, 0, n).narrow(2, 0, kClasses).copy_(indicators(classes, kClasses));
@@ -46,7 +46,7 @@ Batch draw_maximum(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
 
 Batch draw_needle(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
   at::Generator generator = seeded(seed);
-  at::Tensor inputs = at::zeros({batch, n + 1, kCode + kClasses + 1});  // key, class, asks
+  at::Tensor inputs = at::zeros({batch, n + 1, kCode + kClasses + 1});  // key, class, query mark
   const at::Tensor keys = at::randn({batch, n, kCode}, generator);
   const at::Tensor classes = at::randint(0, kClasses, {batch, n}, generator, at::kLong);
   const at::Tensor place = at::randint(0, n, {batch, 1}, generator, at::kLong);
@@ -59,7 +59,7 @@ Batch draw_needle(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
   return {inputs, classes.gather(1, place).squeeze(1)};
 }
 
-// n / 2 pairs of two tokens; an odd last one is empty.
+// n / 2 pairs of two tokens; for odd n, the last token is empty.
 Batch draw_recall(std::int64_t batch, std::int64_t n, std::uint64_t seed) {
   const std::int64_t pairs = std::max<std::int64_t>(1, n / 2);
   const Batch flat = draw_needle(batch, pairs, seed);

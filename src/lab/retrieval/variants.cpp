@@ -10,7 +10,7 @@
 namespace isentropic::lab::retrieval {
 namespace {
 
-// The map with what is special about it.
+// The map with its modifications.
 std::string map_words(const Variant& variant) {
   std::string out = variant.map;
   if (variant.learnt_map) out += " learnt";

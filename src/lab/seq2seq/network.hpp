@@ -1,12 +1,13 @@
-// A small encoder and decoder (Vaswani et al., 2017) with layer norms before each part, whose attention tells its
-// entropy.
+// A small encoder and decoder (Vaswani et al., 2017) with layer norms before each part, which also returns the entropy
+// of its attention.
 //
-//   encoder   x = symbols + places;   self-attention and feed-forward, `layers` times;   norm
-//   decoder   y = what was written so far + places;   causal self-attention, attention to the encoder's tokens
+//   encoder   x = symbols + positions;   self-attention and feed-forward, `layers` times;   norm
+//   decoder   y = what was written so far + positions;   causal self-attention, attention to the encoder's tokens
 //             (cross-attention), feed-forward, `layers` times;   logits of the next symbol
 //
-// Places are sinusoids, of the decoder counted from the start. The source's are counted from its start or its end: from
-// the end, the place to read is the place to write, and only from the start must the encoder find out where the end is.
+// Positions are sinusoids. Those of the decoder are counted from the start, those of the source from its start or its
+// end: from the end, the position to read is the position to write; only from the start must the encoder find out where
+// the end is.
 #pragma once
 
 #include <torch/nn/modules/embedding.h>
@@ -21,16 +22,16 @@ namespace isentropic::lab::seq2seq {
 
 enum class Places : std::uint8_t { from_start, from_end };
 
-// "start" or "end". Throws Error for another name.
+// "start" or "end". Throws Error for any other name.
 Places places_named(const std::string& name);
 
 struct NetworkOptions {
   pytorch::MultiHeadAttentionOptions attention;
-  std::int64_t layers = 2, tokens = 0;  // tokens: kinds of them
+  std::int64_t layers = 2, tokens = 0;  // tokens: vocabulary size
   Places source_places = Places::from_end;
 };
 
-// By layer, each [batch, heads, rows]. Normalised: H / log k, k the keys that a row sees.
+// By layer, each [batch, heads, rows]. Normalised: H / log k, where k is the number of keys a row sees.
 struct LayersOfStatistics {
   std::vector<at::Tensor> entropy, normalised;
 };

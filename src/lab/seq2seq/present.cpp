@@ -1,4 +1,4 @@
-// What the study of sequence reversal found: tables, a page and a picture.
+// Results of the study of sequence reversal: tables, a page and a figure.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -35,7 +35,7 @@ double least_of(const Numbers& numbers) {
 const Measured& first_of(const Curve& curve) { return curve.course.front().measured.front(); }
 const Measured& last_of(const Curve& curve) { return curve.course.back().measured.front(); }
 
-// The first measured step from which on something stays so; NaN where it is not so at the end.
+// The first measured step from which on a condition holds to the end; NaN if it does not hold at the end.
 template <class Condition>
 double settled(const Curve& curve, const Condition& holds) {
   double out = std::nan("");
@@ -48,7 +48,7 @@ double settled(const Curve& curve, const Condition& holds) {
   return out;
 }
 
-// Half the entropy that it began with.
+// The step from which on the mean entropy is below half its initial value.
 double halved(const Curve& curve, AttentionEntropy Measured::*attention) {
   const double start = mean_of((first_of(curve).*attention).entropy);
   return settled(curve, [&](const Measured& x) { return mean_of((x.*attention).entropy) < start / 2; });
@@ -126,7 +126,7 @@ report::Plot course_plot(const Law& law, std::string Law::*name) {
   return out;
 }
 
-// Of the first seed, when it has learnt.
+// At the end of training.
 report::HeatMap head_map(const Curve& curve) {
   report::HeatMap out{.title = "H/log k by layer and head, scale " + formula_of(curve.variant) + ", seed " +
                                std::to_string(curve.variant.seed),

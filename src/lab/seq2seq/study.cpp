@@ -28,7 +28,7 @@ Sequences draw(std::int64_t batch, std::int64_t n, std::int64_t symbols, std::ui
   return {at::cat({sequence, end}, 1), at::cat({end + 1, reversed}, 1), at::cat({reversed, end}, 1)};
 }
 
-// Of one kind of attention.
+// Means for one kind of attention.
 struct EntropyMeans {
   LayerMeans entropy, normalised;
 
@@ -90,7 +90,7 @@ class Reverser final : public Learner {
     return out;
   }
 
-  // Networks with the same seed meet the same sequences.
+  // Networks with the same seed see the same sequences.
   std::uint64_t seed_of(Purpose purpose, std::int64_t count) const {
     return mix({seed_, static_cast<std::uint64_t>(purpose), static_cast<std::uint64_t>(count)});
   }

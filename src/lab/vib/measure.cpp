@@ -11,7 +11,7 @@
 namespace isentropic::lab::vib {
 namespace {
 
-constexpr std::int64_t kRows = 1000;  // examples at a time: what they need fits into memory whatever the data
+constexpr std::int64_t kRows = 1000;  // examples at a time, so that they fit into memory for any data
 
 at::Tensor wrong(const at::Tensor& scores, const at::Tensor& targets) {
   return (scores.argmax(-1) != targets).sum(-1).to(at::kDouble);
@@ -28,7 +28,7 @@ void Sweep::Sums::add(const Sums& other) {
   log_ratio = log_ratio + other.log_ratio;
 }
 
-// Of rows first ... first + rows - 1.
+// Sums over the rows first ... first + rows - 1.
 Sweep::Sums Sweep::sums_of(const Examples& examples, std::int64_t first, std::int64_t rows) const {
   const auto of_all = [&](const at::Tensor& from) {
     const at::Tensor part = from.narrow(0, first, rows).unsqueeze(0);

@@ -1,4 +1,4 @@
-// Makes networks side by side, and runs them.
+// Builds networks side by side, and runs them.
 #include "lab/vib/networks.hpp"
 
 #include <ATen/ATen.h>
@@ -28,7 +28,7 @@ Networks::Networks(const Shape& shape, std::span<const std::uint64_t> seeds, at:
     parameters_.insert(kLogDeviation, at::zeros({static_cast<std::int64_t>(seeds.size()), 1, shape.outputs}, device));
 }
 
-// Drawn on the CPU: a start is the same on every device.
+// Drawn on the CPU, so that initial weights are the same on every device.
 void Networks::add_layer(const std::string& name, std::int64_t in, std::int64_t out,
                          std::span<const std::uint64_t> seeds, at::Device device) {
   const double range = std::sqrt(6.0 / static_cast<double>(in + out));

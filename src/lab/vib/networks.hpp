@@ -1,9 +1,9 @@
-// Many networks of one shape, side by side: each parameter has an axis [networks, ...] in front, and a layer of all of
-// them is one batched product, so that a GPU is busy.
+// Many networks of one shape, side by side: every parameter has a leading axis [networks, ...], and a layer of all of
+// them is one batched product, which keeps a GPU busy.
 //
 //   h = relu(x W_1 + b_1) ...,  (mu, raw) = h W_n + b_n,  sigma = softplus(raw - 5),  o = z W + b
 //
-// Weights start uniform in +-sqrt(6 / (in + out)) (Glorot & Bengio 2010), biases at 0.
+// Initial weights are uniform in +-sqrt(6 / (in + out)) (Glorot & Bengio 2010), biases 0.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -21,13 +21,13 @@ class Networks {
  public:
   using Parameters = torch::OrderedDict<std::string, at::Tensor>;
 
-  // One network for each seed; those with the same seed start alike.
+  // One network per seed; those with the same seed start from the same weights.
   Networks(const Shape& shape, std::span<const std::uint64_t> seeds, at::Device device);
 
   std::int64_t count() const { return parameters_[0].value().size(0); }
   const Parameters& parameters() const { return parameters_; }
 
-  // [networks, batch, features], the first axis of any stride.
+  // [networks, batch, features]; the first axis may have any stride.
   pytorch::GaussianCode encode(const at::Tensor& inputs) const;
   // [networks, batch, code] to [networks, batch, outputs].
   at::Tensor decode(const at::Tensor& code) const;

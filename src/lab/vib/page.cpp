@@ -1,4 +1,4 @@
-// Results as an HTML page and a picture: the information plane, errors against beta, and the numbers.
+// Results as an HTML page and a figure: the information plane, errors against beta, and a table of all networks.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -31,7 +31,7 @@ report::PlotCurve exact_curve(const std::vector<double>& correlations) {
 report::Plot plane(const Results& results) {
   report::PlotCurve test{.label = "test"}, train{.label = "training"};
   const std::vector<BetaResult> rows = by_beta(results);
-  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // by rising I(Z;X)
+  for (auto row = rows.rbegin(); row != rows.rend(); ++row) {  // by increasing I(Z;X)
     if (row->member.deterministic) continue;
     test.x.push_back(row->information_x.mean);
     test.y.push_back(row->information_y.mean);
@@ -55,7 +55,7 @@ report::Plot errors(const Results& results) {
       none.x = {one.x.front(), one.x.back()};
       none.y = {100 * row.error_one.mean, 100 * row.error_one.mean};
     }
-    if (row.member.beta == 0) continue;  // a logarithm has no place for it
+    if (row.member.beta == 0) continue;  // a logarithmic axis cannot show it
     one.x.push_back(row.member.beta);
     many.x.push_back(row.member.beta);
     one.y.push_back(100 * row.error_one.mean);

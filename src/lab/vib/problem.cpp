@@ -1,4 +1,4 @@
-// Reads images, draws Gaussians.
+// Reads images, generates Gaussians.
 #include "lab/vib/problem.hpp"
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@
 namespace isentropic::lab::vib {
 namespace {
 
-constexpr std::int64_t kMostFeatures = 16384;  // 128 x 128 pixels: each network has 1024 weights for one
+constexpr std::int64_t kMostFeatures = 16384;  // 128 x 128 pixels: each network has 1024 weights per pixel
 constexpr std::int64_t kGaussianTrain = 20'000, kGaussianTest = 50'000;
 
 Examples examples_of(const ImageSet& images, at::Device device) {

@@ -1,4 +1,4 @@
-// What a variational bottleneck is trained on: images with labels, or Gaussians whose best codes are known.
+// The data of a variational bottleneck: labelled images, or Gaussians with known optimal codes.
 //
 // Images: x = 2 pixel / 255 - 1, y the label. Gaussians: U and V are standard normal with correlations rho_i between
 // U_i and V_i; X = R U with R a rotation, so that the encoder has directions to find, and Y = V. The information that
@@ -24,7 +24,7 @@ struct Examples {
   at::Tensor log_marginal;  // [n]: log p(y), so that I(Z;Y) >= mean(log q(y|z) - log p(y))
 };
 
-// The layers of a network: features ... hidden, 2 code; code, outputs.
+// Layer widths of a network: features, hidden layers, 2 code; code, outputs.
 struct Shape {
   std::vector<std::int64_t> encoder;  // features, then the hidden layers
   std::int64_t code = 0, outputs = 0;
@@ -34,20 +34,20 @@ struct Shape {
 struct Problem {
   Examples train = {}, test = {};
   Shape shape = {};
-  double rate = 0;                        // of the first two epochs
-  std::vector<double> correlations = {};  // rho_i; empty where the best codes are not known
-  std::uint64_t checksum = 0;             // of the files; of what is drawn 0
+  double rate = 0;                        // learning rate of the first two epochs
+  std::vector<double> correlations = {};  // rho_i; empty if the optimal codes are not known
+  std::uint64_t checksum = 0;             // of the files; 0 for generated data
 };
 
-// The network of Alemi et al.: 784-1024-1024-512 for images of 28 x 28, 256 numbers of code. Error as of io/idx.hpp,
-// where images have more than 16384 pixels, where training and test differ in their sizes, or where a label of the test
-// was never seen.
+// The network of Alemi et al.: 784-1024-1024-512 for images of 28 x 28, a code of 256 dimensions. Throws Error as
+// io/idx.hpp does, and if images have more than 16384 pixels, if training and test images differ in size, or if a test
+// label exceeds every training label.
 Problem image_problem(const std::string& folder, at::Device device);
 
-// Of the Gaussians.
+// The correlations of the Gaussian problem.
 const std::vector<double>& correlations();
 
-// Four correlations and a code of eight numbers by linear maps.
+// Four correlations, and linear maps to and from a code of eight dimensions.
 Problem gaussian_problem(std::uint64_t seed, at::Device device);
 
 }  // namespace isentropic::lab::vib

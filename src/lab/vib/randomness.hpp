@@ -1,5 +1,5 @@
-// Random numbers of a study: functions of a seed, of what they are for, and of a count. An interrupted study needs no
-// state of a generator to go on.
+// Random numbers of a study as functions of a seed, their purpose and a count. An interrupted study can be resumed
+// without the state of a generator.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -12,7 +12,7 @@ namespace isentropic::lab::vib {
 
 enum class Purpose : std::uint8_t { problem, weights, order, training_noise, test_noise };
 
-// Those of all devices.
+// Seeds the generators of all devices.
 inline void seed_generators(std::uint64_t seed, Purpose purpose, std::uint64_t count = 0) {
   at::manual_seed(mix({seed, static_cast<std::uint64_t>(purpose), count}));
 }

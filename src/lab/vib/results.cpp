@@ -1,4 +1,4 @@
-// Results as JSON and as a table of text.
+// Results as JSON and as a text table.
 #include "lab/vib/results.hpp"
 
 #include <fmt/format.h>
@@ -15,7 +15,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// The writer of JSON turns what is not finite into null.
+// The JSON writer turns values that are not finite into null.
 Json measures_json(const Measures& measures) {
   return {{"error_one", measures.error_one},
           {"error_many", measures.error_many},
@@ -142,7 +142,7 @@ std::vector<BetaResult> by_beta(const Results& results) {
   return out;
 }
 
-// I_X falls as beta rises: beta is found by halving the interval of its logarithm.
+// I_X falls as beta rises: beta is found by bisection of its logarithm.
 double best_information_y(const std::vector<double>& correlations, double information_x) {
   double low = std::log(1e-12), high = 0;
   for (int i = 0; i < 60; ++i) {

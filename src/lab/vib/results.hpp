@@ -1,4 +1,4 @@
-// What a study of the variational bottleneck found, as JSON, as text and as a page.
+// Results of a study of the variational bottleneck, as JSON, as text and as a page.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -19,22 +19,22 @@ struct Results {
   std::vector<double> correlations;   // of Gaussians; empty: images
 };
 
-// {"beta", "seed", "deterministic", "train": {...}, "test": {...}}. What is not finite is null.
+// {"beta", "seed", "deterministic", "train": {...}, "test": {...}}. Values that are not finite become null.
 nlohmann::ordered_json to_json(const MemberResult& result);
 MemberResult member_result_of(const nlohmann::ordered_json& json);
 nlohmann::ordered_json to_json(const Results& results);
 
-// What the seeds of one beta have in common.
+// Mean and standard deviation over the seeds of one beta.
 struct Spread {
-  double mean = 0, deviation = 0;  // of one number alone: 0
+  double mean = 0, deviation = 0;  // 0 for a single value
 };
 struct BetaResult {
-  Member member;  // the first
+  Member member;  // the first of them
   Spread error_one, error_many, information_x, information_y, train_information_x, train_information_y;
 };
 std::vector<BetaResult> by_beta(const Results& results);
 
-// The most that codes of so much I(Z;X) can keep about Y: a point of the exact curve of gaussian_bottleneck.hpp.
+// The largest I(Z;Y) of codes with this I(Z;X): a point on the exact curve of gaussian_bottleneck.hpp.
 double best_information_y(const std::vector<double>& correlations, double information_x);
 
 std::string text_table(const Results& results);

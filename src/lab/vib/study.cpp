@@ -37,7 +37,7 @@ std::vector<MemberResult> log_epoch(StudyFolder& folder, const Sweep& sweep, con
   return out;
 }
 
-// When to save a study that nobody stops: weights and moments of many networks take a second to write.
+// When to save during training: writing the weights and moments of many networks takes a second.
 class SaveClock {
  public:
   bool is_due() {
@@ -57,13 +57,13 @@ std::string now(std::int64_t epoch, std::int64_t epochs, const std::vector<Membe
   return out;
 }
 
-// The last epoch of the log, which a study that had ended before has not in memory.
+// The last epoch, read from the log: a study that had finished before does not have it in memory.
 std::vector<MemberResult> last_of(StudyFolder& folder, std::size_t members) try {
   const auto lines = folder.lines();
   std::vector<MemberResult> out;
   for (std::size_t i = 0; i < members; ++i) out.push_back(member_result_of(lines.at(lines.size() - members + i)));
   return out;
-} catch (const std::exception&) {  // no such line, or one of another form
+} catch (const std::exception&) {  // a missing or malformed line
   throw Error(folder.path() + "/log.jsonl", "without the last epoch", "the log of this study");
 }
 
@@ -95,7 +95,7 @@ Options options_of(const nlohmann::ordered_json& json) {
     const bool is_possible = out.seeds >= 1 && out.seeds <= kMostSeeds && out.epochs >= 1 &&
                              out.epochs <= kMostEpochs && out.batch >= 1 && !out.betas.empty();
     if (is_possible) return out;
-  } catch (const nlohmann::json::exception&) {  // told below
+  } catch (const nlohmann::json::exception&) {  // reported below
   }
   throw Error("study.json", "without an option, or with one that cannot be", "what a study of vib wrote");
 }

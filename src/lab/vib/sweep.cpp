@@ -1,4 +1,4 @@
-// Draws batches, and updates all networks at once.
+// Draws batches and updates all networks at once.
 #include "lab/vib/sweep.hpp"
 
 #include <ATen/ATen.h>
@@ -93,7 +93,7 @@ void Sweep::train_step() {
   at::Tensor losses = -networks_.log_likelihood(outputs, batch.targets);
   losses = losses + beta_ * pytorch::gaussian_rate(code);
   optimiser_.zero_gradients();
-  losses.mean(1).sum().backward();  // the networks share no parameter, so that each has its own gradient
+  losses.mean(1).sum().backward();  // networks share no parameters, so that each has its own gradient
   const double falls = static_cast<double>(step_ / steps_of_epoch() / kEpochsOfRate);
   optimiser_.step(problem_.rate * std::pow(kRateFactor, falls));
   ++step_;

@@ -1,14 +1,14 @@
-// Networks that are trained side by side, one for each beta and seed, and what is measured of them. Nats.
+// Networks trained side by side, one for each beta and seed, and their measurements. In nats.
 //
 //   loss = mean( -log q(y|z) + beta KL(N(mu, sigma^2) || N(0, 1)) ),   z = mu + sigma eps
 //
-// beta is the price of a nat about X in nats about Y; counting both in bits leaves it as it is. Without noise z = mu:
-// the deterministic network, whose loss is -log q alone. Networks of one seed share initial weights, order of examples
-// and noise, and do not depend on which other betas there are.
+// beta is the price of a nat about X in nats about Y; counting both in bits leaves it unchanged. Without noise z = mu:
+// the deterministic network, whose loss is -log q alone. Networks with the same seed share initial weights, the order
+// of examples and noise, and do not depend on which other betas there are.
 //
-// Adam with moments 0.5 and 0.999; the rate falls to 0.97 of itself every two epochs. What is measured are averages of
-// the weights, a_t = a_{t-1} + (w_t - a_{t-1}) (1 - d) / (1 - d^t) with d = 0.999: the exponential average without the
-// weight that it would give to its start.
+// Adam with decay rates 0.5 and 0.999; the learning rate is multiplied by 0.97 every two epochs. Measurements use
+// averages of the weights, a_t = a_{t-1} + (w_t - a_{t-1}) (1 - d) / (1 - d^t) with d = 0.999: the exponential average
+// without the weight that it would give to its initial value.
 #pragma once
 
 #include <cstdint>
@@ -28,28 +28,28 @@ struct Member {
   bool deterministic = false;
 };
 
-inline constexpr int kSamples = 12;  // of the code of one example
+inline constexpr int kSamples = 12;  // code samples per example
 
 struct Measures {
-  double error_one = 0, error_many = 0;  // share of wrong labels: of one sample, of the mean softmax of kSamples;
+  double error_one = 0, error_many = 0;  // fraction of wrong labels: of one sample, of the mean softmax of kSamples;
                                          // NaN without labels
-  double information_x = 0;              // mean KL, at least I(Z;X); infinite of a deterministic network
-  double information_y = 0;              // mean log q(y|z) / p(y), at most I(Z;Y) on examples that were not trained on
+  double information_x = 0;              // mean KL, an upper bound on I(Z;X); infinite for deterministic networks
+  double information_y = 0;              // mean log q(y|z) / p(y), a lower bound on I(Z;Y) on examples not trained on
 };
 
 class Sweep {
  public:
-  // The problem outlives the sweep. batch: at most its number of training examples.
+  // The problem must outlive the sweep. batch: at most its number of training examples.
   Sweep(const Problem& problem, const std::vector<Member>& members, std::int64_t batch);
 
   std::int64_t steps_of_epoch() const { return problem_.train.inputs.size(0) / batch_; }
   std::int64_t step() const { return step_; }
   void train_step();
-  // One for each member.
+  // One per member.
   std::vector<Measures> measure(const Examples& examples) const;
 
   NamedTensors state() const;
-  void set_step(std::int64_t step);  // after the state was restored
+  void set_step(std::int64_t step);  // once the state is restored
 
  private:
   struct Batch {
@@ -69,8 +69,8 @@ class Sweep {
   const Problem& problem_;
   std::vector<Member> members_;
   std::int64_t batch_, step_ = 0, epoch_ = -1;
-  std::vector<std::uint64_t> seeds_;  // each once
-  at::Tensor seed_of_;                // [members]: its place in seeds_
+  std::vector<std::uint64_t> seeds_;  // distinct
+  at::Tensor seed_of_;                // [members]: index into seeds_
   at::Tensor beta_, noisy_;           // [members, 1], [members, 1, 1]
   Networks networks_, averages_;
   AdamW optimiser_;

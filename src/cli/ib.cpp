@@ -123,7 +123,9 @@ void add_ib(CLI::App& program) {
       ->required();
   command->add_option("--columns", arguments->columns, "the values of Y, by name or number from 0 (all)")
       ->type_name("COLS");
-  command->add_option("--betas", arguments->betas, "trade-off parameters, increasing (default: 1% to 102% of the critical value)")
+  command
+      ->add_option("--betas", arguments->betas,
+                   "trade-off parameters, increasing (default: 1% to 102% of the critical value)")
       ->type_name("X,...")
       ->delimiter(',');
   command->add_flag("--deterministic", arguments->deterministic, "codes that are functions of X, at the price H(Z)");

@@ -36,8 +36,8 @@ struct LanguageModelRun {
   std::uint64_t seed = 1;
   std::int64_t save_every = 500, validate_every = 100;
   std::string dtype = "float32";  // of the saved weights: float32, bfloat16 or float16
-  std::string device = "cpu";    // or "cuda", "cuda:1"
-  bool bfloat16 = false;         // matrix products in bfloat16; CUDA only
+  std::string device = "cpu";     // or "cuda", "cuda:1"
+  bool bfloat16 = false;          // matrix products in bfloat16; CUDA only
   std::int64_t statistics_every = 1;
   bool torch_attention = false;
 };

@@ -85,7 +85,10 @@ SavedRun read_run(const std::string& folder) {
 // ---- Log ----
 
 void RunLog::add(const StepReport& step) {
-  Json line = {{"step", step.step}, {"loss", step.loss}, {"learning_rate", step.learning_rate}, {"gradient_norm", step.gradient_norm}};
+  Json line = {{"step", step.step},
+               {"loss", step.loss},
+               {"learning_rate", step.learning_rate},
+               {"gradient_norm", step.gradient_norm}};
   if (!step.entropy.empty()) {
     line["entropy"] = step.entropy;
     line["normalised_entropy"] = step.normalised_entropy;

@@ -38,10 +38,9 @@ void require_free(const std::string& folder, ExistingFolder existing, const std:
 
 // How a study reports while it runs.
 struct StudyCallbacks {
-  std::function<void(const std::string& message)> say = nullptr;  // messages to the user
-  std::function<void(double share, const std::string& now)> show =
-      nullptr;                           // the fraction done, and a status text
-  std::function<bool()> stop = nullptr;  // true: save and stop after this step
+  std::function<void(const std::string& message)> say = nullptr;             // messages to the user
+  std::function<void(double share, const std::string& now)> show = nullptr;  // the fraction done, and a status text
+  std::function<bool()> stop = nullptr;                                      // true: save and stop after this step
 
   void tell(const std::string& message) const {
     if (say) say(message);

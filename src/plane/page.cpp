@@ -123,14 +123,15 @@ report::Prose accuracy_prose(const std::vector<Agreement>& found) {
   const std::string heading = "Compression and test accuracy";
   const std::size_t seeds = found.front().seeds;
   if (seeds < kLeastSeeds)
-    return {heading,
-            {fmt::format("Their correlation needs {} seeds; there {} {}.", kLeastSeeds, seeds == 1 ? "is" : "are",
-                         seeds)}};
+    return {
+        heading,
+        {fmt::format("Their correlation needs {} seeds; there {} {}.", kLeastSeeds, seeds == 1 ? "is" : "are", seeds)}};
   std::vector<std::string> texts;
   for (const Agreement& agreement : found) texts.push_back(accuracy_text(agreement));
-  return {heading,
-          {fmt::format("Correlation, over {} seeds, between the mean drop and the test accuracy (no sign is assumed). {}.",
-                       seeds, fmt::join(texts, "; "))}};
+  return {
+      heading,
+      {fmt::format("Correlation, over {} seeds, between the mean drop and the test accuracy (no sign is assumed). {}.",
+                   seeds, fmt::join(texts, "; "))}};
 }
 
 }  // namespace

@@ -96,7 +96,8 @@ const std::vector<Definition>& definitions() {
       {"change of a head",
        "The largest difference, in size, among its numbers that are shares from 0 to 1, and its retrieval score."},
       {"what if",
-       "The same model on the same text with one change: another scale law or score map, or a mask in addition to its own."},
+       "The same model on the same text with one change: another scale law or score map, or a mask in addition to its "
+       "own."},
       {"missing mass",
        "1 - e^(L_S - L): the weight that the model as it is puts on keys that a mask or a top-k leaves out, mean over "
        "rows."},

@@ -260,7 +260,12 @@ def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
 
 
 def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):
-    printed = run(texts, "-o", tmp_path / "x", *small("--attention-dropout-sweep", "0,0.5", "--weight-decay-sweep", "0.1", "--seeds", 1))
+    printed = run(
+        texts,
+        "-o",
+        tmp_path / "x",
+        *small("--attention-dropout-sweep", "0,0.5", "--weight-decay-sweep", "0.1", "--seeds", 1),
+    )
     runs = [(r["run"]["stage"], r["run"]["law"], r["run"]["attention_dropout"]) for r in results(tmp_path / "x")]
     assert runs[:2] == [("screen", "inverse_sqrt_d", 0), ("screen", "log_n", 0)]
     assert sorted(runs[2:]) == [("regularise", "inverse_sqrt_d", 0.5), ("regularise", "log_n", 0.5)]

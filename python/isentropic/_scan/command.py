@@ -18,21 +18,31 @@ DEVICES = "a device such as cuda:0, or what device_map takes, such as auto"
 
 def add(commands) -> None:
     command = commands.add_parser(
-        "scan", help="scan how the heads of a checkpoint attend over a text", description="Scan how the heads of a model attend over a text."
+        "scan",
+        help="scan how the heads of a checkpoint attend over a text",
+        description="Scan how the heads of a model attend over a text.",
     )
     command.add_argument("model", metavar="MODEL", help="checkpoint name or folder, or a scan saved as JSON")
-    command.add_argument("--against", metavar="MODEL", help="second model or saved scan to compare with (second - first)")
+    command.add_argument(
+        "--against", metavar="MODEL", help="second model or saved scan to compare with (second - first)"
+    )
     command.add_argument(
         "--text", nargs="+", action="extend", metavar="FILE", help="text files, UTF-8; .jsonl: one text per line"
     )
     command.add_argument("--ids", metavar="FILE", help="JSON list of token ids, instead of a text")
-    command.add_argument("--chat", metavar="FILE", help="JSON list of messages for the chat template, instead of a text")
+    command.add_argument(
+        "--chat", metavar="FILE", help="JSON list of messages for the chat template, instead of a text"
+    )
     command.add_argument("--target", metavar="FILE", help="target text of an encoder-decoder")
-    command.add_argument("--length", type=int, help="window length in tokens (default: the model's maximum, or the text's if shorter)")
+    command.add_argument(
+        "--length", type=int, help="window length in tokens (default: the model's maximum, or the text's if shorter)"
+    )
     command.add_argument("--lengths", default="", help="also measure entropy and loss at these lengths: 1024,4096")
     command.add_argument("--heads", default="", help="heads to show in full in the report, as LAYER.HEAD: 3.1,5.0")
     command.add_argument("--fast", action="store_true", help="skip the second pass, which measures key mass")
-    command.add_argument("--allow-beyond", action="store_true", help="allow lengths beyond the model's maximum position")
+    command.add_argument(
+        "--allow-beyond", action="store_true", help="allow lengths beyond the model's maximum position"
+    )
     command.add_argument("--per-row", action="store_true", help="add every row of the first window to the JSON")
     command.add_argument("--device", help=DEVICES)
     command.add_argument("--dtype", default="auto", help="float32, bfloat16, ... (default: the checkpoint's)")

@@ -61,8 +61,7 @@ void add_generate(CLI::App& program) {
   command->add_option("--prompt", arguments->prompt, "text to continue")->required();
   command->add_option("--max-new-tokens", arguments->tokens, "maximum number of new tokens")->capture_default_str();
   command->add_flag("--greedy", arguments->greedy, "always take the most likely token");
-  command->add_option("--temperature", arguments->temperature, "softmax temperature")
-      ->capture_default_str();
+  command->add_option("--temperature", arguments->temperature, "softmax temperature")->capture_default_str();
   command->add_option("--top-p", arguments->top_p, "sample from the smallest set of tokens with this total probability")
       ->capture_default_str();
   command->add_option("--seed", arguments->seed, "random seed")->capture_default_str();

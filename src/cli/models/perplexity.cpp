@@ -87,7 +87,8 @@ void add_perplexity(CLI::App& program) {
   command->add_option("text", arguments->text, "text file, UTF-8")->required();
   command
       ->add_option("--lengths", arguments->lengths,
-                   "window length in tokens; with several, the same last tokens are scored after more and more context (default: "
+                   "window length in tokens; with several, the same last tokens are scored after more and more context "
+                   "(default: "
                    "the trained length)")
       ->delimiter(',');
   arguments->outputs.offer_json(command);

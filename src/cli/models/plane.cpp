@@ -54,7 +54,8 @@ void add_plane(CLI::App& program) {
   auto arguments = std::make_shared<PlaneArguments>();
   lab::PlaneOptions& options = arguments->options;
   lab::PlaneNetworkOptions& network = options.network;
-  command->add_option("file", options.file, ".mat file, or table whose last column is the label (default: the built-in 12-bit task)");
+  command->add_option("file", options.file,
+                      ".mat file, or table whose last column is the label (default: the built-in 12-bit task)");
   arguments->study.offer(command);
   command->add_option("--network", network.network, "network: mlp or attention")->capture_default_str();
   command->add_option("--activation", network.activation, "activation: tanh, relu or linear")->capture_default_str();
@@ -63,11 +64,16 @@ void add_plane(CLI::App& program) {
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 16));
   command->add_option("--blocks", network.blocks, "attention blocks")->capture_default_str()->check(CLI::Range(1, 16));
-  command->add_option("--top-k", network.top_k, "attend to the k highest scores only (default: all)")->check(CLI::Range(1, 1 << 16));
-  command->add_option("--noise", options.noise, "standard deviation of noise added to every layer in training (default: none)")
+  command->add_option("--top-k", network.top_k, "attend to the k highest scores only (default: all)")
+      ->check(CLI::Range(1, 1 << 16));
+  command
+      ->add_option("--noise", options.noise,
+                   "standard deviation of noise added to every layer in training (default: none)")
       ->check(CLI::Range(0.0, 1e6));
   command->add_option("--optimiser", options.optimiser, "optimiser: sgd or adam")->capture_default_str();
-  command->add_option("--epochs", options.epochs, "training epochs")->capture_default_str()->check(CLI::Range(1, 1 << 24));
+  command->add_option("--epochs", options.epochs, "training epochs")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1 << 24));
   command->add_option("--seeds", network.seeds, "networks trained side by side, each with its own seed")
       ->capture_default_str()
       ->check(CLI::Range(1, 1024));

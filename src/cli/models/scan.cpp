@@ -103,13 +103,17 @@ void run(const ScanArguments& arguments) {
 void add_scan(CLI::App& program) {
   CLI::App* command = program.add_subcommand("scan", "Scan how the heads of a model attend over a text");
   auto arguments = std::make_shared<ScanArguments>();
-  arguments->model.offer(command, "model folder (config.json, safetensors, tokenizer.json), or a scan saved with --json");
+  arguments->model.offer(command,
+                         "model folder (config.json, safetensors, tokenizer.json), or a scan saved with --json");
   command->add_option("--against", arguments->against, "second model or saved scan to compare with (second - first)");
   command->add_option("--text", arguments->texts, "text files, UTF-8; with several, a label must hold in most of them");
   command->add_option("--ids", arguments->ids, "JSON list of token ids, instead of a text");
-  command->add_option("--length", arguments->length, "window length in tokens (default: the trained length, or the text's if shorter)")
+  command
+      ->add_option("--length", arguments->length,
+                   "window length in tokens (default: the trained length, or the text's if shorter)")
       ->check(CLI::Range(16, 1 << 24));
-  command->add_option("--lengths", arguments->lengths, "also measure the loss and every head's entropy at these lengths")
+  command
+      ->add_option("--lengths", arguments->lengths, "also measure the loss and every head's entropy at these lengths")
       ->delimiter(',');
   command->add_option("--heads", arguments->heads, "heads to show in full in the report, as LAYER.HEAD: 3.1,5.0")
       ->delimiter(',');

@@ -113,9 +113,9 @@ void run_study(const StudyArguments& arguments, const std::function<bool(const l
     return interrupted() || (arguments.minutes > 0 && passed.count() >= arguments.minutes);
   };
   if (!run(callbacks))
-    throw Error(
-        "study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
-        name_of(arguments.command) + " -o " + arguments.folder + " --resume" + arguments.given_again() + ", to continue");
+    throw Error("study", interrupted() ? "interrupted" : "stopped after " + duration(60 * arguments.minutes),
+                name_of(arguments.command) + " -o " + arguments.folder + " --resume" + arguments.given_again() +
+                    ", to continue");
 }
 
 }  // namespace isentropic::cli

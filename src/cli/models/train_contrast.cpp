@@ -37,7 +37,8 @@ void study_contrast(ContrastArguments& arguments) {
 
 void add_train_contrast(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "contrast", "Train contrastive critics: the InfoNCE bound against the true information, embeddings by temperature");
+      "contrast",
+      "Train contrastive critics: the InfoNCE bound against the true information, embeddings by temperature");
   auto arguments = std::make_shared<ContrastArguments>();
   contrast::Options& options = arguments->options;
   arguments->study.offer(command);

@@ -49,23 +49,32 @@ void run(DynamicsArguments& arguments) {
 
 void offer_sizes(CLI::App* command, dynamics::Study& study) {
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "runs per setting, each with its own seed")->capture_default_str()->check(counts);
+  command->add_option("--seeds", study.seeds, "runs per setting, each with its own seed")
+      ->capture_default_str()
+      ->check(counts);
   command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
   command->add_option("--batch", study.batch, "sequences per step")->capture_default_str()->check(counts);
   command->add_option("--length", study.length, "tokens per sequence")->capture_default_str();
   command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(CLI::Range(1, 1024));
+  command->add_option("--heads", study.heads, "attention heads per layer")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 1024));
   command->add_option("--width", study.width, "model width")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the text")->capture_default_str();
+  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the text")
+      ->capture_default_str();
   command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1e12));
-  command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")->capture_default_str()->check(CLI::Range(0.0, 1e3));
+  command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e3));
   command->add_option("--held-out", study.held_out, "fraction held out at the end of each text")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.5));
   command->add_option("--points", study.points, "evaluations per run")->capture_default_str()->check(counts);
-  command->add_option("--validation-tokens", study.validation_tokens, "maximum number of validation tokens")->capture_default_str()->check(counts);
+  command->add_option("--validation-tokens", study.validation_tokens, "maximum number of validation tokens")
+      ->capture_default_str()
+      ->check(counts);
   command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
 }
 
@@ -75,9 +84,11 @@ void offer_parts(CLI::App* command, dynamics::Study& study) {
   };
   list("--parts", study.parts, "parts to run: entropy, spread, regulariser, target");
   list("--gains", study.gains, "spread: multipliers of the initial query and key weights");
-  list("--entropy-weights", study.entropy_weights, "regulariser: weights of the mean H / log k in the loss, tried with both signs");
+  list("--entropy-weights", study.entropy_weights,
+       "regulariser: weights of the mean H / log k in the loss, tried with both signs");
   list("--label-smoothing", study.label_smoothings, "regulariser: label smoothing");
-  command->add_option("--score-noise", study.score_noise, "regulariser: standard deviation of the noise added to scores")
+  command
+      ->add_option("--score-noise", study.score_noise, "regulariser: standard deviation of the noise added to scores")
       ->capture_default_str();
   command->add_option("--token-noise", study.token_noise, "regulariser: fraction of tokens replaced at random")
       ->capture_default_str();
@@ -94,8 +105,9 @@ void add_train_dynamics(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
       "dynamics", "Train small language models and follow, regularise and fix the entropy of their attention");
   auto arguments = std::make_shared<DynamicsArguments>();
-  command->add_option("texts", arguments->study.texts,
-                      "text files, UTF-8; every part uses the first, and each further text is one more task of the part target");
+  command->add_option(
+      "texts", arguments->study.texts,
+      "text files, UTF-8; every part uses the first, and each further text is one more task of the part target");
   offer_parts(command, arguments->study);
   offer_sizes(command, arguments->study);
   arguments->common.offer(command);

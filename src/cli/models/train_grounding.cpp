@@ -7,7 +7,8 @@ namespace isentropic::cli {
 
 void add_train_grounding(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "grounding", "Train networks on images and text; follow cross-modal attention as it finds the patches a text names");
+      "grounding",
+      "Train networks on images and text; follow cross-modal attention as it finds the patches a text names");
   auto arguments = std::make_shared<VariantArguments<lab::grounding::Study>>();
   arguments->common.study = "grounding";
   lab::grounding::Study& study = arguments->study;
@@ -19,7 +20,8 @@ void add_train_grounding(CLI::App& train) {
   command->add_option("--sides", study.sides, "image sizes to evaluate, with --matching-of-sides matching patches")
       ->delimiter(',')
       ->capture_default_str();
-  add_count(command, "--matching-of-sides", study.matching_of_sides, "matching patches when other image sizes are evaluated");
+  add_count(command, "--matching-of-sides", study.matching_of_sides,
+            "matching patches when other image sizes are evaluated");
   offer_variants(command, study.variants, arguments->common);
   command->callback([arguments] { run_variants(*arguments); });
 }

@@ -57,7 +57,9 @@ void run(LengthArguments& arguments) {
 
 void offer_networks(CLI::App* command, lab::length::Study& study) {
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the texts")->capture_default_str()->check(CLI::Range(258, 1 << 16));
+  command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the texts")
+      ->capture_default_str()
+      ->check(CLI::Range(258, 1 << 16));
   command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(counts);
   command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(counts);
   command->add_option("--width", study.width, "model width")->capture_default_str()->check(counts);
@@ -66,7 +68,9 @@ void offer_networks(CLI::App* command, lab::length::Study& study) {
   command->add_option("--length", study.length, "training length in tokens")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 20));
-  command->add_option("--learning-rates", study.learning_rates, "learning rates to screen; each law keeps its best one at the training length")
+  command
+      ->add_option("--learning-rates", study.learning_rates,
+                   "learning rates to screen; each law keeps its best one at the training length")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")->capture_default_str();
@@ -80,13 +84,16 @@ void offer_networks(CLI::App* command, lab::length::Study& study) {
 
 void add_train_length(CLI::App& train) {
   CLI::App* command = train.add_subcommand(
-      "length", "Train language models at one length under every scale law and evaluate them at up to 16 times that length");
+      "length",
+      "Train language models at one length under every scale law and evaluate them at up to 16 times that length");
   auto arguments = std::make_shared<LengthArguments>();
   arguments->common.may_change.insert({"--bfloat16", "--prepare-only"});
   lab::length::Study& study = arguments->study;
   command->add_option("texts", study.texts, "text files, or folders whose files are the documents");
   command->add_option("--laws", study.laws, "scale laws, as in docs/length.md (default: all)")->delimiter(',');
-  command->add_option("--positions", study.positions, "position encodings: none, rotary")->delimiter(',')->capture_default_str();
+  command->add_option("--positions", study.positions, "position encodings: none, rotary")
+      ->delimiter(',')
+      ->capture_default_str();
   command->add_option("--seeds", study.seeds, "seeds per confirmed law")
       ->capture_default_str()
       ->check(CLI::Range(1, 1000));
@@ -96,16 +103,23 @@ void add_train_length(CLI::App& train) {
   command->add_option("--factors", study.factors, "evaluation lengths, as multiples of the training length")
       ->delimiter(',')
       ->capture_default_str();
-  command->add_option("--scored", study.scored, "number of tokens scored, at the end of each document")->capture_default_str();
+  command->add_option("--scored", study.scored, "number of tokens scored, at the end of each document")
+      ->capture_default_str();
   command->add_option("--documents", study.documents, "test documents, and as many again to tune the learning rate on")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 20));
-  command->add_option("--training-tokens", study.training_tokens, "maximum number of training tokens to read")->capture_default_str();
-  command->add_option("--max-epochs", study.max_epochs, "refuse to train for more epochs than this")->capture_default_str();
+  command->add_option("--training-tokens", study.training_tokens, "maximum number of training tokens to read")
+      ->capture_default_str();
+  command->add_option("--max-epochs", study.max_epochs, "refuse to train for more epochs than this")
+      ->capture_default_str();
   command->add_option("--target-entropy", study.target_entropy, "entropy of the law target_entropy, nats")
       ->capture_default_str();
-  command->add_option("--attention-dropout-sweep", study.attention_dropout_sweep, "values to try in the last stage")->delimiter(',')->capture_default_str();
-  command->add_option("--weight-decay-sweep", study.weight_decay_sweep, "values to try in the last stage")->delimiter(',')->capture_default_str();
+  command->add_option("--attention-dropout-sweep", study.attention_dropout_sweep, "values to try in the last stage")
+      ->delimiter(',')
+      ->capture_default_str();
+  command->add_option("--weight-decay-sweep", study.weight_decay_sweep, "values to try in the last stage")
+      ->delimiter(',')
+      ->capture_default_str();
   command->add_flag("--prepare-only", arguments->prepare_only,
                     "tokenize the documents and stop; --resume trains, on any machine");
   offer_networks(command, study);

@@ -102,19 +102,25 @@ void offer_model(CLI::App* command, lab::LanguageModelRun& run) {
       ->capture_default_str()
       ->check(CLI::Range(258, 1 << 20));
   command->add_option("--layers", run.layers, "number of layers")->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--heads", run.heads, "attention heads per layer")->capture_default_str()->check(CLI::Range(1, 1024));
-  command->add_option("--kv-heads", run.kv_heads, "key and value heads (default: --heads)")
+  command->add_option("--heads", run.heads, "attention heads per layer")
+      ->capture_default_str()
       ->check(CLI::Range(1, 1024));
+  command->add_option("--kv-heads", run.kv_heads, "key and value heads (default: --heads)")->check(CLI::Range(1, 1024));
   command->add_option("--width", run.width, "model width")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--mlp-width", run.mlp_width, "hidden width of the MLP (default: 8/3 x width with rms, 4 x width with layer)")
+  command
+      ->add_option("--mlp-width", run.mlp_width,
+                   "hidden width of the MLP (default: 8/3 x width with rms, 4 x width with layer)")
       ->check(CLI::Range(1, 1 << 18));
   command->add_option("--norm", run.norm, "normalisation: rms or layer")->capture_default_str();
-  command->add_option("--positions", run.positions, "position encoding: none, rotary, learned, sinusoidal, alibi or relative")
+  command
+      ->add_option("--positions", run.positions,
+                   "position encoding: none, rotary, learned, sinusoidal, alibi or relative")
       ->capture_default_str();
   command->add_option("--window", run.window, "sliding window, in keys, the query's own included (default: none)")
       ->check(CLI::Range(1, 1 << 20));
   command
-      ->add_option("--global-every", run.global_every, "every Nth layer attends to all keys, without positions (default: no layer)")
+      ->add_option("--global-every", run.global_every,
+                   "every Nth layer attends to all keys, without positions (default: no layer)")
       ->check(CLI::Range(1, 1024));
   command->add_option("--scale", run.scale, "scale law, such as log_n or log_n:kappa=1.5 (isentropic info lists them)")
       ->capture_default_str();
@@ -130,35 +136,49 @@ void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
   const CLI::Range positive(1e-12, 1e12);
   command->add_option("--steps", run.steps, "optimiser steps")->capture_default_str()->check(CLI::Range(1, 1 << 30));
   command->add_option("--batch", run.batch, "sequences per step")->capture_default_str()->check(CLI::Range(1, 1 << 16));
-  command->add_option("--length", run.length, "tokens per sequence")->capture_default_str()->check(CLI::Range(2, 1 << 20));
-  command->add_option("--learning-rate", run.learning_rate, "peak learning rate")->capture_default_str()->check(positive);
+  command->add_option("--length", run.length, "tokens per sequence")
+      ->capture_default_str()
+      ->check(CLI::Range(2, 1 << 20));
+  command->add_option("--learning-rate", run.learning_rate, "peak learning rate")
+      ->capture_default_str()
+      ->check(positive);
   command->add_option("--warmup", run.warmup, "linear warm-up steps; then cosine decay to a tenth of the peak")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
-  command->add_option("--weight-decay", run.weight_decay, "AdamW weight decay")->capture_default_str()->check(CLI::Range(0.0, 1e3));
+  command->add_option("--weight-decay", run.weight_decay, "AdamW weight decay")
+      ->capture_default_str()
+      ->check(CLI::Range(0.0, 1e3));
   command->add_option("--clip", run.clip, "clip the gradient to this norm (0: no clipping)")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e12));
   command->add_option("--attention-dropout", run.attention_dropout, "dropout of attention weights")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 0.99));
-  command->add_option("--entropy-weight", run.entropy_weight, "weight of the entropy term, the mean of H / log k, in the loss")
+  command
+      ->add_option("--entropy-weight", run.entropy_weight,
+                   "weight of the entropy term, the mean of H / log k, in the loss")
       ->capture_default_str()
       ->check(CLI::Range(0.0, 1e6));
-  command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage high entropy")->capture_default_str();
+  command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage high entropy")
+      ->capture_default_str();
   command->add_option("--seed", run.seed, "random seed")->capture_default_str();
-  command->add_option("--validation", run.validation, "validation text files (default: hold out the end of the training text)");
+  command->add_option("--validation", run.validation,
+                      "validation text files (default: hold out the end of the training text)");
   command->add_option("--held-out", run.held_out, "fraction held out at the end of the text, without --validation")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.5));
-  command->add_option("--save-every", run.save_every, "steps between checkpoints (0: only at the end)")->capture_default_str();
-  command->add_option("--validate-every", run.validate_every, "steps between validations (0: only at the end)")->capture_default_str();
+  command->add_option("--save-every", run.save_every, "steps between checkpoints (0: only at the end)")
+      ->capture_default_str();
+  command->add_option("--validate-every", run.validate_every, "steps between validations (0: only at the end)")
+      ->capture_default_str();
   command->add_option("--dtype", run.dtype, "type of the saved weights: float32, bfloat16 or float16")
       ->capture_default_str();
   command->add_option("--device", run.device, "cpu, cuda, cuda:1, ...")->capture_default_str();
   command->add_flag("--bfloat16", run.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
-  command->add_flag("--torch-attention", run.torch_attention, "use PyTorch's attention except in steps that log statistics");
-  command->add_option("--statistics-every", run.statistics_every, "steps between entropy statistics in the log (0: never)")
+  command->add_flag("--torch-attention", run.torch_attention,
+                    "use PyTorch's attention except in steps that log statistics");
+  command
+      ->add_option("--statistics-every", run.statistics_every, "steps between entropy statistics in the log (0: never)")
       ->capture_default_str()
       ->check(CLI::Range(0, 1 << 30));
 }

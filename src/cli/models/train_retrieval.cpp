@@ -72,7 +72,9 @@ void add_train_retrieval(CLI::App& train) {
       ->capture_default_str();
   command->add_option("--length", study.length, "maximum training length")->capture_default_str();
   const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "networks per variant, each with its own seed")->capture_default_str()->check(counts);
+  command->add_option("--seeds", study.seeds, "networks per variant, each with its own seed")
+      ->capture_default_str()
+      ->check(counts);
   command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
   command->add_option("--batch", study.batch, "examples per step")->capture_default_str()->check(counts);
   command->add_option("--examples", study.examples, "examples per evaluation")->capture_default_str()->check(counts);

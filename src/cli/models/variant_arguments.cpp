@@ -8,7 +8,8 @@ CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t&
 }
 
 void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common) {
-  command->add_option("--scales", options.scales, "scale laws, each with networks of its own (isentropic info lists them)")
+  command
+      ->add_option("--scales", options.scales, "scale laws, each with networks of its own (isentropic info lists them)")
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--learnt-scales", options.learnt_scales, "scale laws whose parameters are learnt, one per head")

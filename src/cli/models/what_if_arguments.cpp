@@ -24,7 +24,8 @@ void WhatIfArguments::offer(CLI::App* command) {
   const auto offer = [&](const char* option, std::vector<std::string>* into, const char* help) {
     command->add_option(option, *into, help)->allow_extra_args(false)->group("What if");
   };
-  offer("--scale", &scales, "also with this scale law, such as log_n:kappa=0.9 (repeatable; isentropic info lists them)");
+  offer("--scale", &scales,
+        "also with this scale law, such as log_n:kappa=0.9 (repeatable; isentropic info lists them)");
   offer("--map", &maps, "also with this score map, such as top_k:keys=64 (repeatable; isentropic info lists them)");
   offer("--mask", &masks,
         "also with this mask: window:256, prefix:4+window:256, strided:64,32, segments:512 (repeatable)");
@@ -46,9 +47,10 @@ void WhatIfArguments::offer(CLI::App* command) {
           "equals the surprisal of what followed")
       ->group("What if");
   command
-      ->add_option("--noise", noise,
-                   "also add noise to the scores (gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3) and report how far the "
-                   "outputs move, measured and predicted")
+      ->add_option(
+          "--noise", noise,
+          "also add noise to the scores (gaussian:0.5, uniform:1, laplace:0.3 or gumbel:3) and report how far the "
+          "outputs move, measured and predicted")
       ->group("What if");
 }
 

@@ -83,10 +83,11 @@ std::string page(const Options& options, const Results& results) {
   report::Page out{.title = "Contrastive learning: information and embeddings", .subtitle = subtitle(options)};
   out.parts.emplace_back(report::Prose{
       "Information",
-      {fmt::format("Pairs of Gaussian vectors with {} coordinates have I = -(d/2) log(1 - rho^2). Critics train with InfoNCE "
-                   "while I climbs a staircase; log N - loss is a lower bound on I, averaged over the second half of "
-                   "each stair.",
-                   options.dimension),
+      {fmt::format(
+           "Pairs of Gaussian vectors with {} coordinates have I = -(d/2) log(1 - rho^2). Critics train with InfoNCE "
+           "while I climbs a staircase; log N - loss is a lower bound on I, averaged over the second half of "
+           "each stair.",
+           options.dimension),
        "The bound cannot exceed log N, where N is the batch size, however good the critic: larger batches raise the "
        "ceiling."}});
   report::Row staircases;
@@ -123,7 +124,8 @@ std::string picture(const Options& options, const Results& results) {
   for (const std::int64_t batch : options.batches) plots.push_back(staircase(options, results, batch));
   if (!results.arrangements.empty())
     plots.insert(plots.end(), {nearest_neighbours(results), hardest_negative(results)});
-  return report::svg(report::figure_of("Contrastive learning: information and embeddings", subtitle(options), plots, 2));
+  return report::svg(
+      report::figure_of("Contrastive learning: information and embeddings", subtitle(options), plots, 2));
 }
 
 }  // namespace isentropic::lab::contrast

@@ -109,9 +109,10 @@ std::vector<PushPull> push_and_pull(std::uint64_t seed, const std::vector<double
 }
 
 std::string push_pull_picture(const std::vector<PushPull>& found) {
-  report::Figure out{"Push and pull of InfoNCE on the circle",
-                     "Gradient descent steps of one anchor's loss; arrows are scaled so that the longest in each panel is the same.",
-                     {}};
+  report::Figure out{
+      "Push and pull of InfoNCE on the circle",
+      "Gradient descent steps of one anchor's loss; arrows are scaled so that the longest in each panel is the same.",
+      {}};
   for (const PushPull& one : found) {
     report::Panel panel{fmt::format("temperature {:g}", one.temperature),
                         {.label = "", .low = -kEdge, .high = kEdge},

@@ -151,12 +151,12 @@ Section entropy_section(const Study& study, const Courses& courses) {
   std::vector<std::string> by_layer = {"objective"};
   for (std::int64_t layer = 0; layer < study.layers; ++layer) by_layer.push_back(fmt::format("layer {}", layer));
   by_layer.emplace_back("slope per layer");
-  out.tables = {
-      {.title = "Mean H / log k", .columns = {"objective", "step 1", "25%", "50%", "75%", "100%"}},
-      {.title = "Change in each quarter", .columns = {"objective", "first", "second", "third", "last"}},
-      {.title = "H / log k at the end, by layer", .columns = by_layer},
-      {.title = "Minimum of the validation loss; change of H / log k per 100 steps before it (from half its steps on) and after",
-       .columns = {"objective", "reached", "at step", "lowest", "last", "before", "after", "correlation"}}};
+  out.tables = {{.title = "Mean H / log k", .columns = {"objective", "step 1", "25%", "50%", "75%", "100%"}},
+                {.title = "Change in each quarter", .columns = {"objective", "first", "second", "third", "last"}},
+                {.title = "H / log k at the end, by layer", .columns = by_layer},
+                {.title = "Minimum of the validation loss; change of H / log k per 100 steps before it (from half its "
+                          "steps on) and after",
+                 .columns = {"objective", "reached", "at step", "lowest", "last", "before", "after", "correlation"}}};
   for (const Setting& setting : objectives(study)) {
     add_stages(setting, courses, out);
     add_depth(study, setting, courses, out);

@@ -36,12 +36,14 @@ std::string name_of(const Setting& setting) {
 }  // namespace
 
 Section regulariser_section(const Study& study, const Courses& courses) {
-  Section out{"regulariser", "Entropy as a regulariser",
-              fmt::format("A term in the mean H / log k of all heads, or label smoothing. Robustness: how much noise of "
-                          "standard deviation {:g} on the scores, or replacing a fraction {:g} of the input tokens, "
-                          "adds to the final validation loss.",
-                          study.score_noise, study.token_noise)};
-  out.tables = {{.title = "Means over seeds", .columns = {"term"}}, {.title = "Difference from the plain model", .columns = {"term"}}};
+  Section out{
+      "regulariser", "Entropy as a regulariser",
+      fmt::format("A term in the mean H / log k of all heads, or label smoothing. Robustness: how much noise of "
+                  "standard deviation {:g} on the scores, or replacing a fraction {:g} of the input tokens, "
+                  "adds to the final validation loss.",
+                  study.score_noise, study.token_noise)};
+  out.tables = {{.title = "Means over seeds", .columns = {"term"}},
+                {.title = "Difference from the plain model", .columns = {"term"}}};
   for (const Quantity& quantity : kQuantities)
     for (report::DataTable& table : out.tables) table.columns.emplace_back(quantity.title);
   out.numbers = Json::array();

@@ -25,9 +25,10 @@ double best_loss(const Course& course) { return course.best_loss(); }
 }  // namespace
 
 Section spread_section(const Study& study, const Courses& courses) {
-  Section out{"spread", "Spread of the initial scores",
-              "Query and key weights start `gain` times as large, so scores are gain^2 times as large. How does this affect "
-              "gradients and the steps to the training loss that the plain model has halfway through?"};
+  Section out{
+      "spread", "Spread of the initial scores",
+      "Query and key weights start `gain` times as large, so scores are gain^2 times as large. How does this affect "
+      "gradients and the steps to the training loss that the plain model has halfway through?"};
   out.tables = {{.title = "Means over seeds",
                  .columns = {"gain", "initial H / log k", "initial gradient", "early gradient", "steps to loss",
                              "lowest validation"}},

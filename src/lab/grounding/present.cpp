@@ -135,27 +135,28 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
                                            study.side * study.side, study.max_matching, study.variants.seeds)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
-      {"A text of two words, \"red, shape?\", asks about an image whose patches hold coloured shapes. All m objects that "
+      {"A text of two words, \"red, shape?\", asks about an image whose patches hold coloured shapes. All m objects "
+       "that "
        "match the first word share the answer. An ideal reader attends to them alone: H = log m, whatever the number "
        "of patches n.",
        "H and the weight on matching patches are those of the last word's attention to the patches, in the head that "
        "gives them the most weight, chosen per scene; means over scenes and seeds."}});
+  out.parts.emplace_back(report::Row{{plot_of(laws, matching, kEntropy, "Entropy by matching patches", &Law::formula),
+                                      plot_of(laws, matching, kWeight, "Weight on matching patches", &Law::formula),
+                                      plot_of(laws, matching, kAccuracy, "Accuracy", &Law::formula)}});
   out.parts.emplace_back(
-      report::Row{{plot_of(laws, matching, kEntropy, "Entropy by matching patches", &Law::formula),
-                   plot_of(laws, matching, kWeight, "Weight on matching patches", &Law::formula),
-                   plot_of(laws, matching, kAccuracy, "Accuracy", &Law::formula)}});
-  out.parts.emplace_back(report::Row{
-      {plot_of(laws, patches, kEntropy,
-               fmt::format("Entropy by number of patches, m = {}", study.matching_of_sides), &Law::formula),
-       plot_of(laws, patches, kWeight, "Weight on matching patches", &Law::formula),
-       plot_of(laws, patches, kAccuracy, "Accuracy", &Law::formula)}});
+      report::Row{{plot_of(laws, patches, kEntropy,
+                           fmt::format("Entropy by number of patches, m = {}", study.matching_of_sides), &Law::formula),
+                   plot_of(laws, patches, kWeight, "Weight on matching patches", &Law::formula),
+                   plot_of(laws, patches, kAccuracy, "Accuracy", &Law::formula)}});
   out.parts.emplace_back(report::Prose{"During training", {"H - log m; 0 is an ideal reader."}});
   report::Row courses;
   for (const Law& law : laws) courses.parts.emplace_back(course_plot(study, law));
   out.parts.emplace_back(std::move(courses));
   out.parts.emplace_back(
       report::DataTable{"By matching patches", columns(matching), rows(laws, matching, &Law::formula)});
-  out.parts.emplace_back(report::DataTable{"By number of patches", columns(patches), rows(laws, patches, &Law::formula)});
+  out.parts.emplace_back(
+      report::DataTable{"By number of patches", columns(patches), rows(laws, patches, &Law::formula)});
   return html(out);
 }
 
@@ -169,7 +170,8 @@ std::string picture(const Study& study, const std::vector<VariantLog>& logs) {
                  {plot_of(laws, patches, kEntropy,
                           fmt::format("By number of patches, {} of which match", study.matching_of_sides), &Law::label),
                   plot_of(laws, patches, kWeight, "By number of patches", &Law::label)});
-  return report::svg(report::figure_of("Cross-modal attention from text to image", "means over scenes and seeds", plots, 2));
+  return report::svg(
+      report::figure_of("Cross-modal attention from text to image", "means over scenes and seeds", plots, 2));
 }
 
 }  // namespace isentropic::lab::grounding

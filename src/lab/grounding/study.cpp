@@ -29,8 +29,7 @@ class Reader final : public Learner {
 
   at::Tensor loss(std::int64_t step) override {
     const std::uint64_t seed = seed_of(Purpose::training, {step});
-    const std::int64_t matching =
-        1 + static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(study_.max_matching));
+    const std::int64_t matching = 1 + static_cast<std::int64_t>(seed % static_cast<std::uint64_t>(study_.max_matching));
     const Scenes scenes = drawn(study_.variants.batch, study_.side, matching, mix(seed));
     return at::cross_entropy_loss(network_.forward(scenes, Weights::none).logits, scenes.answers);
   }

@@ -31,7 +31,7 @@ struct Study {
                              .examples = 256,
                              .learning_rate = 3e-3};
   std::int64_t side = 8;                                      // patches per side in training
-  std::int64_t max_matching = 16;                            // in training: 1 to this many patches match
+  std::int64_t max_matching = 16;                             // in training: 1 to this many patches match
   std::vector<std::int64_t> matching = {1, 2, 4, 8, 16, 32};  // tests at that side
   std::vector<std::int64_t> sides = {4, 8, 16, 32};           // tests with `matching_of_sides` matching patches
   std::int64_t matching_of_sides = 4;

@@ -97,8 +97,9 @@ std::string listed(const std::vector<std::string>& names) { return names.empty()
 
 // "log_n (learning rate 0.004, seed 1)", or with a formula; in the last stage also what it changes.
 std::string named(const Run& run, const std::string& law) {
-  const std::string changed =
-      run.stage == kRegularise ? fmt::format(", dropout {:g}, weight decay {:g}", run.attention_dropout, run.weight_decay) : "";
+  const std::string changed = run.stage == kRegularise ? fmt::format(", dropout {:g}, weight decay {:g}",
+                                                                     run.attention_dropout, run.weight_decay)
+                                                       : "";
   return fmt::format("{} (learning rate {:g}, seed {}{})", law, run.learning_rate, run.seed, changed);
 }
 
@@ -121,8 +122,8 @@ std::vector<std::string> comparisons(const std::vector<LawLine>& laws, std::stri
         "Beyond the trained length, better than 1/sqrt d by more than the spread over seeds: " + listed(better) +
         ". Worse: " + listed(worse) + ". No difference, or one seed only: " + listed(unclear) + ".");
   if (compares_text)
-    out.push_back(
-        "Better with longer text than with the trained length alone, truncated or as a window: " + listed(uses_text) + ".");
+    out.push_back("Better with longer text than with the trained length alone, truncated or as a window: " +
+                  listed(uses_text) + ".");
   return out;
 }
 

@@ -28,7 +28,8 @@ std::vector<Run> screen(const Study& study) {
   std::vector<Run> out;
   for (const std::string& positions : study.positions)
     for (const std::string& law : trained_laws(study))
-      for (const double rate : study.learning_rates) out.push_back(usual_run(study, kScreen, law, positions, rate, study.seed));
+      for (const double rate : study.learning_rates)
+        out.push_back(usual_run(study, kScreen, law, positions, rate, study.seed));
   return out;
 }
 

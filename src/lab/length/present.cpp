@@ -141,10 +141,10 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
     out += text_of_table("Entropy of their rows (nats), " + with, entropy_columns(study), entropy_rows(found));
     out += text_of_table("Loss saved on a repeated passage (nats), " + with, columns_of(study, {"law"}, {}),
                          copying_rows(found));
-    out +=
-        text_of_table("Learnt parameters, mean over heads and seeds, " + with, learnt_columns(study), learnt_rows(found));
-    out += text_of_table("Other regularisation, " + with, {"law", "dropout", "weight decay", "trained length", "mean beyond"},
-                         regularised_rows(found));
+    out += text_of_table("Learnt parameters, mean over heads and seeds, " + with, learnt_columns(study),
+                         learnt_rows(found));
+    out += text_of_table("Other regularisation, " + with,
+                         {"law", "dropout", "weight decay", "trained length", "mean beyond"}, regularised_rows(found));
     out += found.conclusion + "\n\n";
   }
   const std::string mixed = mixed_precision(results);
@@ -152,8 +152,9 @@ std::string text_table(const Study& study, const std::vector<Result>& results) {
 }
 
 std::string page(const Study& study, const std::vector<Result>& results) {
-  report::Page page{.title = "Which scale carries attention beyond its trained length?",
-                    .subtitle = fmt::format("trained at n = {}, evaluated at up to n = {}", study.length, study.longest())};
+  report::Page page{
+      .title = "Which scale carries attention beyond its trained length?",
+      .subtitle = fmt::format("trained at n = {}, evaluated at up to n = {}", study.length, study.longest())};
   page.parts.push_back(report::Prose{
       "What is shown",
       {fmt::format(

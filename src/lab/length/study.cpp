@@ -24,10 +24,10 @@
 
 namespace isentropic::lab::length {
 
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, learning_rates, seeds, best, vocabulary, layers, heads, width,
-                                   steps, batch, length, scored, factors, training_tokens, documents, max_epochs,
-                                   target_entropy, weight_decay, attention_dropout, attention_dropout_sweep, weight_decay_sweep, seed, device,
-                                   bfloat16)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, texts, laws, positions, learning_rates, seeds, best, vocabulary, layers,
+                                   heads, width, steps, batch, length, scored, factors, training_tokens, documents,
+                                   max_epochs, target_entropy, weight_decay, attention_dropout, attention_dropout_sweep,
+                                   weight_decay_sweep, seed, device, bfloat16)
 
 namespace {
 
@@ -173,8 +173,8 @@ std::vector<Result> results_in(StudyFolder& folder) {
 
 // The run's file name.
 std::string name_of(const Run& run) {
-  return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.learning_rate, run.seed, run.attention_dropout,
-                     run.weight_decay);
+  return fmt::format("{}-{}-{}-{:g}-{}-{:g}-{:g}", run.stage, run.law, run.positions, run.learning_rate, run.seed,
+                     run.attention_dropout, run.weight_decay);
 }
 
 // The work of this process on a study that others may share.
@@ -245,10 +245,11 @@ class Worker {
     const auto results = static_cast<std::int64_t>(results_in(folder_).size());
     const auto since = static_cast<double>(results - finished_before_);
     const std::int64_t left = most_runs(study_) - results;
-    return fmt::format("{} {}, positions {}, learning rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
-                       last.run.stage, last.run.law, last.run.positions, last.run.learning_rate,
-                       last.diverged ? "diverged" : fmt::format("loss {:.4f}", last.validation), last.seconds, left,
-                       static_cast<double>(left) * seconds_since(start_) / since / 60);
+    return fmt::format(
+        "{} {}, positions {}, learning rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
+        last.run.stage, last.run.law, last.run.positions, last.run.learning_rate,
+        last.diverged ? "diverged" : fmt::format("loss {:.4f}", last.validation), last.seconds, left,
+        static_cast<double>(left) * seconds_since(start_) / since / 60);
   }
 
   StudyFolder& folder_;
@@ -310,7 +311,8 @@ void check_study(const Study& study) {
   const bool rotary = std::ranges::find(study.positions, "rotary") != study.positions.end();
   if (rotary && study.width / study.heads % 2 != 0)
     throw Error("width", study.width, "an even number for each head: positions are rotary");
-  if (study.factors.empty() || study.learning_rates.empty()) throw Error("factors or learning rates", "none", "one or more");
+  if (study.factors.empty() || study.learning_rates.empty())
+    throw Error("factors or learning rates", "none", "one or more");
   for (const double rate : study.learning_rates) require_positive("learning rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
   if (study.longest() <= study.length) throw Error("factors", "none above 1", "one: laws are ranked beyond the length");

@@ -81,8 +81,8 @@ struct Result {
   std::vector<double> learnt = {};  // by layer, mean over heads of the law's parameter, if it is learnt
   std::vector<Tested> tests = {};
   std::vector<std::string> not_finite = {};  // laws without a test, because one of its values was not finite
-  std::string device = {};  // of training, "cpu" or "cuda"; empty: logged before this was recorded
-  bool bfloat16 = false;    // whether products were in bfloat16
+  std::string device = {};                   // of training, "cpu" or "cuda"; empty: logged before this was recorded
+  bool bfloat16 = false;                     // whether products were in bfloat16
 };
 
 // What is kept of a diverged network.

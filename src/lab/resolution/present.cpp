@@ -124,8 +124,8 @@ std::string text_tables(const Study&, const std::vector<VariantLog>& logs) {
 std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   const auto laws = by_law<Measured>(logs);
   report::Page out{.title = "Vision transformers at higher resolution than in training",
-                   .subtitle = fmt::format("patches of {0} x {0} pixels, {1} seeds, up to {2} test images",
-                                           study.patch, study.variants.seeds, study.variants.examples)};
+                   .subtitle = fmt::format("patches of {0} x {0} pixels, {1} seeds, up to {2} test images", study.patch,
+                                           study.variants.seeds, study.variants.examples)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
       {"Small vision transformers are trained on images at their own size and evaluated on the same kind of images "

@@ -132,8 +132,8 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
   page.parts.push_back(report::Prose{
       "What is shown",
       {"Small networks with one scale law and one score map each were trained at lengths of 2 to " +
-           std::to_string(study.length) + " and evaluated at longer ones. Chance is 1 in " + std::to_string(task.classes) +
-           ". Curves are means over " + std::to_string(study.seeds) + " seeds.",
+           std::to_string(study.length) + " and evaluated at longer ones. Chance is 1 in " +
+           std::to_string(task.classes) + ". Curves are means over " + std::to_string(study.seeds) + " seeds.",
        "A map that still answers at many times the trained length gives the one decisive token enough of its weight "
        "among all the others."}});
   page.parts.push_back(plot_of(accuracy, "Accuracy", "accuracy"));
@@ -148,9 +148,9 @@ std::string page(const Study& study, const std::vector<Curve>& curves) {
   Cells weights = weight_cells(study, curves, &VariantNumbers::title);
   const std::vector<std::string> columns = weights.front();
   weights.erase(weights.begin());
-  page.parts.push_back(
-      report::DataTable{"The querying token's weights: S and participation; effective rank of the last 64 tokens' weights",
-                        columns, std::move(weights)});
+  page.parts.push_back(report::DataTable{
+      "The querying token's weights: S and participation; effective rank of the last 64 tokens' weights", columns,
+      std::move(weights)});
   return html(page);
 }
 

@@ -19,8 +19,8 @@
 namespace isentropic::lab::retrieval {
 
 NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, task, scales, learnt_scales, maps, learnt_maps, without_key_bias,
-                                   feature_sizes, seeds, steps, batch, length, width, heads, factors, examples, learning_rate,
-                                   seed, device)
+                                   feature_sizes, seeds, steps, batch, length, width, heads, factors, examples,
+                                   learning_rate, seed, device)
 
 namespace {
 

@@ -162,10 +162,11 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
                                            study.length, study.variants.seeds, study.places)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
-      {fmt::format("Small networks learn to write a sequence in reverse. H/log k, where k is the number of keys a row sees, "
-                   "is 1 for uniform attention and 0 for attention to a single token; means over layers, heads, rows "
-                   "and seeds, at n = {}.",
-                   study.length),
+      {fmt::format(
+           "Small networks learn to write a sequence in reverse. H/log k, where k is the number of keys a row sees, "
+           "is 1 for uniform attention and 0 for attention to a single token; means over layers, heads, rows "
+           "and seeds, at n = {}.",
+           study.length),
        "Each output token is a copy of one source token: a decoder that has learnt the task needs one sharp "
        "cross-attention head and nothing from the others."}});
   report::Row courses, maps;

@@ -73,7 +73,8 @@ report::DataTable numbers(const Results& results) {
   report::DataTable out{
       .title = "All networks",
       .columns = {"β", "seed", "noise", "I(Z;X) ≤", "I(Z;Y) ≥", "I(Z;X) in training ≤", "I(Z;Y) in training ≥"}};
-  if (has_errors) out.columns.insert(out.columns.begin() + 3, {"error, %", fmt::format("error with {} samples, %", kSamples)});
+  if (has_errors)
+    out.columns.insert(out.columns.begin() + 3, {"error, %", fmt::format("error with {} samples, %", kSamples)});
   const auto shown = [](double value) {
     return std::isfinite(value) ? fmt::format("{:.4f}", value) : std::string("-");
   };

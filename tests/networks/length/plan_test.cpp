@@ -158,12 +158,14 @@ TEST(LengthFindings, LeaveOutComparisonsWithWhatDiverged) {
   };
   const Findings found = findings_without("log_n");
   EXPECT_EQ(std::ranges::find(found.laws, "log_n", &LawLine::law), found.laws.end());
-  EXPECT_TRUE(found.conclusion.ends_with(". Diverged: log_n (learning rate 0.001, seed 1), log_n (learning rate 0.002, seed 1)."))
+  EXPECT_TRUE(found.conclusion.ends_with(
+      ". Diverged: log_n (learning rate 0.001, seed 1), log_n (learning rate 0.002, seed 1)."))
       << found.conclusion;
   // With 1/sqrt d its window goes, too: nothing can be compared.
   const Findings nothing = findings_without("inverse_sqrt_d");
   EXPECT_EQ(nothing.laws.size(), 3u);
-  EXPECT_EQ(nothing.conclusion, "Diverged: inverse_sqrt_d (learning rate 0.001, seed 1), inverse_sqrt_d (learning rate 0.002, seed 1).");
+  EXPECT_EQ(nothing.conclusion,
+            "Diverged: inverse_sqrt_d (learning rate 0.001, seed 1), inverse_sqrt_d (learning rate 0.002, seed 1).");
 }
 
 TEST(LengthFindings, NameWhatDivergedInLaterStages) {
@@ -222,9 +224,9 @@ TEST(LengthResults, LeaveOutTestsThatAreNotFinite) {
   EXPECT_FALSE(kept.diverged);
   EXPECT_EQ(kept.tests.size(), 2u);
   EXPECT_EQ(kept.not_finite, std::vector<std::string>{"trained_length"});
-  EXPECT_NE(
-      findings_of(study, {kept})[0].conclusion.find("Not finite when evaluated: trained_length (learning rate 0.001, seed 1)."),
-      std::string::npos);
+  EXPECT_NE(findings_of(study, {kept})[0].conclusion.find(
+                "Not finite when evaluated: trained_length (learning rate 0.001, seed 1)."),
+            std::string::npos);
   Result own = finite, untrained = finite;
   own.tests[0].points[0].loss = INFINITY;
   untrained.validation = std::nan("");

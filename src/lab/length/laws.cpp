@@ -17,9 +17,8 @@ namespace {
 
 // The kappa at which the entropy of random keys has slope 0 over the study's lengths from n_train on; 1 if none.
 double solved_kappa(const Study& study) {
-  std::vector<std::int64_t> lengths;
-  for (const double factor : study.factors)
-    if (factor >= 1) lengths.push_back(static_cast<std::int64_t>(factor * static_cast<double>(study.length)));
+  std::vector<std::int64_t> lengths = study.lengths();
+  std::erase_if(lengths, [&](std::int64_t n) { return n < study.length; });
   if (lengths.size() < 2) return 1;
   return theory::invariant_kappa(lengths, study.width / study.heads).value_or(1);
 }

@@ -39,7 +39,8 @@ struct Study {
   std::string device = "cpu";
   bool bfloat16 = false;
 
-  std::int64_t longest() const;  // tokens of the longest test
+  std::vector<std::int64_t> lengths() const;  // tokens of the tests, by factor
+  std::int64_t longest() const;               // tokens of the longest test
 };
 
 // Throws Error if the study is invalid, before anything is read.

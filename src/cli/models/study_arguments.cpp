@@ -2,7 +2,6 @@
 #include "cli/models/study_arguments.hpp"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <chrono>
 
@@ -13,34 +12,26 @@
 namespace isentropic::cli {
 namespace {
 
-// A progress line: overwritten in place on a terminal, a new line every half minute elsewhere.
 class StudyLine {
  public:
-  explicit StudyLine(std::string study) : study_(std::move(study)), terminal_(isatty(fileno(stderr)) != 0) {}
-  ~StudyLine() {
-    if (terminal_ && shown_) fmt::print(stderr, "\n");
-  }
-  StudyLine(const StudyLine&) = delete;
-  StudyLine& operator=(const StudyLine&) = delete;
+  explicit StudyLine(std::string study) : study_(std::move(study)) {}
 
   void show(double share, const std::string& now) {
-    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
     if (first_share_ < 0) first_share_ = share;
-    if (share < 1 && seconds < next_) return;
-    next_ = seconds + (terminal_ ? 0.5 : 30);
-    shown_ = true;
-    const double done_here = share - first_share_;
-    const std::string left = done_here > 0 ? duration(seconds * (1 - share) / done_here) + " left" : "...";
-    fmt::print(stderr, "{}{}: {:.0f}%, {}, {}{}", terminal_ ? "\r\x1b[K" : "", study_, 100 * share, now, left,
-               terminal_ ? "" : "\n");
-    std::fflush(stderr);
+    line_.show([&] { return text(share, now); }, share >= 1);
   }
 
  private:
+  std::string text(double share, const std::string& now) const {
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start_).count();
+    const double done_here = share - first_share_;
+    const std::string left = done_here > 0 ? duration(seconds * (1 - share) / done_here) + " left" : "...";
+    return fmt::format("{}: {:.0f}%, {}, {}", study_, 100 * share, now, left);
+  }
+
   const std::string study_;
-  const bool terminal_;
-  bool shown_ = false;
-  double next_ = 0, first_share_ = -1;
+  StatusLine line_;
+  double first_share_ = -1;
   const std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 

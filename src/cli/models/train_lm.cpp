@@ -1,10 +1,7 @@
 // isentropic train lm: trains a language model on texts.
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <chrono>
 #include <cmath>
-#include <cstdio>
 #include <memory>
 #include <numeric>
 
@@ -35,38 +32,15 @@ double mean_of(const std::vector<std::vector<double>>& values) {
   return count == 0 ? 0 : sum / static_cast<double>(count);
 }
 
-// A progress line: overwritten in place on a terminal, a new line every half minute elsewhere.
-class TrainingLine {
- public:
-  explicit TrainingLine(const lab::LanguageModelRun& run) : run_(run), terminal_(isatty(fileno(stderr)) != 0) {}
-  ~TrainingLine() {
-    if (terminal_ && shown_) fmt::print(stderr, "\n");
-  }
-  TrainingLine(const TrainingLine&) = delete;
-  TrainingLine& operator=(const TrainingLine&) = delete;
-
-  void show(const lab::RunStatus& status) {
-    const double every = terminal_ ? 0.5 : 30;
-    const bool is_last = status.step.step == run_.steps;
-    if (shown_ && !is_last && status.seconds < next_) return;
-    next_ = status.seconds + every;
-    shown_ = true;
-    const double rate = static_cast<double>(status.steps_here) / status.seconds;
-    const double left = static_cast<double>(run_.steps - status.step.step) / rate;
-    std::string line = fmt::format("step {} of {}, loss {:.4f}", status.step.step, run_.steps, status.step.loss);
-    if (status.validation_loss > 0) line += fmt::format(", validation {:.4f}", status.validation_loss);
-    if (!status.step.entropy.empty()) line += fmt::format(", mean H {:.3f}", mean_of(status.step.entropy));
-    line += fmt::format(", {:.2f} steps/s, {:.0f} tokens/s, {} left", rate,
-                        rate * static_cast<double>(run_.batch * run_.length), duration(left));
-    fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", line, terminal_ ? "" : "\n");
-    std::fflush(stderr);
-  }
-
- private:
-  const lab::LanguageModelRun& run_;
-  bool terminal_, shown_ = false;
-  double next_ = 0;
-};
+std::string text_of(const lab::LanguageModelRun& run, const lab::RunStatus& status) {
+  const double rate = static_cast<double>(status.steps_here) / status.seconds;
+  const double left = static_cast<double>(run.steps - status.step.step) / rate;
+  std::string out = fmt::format("step {} of {}, loss {:.4f}", status.step.step, run.steps, status.step.loss);
+  if (status.validation_loss > 0) out += fmt::format(", validation {:.4f}", status.validation_loss);
+  if (!status.step.entropy.empty()) out += fmt::format(", mean H {:.3f}", mean_of(status.step.entropy));
+  return out + fmt::format(", {:.2f} steps/s, {:.0f} tokens/s, {} left", rate,
+                           rate * static_cast<double>(run.batch * run.length), duration(left));
+}
 
 void run(TrainArguments& arguments) {
   if (!arguments.resume && arguments.run.texts.empty()) throw UsageError("texts", "none", "one file or more");
@@ -76,11 +50,13 @@ void run(TrainArguments& arguments) {
     throw UsageError(error.what());
   }
   note_interrupts();
-  TrainingLine line(arguments.run);
+  StatusLine line;
   lab::RunCallbacks callbacks;
   callbacks.say = [](const std::string& message) { fmt::print(stderr, "train: {}\n", message); };
   callbacks.begin = [&](const lab::LanguageModelRun& run) { arguments.run = run; };
-  callbacks.show = [&](const lab::RunStatus& status) { line.show(status); };
+  callbacks.show = [&](const lab::RunStatus& status) {
+    line.show([&] { return text_of(arguments.run, status); }, status.step.step == arguments.run.steps);
+  };
   callbacks.stop = interrupted;
   const lab::RunResult result = arguments.resume ? lab::resume_run(arguments.folder, callbacks)
                                                  : lab::start_run(arguments.folder, arguments.run,

@@ -50,4 +50,18 @@ void Progress::clear() {
   line_.clear();
 }
 
+StatusLine::StatusLine() : terminal_(::isatty(STDERR_FILENO) == 1) {}
+
+StatusLine::~StatusLine() {
+  if (terminal_ && shown_) fmt::print(stderr, "\n");
+}
+
+void StatusLine::show(const std::function<std::string()>& text, bool is_last) {
+  if (!is_last && Clock::now() < next_) return;
+  next_ = Clock::now() + (terminal_ ? std::chrono::milliseconds(500) : std::chrono::seconds(30));
+  shown_ = true;
+  fmt::print(stderr, "{}{}{}", terminal_ ? "\r\x1b[K" : "", text(), terminal_ ? "" : "\n");
+  std::fflush(stderr);
+}
+
 }  // namespace isentropic::cli

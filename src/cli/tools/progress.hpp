@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 
 namespace isentropic::cli {
@@ -32,6 +33,25 @@ class Progress {
   bool terminal_;
   bool expected_ = false;
   std::string line_;  // on the terminal
+};
+
+// A status for long runs: overwritten twice a second on a terminal, a new line every half minute elsewhere.
+class StatusLine {
+ public:
+  StatusLine();
+  ~StatusLine();  // ends the line
+  StatusLine(const StatusLine&) = delete;
+  StatusLine& operator=(const StatusLine&) = delete;
+
+  // Calls `text` and prints it if a line is due, as the first one is, or if this is the last.
+  void show(const std::function<std::string()>& text, bool is_last);
+
+ private:
+  using Clock = std::chrono::steady_clock;
+
+  const bool terminal_;
+  bool shown_ = false;
+  Clock::time_point next_ = Clock::now();
 };
 
 // "8 s", "5 min", "2.5 h", "4 days".

@@ -27,7 +27,8 @@ print(torch.__version__, ';'.join(include_paths()), library_paths()[0], int(torc
   set_property(GLOBAL PROPERTY ISENTROPIC_TORCH_VERSION ${version})
   add_library(torch_wheel INTERFACE)
   target_include_directories(torch_wheel SYSTEM INTERFACE ${includes})
-  target_compile_definitions(torch_wheel INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi})
+  # Its headers bring a fmt of their own, whose library nobody links.
+  target_compile_definitions(torch_wheel INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi} FMT_HEADER_ONLY)
   # Nothing calls libtorch.so by name, but it brings the devices: a linker that drops what is not called (Debian's does
   # not, Ubuntu's does) would leave a program without CUDA.
   target_link_libraries(

@@ -1,5 +1,6 @@
-"""The studies that the repository keeps: every page can be made of its log, and its results are those of that log."""
+"""The stored studies: every page can be made from its log, the results are those of the log, and documents quote them."""
 
+import functools
 import json
 import os
 import pathlib
@@ -9,21 +10,51 @@ import subprocess
 import pytest
 
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
-STUDIES = pathlib.Path(__file__).parents[2] / "studies"
+ROOT = pathlib.Path(__file__).parents[2]
+STUDIES = ROOT / "studies"
 FOLDERS = sorted(path.parent for path in STUDIES.rglob("study.json"))
 
 
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory):
+    """Shows a stored study in a copy of its folder; once for each."""
+
+    @functools.cache
+    def show(folder):
+        copy = tmp_path_factory.mktemp("study") / "copy"
+        shutil.copytree(folder, copy)
+        name = json.loads((folder / "study.json").read_text())["study"]
+        command = [PROGRAM, *(["plane"] if name == "plane" else ["train", name]), "-o", copy, "--resume"]
+        return copy, subprocess.run(command, capture_output=True, text=True, cwd=ROOT)
+
+    return show
+
+
 @pytest.mark.parametrize("folder", FOLDERS, ids=lambda folder: str(folder.relative_to(STUDIES)))
-def test_a_page_is_made_of_the_log(folder, tmp_path):
-    copy = tmp_path / "study"
-    shutil.copytree(folder, copy)
-    name = json.loads((folder / "study.json").read_text())["study"]
-    command = [PROGRAM, *(["plane"] if name == "plane" else ["train", name]), "-o", copy, "--resume"]
-    result = subprocess.run(command, capture_output=True, text=True, cwd=STUDIES.parent)
+def test_a_page_is_made_of_the_log(folder, shown):
+    copy, result = shown(folder)
     assert result.returncode == 0, result.stderr
     assert "<html" in (copy / "page.html").read_text() and result.stdout
     assert (copy / "results.json").read_text() == (folder / "results.json").read_text()
     assert (copy / "log.jsonl").read_text() == (folder / "log.jsonl").read_text()
+
+
+def quoted_output(page):
+    """The lines of blocks without a language: what programs printed."""
+    lines, language = [], None
+    for line in (ROOT / "docs" / page).read_text().splitlines():
+        if line.startswith("```"):
+            language = line[3:] if language is None else None
+        elif language == "":
+            lines.append(line)
+    return lines
+
+
+@pytest.mark.parametrize("page", ["dynamics.md", "length.md", "studies.md"])
+def test_documents_quote_what_the_logs_show(page, shown):
+    printed = {line.rstrip() for folder in FOLDERS for line in shown(folder)[1].stdout.splitlines()}
+    quoted = quoted_output(page)
+    assert len(quoted) > 10 and [line for line in quoted if line.rstrip() not in printed] == []
 
 
 def test_they_are_small():

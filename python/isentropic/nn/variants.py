@@ -23,7 +23,7 @@ class SigmoidAttention(MultiHeadAttention):
 
 
 class ReluSquaredAttention(MultiHeadAttention):
-    """``max(s, 0)^2``, by default over the number of visible keys. GatedAttentionUnit adds the gate that goes with it."""
+    """``max(s, 0)^2``, by default over the number of visible keys. GatedAttentionUnit adds the gate."""
 
     def __init__(self, d_model: int, num_heads: int, normaliser: str = "visible", **options):
         super().__init__(d_model, num_heads, map=ScoreMap.relu_squared(normaliser), **options)

@@ -165,7 +165,7 @@ def _mean_logits(
     soft_cap: Optional[float],
     vocabulary: Optional[Vocabulary] = None,
 ) -> Tensor:
-    """Means over all classes. Linear without a cap; with one it is attention with weights s / V and values 1."""
+    """The mean over all classes. Linear without a cap; with one it is attention with weights s / V and values 1."""
     if vocabulary is not None:
         part = torch.zeros(len(rows), dtype=statistics_type(rows), device=rows.device)
         if len(weight) > 0:

@@ -28,9 +28,10 @@ def layer_information(
 
     ``exact``: the entropy of the distinct rows, as float32, which is I(X;T) since T is a function of X. ``width:W``:
     the entropy of floor(t / W). ``count:B``: of B bins over the range of the layer. ``equal_mass:B``: of B bins of
-    equal mass for each unit. With Gaussian noise of variance V added to T, for at most 1024 rows: ``kolchinsky_upper:V``
-    and ``kolchinsky_lower:V``, the pairwise bounds of ``noisy_layer_input_information``; ``noise:V``, the mean of
-    log2 p(t|x) / p(t) over one t drawn for each x. I(T;Y) is I(X;T) - I(X;T|Y), both terms by the same estimator.
+    equal mass for each unit. With Gaussian noise of variance V added to T, for at most 1024 rows:
+    ``kolchinsky_upper:V`` and ``kolchinsky_lower:V``, the pairwise bounds of ``noisy_layer_input_information``;
+    ``noise:V``, the mean of log2 p(t|x) / p(t) over one t drawn for each x. I(T;Y) is I(X;T) - I(X;T|Y), both terms by
+    the same estimator.
 
     ``inputs``: an integer for each row, the same for rows that are the same X; by default each row is a different X.
     By hand: activations (0, .2, .6, .7) and labels (0, 0, 1, 0): ``exact`` (2, .811), ``width:0.5`` (1, .311).

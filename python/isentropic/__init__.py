@@ -50,7 +50,7 @@ __version__ = pathlib.Path(__file__).with_name("version.txt").read_text().strip(
 
 
 def __getattr__(name: str) -> ModuleType:
-    """``isentropic.information`` is loaded when it is used: installations without Boost's headers lack it."""
+    """Imports ``isentropic.information`` on first use: builds without Boost's headers do not have it."""
     if name == "information":
         return importlib.import_module(".information", __name__)
     raise AttributeError(f"module 'isentropic' has no attribute '{name}'")

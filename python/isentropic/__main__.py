@@ -1,4 +1,4 @@
-"""python -m isentropic info: what is installed here, and what it runs on. python -m isentropic scan: _scan/command.py."""
+"""The command line. python -m isentropic info: versions and devices. python -m isentropic scan: _scan/command.py."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def main(arguments: Optional[Sequence[str]] = None) -> int:
 
 
 def _one_line(error: Exception) -> str:
-    """Transformers explains at length."""
+    """The first non-empty line: messages of transformers are long."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
 
 

@@ -1,4 +1,4 @@
-"""The information of every row that comes with an output."""
+"""The statistics of every row, returned with an output."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from torch import Tensor
 
 
 class Aux:
-    """What attention found out about its rows: one attribute for each statistic, ``[..., heads, n_q]``.
+    """Statistics of the rows of an attention call: one attribute for each statistic, ``[..., heads, n_q]``.
 
     With gradients (softmax maps): ``log_partition``, ``entropy``, ``mean_score``, ``score_variance``, ``collision``,
     ``normalised_entropy``, ``effective_keys``, ``participation``, ``sparsity``, ``sink_mass``. Without: ``max_score``,
     ``peak``, ``visible``, ``argmax`` and, when ``groups`` are given, ``first_mass``, ``recent_mass``,
     ``entropy_without_first``, ``mean_distance``. Entropies are in nats.
 
-    ``row_scale`` is the scale every row was given. ``status`` says of a target entropy: 0 solved, 1 above reach
+    ``row_scale`` is the scale of every row. ``status`` is the outcome for a target entropy: 0 solved, 1 above reach
     (uniform), 2 below reach, 3 not converged.
     """
 

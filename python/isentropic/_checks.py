@@ -1,4 +1,4 @@
-"""Mistakes of the caller, named: the argument, its value and what was expected, in one line."""
+"""Checks of arguments. Errors name the argument, its value and what was expected, in one line."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def require(condition: bool, message: Callable[[], str]) -> None:
-    """ValueError with the message, which is put together only then: shapes may be symbols while a graph is traced."""
+    """ValueError unless the condition holds. The message is made only then: while tracing, shapes may be symbols."""
     if not condition:
         raise ValueError(message())
 
@@ -34,14 +34,14 @@ def integer(name: str, value: object) -> int:
 
 
 def pair_of_integers(name: str, value: object, parts: str) -> tuple[int, int]:
-    """``parts`` names the two for whoever gave anything else."""
+    """``value`` if it is a pair of integers; ``parts`` names the two in the error message."""
     if not isinstance(value, (tuple, list)) or len(value) != 2:
         raise TypeError(f"{name} is {_shown(value)}; expected two integers, {parts}")
     return integer(name, value[0]), integer(name, value[1])
 
 
 def number(name: str, value: object, positive: bool = False) -> float:
-    """``value`` as a float; whether the type of the computation can hold it is for the library to say."""
+    """``value`` as a float; the library checks whether the type of the computation can hold it."""
     if isinstance(value, (bool, str)):
         raise TypeError(f"{name} is {value!r}; expected a number")
     try:
@@ -55,5 +55,5 @@ def number(name: str, value: object, positive: bool = False) -> float:
 
 
 def _shown(value: object) -> str:
-    """Short: what was given may be a whole tensor."""
+    """A short form for messages: the value may be a whole tensor."""
     return repr(value) if isinstance(value, (int, float, str, tuple, list, type(None))) else f"a {type(value).__name__}"

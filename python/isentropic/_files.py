@@ -1,4 +1,4 @@
-"""Files that are either whole or not there."""
+"""Writes files that are either complete or absent."""
 
 from __future__ import annotations
 

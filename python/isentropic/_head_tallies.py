@@ -1,4 +1,4 @@
-"""What every attention head of a model did since it was read last, in eager mode and in compiled graphs alike."""
+"""Tallies of every attention head of a model since they were last read, in eager mode and in compiled graphs."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ class HeadTallies:
     """One :class:`Tally` for each layer; calls add to it, :meth:`clear` empties it.
 
     Args:
-        columns: which of ``_tallies.COLUMNS``.
+        columns: some of ``_tallies.COLUMNS``.
         fewest_keys: rows that see fewer keys do not count for normalised entropy.
-        observer: who is told of attention that is not seen; None: nobody.
-        strict: scores that a soft cap hides for good are refused.
+        observer: name of the observer in warnings about attention that is not seen; None: no warnings.
+        strict: raise an error for scores that cannot be recovered from behind a soft cap.
     """
 
     detach = True  # nothing of the graph is kept
@@ -48,7 +48,7 @@ class HeadTallies:
 
     @property
     def modules(self) -> dict[str, nn.Module]:
-        """Those that may call attention, by name."""
+        """The modules that may call attention, by name."""
         return self.layer.modules
 
     def start(self) -> None:
@@ -62,7 +62,7 @@ class HeadTallies:
         self._wrap_compiled_modules()
 
     def stop(self, failed: bool = False) -> None:
-        """``failed``: an error ends it all, and is told instead of what was not seen."""
+        """``failed``: after an error, there are no warnings about what was not seen."""
         self.watch(False)
         for module, attribute, call, wrapper in self._wrapped:
             if module.__dict__.get(attribute) is wrapper:
@@ -74,13 +74,13 @@ class HeadTallies:
         self.layer.stop(failed)
 
     def watch(self, on: bool) -> None:
-        """Whether attention that runs from now on counts."""
+        """Sets whether attention that runs from now on counts."""
         self.layer.expects_reports = on
         (_observe.watch if on else _observe.unwatch)(self)
         _traced.watch(self._recipe, on)
 
     def observe(self, aux: Aux, call: _observe.Call) -> None:
-        """Called by :func:`isentropic.attention` outside of graphs."""
+        """Called by :func:`isentropic.attention` outside graphs."""
         module = self.layer.next_call()
         statistics, query = aux.as_dict(), call.problem.query
         if module is None or not statistics or query.shape[0] == 0 or query.shape[2] == 0:
@@ -91,7 +91,7 @@ class HeadTallies:
         tally.add(*_tallies.measure(statistics, held, self.fewest_keys, cap))
 
     def tally(self, name: str, call: int, held: Fields, heads: int, device: torch.device) -> Tally:
-        """That of a module's ``call``-th call in a forward, at the same address each time."""
+        """The tally of a module's ``call``-th call in a forward pass, at the same address each time."""
         of_call = self._tallies.setdefault((name, call), {})
         key = (held, heads, str(device))
         if key not in of_call:
@@ -112,7 +112,7 @@ class HeadTallies:
                 yield name, tally
 
     def entries(self) -> Tallies:
-        """All tallies, by what they are called on every rank."""
+        """All tallies, by the names that they have on every rank."""
         found: Tallies = {}
         for (name, call), of_call in self._tallies.items():
             for tally in of_call.values():
@@ -121,12 +121,12 @@ class HeadTallies:
         return found
 
     def by_layer(self) -> dict[str, dict[str, Tensor]]:
-        """``{layer: {field: [heads]}}`` as it stands, of the layers that were called."""
+        """``{layer: {field: [heads]}}`` at present, for the layers that were called."""
         named = [(entry.layer, tally.by_name()) for entry, tallies in self.entries().items() for tally in tallies]
         return {layer: fields for layer, fields in named if "calls" not in fields or fields["calls"].any()}
 
     def note_reports(self, layers: Container[str]) -> None:
-        """That these layers reported, in graphs or outside of them."""
+        """Notes that these layers reported, in graphs or outside them."""
         for name, call in self._tallies:
             if self.layer.label(name, call) in layers:
                 self.layer.saw(name)
@@ -138,14 +138,14 @@ class HeadTallies:
     # ---- compiled graphs ----
 
     def _adopt(self, name: str, box: _traced.Box) -> None:
-        """What graphs that were traced for an earlier watch add to."""
+        """Takes over the tallies that graphs traced for an earlier observer add to."""
         for key, tally in vars(box).items():
             if isinstance(tally, Tally) and _traced.belongs_to(key, self._recipe):
                 call = _traced.call_of(key)
                 self._tallies.setdefault((name, call), {})[tally.fields, tally.heads, str(tally.sums.device)] = tally
 
     def _wrap_compiled_modules(self) -> None:
-        """A forward that checkpointing repeats outside of the graph shall count once."""
+        """Makes forward passes that checkpointing repeats outside the graph count once."""
         for name, module in self._model.named_modules():
             attribute = "forward" if _unseen.COMPILED in module._modules else "_compiled_call_impl"
             call = module.__dict__.get(attribute)
@@ -171,7 +171,7 @@ class HeadTallies:
 
 
 def _statistics(columns: tuple[str, ...]) -> tuple[str, ...]:
-    """What has to be measured for these columns."""
+    """The statistics that must be measured for these columns."""
     wanted = [name for name in columns if name in _vocabulary.STATISTICS]
     if "least_normalised_entropy" in columns and "normalised_entropy" not in wanted:
         wanted.append("normalised_entropy")

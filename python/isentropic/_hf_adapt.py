@@ -1,4 +1,4 @@
-"""Another scale law, score map or target entropy in a Hugging Face model that was trained without it."""
+"""Gives a Hugging Face model a scale law, score map or target entropy that it was not trained with."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ Change = Optional[Mapping[str, object]]  # {"scale": ..., "map": ...} of one lay
 PerLayer = Union[Mapping[Union[int, str], Change], Sequence[Change], Callable[[int, str], Change]]
 Model = TypeVar("Model", bound=nn.Module)
 
-_OPTIONS = "_isentropic_options"  # of an attention module: what takes the place of its own scale and map
-_BEFORE = "_isentropic_before"  # of a model: what restore() brings back
+_OPTIONS = "_isentropic_options"  # of an attention module: what replaces its own scale and map
+_BEFORE = "_isentropic_before"  # of a model: what restore() restores
 
 
 def adapt(
@@ -37,19 +37,23 @@ def adapt(
         model = isentropic.hf.adapt(model, scale="target_entropy:target=2.5", per_layer={0: None})
         model = isentropic.hf.adapt(model, **json.load(open("kappa.json"))["isentropic"])
 
-    A law takes the place of the model's own scaling, whatever that is: 1 / sqrt d, Gemma's ``query_pre_attn_scalar``,
-    Granite's ``attention_multiplier``. A plain number is a constant scale. Masks, soft caps, sinks, position biases and
-    what rotary scaling does to queries and keys stay as they are. None leaves scale or map to the model.
+    A law replaces the model's own scaling, whatever that is: 1 / sqrt d, Gemma's ``query_pre_attn_scalar``, Granite's
+    ``attention_multiplier``. Masks, soft caps, sinks, position biases and the effect of rotary scaling on queries and
+    keys are unchanged. The model's ``attn_implementation`` is set to "isentropic"; :func:`restore` and :func:`adapted`
+    undo all of this. Nothing of it is saved with the model.
 
-    :param scale: a :class:`isentropic.Scale`, a number, a law as the program writes it ("log_n", "log_n:kappa=0.9",
-        "log_n:0.9") or as a config.json does ({"law": "log_n", "kappa": 0.9})
-    :param map: a :class:`isentropic.ScoreMap`, "top_k:keys=64" or {"name": "top_k", "keys": 64}
-    :param per_layer: what differs in some layers, by number or by the module's name: {3: {"scale": "log_n"}}, None for a
-        layer that stays the model's own; or a list with an entry for each; or a function of number and name
-    :param scale_values: the first parameter of the law by layer and head, as ``isentropic scan --solve-kappa`` writes it
-
-    Sets the model's ``attn_implementation`` to "isentropic"; :func:`restore` and :func:`adapted` undo it. Nothing of it
-    is saved with the model.
+    Args:
+        model: a transformers model.
+        scale: a :class:`isentropic.Scale`, a number (a constant scale), a law as the program writes it ("log_n",
+            "log_n:kappa=0.9", "log_n:0.9") or as a config.json does ({"law": "log_n", "kappa": 0.9}). None leaves the
+            scale to the model.
+        map: a :class:`isentropic.ScoreMap`, "top_k:keys=64" or {"name": "top_k", "keys": 64}. None leaves the map to
+            the model.
+        per_layer: changes for individual layers, by number or by module name, such as {3: {"scale": "log_n"}}, with
+            None for a layer that keeps the model's own; or a list with an entry for each layer; or a function of number
+            and name.
+        scale_values: the first learnable parameter of the law by layer and head, as ``isentropic scan --solve-kappa``
+            writes it.
     """
     layers = _attention_modules(model)
     changes = _changes(layers, scale, map, per_layer, scale_values)
@@ -66,7 +70,7 @@ def adapt(
 
 
 def restore(model: Model) -> Model:
-    """Takes back what :func:`adapt` did, and returns the model; one that was not adapted stays as it is."""
+    """Undoes :func:`adapt` and returns the model; a model that was not adapted stays as it is."""
     before = model.__dict__.pop(_BEFORE, None)
     if before is not None:
         before.bring_back(model)
@@ -75,7 +79,7 @@ def restore(model: Model) -> Model:
 
 @contextlib.contextmanager
 def adapted(model: Model, *args, **kwargs) -> Iterator[Model]:
-    """:func:`adapt` for the length of a ``with``: afterwards the model is what it was before, adapted or not."""
+    """Context manager for :func:`adapt`: afterwards the model is as it was before, adapted or not."""
     state, outer = _State.of(model, _attention_modules(model)), getattr(model, _BEFORE, None)
     try:
         yield adapt(model, *args, **kwargs)
@@ -87,7 +91,7 @@ def adapted(model: Model, *args, **kwargs) -> Iterator[Model]:
 
 
 def options_of(module: nn.Module) -> dict:
-    """``scale`` and ``map`` of a layer that was adapted, as far as they were given."""
+    """The ``scale`` and ``map`` that a layer was given by :func:`adapt`, if any."""
     return module.__dict__.get(_OPTIONS, {})
 
 
@@ -95,7 +99,7 @@ def options_of(module: nn.Module) -> dict:
 
 
 def _attention_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
-    """The innermost modules that compute attention by their name, in the model's order."""
+    """The innermost modules that by their name compute attention, in the model's order."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model is a {type(model).__name__}; expected a transformers model")
     found = {name: module for name, module in model.named_modules() if _unseen.is_attention(module)}
@@ -119,7 +123,7 @@ def _require_interface(model: nn.Module) -> None:
 
 
 class _State(NamedTuple):
-    """What a model has before it is adapted, by the names of its modules: it goes with copies of the model."""
+    """What a model had before it was adapted, by module name, so that it also fits copies of the model."""
 
     implementations: dict[str, Optional[str]]
     options: dict[str, Optional[dict]]
@@ -134,7 +138,7 @@ class _State(NamedTuple):
         return _State(implementations, {name: module.__dict__.get(_OPTIONS) for name, module in layers})
 
     def bring_back(self, model: nn.Module) -> None:
-        for name, implementation in self.implementations.items():  # the whole before its parts, which it sets too
+        for name, implementation in self.implementations.items():  # the whole before its parts, which this also sets
             model.get_submodule(name).config._attn_implementation = implementation
         for name, options in self.options.items():
             module = model.get_submodule(name)
@@ -143,7 +147,7 @@ class _State(NamedTuple):
                 module.__dict__[_OPTIONS] = options
 
 
-# ---- what is asked for ----
+# ---- arguments ----
 
 
 def _changes(layers, scale, map, per_layer, scale_values) -> list[dict]:
@@ -175,7 +179,7 @@ _UNCHANGED: dict = {"unchanged": True}
 
 
 def _of_layer(per_layer: Optional[PerLayer], number: int, name: str) -> dict:
-    """What a layer has of its own: nothing, that it stays as it is, or a scale and a map."""
+    """The entry of ``per_layer`` for a layer: empty, ``_UNCHANGED``, or a scale and a map."""
     if per_layer is None:
         return {}
     if callable(per_layer):
@@ -244,7 +248,7 @@ def _word(argument: str, kind: type, given, key: str, usual: str):
 
 
 def _from_text(argument: str, table: str, kind: type, text: str):
-    """NAME or NAME:PARAMETER=VALUE,..., as the program takes it; names may be left out, in their order."""
+    """NAME or NAME:PARAMETER=VALUE,..., as the program takes it; names may be omitted if values are in order."""
     name, _, rest = text.partition(":")
     places = list(_vocabulary.PARAMETERS[table].get(name, {}))
     parameters = {}

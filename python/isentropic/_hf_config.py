@@ -1,4 +1,4 @@
-"""The scale law and score map of a layer: of the section "isentropic" of its config.json, or as it was adapted."""
+"""The scale law and score map of a layer: from the section "isentropic" of its config.json, or as adapted."""
 
 from __future__ import annotations
 

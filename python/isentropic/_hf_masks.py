@@ -1,6 +1,6 @@
-"""Masks of Hugging Face transformers as rules, so that no ``[n_q, n_k]`` matrix is written where a rule says it all.
+"""Masks of Hugging Face transformers as rules, so that no ``[n_q, n_k]`` matrix is formed where a rule suffices.
 
-Imports transformers: only :mod:`isentropic.hf` imports this, when it is asked to register.
+Imports transformers: only :mod:`isentropic.hf` imports this, on registration.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from transformers.utils.import_utils import is_tracing
 
 from .distributed import _plan
 
-# What may be asked of a mask without looking inside.
+# What a mask can be asked for without its values.
 _OUTSIDE = {
     *(getattr(Tensor, name).__get__ for name in ("device", "dtype", "layout", "ndim", "requires_grad", "shape")),
     *(getattr(Tensor, name) for name in ("dim", "is_floating_point", "numel", "size")),
@@ -24,11 +24,11 @@ _OUTSIDE = {
 
 
 class RuleMask(Tensor):
-    """An additive mask ``[batch, 1, n_q, n_k]`` that is known by its rule.
+    """An additive mask ``[batch, 1, n_q, n_k]`` that is represented by its rule.
 
-    A model that hands it on untouched never has the matrix: :meth:`options` tells :func:`isentropic.attention` the
-    rule. A model that does anything else with it gets the matrix it would get for its eager attention, and what it
-    does to that matrix in place is kept.
+    A model that passes it on unchanged never forms the matrix: :meth:`options` gives :func:`isentropic.attention` the
+    rule. A model that does anything else with it gets the matrix it would get for its eager attention, and in-place
+    changes of that matrix are kept.
     """
 
     @staticmethod
@@ -42,7 +42,7 @@ class RuleMask(Tensor):
         self._matrix: Optional[Tensor] = None
 
     def options(self) -> dict:
-        """The arguments of :func:`isentropic.attention` that say what the mask says."""
+        """The arguments of :func:`isentropic.attention` that are equivalent to the mask."""
         return self._options if self._matrix is None else {"attn_mask": self._matrix}
 
     def matrix(self) -> Tensor:
@@ -54,7 +54,7 @@ class RuleMask(Tensor):
     def __torch_function__(cls, function, types, args=(), kwargs=None):
         if function in _OUTSIDE:
             return super().__torch_function__(function, types, args, kwargs)
-        if function is Tensor.contiguous:  # said of masks for static caches
+        if function is Tensor.contiguous:  # called on masks for static caches
             return args[0]
         args, kwargs = tree_map_only(RuleMask, RuleMask.matrix, (tuple(args), kwargs or {}))
         return function(*args, **kwargs)
@@ -75,19 +75,19 @@ def mask(
     local_size: Optional[int] = None,
     **kwargs,
 ) -> Tensor:
-    """What transformers calls when a model wants a mask, with the arguments of ``masking_utils.sdpa_mask``.
+    """Called by transformers when a model needs a mask, with the arguments of ``masking_utils.sdpa_mask``.
 
     Key j, at position ``j + kv_offset``, is seen by query i, at position ``i + q_offset``, if ``mask_function`` and the
-    padding ``attention_mask`` ``[batch, keys so far]`` let it. A mask is returned even where it may be skipped: it says
-    which way causal attention is aligned, which None does not.
+    padding ``attention_mask`` ``[batch, keys so far]`` allow it. A mask is returned even where it may be skipped: it
+    says how causal attention is aligned, which None does not.
     """
     matrix = dict(
         batch_size=batch_size, q_length=q_length, kv_length=kv_length, kv_offset=kv_offset, mask_function=mask_function,
         attention_mask=attention_mask, device=device, **kwargs,
     )  # fmt: skip
-    if is_tracing(attention_mask):  # a graph cannot look at values to find a rule
+    if is_tracing(attention_mask):  # a graph cannot inspect values to find a rule
         return masking_utils.eager_mask(q_offset=q_offset, dtype=dtype, **matrix)
-    matrix["q_offset"] = int(q_offset)  # a static cache counts on in the tensor it gave
+    matrix["q_offset"] = int(q_offset)  # a static cache keeps counting in the tensor it gave
     options = _position_rule(mask_function, q_length, kv_length, matrix["q_offset"] - kv_offset)
     if options is None:
         options = {"attn_mask": masking_utils.sdpa_mask(allow_is_causal_skip=False, **matrix)}
@@ -110,7 +110,7 @@ def _padding(attention_mask: Tensor, kv_length: int, kv_offset: int) -> dict:
 
 
 def _position_rule(mask_function: Callable, n_q: int, n_k: int, shift: int) -> Optional[dict]:
-    """Options of attention for a mask in which query i has the position of key ``i + shift``; None: there are none."""
+    """Options of attention for a mask in which query i has the position of key ``i + shift``; None if none fit."""
     rule: dict = {}
     for part in _parts(mask_function):
         said = _part_rule(part)
@@ -121,7 +121,7 @@ def _position_rule(mask_function: Callable, n_q: int, n_k: int, shift: int) -> O
     if not causal and not rule:
         return {}  # nothing depends on the position
     if "documents" in rule and n_q != n_k:
-        return None  # documents are those of the queries; there are keys outside of them
+        return None  # documents are those of the queries; some keys are in none
     if "window" in rule:
         left, right = rule["window"]
         rule["window"] = (left, n_k if right is None else right)
@@ -133,13 +133,13 @@ def _aligned(rule: dict, causal: bool, n_q: int, n_k: int, shift: int) -> Option
         return {**rule, "causal": "start"} if causal else rule
     if not causal or not 0 <= shift + n_q <= n_k:
         return None
-    if shift + n_q < n_k:  # a static cache has room behind the newest key
+    if shift + n_q < n_k:  # a static cache has room after the newest key
         rule = {**rule, "keys": shift + n_q}
     return {**rule, "causal": "end"}
 
 
 def _parts(mask_function: Callable) -> tuple[Callable, ...]:
-    """The functions that must all agree."""
+    """The functions that must all allow a key."""
     if _is_made_by(masking_utils.and_masks(), mask_function):
         return tuple(part for one in _inside(mask_function)["mask_functions"] for part in _parts(one))
     return (mask_function,)
@@ -161,12 +161,12 @@ def _part_rule(part: Callable) -> Optional[dict]:
 
 
 def _is_made_by(example: Callable, function: Callable) -> bool:
-    """Whether the same ``def`` made both: such functions share their code and differ in what they enclose."""
+    """Whether the same ``def`` made both: such functions share their code and differ in their closures."""
     return getattr(function, "__code__", None) is example.__code__
 
 
 def _inside(function: Callable) -> dict:
-    """What a function encloses, by name."""
+    """The variables in a function's closure, by name."""
     return {name: cell.cell_contents for name, cell in zip(function.__code__.co_freevars, function.__closure__)}
 
 

@@ -1,6 +1,6 @@
-"""Which models of Hugging Face transformers cannot take this library's attention, and why.
+"""Which models of Hugging Face transformers cannot use this library's attention, and why.
 
-Imports transformers: only :mod:`isentropic.hf` imports this, when it is asked to register.
+Imports transformers: only :mod:`isentropic.hf` imports this, on registration.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from transformers import PreTrainedModel
 
 
 def explain_refusals(name: str) -> None:
-    """A layer that looks ``name`` up in a table of its model's own raises a bare KeyError; from now on it says why."""
+    """Makes a layer that looks ``name`` up in a table of its model's own raise a reason instead of a bare KeyError."""
     choose = PreTrainedModel.get_correct_attn_implementation
     if hasattr(choose, "__wrapped__"):
         return
 
     @functools.wraps(choose)
     def get_correct_attn_implementation(self, requested_attention, *args, **kwargs):
-        # The model's file is loaded by now, and none of its layers is built.
+        # By now the model's file is loaded, and none of its layers is built yet.
         for table in own_tables(type(self)):
             table.setdefault(name, _refusal(name, dict(table)))
         return choose(self, requested_attention, *args, **kwargs)
@@ -36,7 +36,7 @@ def own_tables(architecture: type[PreTrainedModel]) -> Iterator[dict[str, type]]
 
 
 def _refusal(name: str, known: dict[str, type]) -> Callable:
-    """Stands in the table for the class that there is none of."""
+    """Takes the place of the missing class in the table."""
 
     def refuse(config, *args, **kwargs):
         sdpa = '; with "sdpa" it is seen inside isentropic.replace_sdpa()' if "sdpa" in known else ""

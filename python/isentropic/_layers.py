@@ -1,4 +1,4 @@
-"""Which layer of a model is running, and which of its attention was never seen."""
+"""Tracks which layer of a model is running, and which of its attention was never seen."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from torch.utils.hooks import RemovableHandle
 
 from . import _traced, _unseen
 
-_free_ids: list[int] = []  # of hooks that are gone: compiled graphs know them
+_free_ids: list[int] = []  # of removed hooks, to be used again: compiled graphs know them
 _codes: weakref.WeakKeyDictionary[type, dict[str, CodeType]] = weakref.WeakKeyDictionary()
 
 
 class RunningLayer:
     """Names the innermost module of a model whose forward has begun.
 
-    A module is known by its call; one whose ``forward`` is called directly goes by the name of the module around it.
+    A module is recognised by its call; one whose ``forward`` is called directly has the name of the module around it.
 
-    Attention that runs and does not report is pointed out, once, with what to do: ``observer`` is who sees nothing;
-    None: nobody is told. ``traced``: the observer also sees what runs in compiled graphs.
+    A warning points out attention that runs and does not report, once, and how to fix it: ``observer`` is the name of
+    who does not see it; None: no warnings. ``traced``: the observer also sees what runs in compiled graphs.
     """
 
     def __init__(self, model: nn.Module, observer: Optional[str], traced: bool = False):
@@ -34,7 +34,7 @@ class RunningLayer:
         self._traced = traced
         self._hook_id: Optional[int] = None
         self._here = threading.local()  # every thread runs its own modules
-        self.modules: dict[str, nn.Module] = {}  # with hooks: those that may call attention
+        self.modules: dict[str, nn.Module] = {}  # with hooks: modules that may call attention
         self.expects_reports = True  # whether attention that runs now is to report
 
     def start(self) -> None:
@@ -51,7 +51,7 @@ class RunningLayer:
             self._hook(module, name)
 
     def stop(self, failed: bool = False) -> None:
-        """``failed``: an error ends it all, and is told instead of what was not seen."""
+        """``failed``: after an error, there are no warnings about what was not seen."""
         if self._hook_id is None:
             return
         for module in self.modules.values():
@@ -63,10 +63,10 @@ class RunningLayer:
             self._point_out(at_the_end=True)
 
     def next_call(self) -> Optional[tuple[str, int]]:
-        """What is called now: the name of the module, and the how many-th call of it this is in the same forward.
+        """The current call: the name of the module, and the number of this call in the same forward pass, from 1.
 
-        A forward is that of the outermost module which was called. None outside of the model, and while activation
-        checkpointing repeats a forward for the backward pass.
+        A forward pass is that of the outermost module that was called. None outside the model, and while activation
+        checkpointing repeats a forward pass for the backward pass.
         """
         if not self._running or repeats_a_forward():
             return None
@@ -76,17 +76,17 @@ class RunningLayer:
         return name, calls
 
     def next_label(self) -> Optional[str]:
-        """A name for what is called now: the layer's, with #2, #3, ... for further calls in the same forward."""
+        """A name for the current call: the layer's, with #2, #3, ... for further calls in the same forward pass."""
         call = self.next_call()
         return None if call is None else self.label(*call)
 
     def label(self, name: str, call: int) -> str:
-        """What the ``call``-th call of a module in one forward is called."""
+        """The name of the ``call``-th call of a module in one forward pass."""
         shown = ".".join(part for part in name.split(".") if part != _unseen.COMPILED) or type(self._model).__name__
         return shown if call == 1 else f"{shown}#{call}"
 
     def saw(self, name: str) -> None:
-        """A module reported from a compiled graph."""
+        """Notes that a module reported from a compiled graph."""
         parts = name.split(".")
         self.reported.update(".".join(parts[:depth]) for depth in range(len(parts) + 1))
 
@@ -96,7 +96,7 @@ class RunningLayer:
         return self._here.__dict__.setdefault("names", [])
 
     def _hook(self, module: nn.Module, name: str) -> None:
-        # What a graph is guarded by must not differ between the layers that share it: neither a name nor a hook's number.
+        # Guards of a graph must not differ between the layers that share it: neither by a name nor by a hook's number.
         def enter(running: nn.Module, *_) -> None:
             if torch.compiler.is_compiling():
                 if self._traced:
@@ -113,7 +113,7 @@ class RunningLayer:
                 if self._traced:
                     _traced.leave()
                 return
-            if not self._running:  # empty when watching began inside of the forward
+            if not self._running:  # empty when watching began inside the forward pass
                 return
             self._running.pop()
             failed = sys.exc_info()[0] is not None
@@ -134,7 +134,7 @@ class RunningLayer:
             self._warn({"": _unseen.nothing(self._model, bool(ran))})
 
     def _warn(self, reasons: dict[str, str]) -> None:
-        """Of modules that were not named before."""
+        """Warns about modules that were not named before."""
         if self._observer is None:
             return
         new = {name: why for name, why in reasons.items() if name not in self._named}
@@ -149,7 +149,7 @@ def repeats_a_forward() -> bool:
 def _with_own_code(hook: FunctionType, kind: type) -> FunctionType:
     """The hook with code of its own for each class of modules.
 
-    Dynamo may compile a hook by itself, once for each class that it meets, and only so often for the same code.
+    Dynamo may compile a hook separately, once for each class that it meets, and only so often for the same code.
     """
     name = hook.__code__.co_name
     code = _codes.setdefault(kind, {}).setdefault(name, hook.__code__.replace(co_name=f"{name}_{kind.__name__}"))
@@ -157,6 +157,6 @@ def _with_own_code(hook: FunctionType, kind: type) -> FunctionType:
 
 
 def _may_call_attention(module: nn.Module) -> bool:
-    """Not so PyTorch's own layers without parts, which are most of a model."""
+    """False for PyTorch's own layers without submodules, which are most of a model."""
     is_plain = type(module).__module__.startswith("torch.nn.modules.") and not module._modules
     return not is_plain or "forward" in module.__dict__

@@ -18,7 +18,7 @@ def _version(text: str) -> tuple[int, ...]:
 
 
 def load() -> None:
-    """Loads the library; ImportError says what to do when it does not fit this PyTorch."""
+    """Loads the library; if it does not fit this PyTorch, an ImportError says what to do."""
     here = torch.__version__
     if _version(here) < OLDEST_TORCH:
         raise ImportError(f"isentropic needs PyTorch 2.8 or newer; this environment has {here}.")

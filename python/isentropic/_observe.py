@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 Names = Union[str, Iterable[str]]  # "all", or names of statistics
 
 Groups = tuple[int, int]
-USUAL_GROUPS: Groups = (1, 64)  # what a group statistic means that is asked for by name alone
+USUAL_GROUPS: Groups = (1, 64)  # the groups of a group statistic that is requested by name only
 
 
 @dataclasses.dataclass
@@ -30,9 +30,9 @@ class Call:
 
 
 class Observer(Protocol):
-    """``statistics`` are wanted of every call; those the call does not have are left out of its report.
+    """Receives the ``statistics`` of every call; those that a call does not have are left out of its report.
 
-    Statistics of key groups are left out, too, where the caller or an earlier observer has other groups.
+    Statistics of key groups are also left out where the caller or an earlier observer has other groups.
     """
 
     statistics: Names
@@ -40,7 +40,7 @@ class Observer(Protocol):
     detach: bool  # from the graph
 
     def observe(self, aux: Aux, call: Call) -> None:
-        """Takes the wanted statistics of one call."""
+        """Receives the requested statistics of one call."""
 
 
 _watching: list[Observer] = []
@@ -57,13 +57,13 @@ def unwatch(observer: Observer) -> None:
 
 
 def is_watched() -> bool:
-    """A compiled graph cannot report to observers; it adds to the tallies of those who keep some."""
-    # Compilation is asked about first: a graph that had read the list would be recompiled whenever the list changes.
+    """A compiled graph cannot report to observers; it adds to the tallies of those that keep some."""
+    # Compilation is checked first: a graph that had read the list would be recompiled whenever the list changes.
     return _traced.is_watched() if torch.compiler.is_compiling() else bool(_watching)
 
 
 def run(problem: Problem) -> tuple[Tensor, Aux]:
-    """One pass with what caller and observers want together; the caller gets what it asked for."""
+    """One pass with all statistics of caller and observers; the caller gets those that it asked for."""
     asked = _names(problem.text())
     is_traced = torch.compiler.is_compiling()
     observers = _traced.recipes if is_traced else tuple(_watching)
@@ -83,7 +83,7 @@ def run(problem: Problem) -> tuple[Tensor, Aux]:
 
 
 def checked_names(statistics: Names) -> Names:
-    """ "all", or a tuple of names that are known."""
+    """ "all", or a tuple of known names."""
     if isinstance(statistics, str):
         statistics = statistics if statistics == "all" else (statistics,)
     if statistics == "all":
@@ -99,7 +99,7 @@ def checked_names(statistics: Names) -> Names:
 
 
 def _first_groups(observers: Iterable[Observer]) -> Groups:
-    """Of the observers that ask for key groups."""
+    """The groups of the first observer that asks for key groups."""
     for observer in observers:
         if observer.statistics != "all" and _has_groups(observer.statistics):
             return observer.groups
@@ -111,7 +111,7 @@ def _has_groups(names: Iterable[str]) -> bool:
 
 
 def _wanted(problem: Problem, observer: Observer, groups: Groups) -> tuple[str, ...]:
-    """Those of the wanted statistics that this problem has; "all" means all but those of key groups."""
+    """The requested statistics that this problem has; "all" means all but those of key groups."""
     statistics = observer.statistics
     there = _names(problem.text(statistics="all", groups=groups))
     if statistics == "all" or observer.groups != groups:

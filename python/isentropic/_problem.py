@@ -55,14 +55,14 @@ def _hidden(additive: Tensor) -> Tensor:
 
 
 def _sharded():
-    """Imported when it is needed: it needs this module."""
+    """Imported on demand, since it needs this module."""
     from .distributed import _attention
 
     return _attention
 
 
 class Problem:
-    """Checks and translates the arguments of :func:`isentropic.attention`, which explains them."""
+    """Checks and translates the arguments of :func:`isentropic.attention`, which documents them."""
 
     def __init__(
         self, query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, scale=None, enable_gqa=False,
@@ -76,7 +76,7 @@ class Problem:
         self.groups = None
         self._needs_variance = self._has_statistics = False
         self._is_softmax = True
-        # What is not given costs nothing: for small problems the checks would take longer than the attention.
+        # Arguments that are not given cost nothing: for small problems the checks would take longer than the attention.
         if self._are_plain(query, key, value):
             self.query, self.key, self.value = query, key, value
             self.row_shape, self._has_four_axes = query.shape[:-1], True
@@ -144,7 +144,7 @@ class Problem:
         return output.reshape(*self.row_shape, self.value.shape[-1]), aux
 
     def weights(self, rows, aux: Optional[Aux] = None, first_key: int = 0):
-        """Of the keys from ``first_key`` on; ``aux`` of a pass that was made already saves one on a GPU."""
+        """Weights of the keys from ``first_key`` on; the ``aux`` of an earlier pass saves one on a GPU."""
         finished = None
         if aux is not None and self._is_softmax:
             finished = aux._rows.detach().reshape(-1, *self.query.shape[:-1])
@@ -160,7 +160,7 @@ class Problem:
         return found.reshape(*self.row_shape[:-1], *found.shape[-2:])
 
     def key_mass(self, aux: Optional[Aux] = None):
-        """``aux`` of a pass that was made already saves one."""
+        """The ``aux`` of an earlier pass saves one."""
         with torch.no_grad():
             statistics = () if self._has_statistics else ("log_partition" if self._is_softmax else "visible",)
             text = self.text(statistics=statistics) if statistics else self.text()
@@ -183,15 +183,15 @@ class Problem:
     # ---- translation ----
 
     def text(self, **replaced) -> str:
-        """The description; ``replaced`` takes the place of what the caller asked for."""
+        """The description; ``replaced`` overrides what the caller asked for."""
         return _to_text((*self._items, *replaced.items(), ("tensors", tuple(self._names))))
 
     def options(self) -> dict[str, object]:
-        """What the description says, but for the names of tensors."""
+        """The content of the description, without the names of tensors."""
         return dict(self._items)
 
     def undoable_cap(self, strict: bool) -> Optional[float]:
-        """The soft cap, where a row's largest score says what it was before: no bias was added after the cap."""
+        """The soft cap, where the largest score before it can be recovered: no bias was added after the cap."""
         options = self.options()
         cap = options.get("soft_cap")
         hidden = cap is not None and "bias" in options
@@ -227,10 +227,10 @@ class Problem:
 
     @staticmethod
     def _are_plain(query, key, value) -> bool:
-        """Whether there is nothing to say about these tensors and nothing to do."""
+        """Whether these tensors need neither an error message nor any conversion."""
         if not (isinstance(query, Tensor) and isinstance(key, Tensor) and isinstance(value, Tensor)):
             return False
-        # Each of these is made anew when asked for.
+        # Each of these is created anew when accessed.
         dtype, device, shape, key_shape, value_shape = query.dtype, query.device, query.shape, key.shape, value.shape
         return (
             len(shape) == len(key_shape) == len(value_shape) == 4
@@ -333,8 +333,8 @@ class Problem:
             self._add("key_offsets", _integers(keys, "documents"))
 
     # An additive mask is a bias: -inf and the type's lowest value hide a key there too, and it may have a gradient. Next
-    # to a bias it is a term of its own, or with a gradient a summand: what either hides is then said by a mask, since
-    # the lowest value of one type is another number in a sum.
+    # to a bias it is a term of its own or, with a gradient, added to the bias: what either hides then goes into a mask,
+    # since the lowest value of one type is another number in a sum.
     def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
         for name, tensor in (("attn_mask", attn_mask), ("bias", bias)):
             if tensor is not None:
@@ -412,7 +412,7 @@ class Problem:
         device = self.query.device
         if seed is None:
             return torch.randint(2**62, (1,), device=device)
-        if isinstance(seed, Tensor):  # read where it lies, each time a graph is replayed
+        if isinstance(seed, Tensor):  # read on its device, each time a graph is replayed
             require(
                 seed.numel() == 1 and seed.dtype == torch.int64,
                 lambda: f"seed is {seed.dtype} {list(seed.shape)}; expected one int64",

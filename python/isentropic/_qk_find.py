@@ -1,4 +1,4 @@
-"""Which parameters make the queries and keys of a model's attention, for the modules that are known."""
+"""Finds the parameters that produce the queries and keys of a model's attention, for known modules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .nn import GatedAttentionUnit, HierarchicalAttention, MultiHeadAttention
 def find(model: nn.Module, given: Optional[Mapping[str, Optional[QKWeights]]]) -> dict[str, QKWeights]:
     """``{layer: QKWeights}`` of all attention in the model; ValueError names what is not found.
 
-    ``given`` comes first; None in it leaves a layer out.
+    ``given`` takes precedence; None in it leaves a layer out.
     """
     found: dict[str, QKWeights] = {}
     modules = dict(model.named_modules())
@@ -185,7 +185,7 @@ def _head_size_of(module: nn.Module) -> Optional[int]:
 
 
 def _norms_of(name: str, module: nn.Module) -> tuple[Optional[nn.Module], Optional[nn.Module]]:
-    """The norms of queries and keys, behind which the size of a projection makes no difference."""
+    """The norms of queries and keys, after which the size of a projection makes no difference."""
     there = {part for part, layer in module.named_children() if not isinstance(layer, nn.Identity)}
     for pair in _NORMS:
         if there & {*pair}:

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from ._qk_weights import HeadRows, QKWeights
 
-POWERS = ("query", "key", "query_alone")  # of eta, in the order of the table; behind them stands 1
+POWERS = ("query", "key", "query_alone")  # of eta, in the order of the table; they are followed by 1
 
 
 class Scaled:
@@ -33,7 +33,7 @@ class Scaled:
 
 
 def _everywhere(factor: Tensor, mesh) -> Tensor:
-    """The same on every rank of the mesh, each of which takes the part of its shard."""
+    """The same on every rank of the mesh; each applies the part of its shard."""
     from torch.distributed.tensor import DTensor, Replicate
 
     return DTensor.from_local(factor, mesh, [Replicate()] * mesh.ndim, run_check=False)
@@ -72,7 +72,7 @@ class Plan:
         return units[self._index]
 
     def _enter(self, rows: HeadRows, first: int, count: int) -> None:
-        """``first`` of the ``count`` entries of the table that the rows' heads have."""
+        """``first``: the first of the ``count`` table entries of the rows' heads."""
         shape, usual = list(rows.parameter.shape), 3 * self._count
         stride = rows.size if rows.stride is None else rows.stride
         end = rows.start + (rows.heads - 1) * stride + rows.size

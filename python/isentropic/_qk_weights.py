@@ -1,4 +1,4 @@
-"""The parameters that make the queries and keys of each head, and that QK-clip scales."""
+"""The parameters that produce the queries and keys of each head, and that QK-clip scales."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from torch import Tensor, nn
 class HeadRows:
     """The entries of a parameter that belong to each head.
 
-    Head h has ``size`` entries of ``axis``, from ``start + h * stride`` on; ``stride`` is ``size`` when absent. A vector
-    that all heads share has ``heads=1``. ``offset`` is what the model adds to the parameter before it multiplies with it:
-    1 for the norms of Gemma.
+    Head h has ``size`` entries along ``axis``, from ``start + h * stride`` on; ``stride`` is ``size`` by default. A
+    vector that all heads share has ``heads=1``. ``offset`` is what the model adds to the parameter before multiplying
+    with it: 1 for the norms of Gemma.
     """
 
     parameter: Tensor
@@ -32,11 +32,11 @@ Source = Union[nn.Module, HeadRows, Sequence[Union[nn.Module, HeadRows]]]
 
 @dataclasses.dataclass(frozen=True)
 class QKWeights:
-    """What makes the queries and keys of a layer.
+    """The parameters that produce the queries and keys of a layer.
 
-    ``query`` and ``key`` are layers with ``weight`` and perhaps ``bias``: projections, heads one after the other, or
-    norms that come after them; or :class:`HeadRows`. ``query_alone`` are parts of the queries that meet keys which all
-    heads share, and so take the whole factor (the rotated part in multi-head latent attention).
+    ``query`` and ``key`` are layers with a ``weight`` and optionally a ``bias``: projections, heads one after the
+    other, or norms that come after them; or :class:`HeadRows`. ``query_alone`` are parts of the queries whose keys are
+    shared by all heads, so that they take the whole factor (the rotated part in multi-head latent attention).
     """
 
     heads: int
@@ -71,7 +71,7 @@ class QKWeights:
 
 
 def rows_of(layer: nn.Module, head_size: Optional[int]) -> Iterator[HeadRows]:
-    """Of a projection or a norm, weight and bias."""
+    """The rows of a projection or a norm: weight and bias."""
     names = {name for name, _ in layer.named_parameters()}
     if not names or not names <= {"weight", "bias"} or "weight" not in names:
         raise ValueError(
@@ -105,7 +105,7 @@ def _axis(layer: nn.Module) -> int:
 
 
 def _offset_of(norm: nn.Module) -> float:
-    """The c of ``norm(x) = (c + weight) * normalised x``, found by asking it."""
+    """The c of ``norm(x) = (c + weight) * normalised x``, found by evaluating it."""
     shape = norm.weight.shape
     x = torch.arange(1.0, shape.numel() + 1).reshape(1, *shape)
     zero, one = (_normed(norm, x, value) for value in (0.0, 1.0))
@@ -118,7 +118,7 @@ def _offset_of(norm: nn.Module) -> float:
 
 
 def _normed(norm: nn.Module, x: Tensor, value: float) -> Tensor:
-    """With all weights ``value``; the norm's own may be spread over ranks."""
+    """The norm of x with all weights ``value``; its own weights may be sharded over ranks."""
     values = {name: torch.zeros(p.shape) for name, p in norm.named_parameters()} | {
         "weight": torch.full(norm.weight.shape, value)
     }

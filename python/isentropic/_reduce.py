@@ -1,8 +1,8 @@
-"""Tallies of all layers as two vectors: what crosses from the device, and what ranks exchange.
+"""Tallies of all layers as two vectors, which are read from the device and exchanged between ranks.
 
-With a group they are added up over its ranks by two collectives, one SUM and one MAX. All ranks must pack in the same
+With a group they are reduced over its ranks by two collectives, one SUM and one MAX. All ranks must pack in the same
 order, so they agree on a layout first; a rank that has met a layer outside of it says so in the MAX, and all of them
-agree anew.
+agree again.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ class Reduction:
         return self._unpacked(self._layout, numbers)
 
     def _agree(self, tallies: Tallies) -> None:
-        """On all layers that any rank has met, in the order of the ranks."""
+        """Agrees on all layers that any rank has met, in rank order."""
         everywhere: list = [None] * dist.get_world_size(self._group)
         own = [(entry.layer, *entry.fields, entry.heads) for entry in tallies]
         dist.all_gather_object(everywhere, own, group=self._group)
@@ -58,7 +58,7 @@ class Reduction:
         )
 
     def _numbers(self, layout: list[Entry], tallies: Tallies) -> list[float]:
-        """Whether a layer is new, then all maxima, then all sums. Everything crosses from the device at once."""
+        """Whether a layer is new, then all maxima, then all sums. Everything is read from the device at once."""
         is_new = float(any(entry not in layout for entry in tallies))
         device = group_device(self._group, next((of[0].sums.device for of in tallies.values()), torch.device("cpu")))
         maxima = [torch.tensor([is_new], dtype=torch.float64, device=device)]
@@ -98,7 +98,7 @@ def largest_of_all(values: Tensor, group: dist.ProcessGroup) -> None:
 
 
 def group_device(group: Optional[dist.ProcessGroup], usual: torch.device) -> torch.device:
-    """Where the group's collectives work."""
+    """The device of the group's collectives."""
     backend = None if group is None else dist.get_backend(group)
     if backend == "nccl":
         return torch.device("cuda", torch.cuda.current_device())
@@ -106,7 +106,7 @@ def group_device(group: Optional[dist.ProcessGroup], usual: torch.device) -> tor
 
 
 def checked_group(group) -> Optional[dist.ProcessGroup]:
-    """A process group; a device mesh of one axis has one."""
+    """The process group; for a device mesh of one axis, the one that it has."""
     if group is not None and hasattr(group, "get_group"):
         if group.ndim != 1:
             raise ValueError(f"group is a mesh of {group.ndim} axes; expected one axis, e.g. mesh['dp']")

@@ -1,4 +1,4 @@
-"""Which problems PyTorch's own attention computes: those on a GPU of which nothing is measured and which it knows."""
+"""Which problems PyTorch's own attention computes: those on a GPU that it supports, with nothing measured."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import torch
 from torch import Tensor
-from torch.nn.functional import scaled_dot_product_attention  # not by its place, which replace_sdpa changes
+from torch.nn.functional import scaled_dot_product_attention  # the function itself: replace_sdpa changes the attribute
 
 from . import _observe
 
@@ -23,7 +23,7 @@ _LARGEST_BATCH = 65535  # CUDA's limit for the axes of a grid
 
 
 def goes_to_pytorch(problem: Problem) -> bool:
-    """Whether PyTorch's kernel takes the place of this library's. On the CPU ours is the faster one."""
+    """Whether PyTorch's kernel is used instead of this library's. On the CPU ours is the faster one."""
     return (
         problem.plan is None
         and problem.query.is_cuda
@@ -34,7 +34,7 @@ def goes_to_pytorch(problem: Problem) -> bool:
 
 
 def run(problem: Problem) -> Tensor:
-    """The output of a problem that is known."""
+    """The output of a problem for which ``is_known`` holds."""
     options, query, key = problem.options(), problem.query, problem.key
     scale = options.get("scale")
     output = scaled_dot_product_attention(
@@ -51,7 +51,7 @@ def run(problem: Problem) -> Tensor:
 def is_known(problem: Problem) -> bool:
     """Whether ``scaled_dot_product_attention`` computes the same function by a kernel without n x n memory.
 
-    Every row of such a problem sees a key. Mistakes of the caller are not known: this library names them.
+    Every row of such a problem sees a key. False for invalid arguments: this library reports them.
     """
     options = problem.options()
     return (
@@ -59,7 +59,7 @@ def is_known(problem: Problem) -> bool:
         and options.keys() <= _KNOWN_OPTIONS
         and _has_known_scale(options.get("scale"))
         and _has_known_shape(problem)
-        # PyTorch counts from the start; elsewhere its fused kernels take causal masks of squares alone.
+        # PyTorch counts from the start; elsewhere its fused kernels take only square causal masks.
         and ("causal" not in options or problem.query.shape[2] == problem.key.shape[2])
     )
 
@@ -90,7 +90,7 @@ def _has_known_shape(problem: Problem) -> bool:
 
 
 def _is_aligned(tensor: Tensor) -> bool:
-    """Rows of neighbouring numbers that begin at multiples of eight: others PyTorch multiplies out, or refuses."""
+    """Whether rows are contiguous and begin at multiples of eight: PyTorch forms n x n for others, or refuses."""
     batch, head, row, column = tensor.stride()
     # A graph does not know where a tensor begins; its compiler takes care of that.
     offset = 0 if torch.compiler.is_compiling() else tensor.storage_offset()
@@ -100,7 +100,7 @@ def _is_aligned(tensor: Tensor) -> bool:
 def _keeps_by_hooks() -> bool:
     """Whether hooks keep what the backward pass needs, as those of checkpointing do.
 
-    A checkpointed forward may be repeated where an observer has come or gone, and has to save the same tensors then.
+    A checkpointed forward pass may be repeated after an observer has come or gone, and must save the same tensors then.
     """
     if torch.compiler.is_compiling():
         return False

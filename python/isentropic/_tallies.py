@@ -1,4 +1,4 @@
-"""From the statistics of rows to one number for each head: sums and maxima that calls add up, and what they say."""
+"""From the statistics of rows to one number per head: sums and maxima over calls, and their evaluation."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from typing import Iterable, NamedTuple, Optional
 import torch
 from torch import Tensor
 
-#: statistic -> one number for each head
+#: statistic -> one number per head
 LayerRecord = dict[str, list[float]]
 
 MEANS = ("entropy", "normalised_entropy", "effective_keys", "peak", "sink_mass", "first_mass")
-MAXIMA = ("max_score", "max_uncapped_score", "least_normalised_entropy")  # the least is kept as the largest negative
+MAXIMA = ("max_score", "max_uncapped_score", "least_normalised_entropy")  # the least is kept as its negative
 COLUMNS = (*MEANS, *MAXIMA)
 
 _COUNTS = ("calls", "rows", "long_rows")
@@ -27,7 +27,7 @@ class Fields(NamedTuple):
 
 
 def fields(measured: Iterable[str], columns: tuple[str, ...], is_capped: bool) -> Fields:
-    """Of a call that has the statistics ``measured``, where ``columns`` are wanted.
+    """The fields of a call that has the statistics ``measured``, where ``columns`` are wanted.
 
     ``is_capped``: the scores went through a soft cap that can be undone.
     """
@@ -74,7 +74,7 @@ def _maximum(statistics: dict[str, Tensor], name: str, long_rows: Optional[Tenso
 
 
 def uncapped(score: Tensor, cap: float) -> Tensor:
-    """The s of ``score = cap tanh(s / cap)``, at most about 8.7 cap: there float32 has no number below the cap left."""
+    """The s of ``score = cap tanh(s / cap)``, at most about 8.7 cap: beyond, float32 has no number below the cap."""
     ratio = (score / cap).clamp(-_LARGEST_RATIO, _LARGEST_RATIO)
     return torch.where(score.isfinite(), cap * ratio.atanh(), score)
 
@@ -88,13 +88,13 @@ def _by_head(rows: Tensor) -> Tensor:
 class Tally:
     """The sums and maxima of one layer since it was cleared, at one address for as long as it lives.
 
-    They are no buffers of the module: DistributedDataParallel would overwrite those with the first rank's in every
-    forward, and a change of the model's type would round them.
+    They are not buffers of the module: DistributedDataParallel would overwrite those with the first rank's in every
+    forward pass, and a change of the model's type would round them.
     """
 
     def __init__(self, held: Fields, heads: int, device: torch.device):
         self.fields, self.heads = held, heads
-        with torch.inference_mode(False):  # what is made inside of it cannot be added to outside
+        with torch.inference_mode(False):  # tensors made inside it cannot be added to outside
             self.sums = torch.zeros(len(held.sums), heads, dtype=torch.float64, device=device)
             self.maxima = torch.full((len(held.maxima), heads), -torch.inf, dtype=torch.float64, device=device)
 
@@ -110,7 +110,7 @@ class Tally:
 
 
 def clear(tallies: Iterable[Tally]) -> None:
-    """Begins anew, where they lie."""
+    """Resets the tallies in place."""
     tallies = list(tallies)
     if tallies:
         torch._foreach_zero_([tally.sums for tally in tallies])
@@ -118,9 +118,9 @@ def clear(tallies: Iterable[Tally]) -> None:
         torch._foreach_sub_([tally.maxima for tally in tallies], math.inf)
 
 
-# ---- what the numbers say ----
+# ---- evaluation ----
 #
-# A layer has several parts where its calls differ in what they have to tell.
+# A layer has several parts where its calls differ in their fields.
 
 
 def totals(parts: list[LayerRecord]) -> LayerRecord:
@@ -133,7 +133,7 @@ def totals(parts: list[LayerRecord]) -> LayerRecord:
 
 
 def means(parts: list[LayerRecord]) -> LayerRecord:
-    """What a layer's numbers say of its heads; NaN where no row counts."""
+    """The means, maxima and minima of a layer's heads; NaN where no row counts."""
     record = {}
     for name in COLUMNS:
         having = totals([part for part in parts if name in part])

@@ -1,10 +1,10 @@
-"""Attention inside of compiled graphs: whose it is, and the tallies to which the graph adds.
+"""Attention inside compiled graphs: which module it belongs to, and the tallies to which the graph adds.
 
-A graph cannot call an observer, but it can add to tensors that lie outside of it. While it is traced, hooks say which
-module runs, as they do in eager mode, and every watched module carries a :class:`Box` with its tallies. Layers of one
-class thus share a graph: which tally it adds to is an attribute of the module, and no constant.
+A graph cannot call an observer, but it can add to tensors outside it. While it is traced, hooks tell which module runs,
+as they do in eager mode, and every watched module carries a :class:`Box` with its tallies. Layers of one class thus
+share a graph: the tally that it adds to is an attribute of the module, not a constant.
 
-``recipes`` is a constant of the graph: one that was traced while nobody watched is traced again when somebody does.
+``recipes`` is a constant of the graph: a graph that was traced without observers is traced again when there is one.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Recipe(NamedTuple):
-    """What is wanted of every call, in constants that a graph can compare."""
+    """What is measured of every call, in constants that a graph can compare."""
 
     slot: int
     statistics: tuple[str, ...]
@@ -36,11 +36,11 @@ class Recipe(NamedTuple):
 
 
 class Box:
-    """What a watched module carries: by key, the tallies of its calls; ``calls`` in the forward that runs."""
+    """Carried by a watched module: the tallies of its calls, by key; ``calls`` counts those in the current forward."""
 
     def __init__(self):
         self.calls = 0
-        self.slots: tuple[int, ...] = ()  # of those who watch the module
+        self.slots: tuple[int, ...] = ()  # of the observers of the module
 
 
 ATTRIBUTE = "_isentropic_box"
@@ -48,16 +48,16 @@ ATTRIBUTE = "_isentropic_box"
 recipes: tuple[Recipe, ...] = ()
 
 _books: dict[int, HeadTallies] = {}  # by slot
-_boxes: weakref.WeakKeyDictionary[nn.Module, Box] = weakref.WeakKeyDictionary()  # also of who watches no more
-_stack: list[nn.Module] = []  # outermost first, of the forward that is traced
-_counted: list[Box] = []  # in it
+_boxes: weakref.WeakKeyDictionary[nn.Module, Box] = weakref.WeakKeyDictionary()  # also of modules no longer watched
+_stack: list[nn.Module] = []  # outermost first, of the forward pass being traced
+_counted: list[Box] = []  # in that forward pass
 
 
 # ---- before tracing ----
 
 
 def open_slot(book: HeadTallies) -> int:
-    """The lowest that is free: who watches next finds the graphs and the tallies of who watched before."""
+    """Takes the lowest free slot: the next observer finds the graphs and the tallies of the one before."""
     slot = next(slot for slot in range(len(_books) + 1) if slot not in _books)
     _books[slot] = book
     return slot
@@ -88,7 +88,7 @@ def watch(recipe: Recipe, on: bool) -> None:
 
 
 def forget() -> None:
-    """What a forward left that ended with an error between two graphs."""
+    """Clears what a forward pass left that ended with an error between two graphs."""
     _stack.clear()
     _begin_anew()
 
@@ -144,7 +144,7 @@ def observe(recipe: Recipe, aux: Aux, problem: Problem, module: nn.Module, box: 
 
 
 def _pop() -> None:
-    if _stack:  # empty when watching began inside of the forward
+    if _stack:  # empty when watching began inside the forward pass
         _stack.pop()
     if not _stack:
         _begin_anew()
@@ -162,7 +162,7 @@ def _count(box: Box) -> None:
 
 
 def _with_effects(function, *arguments) -> None:
-    """Inside of a checkpoint dynamo has to be told that effects on Python's objects shall happen once."""
+    """Inside a checkpoint, dynamo has to be told that effects on Python objects happen only once."""
     if hasattr(torch._dynamo.utils, "_disable_side_effect_safety_checks_for_current_subtracer"):
         torch._dynamo.utils._disable_side_effect_safety_checks_for_current_subtracer(function, *arguments)
     else:  # an older PyTorch, which refuses effects there
@@ -181,7 +181,7 @@ def _prepare(
     device_type: str,
     device_index: Optional[int],
 ) -> str:
-    """Makes the tally that the graph will find in the box under the key that is returned, while the graph is traced.
+    """Makes, while the graph is traced, the tally that it will find in the box under the returned key.
 
     All modules of the class get one: a graph that is traced for one of them serves the others.
     """

@@ -27,7 +27,7 @@ def is_compiled(module: nn.Module) -> bool:
 
 
 def in_graphs(model: nn.Module) -> dict[str, nn.Module]:
-    """What runs in a compiled module, as far as modules know of it: ``{name: module}``."""
+    """The modules inside compiled modules: ``{name: module}``."""
     inside = {}
     for name, module in model.named_modules():
         if is_compiled(module):
@@ -36,7 +36,7 @@ def in_graphs(model: nn.Module) -> dict[str, nn.Module]:
 
 
 def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]) -> dict[str, str]:
-    """Of the modules that ran, those which by their name compute attention, but did not report any."""
+    """Modules that ran and by their name compute attention, but did not report any: ``{name: reason}``."""
     silent = [name for name, module in ran.items() if is_attention(module) and name not in reported]
     seen = [name for name in reported if name in ran and is_attention(ran[name])]
     reasons = {}
@@ -49,7 +49,7 @@ def attention(model: nn.Module, ran: Mapping[str, nn.Module], reported: set[str]
 
 
 def nothing(model: nn.Module, ran: bool) -> str:
-    """For a model without a module to name."""
+    """The reason for a model without a module to name."""
     if not ran:
         return (
             "no forward pass of it was seen: it was not called, or runs in a compiled graph without isentropic.attention "
@@ -74,7 +74,7 @@ def is_attention(module: nn.Module) -> bool:
 
 
 def why_never_seen(model: nn.Module, name: str) -> Optional[str]:
-    """For attention that will not report as things stand; None where it may."""
+    """The reason why attention cannot report as things are; None where it may."""
     from .sdpa import is_replaced
 
     implementation = next(filter(None, map(_implementation, _from_inside(model, name))), None)
@@ -118,14 +118,14 @@ def _from_inside(model: nn.Module, name: str) -> Iterator[nn.Module]:
 
 
 def _implementation(module: nn.Module) -> Optional[str]:
-    """What transformers calls the attention of one of its models."""
+    """The name of the attention implementation of a transformers model."""
     if not hasattr(module, "_can_set_attn_implementation"):
         return None
     return getattr(getattr(module, "config", None), "_attn_implementation", None)
 
 
 def _callers_level() -> int:
-    """The stack level of the first frame outside of this package, PyTorch and transformers: the line to change."""
+    """The stack level of the first frame outside this package, PyTorch and transformers: the line to change."""
     level, frame = 1, sys._getframe(1)
     packages = ("torch.", "transformers.", "contextlib", "isentropic.")
     while frame.f_back is not None and (frame.f_globals.get("__name__", "") + ".").startswith(packages):

@@ -1,4 +1,4 @@
-"""The words in which problems are written, as the library has them: scale laws, score maps, statistics."""
+"""The words that describe problems, as the library defines them: scale laws, score maps, statistics."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PARAMETERS: dict[str, dict[str, dict]] = {
     for kind, words in WORDS.items()
 }
 
-#: Those that need no parameter.
+#: The laws and maps that need no parameter.
 USUAL: dict[str, tuple[str, ...]] = {
     kind: tuple(name for name, known in words.items() if all("default" in one for one in known.values()))
     for kind, words in PARAMETERS.items()

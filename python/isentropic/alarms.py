@@ -1,4 +1,4 @@
-"""When a head deserves attention of another kind."""
+"""Alarms: heads that collapse, disperse or have a statistic that is NaN."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._tallies import COLUMNS, LayerRecord
 @dataclasses.dataclass(frozen=True)
 class Alarm:
     """A head whose normalised entropy fell below a threshold (``kind`` "collapse") or rose above one ("dispersion"),
-    or one of whose statistics is NaN ("nan")."""
+    or which has a statistic that is NaN ("nan")."""
 
     kind: str
     layer: str
@@ -27,10 +27,10 @@ class Alarm:
 
 
 class Thresholds:
-    """Turns the records of steps into alarms, one when a head passes a threshold and the next after it came back.
+    """Turns the records of steps into alarms, one when a head crosses a threshold and the next after it has come back.
 
-    Dispersion is something that happens to a head which was focused: before training every head looks everywhere.
-    Focused is a head at least twice as far below uniform as the threshold is.
+    Only a head that was focused can disperse: before training every head attends everywhere. A head is focused when it
+    is more than twice as far below uniform as the threshold, or below half of the threshold.
     """
 
     def __init__(self, collapse: Optional[float], dispersion: Optional[float]):
@@ -39,11 +39,11 @@ class Thresholds:
                 raise ValueError(f"{name} is {limit}; expected a normalised entropy, from 0 to 1, or None")
         self._collapse = collapse
         self._dispersion = dispersion
-        self._broken: set[tuple] = set()  # kind, layer and head of alarms from which no head has come back
+        self._broken: set[tuple] = set()  # kind, layer and head of alarms whose head has not come back
         self._focused: set[tuple] = set()
 
     def alarms(self, step: int, layer: str, record: LayerRecord, sums: LayerRecord) -> Iterator[Alarm]:
-        """``sums``: what the means of ``record`` were made of; a mean of nothing is NaN, too, and no alarm."""
+        """``sums``: the totals behind the means of ``record``; a mean over no rows is NaN as well, and no alarm."""
         heads = max(map(len, sums.values()))
         for head in range(heads):
             odd = next((name for name in COLUMNS if name in sums and math.isnan(sums[name][head])), None)

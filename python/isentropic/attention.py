@@ -1,4 +1,4 @@
-"""Exact attention that returns, with the output, the information of every row."""
+"""Exact attention that also returns information statistics of every row."""
 
 from __future__ import annotations
 
@@ -45,57 +45,64 @@ def attention(
     backend: str = "auto",
     group=None,
 ):
-    """Attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
+    """Computes attention as :func:`torch.nn.functional.scaled_dot_product_attention`, with statistics of every row.
 
-    Memory is linear in the length: no ``[n_q, n_k]`` matrix is formed, forward or backward. float32, bfloat16, float16
-    and float64; statistics are float32 (float64 for float64). A row that sees no key gives 0, not NaN.
+    Memory is linear in the sequence length: neither the forward nor the backward pass forms an ``[n_q, n_k]`` matrix.
+    Tensors are float32, bfloat16, float16 or float64; statistics are float32 (float64 for float64). A row that sees no
+    key gives 0, not NaN.
 
     Args:
         query: ``[..., heads, n_q, d]``.
         key: ``[..., kv_heads, n_k, d]``.
         value: ``[..., kv_heads, n_k, d_v]``.
-        attn_mask: boolean (True: may look) or additive, broadcast to ``[..., heads, n_q, n_k]``. An additive mask that
-            requires a gradient gets one.
-        dropout_p: probability with which a weight is dropped. Statistics describe the weights before dropout.
-        is_causal: query i sees the keys up to i, counted from the start (as in PyTorch).
-        scale: None (1 / sqrt d), a number, the name of a law, a tensor (constant, learnable) or a :class:`Scale`.
+        attn_mask: boolean (True: visible) or additive, broadcastable to ``[..., heads, n_q, n_k]``. An additive mask
+            that requires a gradient receives one.
+        dropout_p: dropout probability of the weights, in [0, 1). Statistics describe the weights before dropout.
+        is_causal: query i sees keys up to i, counted from the start of the sequence (as in PyTorch).
+        scale: None (1 / sqrt d), a number, the name of a scale law, a tensor (a constant, which may be learnable) or a
+            :class:`Scale`.
         enable_gqa: allows fewer key and value heads than query heads.
-        causal: True or "start" as ``is_causal``; "end": the last query sits at the last key (decoding with a cache).
-        window: w or (left, right): keys ``p - left < j <= p + right`` of the query's position p.
-        prefix: the first keys, which every row sees whatever ``causal`` and ``window`` say.
-        strided: (stride, local): keys nearer than ``local``, and every ``stride``-th.
-        block_sparse: (layout, block_q, block_k), layout boolean ``[batch or 1, heads or 1, q blocks, k blocks]``.
-        key_lengths: valid keys of each batch entry, ``[batch]``.
-        documents: offsets of packed documents ``[documents + 1]`` (or ``[batch, documents + 1]``), or a pair of them
-            for queries and keys.
-        segments: attention inside segments of that many positions.
-        exclude_self: every key but the query's own.
-        map: softmax, or another :class:`ScoreMap`, by name or with its options.
-        bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k]``; gets a gradient.
-        alibi_slopes: ``[heads]``; adds ``-slope |p - j|``; gets a gradient.
-        relative_bias: table ``[heads or 1, 2 r + 1]`` of the distance ``p - j`` clamped to r; gets a gradient.
-        soft_cap: scores become ``cap tanh(score / cap)`` before the bias.
-        sink: ``[heads]`` logits that join the normaliser and take probability; get a gradient.
-        statistics: names, or "all" (the default with ``return_aux``).
-        groups: (first, recent): also the statistics of the first and the last keys.
-        seed: of dropout and Gumbel noise, a number or one int64 in a tensor; drawn from PyTorch's generator when absent.
-        return_aux: return ``(output, aux)`` with an :class:`Aux`.
-        backend: "auto" leaves to PyTorch's kernel, which is faster, what that computes as well: problems of CUDA tensors
-            of which nothing is measured, without masks but a causal one, other score terms or dropout. "isentropic"
-            never does.
-        group: ranks that hold the sequence together, a process group or a mesh (contiguous shards in the order of
-            ranks) or an :class:`isentropic.distributed.ContextParallel`; that of
-            :func:`isentropic.distributed.context_parallel` when absent. Query, key and value are this rank's shard;
-            masks, lengths, documents and positions are those of the whole, dense terms ``[..., n_q here, n_k in all]``.
+        causal: True or "start": as ``is_causal``; "end": the last query is aligned with the last key (decoding with a
+            cache).
+        window: w, short for (w, 0), or (left, right): a query at position p sees keys ``p - left < j <= p + right``.
+        prefix: number of leading keys that every row sees, regardless of ``causal`` and ``window``.
+        strided: (stride, local): only keys closer than ``local`` or at a distance divisible by ``stride`` are visible.
+        block_sparse: (layout, block_q, block_k) with a boolean layout ``[batch or 1, heads or 1, q blocks, k blocks]``.
+        key_lengths: number of valid keys of each batch entry, ``[batch]``.
+        documents: offsets of packed documents, ``[documents + 1]`` or ``[batch, documents + 1]``, or a pair of them for
+            queries and keys.
+        segments: segment length in positions; attention stays within a segment.
+        exclude_self: hides the query's own key.
+        map: name of a score map, or a :class:`ScoreMap` with its options; softmax by default.
+        bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k]``; receives a gradient.
+        alibi_slopes: ``[heads]``; adds ``-slope |p - j|`` to the scores; receives a gradient.
+        relative_bias: table ``[heads or 1, 2 r + 1]``, indexed by the distance ``p - j`` clamped to -r ... r and added
+            to the scores; receives a gradient.
+        soft_cap: scores become ``cap tanh(score / cap)`` before the bias is added.
+        sink: sink logits ``[heads]``, which join the normaliser and take probability; receive a gradient.
+        statistics: names of the statistics to compute, or "all" (the default with ``return_aux``).
+        groups: (first, recent), numbers of keys: also computes the statistics of the first keys and of the most recent
+            ones.
+        seed: seed of dropout and Gumbel noise, a number or a tensor with one int64; drawn from PyTorch's generator by
+            default.
+        return_aux: whether to return ``(output, aux)`` with an :class:`Aux`.
+        backend: "auto" passes problems that PyTorch's kernel computes equally well on to it, since it is faster there:
+            CUDA tensors, nothing measured, no mask other than a causal one, no other score terms and no dropout.
+            "isentropic" never does.
+        group: ranks that share the sequence: a process group or a mesh (contiguous shards in rank order), or an
+            :class:`isentropic.distributed.ContextParallel`; by default that of
+            :func:`isentropic.distributed.context_parallel`, if any. Query, key and value are this rank's shard; masks,
+            lengths, documents and positions refer to the whole sequence, and dense terms are
+            ``[..., n_q here, n_k in all]``.
 
     Returns:
-        ``[..., heads, n_q, d_v]``, or a pair of it and an :class:`Aux`.
+        The output ``[..., heads, n_q, d_v]``; with ``return_aux`` the pair of the output and an :class:`Aux`.
     """
     if backend not in _routing.BACKENDS:
         raise ValueError(f"backend is {backend!r}; expected 'auto' or 'isentropic'")
     if statistics is None and return_aux:
         statistics = "all"
-    # By position: keywords would cost as much as a small problem.
+    # Passed by position: keywords would cost as much as a small problem.
     problem = Problem(
         query, key, value, attn_mask, dropout_p, is_causal, scale, enable_gqa, causal, window, prefix, strided,
         block_sparse, key_lengths, documents, segments, exclude_self, map, bias, alibi_slopes, relative_bias, soft_cap,
@@ -110,22 +117,22 @@ def attention(
 def attention_statistics(
     query: Tensor, key: Tensor, *, statistics: Union[str, Iterable[str]] = "all", **options
 ) -> Aux:
-    """The statistics alone: no value is read and no output formed. Options as of :func:`attention`."""
+    """Computes only the statistics: no value is read and no output is formed. Options as for :func:`attention`."""
     return Problem(query, key, None, statistics=statistics, **options).run()[1]
 
 
 def attention_weights(query: Tensor, key: Tensor, rows: Sequence[int], **options) -> Tensor:
-    """The exact weights of some rows, ``[..., heads, len(rows), n_k]``, before dropout; without gradient.
+    """Returns the exact weights of the given rows, ``[..., heads, len(rows), n_k]``, before dropout; without gradient.
 
-    Options as of :func:`attention`.
+    Options as for :func:`attention`.
     """
     return Problem(query, key, None, **options).weights(rows)
 
 
 def key_mass(query: Tensor, key: Tensor, **options) -> Tensor:
-    """What every key receives in all, ``[..., heads, n_k]``: the weights summed over queries; without gradient.
+    """Returns the total weight that each key receives, summed over queries, ``[..., heads, n_k]``; without gradient.
 
-    Options as of :func:`attention`.
+    Options as for :func:`attention`.
     """
     return Problem(query, key, None, **options).key_mass()
 
@@ -141,18 +148,19 @@ def hierarchical_attention(
     return_aux: bool = False,
     **options,
 ):
-    """Attention in two levels: inside blocks of ``block`` keys, then over the blocks.
+    """Computes attention in two levels: within blocks of ``block`` keys, then over the blocks.
 
     Args:
-        block_score: "log_partition" makes the two levels equal to flat attention; "mean_key" chooses blocks by
+        block: number of keys in a block; the last block may be shorter.
+        block_score: "log_partition" makes the two levels equal to flat attention; "mean_key" scores a block by
             ``block_scale * q.mean(keys of the block)`` without looking inside.
-        block_scale: for "mean_key"; 1 / sqrt d when absent.
-        options: masks, scale, bias and soft cap as of :func:`attention`; numbers and detached tensors: they get no
-            gradient here.
+        block_scale: scale of the block scores for "mean_key"; 1 / sqrt d by default.
+        options: masks, scale, bias and soft cap as for :func:`attention`, as numbers or detached tensors: they receive
+            no gradient here. "mean_key" takes neither bias nor soft cap.
 
     Returns:
-        ``[..., heads, n_q, d_v]``, and with ``return_aux`` an :class:`Aux` with ``entropy`` = ``block_entropy`` +
-        ``within_entropy``, without gradient.
+        The output ``[..., heads, n_q, d_v]``; with ``return_aux`` also an :class:`Aux` with ``entropy`` =
+        ``block_entropy`` + ``within_entropy``, without gradient.
     """
     if block_score not in ("log_partition", "mean_key"):
         raise ValueError(f"block_score is '{block_score}'; expected 'log_partition' or 'mean_key'")

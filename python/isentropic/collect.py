@@ -23,18 +23,18 @@ def collect(
         loss = loss + regulariser(layers)
 
     Works with any model whose modules call :func:`isentropic.attention`: those of :mod:`isentropic.nn`, of transformers
-    with ``attn_implementation="isentropic"``, and any that calls PyTorch's attention inside of
-    :func:`isentropic.replace_sdpa`. Attention that runs unseen is pointed out by a warning. Layers are named as by
+    with ``attn_implementation="isentropic"``, and any that calls PyTorch's attention inside
+    :func:`isentropic.replace_sdpa`. A warning points out attention that cannot be observed. Layers are named as in
     :class:`isentropic.Monitor`.
 
     Args:
         model: any module.
-        statistics: names, or "all", which means all but those of key groups (``first_mass``, ``recent_mass``,
-            ``entropy_without_first``, ``mean_distance``). Those that a call does not have are left out.
-        detach: False keeps the gradient of the statistics, for a loss; the graph then lives as long as they do. With
-            activation checkpointing the backward pass belongs inside, too: it repeats the forward.
-        keep: "last": the newest forward pass replaces what was there. "all": ``{layer: [Aux, ...]}``, one for each
-            forward pass, such as the steps of ``generate``.
+        statistics: names of the statistics, or "all", which means all but those of key groups (``first_mass``,
+            ``recent_mass``, ``entropy_without_first``, ``mean_distance``). Those that a call lacks are left out.
+        detach: False keeps the gradient of the statistics, for use in a loss; the graph then lives as long as they do.
+            With activation checkpointing, run the backward pass inside as well: it repeats the forward pass.
+        keep: "last": each forward pass replaces the results of the one before. "all": ``{layer: [Aux, ...]}``, one for
+            each forward pass, such as the steps of ``generate``.
     """
     if keep not in ("last", "all"):
         raise ValueError(f"keep is {keep!r}; expected 'last' or 'all'")
@@ -68,7 +68,7 @@ class _Collector:
             self.found.setdefault(name, []).append(aux)
             return
         self.found[name] = aux
-        if "#" not in name:  # a new forward, which may make fewer calls
+        if "#" not in name:  # a new forward pass, which may make fewer calls
             further = 2
             while self.found.pop(f"{name}#{further}", None) is not None:
                 further += 1

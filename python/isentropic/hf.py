@@ -1,4 +1,4 @@
-"""Hugging Face transformers with this library's attention.
+"""This library's attention in Hugging Face transformers.
 
 isentropic.hf.register()
 model = AutoModelForCausalLM.from_pretrained(name, attn_implementation="isentropic")
@@ -6,7 +6,7 @@ with isentropic.hf.collect(model) as layers:
     model(**inputs)
 layers["model.layers.3.self_attn"].entropy      # [batch, heads, n]
 
-model = isentropic.hf.adapt(model, scale=isentropic.Scale.log_n(0.9))    # another scale law in all of its layers
+model = isentropic.hf.adapt(model, scale=isentropic.Scale.log_n(0.9))    # another scale law in all its layers
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from ._hf_config import own_options
 from ._routing import BACKENDS
 from .distributed import _plan
 from .attention import attention, attention_weights
-from .collect import collect as collect  # what is seen here is what every model shows
+from .collect import collect as collect  # the one for all models
 
 NAME = "isentropic"
 
@@ -30,20 +30,22 @@ _backend = "auto"
 
 
 def register(backend: Optional[str] = None) -> None:
-    """Makes ``attn_implementation="isentropic"`` known to transformers.
-
-    ``backend`` is that of :func:`isentropic.attention` for all models from now on; None leaves it as it is, "auto" at
-    first.
+    """Registers ``attn_implementation="isentropic"`` with transformers.
 
     Models that use transformers' attention interface then compute what their eager attention computes: masks with
-    padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads, the keys
-    that a sparse indexer chooses. Memory stays linear in the length for causal masks, windows, padding and packed
-    sequences; other masks, and an indexer's choice, are written out. Queries that see no key, such as padding, give 0.
-    Models without the interface keep their eager attention, unseen: :func:`collect` and :class:`isentropic.Monitor` warn
-    of it. Those that look their attention up in a table of their own cannot be built with it, and say so.
+    padding, windows, packed sequences and caches, dropout, soft caps, sinks, position biases, grouped heads and the
+    keys chosen by a sparse indexer. Memory stays linear in the sequence length for causal masks, windows, padding and
+    packed sequences; other masks, and an indexer's choice, are materialised. Queries that see no key, such as padding,
+    give 0. Models without the interface keep their eager attention, which cannot be observed: :func:`collect`
+    and :class:`isentropic.Monitor` warn about it. Models that look their attention up in a table of their own cannot be
+    built with this implementation, and the error says so.
 
-    Models trained by this project may carry a scale law or a score map in their config.json; they are honoured here, and
-    here alone: other attention implementations do not know them.
+    Models trained by this project may carry a scale law or a score map in their config.json. These are honoured only
+    here: other attention implementations do not know them.
+
+    Args:
+        backend: that of :func:`isentropic.attention`, for all models from now on; None leaves it as it is (initially
+            "auto").
     """
     global _backend
     if backend is not None:
@@ -84,8 +86,8 @@ def _attention(
 ) -> tuple[Tensor, Optional[Tensor]]:
     """Attention of a transformers module: query ``[batch, heads, n_q, d]`` to output ``[batch, n_q, heads, d_v]``.
 
-    The weights ``[batch, heads, n_q, n_k]`` come with it where ``output_attentions`` is asked for: exact, before
-    dropout, without gradient. The window, which models pass too, is in the mask.
+    With ``output_attentions`` the weights ``[batch, heads, n_q, n_k]`` are returned as well: exact, before dropout,
+    without gradient. The window, which models also pass, is already in the mask.
     """
     _refuse_what_chooses_keys(module, kwargs)
     options = _mask_options(module, query, attention_mask, is_causal)
@@ -103,7 +105,7 @@ def _attention(
 
 
 def _weights_are_captured() -> bool:
-    """Whether transformers takes weights from what modules return, without telling them of ``output_attentions``."""
+    """Whether transformers captures the weights that modules return, without passing ``output_attentions`` to them."""
     from transformers.utils import output_capturing
 
     captured = output_capturing._active_collector.get() or {}
@@ -116,21 +118,21 @@ def _mask_options(module: nn.Module, query: Tensor, mask: Optional[Tensor], is_c
     if isinstance(mask, RuleMask):
         options = dict(mask.options())
         if _plan.in_force() is not None:
-            # transformers takes the jump between two runs of positions for the border of two packed documents; those
-            # that there are, the plan knows.
+            # transformers mistakes the jump between two runs of positions for a border between packed documents; the
+            # plan knows the real ones.
             options.pop("documents", None)
         if "keys" in options:
             options["key_lengths"] = [options.pop("keys")] * query.shape[0]
         return options
     if mask is not None:
         return {"attn_mask": mask}
-    # A model that asks for no mask at all leaves it to the module, as with PyTorch's attention.
+    # Without a mask the module decides whether attention is causal, as with PyTorch's attention.
     causal = getattr(module, "is_causal", True) if is_causal is None else is_causal
     return {"causal": "start"} if causal and query.shape[-2] > 1 else {}
 
 
 def _chosen_keys(query: Tensor, key: Tensor, indices: Tensor, mask: Optional[Tensor]) -> Tensor:
-    """The mask, and of what it shows the keys of a sparse indexer: ``indices`` ``[batch, n_q, chosen]``."""
+    """Restricts the mask to the keys chosen by a sparse indexer: ``indices`` ``[batch, n_q, chosen]``."""
     shape = (query.shape[0], query.shape[-2], key.shape[-2])
     if indices.dim() != 3 or indices.shape[:2] != shape[:2]:
         raise ValueError(f"indices has shape {tuple(indices.shape)}; expected ({shape[0]}, {shape[1]}, chosen keys)")
@@ -141,7 +143,7 @@ def _chosen_keys(query: Tensor, key: Tensor, indices: Tensor, mask: Optional[Ten
 
 
 def _refuse_what_chooses_keys(module: nn.Module, arguments: dict) -> None:
-    """Arguments that say which keys there are cannot be passed over in silence, as those for other kernels can."""
+    """Arguments that determine the keys must not be ignored silently, unlike those meant for other kernels."""
     for name in ("block_indices", "cache"):
         if arguments.get(name) is not None:
             raise ValueError(

@@ -1,6 +1,6 @@
-"""What a Monitor or a QKClip found, for TensorBoard, Weights & Biases and the Trainer of transformers.
+"""Logs the results of a Monitor or QKClip to TensorBoard, Weights & Biases and the transformers Trainer.
 
-monitor = isentropic.Monitor(model, optimizer=optimizer, log_to=SummaryWriter())    # or a run of wandb, after every step
+monitor = isentropic.Monitor(model, optimizer=optimizer, log_to=SummaryWriter())    # or a wandb run; after every step
 trainer = Trainer(model, args, callbacks=[isentropic.loggers.MonitorCallback()])
 isentropic.loggers.log(clip, run)                                                    # once
 
@@ -21,15 +21,15 @@ if TYPE_CHECKING:
 
 
 def log(source: Any, to: Any, *, step: Optional[int] = None, heads: bool = True) -> None:
-    """Writes the newest step of a :class:`isentropic.Monitor` or :class:`isentropic.QKClip`.
+    """Logs the newest step of a :class:`isentropic.Monitor` or :class:`isentropic.QKClip`.
 
     Args:
-        source: whose ``scalars()`` are written; those that are NaN are left out.
-        to: a ``SummaryWriter`` of TensorBoard, or anything else with ``add_scalar``; a run of Weights & Biases, or
-            anything else with ``log``.
-        step: the number to write beside them. Without one TensorBoard gets that of the monitor, and in Weights & Biases
-            they join what is logged next.
-        heads: every head; False: one number for each layer and statistic.
+        source: the object whose ``scalars()`` are logged; NaN values are left out.
+        to: a TensorBoard ``SummaryWriter``, or any object with ``add_scalar``; a Weights & Biases run, or any object
+            with ``log``.
+        step: step number to log. By default TensorBoard gets that of the monitor, and Weights & Biases adds the values
+            to what is logged next.
+        heads: log every head; False: one number per layer and statistic.
     """
     _check(to)
     scalars = {name: value for name, value in source.scalars(heads=heads).items() if not math.isnan(value)}
@@ -58,7 +58,7 @@ def _check(to: Any) -> None:
 
 
 def by_layer(record: dict[str, list[float]]) -> dict[str, float]:
-    """One number for each statistic: the mean over heads, of maxima the largest, of the least the least."""
+    """One number per statistic: the mean over heads; of maxima the largest, of minima and scales the smallest."""
     found = {}
     for name, values in record.items():
         known = [value for value in values if not math.isnan(value)]
@@ -87,18 +87,18 @@ def __getattr__(name: str) -> type:
 
 
 class _MonitorCallback:
-    """Watches the model that a Trainer trains, and logs when the Trainer does.
+    """Monitors the model that a transformers Trainer trains, and logs whenever the Trainer does.
 
         trainer = Trainer(model, args, callbacks=[isentropic.loggers.MonitorCallback(heads=False)])
 
-    The numbers are in ``trainer.state.log_history``, in the active run of Weights & Biases if there is one, and in
-    ``log_to``. ``callback.monitor`` is the :class:`isentropic.Monitor`; its group is that of all processes where there
-    are several, unless the options say otherwise.
+    The values go to ``trainer.state.log_history``, to the active Weights & Biases run if there is one, and to
+    ``log_to``. ``callback.monitor`` is the :class:`isentropic.Monitor`; with several processes its group contains all
+    of them, unless the options say otherwise.
 
     Args:
-        log_to: a logger or several, as of :func:`log`.
-        heads: every head; False: one number for each layer and statistic.
-        options: of :class:`isentropic.Monitor`.
+        log_to: a logger, or a list of them, as for :func:`log`.
+        heads: log every head; False: one number per layer and statistic.
+        options: arguments of :class:`isentropic.Monitor`.
     """
 
     def __init__(self, log_to: Any = None, heads: bool = False, **options):
@@ -128,7 +128,7 @@ class _MonitorCallback:
         if state.log_history:
             state.log_history[-1].update(scalars)
         run = getattr(sys.modules.get("wandb"), "run", None)
-        if run is not None:  # the Trainer's own numbers are drawn against this one, too
+        if run is not None:  # the Trainer plots its own values against this one, too
             run.log({**scalars, "train/global_step": state.global_step})
         for one in self._log_to:
             log(self.monitor, one, step=state.global_step, heads=self._heads)

@@ -1,4 +1,4 @@
-"""From scores to weights, by name."""
+"""Score maps by name: from scores to weights."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from .scales import PerHead
 
 @dataclasses.dataclass(frozen=True)
 class ScoreMap:
-    """A score map, made by the method of its name.
+    """A score map, created by the static method of its name.
 
     {table}
 
-    alpha of entmax may be a tensor ``[]``, ``[1]`` or ``[heads]``, which gets a gradient.
+    alpha of entmax may be a tensor ``[]``, ``[1]`` or ``[heads]``, which receives a gradient.
     """
 
     name: str = "softmax"
@@ -27,7 +27,7 @@ class ScoreMap:
 
     @staticmethod
     def named(map: Union[None, str, ScoreMap]) -> ScoreMap:
-        """None: softmax. A name: that map with its usual options."""
+        """Converts to a map. None: softmax; a name: that map with its default options."""
         if map is None:
             return _USUAL
         if isinstance(map, ScoreMap):
@@ -43,7 +43,7 @@ class ScoreMap:
         self.checked_options()
 
     def checked_options(self) -> tuple[tuple[str, object], ...]:
-        """The options by name, as the operators take them: "tensor" for those that are tensors."""
+        """The options by name, in the form the operators take: "tensor" in place of tensors."""
         known = _vocabulary.PARAMETERS["maps"][self.name]
 
         def checked(name: str, value: object) -> object:
@@ -54,7 +54,7 @@ class ScoreMap:
         return tuple((name, checked(name, value)) for name, value in self.options)
 
     def learnable(self) -> dict[str, object]:
-        """The parameters that have gradients, by name."""
+        """The parameters that can have a gradient, by name."""
         known = _vocabulary.PARAMETERS["maps"][self.name]
         return {name: value for name, value in self.options if known[name]["learnable"]}
 

@@ -1,4 +1,4 @@
-"""Watches the attention of a model while it trains or answers."""
+"""Monitors the attention of a model during training or inference."""
 
 from __future__ import annotations
 
@@ -24,60 +24,59 @@ from .alarms import Alarm, Thresholds
 
 
 class Monitor:
-    """Entropy, peak, largest score and more of every attention head of a model, step by step.
+    """Records entropy, peak, largest score and more for every attention head of a model, step by step.
 
         with isentropic.Monitor(model, optimizer=optimizer) as monitor:
             train()
         monitor.last["layers.3.attention"]["entropy"][2]     # head 2, nats
 
-    Whatever calls :func:`isentropic.attention` inside the model is watched, in the same pass that computes it; around
-    models that call PyTorch's attention put :func:`isentropic.replace_sdpa`. A layer is the module that made the call;
-    further calls in the same forward of the model get ``#2``, ``#3``, ... behind its name, so that a layer which stands
-    in several places has an entry for each.
+    Every call of :func:`isentropic.attention` inside the model is monitored, in the same pass that computes it; run
+    models that call PyTorch's attention inside :func:`isentropic.replace_sdpa`. A layer is the module that made the
+    call; further calls in the same forward pass of the model get ``#2``, ``#3``, ... appended to its name, so that a
+    layer that is used several times has an entry for each use.
 
-    Of every head there are the means over batch and rows of ``entropy`` (nats), ``effective_keys``, ``peak``, where
-    the layer has sink logits ``sink_mass``, and ``first_mass`` on demand; of ``normalised_entropy`` the mean and, as
-    ``least_normalised_entropy``, the least over the rows that see at least ``fewest_keys`` keys; of ``max_score`` the
-    maximum (what QK-clip looks at). Where scores go through a soft cap, and no bias is added after it,
-    ``max_uncapped_score`` is the maximum before the cap, ``cap atanh(max_score / cap)``; it ends at about 8 times the
-    cap, where float32 holds no score below the cap any more. Rows that see no key count nowhere; where no row counts
-    the value is NaN.
+    For every head the history contains the means over batch and rows of ``entropy`` (nats), ``effective_keys``,
+    ``peak``, ``sink_mass`` (layers with sink logits) and, on request, ``first_mass``; the mean of
+    ``normalised_entropy`` and its minimum, ``least_normalised_entropy``, over the rows that see at least
+    ``fewest_keys`` keys; and the maximum of ``max_score`` (what QK-clip uses). Where scores go through a soft cap and
+    no bias is added after it, ``max_uncapped_score`` is the maximum before the cap, ``cap atanh(max_score / cap)``; it
+    saturates at about 8 times the cap, beyond which float32 has no score below the cap. Rows that see no key are not
+    counted; where no row counts, the value is NaN.
 
-    A step ends when ``optimizer`` has stepped, or without one when :meth:`step` is called: all forwards in between
-    count together, those of accumulated micro-batches and of validation too. The device is waited for once, there.
-    Forwards that activation checkpointing repeats in the backward pass are not counted again.
+    A step ends when ``optimizer`` has stepped or, without one, when :meth:`step` is called. All forward passes in
+    between are combined, including those of accumulated micro-batches and of validation. The host waits for the device
+    only then, once. Forward passes that activation checkpointing repeats in the backward pass are not counted again.
 
-    Graphs of ``torch.compile`` are watched as well, with ``fullgraph=True``, too: they add to tensors outside of them, of
-    a head's size for each layer and at fixed addresses. A graph that was compiled before the start is compiled once
-    more, and comes back at the end. A compiled module that stands in several places has one entry for all of them,
-    unless the model around it is compiled with it. Attention that runs unseen is pointed out by a warning that says
-    what to do.
+    Graphs of ``torch.compile`` are monitored as well, including those with ``fullgraph=True``: they add to tensors
+    outside the graph, with one number per head for each sum or maximum, at fixed addresses. A graph that was compiled
+    before the start is compiled once more; the original is used again after the end. A compiled module that is used
+    several times has one entry for all uses, unless the model around it is compiled with it. A warning points out
+    attention that cannot be observed, and how to fix it.
 
-    With a ``group`` the tallies are added up over its ranks, by two collectives for each step; every rank then has the
-    same history. :meth:`step` and :meth:`stop` are to be called by all ranks. Without it each process watches its own
-    batch.
+    With a ``group`` the results are reduced over its ranks, by two collectives per step, and every rank has the same
+    history; all ranks must call :meth:`step` and :meth:`stop`. Without it each process monitors its own batch.
 
     Args:
         model: any module.
-        optimizer: ends a step whenever it has stepped.
-        every: watch one step of so many; in the others no statistics are computed.
-        collapse: alarm when a head's normalised entropy is below; None: never.
-        dispersion: alarm when that of a head which was focused rises above; None: never. Focused is a head whose
-            distance to 1 was at least twice that of ``dispersion``: an untrained model, whose heads look everywhere,
-            raises no alarm.
+        optimizer: a step ends whenever this optimizer has stepped.
+        every: monitor one step out of this many; no statistics are computed in the others.
+        collapse: raise an alarm when the normalised entropy of a head falls below this; None: never.
+        dispersion: raise an alarm when the normalised entropy of a head that was focused rises above this; None: never.
+            A head is focused when its distance to 1 is more than twice that of ``dispersion`` (or its value is less
+            than half of ``dispersion``), so an untrained model, whose heads attend everywhere, raises no alarm.
         fewest_keys: rows that see fewer keys do not count for normalised entropy.
-        first_mass: also the mass on the first key, which takes longer to compute.
-        keep: steps kept in :attr:`history`; None: all.
+        first_mass: also record the mass on the first key, which takes longer to compute.
+        keep: number of steps kept in :attr:`history`; None: all.
         on_alarm: called with every new :class:`Alarm`.
-        group: a process group, or a device mesh of one axis, whose ranks see parts of the same batch: data and context
-            parallel ones, not those that share out the heads.
-        log_to: a ``SummaryWriter`` of TensorBoard, a run of Weights & Biases, or a list of them, which get
-            :meth:`scalars` after every step that was watched (:mod:`isentropic.loggers`).
+        group: a process group, or a one-dimensional device mesh, whose ranks see parts of the same batch: data or
+            context parallel ranks, not those that split the heads.
+        log_to: a TensorBoard ``SummaryWriter``, a Weights & Biases run, or a list of them, which receive
+            :meth:`scalars` after every monitored step (:mod:`isentropic.loggers`).
 
     Attributes:
         history: ``{step: {layer: {statistic: [value of head 0, value of head 1, ...]}}}``, oldest step first.
-        alarms: the alarms so far. A head gives one when it passes a threshold, and another only after it came back;
-            likewise when a statistic of its rows is NaN.
+        alarms: the alarms so far. A head raises one when it crosses a threshold, and another only after it has come
+            back; likewise when a statistic of its rows is NaN.
     """
 
     def __init__(
@@ -116,7 +115,7 @@ class Monitor:
         self._optimizer_hook = None
         self._started = False
 
-    # ---- watching ----
+    # ---- monitoring ----
 
     def start(self) -> Monitor:
         if self._started:
@@ -129,13 +128,13 @@ class Monitor:
         return self
 
     def stop(self) -> None:
-        """Ends watching, and the step if anything happened in it."""
+        """Stops monitoring, and ends the current step if anything was recorded in it."""
         self._stop(failed=False)
 
     def _stop(self, failed: bool) -> None:
         if not self._started:
             return
-        if not failed or self._group is None:  # other ranks may not know of a failure, and would wait here
+        if not failed or self._group is None:  # other ranks may not have failed, and would wait here
             self._record()
         self._started = False
         if self._optimizer_hook is not None:
@@ -149,13 +148,13 @@ class Monitor:
         self._stop(failed=error is not None)
 
     def step(self) -> None:
-        """Ends a step."""
+        """Ends the current step."""
         self._record()
         self._step += 1
         self._watch_if_due()
 
     def _record(self) -> None:
-        """What was seen in this step becomes its entry of the history."""
+        """Adds what was observed in this step to the history."""
         if not self._is_due:
             return
         entries = self._heads.entries()
@@ -178,26 +177,26 @@ class Monitor:
 
     @property
     def _tallies(self) -> dict[str, dict[str, Tensor]]:
-        """What the step has so far, ``[heads]`` each."""
+        """The sums and maxima of the step so far, ``[heads]`` each."""
         return self._heads.by_layer()
 
     # ---- results ----
 
     @property
     def last(self) -> dict[str, LayerRecord]:
-        """The newest step of :attr:`history`; empty before there is one."""
+        """The newest entry of :attr:`history`; empty before the first."""
         return self.history[next(reversed(self.history))] if self.history else {}
 
     @property
     def last_step(self) -> Optional[int]:
-        """The number of :attr:`last`."""
+        """The step number of :attr:`last`; None before the first."""
         return next(reversed(self.history), None)
 
     def scalars(self, heads: bool = True) -> dict[str, float]:
-        """The newest step for a logger: ``{"attention/<layer>/head<h>/entropy": value, ...}``.
+        """Returns the newest step for a logger: ``{"attention/<layer>/head<h>/entropy": value, ...}``.
 
-        ``heads=False``: ``{"attention/<layer>/entropy": value, ...}``, the mean over the heads; of maxima the largest, of
-        the least normalised entropy the least.
+        ``heads=False``: ``{"attention/<layer>/entropy": value, ...}``, the mean over heads, except for maxima (the
+        largest) and the least normalised entropy (the smallest).
         """
         if not heads:
             return {
@@ -213,7 +212,7 @@ class Monitor:
         }
 
     def to_csv(self, path: Union[str, os.PathLike]) -> None:
-        """Writes :attr:`history`, one line for each step, layer and head. The file appears when it is complete."""
+        """Writes :attr:`history` as CSV, one line per step, layer and head. The file appears once it is complete."""
         text = io.StringIO(newline="")
         writer = csv.writer(text)
         writer.writerow(("step", "layer", "head", *COLUMNS))
@@ -225,7 +224,7 @@ class Monitor:
         write_file(path, text.getvalue())
 
     def report(self, path: Union[str, os.PathLike], name: str = "") -> None:
-        """Writes :attr:`history` and :attr:`alarms` as one HTML page: curves of every head, a map at each step."""
+        """Writes :attr:`history` and :attr:`alarms` as one HTML page: curves of every head, a map for each step."""
         run = {"name": name, "history": self.history, "alarms": [dataclasses.asdict(alarm) for alarm in self.alarms]}
         text = json.dumps(_finite(run))
         write_file(path, torch.ops.isentropic.training_page(text))
@@ -239,7 +238,7 @@ class Monitor:
 
 
 def _finite(value):
-    """The same with None for numbers that JSON has no word for."""
+    """A copy with None for NaN and infinities, which JSON cannot represent."""
     if isinstance(value, dict):
         return {key: _finite(entry) for key, entry in value.items()}
     if isinstance(value, (list, tuple)):

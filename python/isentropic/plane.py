@@ -1,4 +1,4 @@
-"""The information plane of a network that learns: I(X;T) and I(T;Y) of its layers, epoch by epoch."""
+"""The information plane of a network in training: I(X;T) and I(T;Y) of its layers, epoch by epoch."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ACCURACIES = ("train_accuracy", "test_accuracy")
 
 
 class InformationPlane:
-    """Records where the layers of a network stand in the information plane, in bits.
+    """Records the positions of a network's layers T in the information plane, I(X;T) and I(T;Y), in bits.
 
         plane = isentropic.InformationPlane(model, layers=["0", "2", "4"])
         for epoch in range(epochs):
@@ -31,19 +31,20 @@ class InformationPlane:
             plane.record(inputs, labels, epoch=epoch)
         plane.save("plane.html")
 
-    Networks that differ by their seeds are recorded one by one; :meth:`merged` puts them together, so that a layer is said
-    to compress only beyond the spread of the seeds.
+    Networks with different seeds are recorded one by one and combined by :meth:`merged`; a layer is then reported to
+    compress only beyond the spread of the seeds.
 
-    A layer is a function of X, so what it really keeps is ``exact``: the entropy of its distinct activations. All other
-    estimators add bins or noise and measure those, too (include/isentropic/information/layer_information.hpp). Whether
-    a layer seems to compress depends on the estimator: :meth:`findings` says which sees what.
+    A layer is a function of X, so the information it actually keeps is ``exact``: the entropy of its distinct
+    activations. All other estimators add bins or noise, and measure those as well
+    (include/isentropic/information/layer_information.hpp). Whether a layer appears to compress depends on the
+    estimator: :meth:`findings` reports which estimator sees what.
 
     Args:
-        model: any module that takes one argument, or keywords.
-        layers: names of its modules, as in ``model.named_modules()``, in the order of depth.
+        model: any module that takes one argument, or keyword arguments.
+        layers: names of its modules, as in ``model.named_modules()``, in order of depth.
         estimators: names such as "exact", "width:0.5", "count:30", "equal_mass:30", "kolchinsky_upper:0.1",
-            "kolchinsky_lower:0.1", "noise:0.1"; without them all of these.
-        title: the heading of the page.
+            "kolchinsky_lower:0.1", "noise:0.1"; by default all of these and "width:0.07".
+        title: heading of the page.
     """
 
     def __init__(
@@ -72,7 +73,7 @@ class InformationPlane:
         if not self._data["estimators"]:
             raise ValueError("estimators is []; expected at least one")
         nothing = torch.zeros(1, 1), torch.zeros(1)
-        _OPS.plane_points(*nothing, None, self._data["estimators"])  # refuses names that are not known
+        _OPS.plane_points(*nothing, None, self._data["estimators"])  # raises for unknown names
 
     @torch.no_grad()
     def record(
@@ -85,14 +86,14 @@ class InformationPlane:
         train_accuracy: Optional[float] = None,
         test_accuracy: Optional[float] = None,
     ) -> dict[str, Any]:
-        """Runs the model on all inputs, without dropout, and measures its layers; returns what was found.
+        """Runs the model on all inputs in evaluation mode, measures its layers and returns the results.
 
         Args:
-            inputs: a batch, or keywords of the model.
-            labels: one whole number for each row.
+            inputs: a batch, or a mapping of keyword arguments of the model.
+            labels: an integer for each row.
             epoch: by default the one after the last.
-            x: one whole number for each row, the same for rows that are the same X. Without it every row is one of its own.
-            train_accuracy, test_accuracy: shares of right answers, which the page shows beside compression.
+            x: an integer for each row, the same for rows that are the same X. By default every row is a different X.
+            train_accuracy, test_accuracy: fractions of correct answers, which the page shows beside compression.
         """
         model = self._model
         if model is None:
@@ -121,14 +122,14 @@ class InformationPlane:
 
     @classmethod
     def merged(cls, planes: Iterable[InformationPlane], *, title: Optional[str] = None) -> InformationPlane:
-        """The planes of networks that differ by their seeds, as one, whose spread over seeds is then known.
+        """Combines the planes of networks that differ by their seeds, so that the spread over seeds is known.
 
-        They must agree in layers, estimators, epochs, H(X) and H(Y). The result shows and saves what they recorded; it
-        records nothing itself.
+        They must agree in layers, estimators, epochs, H(X) and H(Y). The result shows and saves what they recorded, but
+        cannot record anything itself.
 
         Args:
-            planes: as many as there are seeds, at least one.
-            title: the heading of the page; by default that of the first plane.
+            planes: one for each seed, at least one.
+            title: heading of the page; by default that of the first plane.
         """
         seeds = [plane.data for plane in planes]
         if not seeds:
@@ -144,15 +145,15 @@ class InformationPlane:
         }
         return merged
 
-    # ---- what was found ----
+    # ---- results ----
 
     @property
     def data(self) -> dict[str, Any]:
-        """Everything that was recorded, as in results.json of ``isentropic plane`` (src/plane/record.hpp)."""
+        """Everything recorded, as in results.json of ``isentropic plane`` (src/plane/record.hpp)."""
         return self._data
 
     def table(self) -> dict[str, list]:
-        """Columns epoch, estimator, layer, seed, input_bits and label_bits: what ``pandas.DataFrame`` takes."""
+        """Returns the columns epoch, estimator, layer, seed, input_bits and label_bits, for ``pandas.DataFrame``."""
         rows = [
             (moment["epoch"], estimator, layer, seed, input_bits, label_bits)
             for moment in self._data["moments"]
@@ -166,22 +167,25 @@ class InformationPlane:
         return {name: [row[i] for row in rows] for i, name in enumerate(columns)}
 
     def findings(self) -> dict[str, Any]:
-        """Which estimator sees which layer compress, and whether exact information rises with depth (src/plane/phases.hpp)."""
+        """Returns which estimator sees which layer compress, and whether exact information rises with depth.
+
+        See src/plane/phases.hpp.
+        """
         return json.loads(_OPS.plane_findings(self.to_json()))
 
     def to_json(self) -> str:
         return json.dumps(self._data)
 
     def page(self) -> str:
-        """One HTML page that fetches nothing: points that move with the epochs, and what the estimators see."""
+        """Returns a self-contained HTML page: points that move with the epochs, and what the estimators see."""
         return _OPS.plane_page(self.to_json())
 
     def picture(self) -> str:
-        """An SVG of the paths of the layers under the first four estimators, means over seeds."""
+        """Returns an SVG of the paths of the layers under the first four estimators, averaged over seeds."""
         return _OPS.plane_picture(self.to_json())
 
     def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the page (.html), the picture (.svg) or what was recorded (.json)."""
+        """Writes the page (.html), the figure (.svg) or the recorded data (.json), depending on the suffix."""
         writers = {".html": self.page, ".svg": self.picture, ".json": self.to_json}
         suffix = pathlib.Path(path).suffix
         if suffix not in writers:
@@ -200,7 +204,7 @@ class InformationPlane:
 
 @contextlib.contextmanager
 def _watching(model: nn.Module, layers: Iterable[str]) -> Iterator[dict[str, Tensor]]:
-    """What the layers gave when they were last called."""
+    """Yields the outputs of the layers' most recent calls."""
     seen: dict[str, Tensor] = {}
 
     def keep(name: str, _module: nn.Module, _arguments: Any, output: Any) -> None:
@@ -218,7 +222,7 @@ def _watching(model: nn.Module, layers: Iterable[str]) -> Iterator[dict[str, Ten
 
 @contextlib.contextmanager
 def _measuring(model: nn.Module) -> Iterator[None]:
-    """In evaluation mode; afterwards every module is in the mode it was in."""
+    """Evaluation mode; afterwards every module is back in the mode it was in."""
     modes = {module: module.training for module in model.modules()}
     model.eval()
     try:
@@ -233,7 +237,7 @@ def _rows(activations: Tensor) -> Tensor:
 
 
 def _known_shares(**shares: Optional[float]) -> dict[str, list[float]]:
-    """Those that were given, as a moment holds them: one for each seed."""
+    """The accuracies that were given, in the form of a moment: a list with one entry per seed."""
     known = {name: number(name, share) for name, share in shares.items() if share is not None}
     for name, share in known.items():
         if not 0 <= share <= 1:
@@ -242,7 +246,7 @@ def _known_shares(**shares: Optional[float]) -> dict[str, list[float]]:
 
 
 def _require_agreement(first: Mapping[str, Any], other: Mapping[str, Any]) -> None:
-    """ValueError where seeds cannot be put together."""
+    """Raises ValueError if two seeds cannot be merged."""
     for what, ours, theirs in (
         ("layers", first["layers"], other["layers"]),
         ("estimators", first["estimators"], other["estimators"]),
@@ -263,7 +267,7 @@ def _epochs(data: Mapping[str, Any]) -> list[int]:
 
 
 def _merged_moment(moments: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Of all seeds."""
+    """The moments of all seeds as one."""
     out: dict[str, Any] = {"epoch": moments[0]["epoch"]}
     for name in _ACCURACIES:
         known = [moment[name] for moment in moments if name in moment]
@@ -285,7 +289,7 @@ def _joined(lists: Iterable[list[float]]) -> list[float]:
 
 
 def _entropy(symbols: Optional[Tensor], rows: int) -> float:
-    """Bits; without symbols all rows differ."""
+    """Entropy in bits; without symbols all rows are different."""
     column = torch.arange(rows) if symbols is None else symbols.reshape(-1)
     shares = torch.unique(column, return_counts=True)[1].double() / rows
     return float((shares * (1 / shares).log2()).sum())

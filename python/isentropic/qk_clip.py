@@ -1,4 +1,4 @@
-"""QK-clip: attention scores that grow too large are taken back where they come from, in the weights."""
+"""QK-clip: limits attention scores that grow too large by scaling the weights that they come from."""
 
 from __future__ import annotations
 
@@ -25,37 +25,37 @@ class QKClip:
     """Keeps the largest attention score of every head near a threshold (MuonClip; Kimi K2, 2025).
 
         clip = isentropic.QKClip(model, optimizer, threshold=100)
-        train()      # after every optimizer.step() the heads that passed the threshold are scaled down
+        train()      # after every optimizer.step() the heads above the threshold are scaled down
         clip.last["model.layers.3.self_attn"]["scale"]      # eta of each head in the newest step
 
-    With S the largest score of a head in the forwards since the last step, ``eta = threshold / max(S, threshold)``. The
-    rows of the head in the query projection are multiplied by ``eta^alpha``, those in the key projection by
-    ``eta^(1 - alpha)``, biases along with them, so that its scores shrink by eta; heads that share keys take the largest
-    S among them. Behind norms of queries and keys the size of a projection makes no difference: there the norms' weights
-    are scaled, by the layer's largest S where all heads share them. In multi-head latent attention the rotated part of
-    the queries takes eta itself, since its keys are shared.
+    Let S be the largest score of a head in the forward passes since the last step and
+    ``eta = threshold / max(S, threshold)``. The rows of the head in the query projection are multiplied by
+    ``eta^alpha``, those in the key projection by ``eta^(1 - alpha)``, biases included, so that its scores shrink by
+    eta; heads that share keys use the largest S among them. If queries and keys are normalised, the size of a
+    projection makes no difference: then the weights of the norms are scaled, by the layer's largest S where all heads
+    share them. In multi-head latent attention the rotated part of the queries is scaled by eta itself, since its keys
+    are shared.
 
-    S is the score as the softmax sees it, with its scale and a bias where there is one, but before a soft cap. A head
-    whose S is no finite number is left alone.
+    S is the score as the softmax sees it, including its scale and any bias, but before a soft cap. A head whose S is
+    not finite is left alone.
 
-    Scores are tallied as by :class:`isentropic.Monitor`, in compiled graphs too, over accumulated micro-batches and,
-    with a ``group``, over its ranks by one MAX collective for each step. Nothing is read back from a device. Parameters
-    that are spread over ranks (DTensor, FSDP2) are scaled where they lie. It holds from the construction until
-    :meth:`stop`, or to the end of a ``with`` block.
+    Scores are tallied as by :class:`isentropic.Monitor`, also in compiled graphs, over accumulated micro-batches and,
+    with a ``group``, over its ranks by one MAX collective per step. Steps after the first read nothing back from a
+    device. Parameters that are sharded over ranks (DTensor, FSDP2) are scaled in place. Clipping is active from
+    construction until :meth:`stop`, or until the end of a ``with`` block.
 
     Args:
-        model: attention in it must report: that of this library's modules, of transformers with
+        model: its attention must be observable: that of this library's modules, of transformers with
             ``attn_implementation="isentropic"``, or of modules that call :func:`isentropic.attention`.
-        optimizer: whose steps are followed.
-        threshold: tau, above which scores are taken back.
-        alpha: the share of the queries, from 0 to 1.
-        group: a process group, or a device mesh of one axis, whose ranks see parts of the same batch: data and context
-            parallel ones, not those that share out the heads.
-        layers: ``{layer: QKWeights}`` for attention whose projections are not known by themselves; None leaves a layer
-            out.
+        optimizer: scores are clipped after each of its steps.
+        threshold: tau, the score above which a head is clipped.
+        alpha: share of the scaling that the queries take, from 0 to 1.
+        group: a process group, or a one-dimensional device mesh, whose ranks see parts of the same batch: data or
+            context parallel ranks, not those that split the heads.
+        layers: ``{layer: QKWeights}`` for attention whose projections are not recognised; None leaves a layer out.
         masters: called with a parameter, returns the copy in higher precision that the optimizer keeps of it, or None.
-            Unless given, ``optimizer.state[parameter]`` is searched for "master", "master_param" and the like. A copy
-            that is not found undoes the clip at the next step.
+            By default ``optimizer.state[parameter]`` is searched for "master", "master_param" and the like. If a copy
+            is not found, the next step undoes the clip.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class QKClip:
         self._hook = optimizer.register_step_post_hook(lambda *_: self._clip())
 
     def stop(self) -> None:
-        """Scores are left alone from now on."""
+        """Stops clipping."""
         self._stop(failed=False)
 
     def __enter__(self) -> QKClip:
@@ -102,9 +102,9 @@ class QKClip:
 
     @property
     def last(self) -> dict[str, LayerRecord]:
-        """Of the newest step, by layer: the largest score of each head, and the ``scale`` eta its scores were given.
+        """The newest step, by layer: ``max_score``, the largest score of each head, and ``scale``, the head's eta.
 
-        Reading it waits for the device. A layer that did not run has none.
+        Reading it waits for the device. A layer that did not run has no entry.
         """
         if self._found is None:
             return {}
@@ -116,9 +116,9 @@ class QKClip:
         }
 
     def scalars(self, heads: bool = True) -> dict[str, float]:
-        """The newest step for a logger: ``{"qk_clip/<layer>/head<h>/scale": value, ...}``.
+        """Returns the newest step for a logger: ``{"qk_clip/<layer>/head<h>/scale": value, ...}``.
 
-        ``heads=False``: ``{"qk_clip/<layer>/scale": value, ...}``, the least scale and the largest score of its heads.
+        ``heads=False``: ``{"qk_clip/<layer>/scale": value, ...}``, the smallest scale and the largest score of heads.
         """
         if not heads:
             return {
@@ -174,7 +174,7 @@ class QKClip:
                 scaled.apply(master, table)
 
     def _scores(self) -> Tensor:
-        """The largest of every head of every layer, one after the other."""
+        """The largest score of every head, layer after layer."""
         of_layers = self._maxima()
         first = next((found[0] for found in of_layers.values() if found), None)
         device = group_device(self._group, torch.device("cpu") if first is None else first.device)
@@ -189,7 +189,7 @@ class QKClip:
         return scores
 
     def _maxima(self) -> dict[str, list[Tensor]]:
-        """Of every layer, those of its calls."""
+        """The largest scores of each layer, one tensor for each of its tallies."""
         found: dict[str, list[Tensor]] = {name: [] for name in self._heads}
         odd: dict[str, int] = {}
         for name, tally in self._tallies.of_modules():
@@ -198,7 +198,7 @@ class QKClip:
             elif name in found:
                 odd[name] = tally.heads
         for name, heads in odd.items():
-            # Modules of one class have the tallies of all, so that another number alone says nothing.
+            # Modules of one class have the tallies of all of them, so a different number alone proves nothing.
             if not found[name]:
                 raise ValueError(
                     f"{name} reports {heads} heads; expected {self._heads[name]}, as its weights have (heads that are "
@@ -207,7 +207,7 @@ class QKClip:
         return found
 
     def _refuse_silence(self, scores: Tensor) -> None:
-        """At the first step, where waiting for the device once costs nothing that matters."""
+        """RuntimeError if no attention was seen before the first step, where waiting for the device is cheap."""
         if bool((scores == -math.inf).all()):
             names = ", ".join(list(self._heads)[:3])
             raise RuntimeError(

@@ -14,9 +14,10 @@ from .nn import EntropyInvariantAttention
 
 
 def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
-    """The mean of a statistic ``[batch, heads, n_q]`` over the rows of a head that see two keys or more, ``[heads]``.
+    """Averages a statistic ``[batch, heads, n_q]`` over the rows of each head that see at least two keys: ``[heads]``.
 
-    A row with fewer has no choice, hence no entropy to steer. ``aux`` must hold ``visible``. 0 where no row counts.
+    Rows that see fewer have no choice, hence no entropy to steer. ``aux`` must contain ``visible``. The mean is 0 where
+    no row counts.
     """
     counts = aux.visible >= 2
     everything_but_heads = [axis for axis in range(statistic.dim()) if axis != statistic.dim() - 2]
@@ -25,7 +26,7 @@ def mean_over_rows(aux: Aux, statistic: Tensor) -> Tensor:
 
 
 def _require_gradient(name: str, value: object, where_from: str) -> None:
-    """A term without a gradient would be added to the loss and do nothing."""
+    """Raises ValueError for a term without a gradient, which would have no effect in a loss."""
     if torch.is_grad_enabled() and not (isinstance(value, Tensor) and value.requires_grad):
         raise ValueError(f"{name} has no gradient; expected {where_from}, or torch.no_grad() around an evaluation")
 
@@ -34,10 +35,10 @@ def _require_gradient(name: str, value: object, where_from: str) -> None:
 class EntropyRegulariser:
     """A term to add to the loss: ``-weight`` times the mean entropy to encourage it, ``+weight`` to discourage it.
 
-    Called with an :class:`isentropic.Aux`, or several (each counts the same), that holds ``visible`` and
-    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats); what
-    :func:`isentropic.collect` gives with ``detach=False`` is taken as it is. There is a gradient with the maps softmax,
-    top_k and gumbel; statistics without one are refused, unless gradients are switched off.
+    Called with an :class:`isentropic.Aux`, or several (weighted equally), that contains ``visible`` and
+    ``normalised_entropy`` (``normalised``: H / log n, from 0 to 1) or ``entropy`` (nats). The result of
+    :func:`isentropic.collect` with ``detach=False`` can be passed as it is. There is a gradient with the maps softmax,
+    top_k and gumbel; statistics without one raise an error unless gradients are disabled.
     """
 
     weight: float
@@ -81,11 +82,11 @@ def _each(aux: object) -> Iterator[Aux]:
 def information_bottleneck_loss(
     task_loss: Tensor, information_xz: Tensor, information_zy: Tensor, lambda_x: float, lambda_y: float
 ) -> Tensor:
-    """``task_loss + lambda_x I(X;Z) - lambda_y I(Z;Y)``: forget the input, keep what tells about the target.
+    """``task_loss + lambda_x I(X;Z) - lambda_y I(Z;Y)``: forget the input, keep information about the target.
 
-    Information is estimated, and the sign decides by what: ``information_xz`` is pushed down and must be an upper bound
-    of I(X;Z), ``information_zy`` is pushed up and must be a lower bound of I(Z;Y). The other way round the bound moves
-    and the information need not.
+    Both terms are estimates, and the sign decides of which kind: ``information_xz`` is minimised and must be an upper
+    bound on I(X;Z), ``information_zy`` is maximised and must be a lower bound on I(Z;Y). Otherwise the bound moves and
+    the information need not.
     """
     for name, value in (("lambda_x", lambda_x), ("lambda_y", lambda_y)):
         if not (math.isfinite(value) and value >= 0):
@@ -101,7 +102,7 @@ def information_bottleneck_loss(
 
 @dataclasses.dataclass(frozen=True)
 class MutualInformationRegulariser:
-    """:func:`information_bottleneck_loss` with its weights kept."""
+    """:func:`information_bottleneck_loss` with fixed weights."""
 
     lambda_x: float
     lambda_y: float
@@ -111,41 +112,41 @@ class MutualInformationRegulariser:
 
 
 def gaussian_information_upper_bound(mean: Tensor, log_variance: Tensor) -> Tensor:
-    """An upper bound of I(X;Z), in nats, for codes ``z ~ N(mean(x), variance(x))``: KL to N(0, I), averaged over x.
+    """Upper bound on I(X;Z), in nats, for codes ``z ~ N(mean(x), variance(x))``: KL to N(0, I), averaged over x.
 
     Args:
         mean: ``[..., features]``.
-        log_variance: likewise, of the diagonal covariance.
+        log_variance: ``[..., features]``, logarithm of the diagonal of the covariance.
     """
     if mean.shape != log_variance.shape:
         raise ValueError(f"log_variance has shape {list(log_variance.shape)}; expected {list(mean.shape)}, as the mean")
-    # expm1: at variances near 1 the difference to log_variance is all there is.
+    # expm1: at variances near 1 nothing but its difference from log_variance remains.
     divergence = 0.5 * (mean.square() + torch.expm1(log_variance) - log_variance)
     return divergence.sum(-1).mean()
 
 
 class TargetEntropyController(nn.Module):
-    """Moves the kappa of every head until its mean entropy is the wanted one.
+    """Adjusts the kappa of every head until its mean entropy reaches the target.
 
-    An integral controller of log kappa on the moving average of the measured entropy. Entropy falls with log kappa as
-    fast as the variance of the scores says, so the step is ``rate (H - target) / variance``: a head that answers
-    strongly is moved gently. A target out of reach leaves kappa at a bound.
+    An integral controller of log kappa that acts on the moving average of the measured entropy. Entropy falls with log
+    kappa at a rate given by the variance of the scores, so the step is ``rate (H - target) / variance``: heads that
+    respond strongly take small steps. A target out of reach leaves kappa at a bound.
 
         controller = TargetEntropyController(num_heads=8, target=3.0).attach(attention)
         ...
         optimizer.step(); controller.step()
 
-    In training the attention reports every forward pass; ``step`` moves kappa, between passes and never within one.
-    ``Scale.target_entropy`` is the exact alternative: solved for every row, at the price of further passes.
+    In training mode the attention reports every forward pass; ``step`` updates kappa, between passes and never within
+    one. ``Scale.target_entropy`` is the exact alternative: solved for every row, at the cost of further passes.
 
     Args:
-        num_heads: heads of the attention.
-        target: mean entropy in nats, a number or one for each head; of rows that see two keys or more.
-        kappa: where to start.
-        rate: share of the error a step removes.
-        momentum: of the moving average; 0 takes the last pass alone.
+        num_heads: number of heads of the attention.
+        target: mean entropy in nats over rows that see at least two keys, one number or one for each head.
+        kappa: initial value.
+        rate: fraction of the error that a step removes, in (0, 1].
+        momentum: momentum of the moving average, in [0, 1); 0 uses the last pass alone.
         bounds: smallest and largest kappa.
-        largest_step: of log kappa.
+        largest_step: largest change of log kappa in a step.
     """
 
     log_kappa: Tensor
@@ -185,7 +186,7 @@ class TargetEntropyController(nn.Module):
         self.register_buffer("passes", torch.zeros(num_heads, dtype=torch.int64))
 
     def attach(self, attention: EntropyInvariantAttention) -> TargetEntropyController:
-        """Sets the kappa of ``attention`` from now on, whose state then includes this controller; returns itself."""
+        """Sets the kappa of ``attention`` from now on; its state then includes this controller. Returns itself."""
         if not isinstance(attention, EntropyInvariantAttention):
             raise TypeError(f"attention is a {type(attention).__name__}; expected an EntropyInvariantAttention")
         if attention.num_heads != len(self.log_kappa):
@@ -198,15 +199,15 @@ class TargetEntropyController(nn.Module):
         return self
 
     def kappa(self) -> Tensor:
-        """``[heads]``."""
+        """The current kappa of each head, ``[heads]``."""
         return self.log_kappa.exp()
 
     @torch.no_grad()
     def observe(self, aux: Aux) -> None:
-        """Takes a pass into the moving averages. ``aux`` holds ``entropy``, ``score_variance`` and ``visible``.
+        """Updates the moving averages with a pass. ``aux`` contains ``entropy``, ``score_variance`` and ``visible``.
 
-        Heads without finite numbers are passed over, lest one overflow spoil the average for ever, and so are heads
-        whose scores are all equal: kappa does nothing there.
+        Heads with non-finite numbers are skipped, since a single overflow would spoil the average for good, and so are
+        heads whose scores are all equal: kappa has no effect there.
         """
         entropy, variance = mean_over_rows(aux, aux.entropy), mean_over_rows(aux, aux.score_variance)
         counts = entropy.isfinite() & variance.isfinite() & (variance > 0)
@@ -217,14 +218,14 @@ class TargetEntropyController(nn.Module):
 
     @torch.no_grad()
     def step(self) -> None:
-        """Moves kappa, but of heads that were never observed."""
+        """Updates kappa, except for heads that were never observed."""
         step = self.rate * (self.entropy - self.target) / self.variance
         step = torch.where(self.passes > 0, step.clamp(-self.largest_step, self.largest_step), 0.0)
         low, high = self.bounds
         self.log_kappa.add_(step).clamp_(math.log(low), math.log(high))
 
     def _apply(self, fn, recurse: bool = True):
-        # Small steps would vanish in 16 bits: the model may become half, this state stays float32.
+        # Small steps would vanish in 16 bits: this state stays float32 when the model is converted to half precision.
         super()._apply(fn, recurse)
         for name, buffer in self._buffers.items():
             if buffer.is_floating_point():

@@ -1,4 +1,4 @@
-"""The scale of a row: score = scale * q.k, by name."""
+"""Scale laws by name: the scale of a row in score = scale * q.k."""
 
 from __future__ import annotations
 
@@ -11,18 +11,19 @@ import torch
 from . import _vocabulary
 from ._checks import integer, number
 
-#: A number for all heads, one for each head, or a tensor ``[]``, ``[1]`` or ``[heads]``, which may be learnt.
+#: One number for all heads, one for each head, or a tensor ``[]``, ``[1]`` or ``[heads]``, which may be learnt.
 PerHead = Union[float, Sequence[float], torch.Tensor]
 
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """A scale law, made by the method of its name. n is the number of keys the row can see: i + 1 when causal, n_k in
-    cross-attention.
+    """A scale law, created by the static method of its name.
+
+    n is the number of keys the row can see: i + 1 under a causal mask, n_k in cross-attention.
 
     {table}
 
-    Parameters that are tensors get gradients, but for the target of a target entropy.
+    Parameters given as tensors receive gradients, except the target of a target entropy.
     """
 
     law: str
@@ -30,7 +31,7 @@ class Scale:
 
     @staticmethod
     def named(scale: Union[None, float, str, torch.Tensor, Scale]) -> Scale:
-        """None: 1 / sqrt d. A number or tensor: constant. A name: that law with its usual parameters."""
+        """Converts to a law. None: 1 / sqrt d; a number or tensor: constant; a name: that law with its defaults."""
         if scale is None:
             return _USUAL
         if isinstance(scale, Scale):
@@ -45,20 +46,20 @@ class Scale:
         raise TypeError(f"scale is a {type(scale).__name__}; expected a number, a name, a tensor or a Scale")
 
     def replaced(self, **values: object) -> Scale:
-        """The law with other values for some of its parameters."""
+        """Returns the law with other values for some of its parameters."""
         return Scale(self.law, tuple((name, values.get(name, value)) for name, value in self.arguments))
 
     def learnable(self) -> dict[str, object]:
-        """The parameters that have gradients, by name."""
+        """The parameters that can have a gradient, by name."""
         known = _vocabulary.PARAMETERS["scales"][self.law]
         return {name: value for name, value in self.arguments if known[name]["learnable"]}
 
     def get(self, name: str, otherwise: object = None) -> object:
-        """The value of a parameter."""
+        """The value of a parameter, or ``otherwise`` if the law has none of that name."""
         return dict(self.arguments).get(name, otherwise)
 
     def written(self) -> tuple[tuple[tuple[str, object], ...], list[torch.Tensor]]:
-        """As the operators take it: what is not a tensor by name, and the parameters that are tensors."""
+        """In the form the operators take: the law and its parameters by name, and those parameters that are tensors."""
         items: list[tuple[str, object]] = [("law", self.law)]
         tensors = []
         for name, value in self.arguments:

@@ -1,4 +1,4 @@
-"""PyTorch's attention call, answered by this library."""
+"""Redirects PyTorch's attention call to this library."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from .attention import attention
 
 
 def replace_sdpa() -> contextlib.AbstractContextManager:
-    """Inside of it, calls of PyTorch's ``scaled_dot_product_attention`` go to :func:`isentropic.attention`.
+    """Context manager that redirects PyTorch's ``scaled_dot_product_attention`` to :func:`isentropic.attention`.
 
         with isentropic.replace_sdpa(), isentropic.Monitor(model) as monitor:
             model(x)
 
-    That includes PyTorch's own layers: ``nn.MultiheadAttention`` called with ``need_weights=False``, and transformer
-    layers in training mode (in evaluation they take a fused path that makes no such call). Whatever this library has no
-    kernel for, by type, device or layout, is left to PyTorch. With activation checkpointing the backward pass belongs
-    inside too: it repeats the forward.
+    This includes PyTorch's own layers: ``nn.MultiheadAttention`` called with ``need_weights=False``, and transformer
+    layers in training mode (in evaluation mode they take a fused path that makes no such call). Calls whose dtype,
+    device or layout this library has no kernel for are left to PyTorch. With activation checkpointing, run the backward
+    pass inside as well: it repeats the forward pass.
     """
     return _Route()
 
 
 def is_replaced() -> bool:
-    """Whether we are inside of :func:`replace_sdpa`."""
+    """Whether the caller is inside :func:`replace_sdpa`."""
     return any(isinstance(mode, _Route) for mode in _get_current_function_mode_stack())
 
 
@@ -44,18 +44,18 @@ class _Route(TorchFunctionMode):
 
 
 def _routed(*args, **kwargs):
-    # Inside context_parallel PyTorch's own would attend within the shard: what is not ours either is refused by name.
+    # Inside context_parallel PyTorch's own would attend within the shard: what is not ours gets a named error instead.
     if _plan.in_force() is not None or _is_ours(*args, **kwargs):
-        return attention(*args, **{**kwargs, "enable_gqa": True})  # PyTorch repeats a single head without being told
+        return attention(*args, **{**kwargs, "enable_gqa": True})  # PyTorch repeats a single head without it
     return scaled_dot_product_attention(*args, **kwargs)
 
 
-# What calls attention in turn: nn.MultiheadAttention, and backward passes that repeat a checkpointed forward.
+# What calls attention itself: nn.MultiheadAttention, and backward passes that repeat a checkpointed forward pass.
 _CALLERS = (F.multi_head_attention_forward, torch.Tensor.backward, torch.autograd.backward, torch.autograd.grad)
 
 
 def _with_the_name_replaced(function, *args, **kwargs):
-    """No mode is active inside of the function, so the call it makes is replaced by name."""
+    """No mode is active inside the function, so the attention that it calls is replaced by name."""
     F.scaled_dot_product_attention = _routed
     try:
         return function(*args, **kwargs)

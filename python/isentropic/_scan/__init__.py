@@ -1,4 +1,4 @@
-"""Scans: how the heads of a model attend over a text, and what was found."""
+"""Scans: how the heads of a model attend over a text, and the results."""
 
 from .result import Comparison, Scan
 from .run import scan

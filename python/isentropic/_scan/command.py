@@ -99,7 +99,7 @@ def _found(model: str, given: argparse.Namespace) -> Scan:
 
 
 def _check_outputs(paths: list[str]) -> None:
-    """Before long work: a folder that is there and can be written to, and no name twice."""
+    """Checked before the long work: each folder exists and is writable, and no name occurs twice."""
     for path in paths:
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
@@ -177,7 +177,7 @@ def _numbers(text: str) -> list[int]:
 
 
 class _Progress:
-    """A line on the terminal that says how far a scan is, and how long it will take."""
+    """A line on the terminal with the progress of a scan and the time left."""
 
     def __enter__(self):
         self._begin, self._shows = time.monotonic(), sys.stderr.isatty()

@@ -1,4 +1,4 @@
-"""A model as a scan needs it: with this library's attention, run without a cache, its logits never held whole."""
+"""A model as a scan needs it: with this library's attention, without a cache, its logits never materialised whole."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class ScannedModel:
         elif not isinstance(model, nn.Module):
             raise TypeError(f"model is a {type(model).__name__}; expected a module, or the name of a checkpoint")
         self.module = model
-        self._has_plain_head: Optional[bool] = None  # not known before there are hidden states
+        self._has_plain_head: Optional[bool] = None  # unknown until there are hidden states
         self.config = getattr(model, "config", None)
         self.is_hf = hasattr(model, "_can_set_attn_implementation")
         self.name = name or getattr(self.config, "_name_or_path", "") or type(model).__name__
         if self.tokenizer is None and self.is_hf and getattr(self.config, "_name_or_path", ""):
             self.tokenizer = _tokenizer(self.config._name_or_path)
 
-    # ---- what is known of it ----
+    # ---- properties ----
 
     @property
     def family(self) -> str:
@@ -47,7 +47,7 @@ class ScannedModel:
 
     @property
     def parameters(self) -> int:
-        if self.is_hf:  # knows how many weights are packed in one number
+        if self.is_hf:  # counts weights that are packed several to a number
             return self.module.num_parameters()
         return sum(parameter.numel() for parameter in self.module.parameters())
 
@@ -57,7 +57,7 @@ class ScannedModel:
 
     @property
     def positions(self) -> Optional[int]:
-        """The longest text it was made for; None: not known."""
+        """The longest text it was made for; None: unknown."""
         if self.config is None:
             return None
         known = [
@@ -69,7 +69,7 @@ class ScannedModel:
 
     @property
     def scale_and_map(self) -> tuple[str, str]:
-        """Of models that this project trained; the usual ones of every other."""
+        """Those of models trained by this project; for every other model the usual ones."""
         section = getattr(self.config, "isentropic", None) or {}
 
         def text(words: dict, key: str, usual: str) -> str:
@@ -84,7 +84,7 @@ class ScannedModel:
 
     @property
     def device(self) -> torch.device:
-        """Where inputs go; weights that accelerate keeps on a disk are nowhere until they are needed."""
+        """Where inputs go. Weights that accelerate keeps on disk are on no device until they are needed."""
         devices = (parameter.device for parameter in self.module.parameters())
         return next((device for device in devices if device.type != "meta"), torch.device("cpu"))
 
@@ -99,7 +99,7 @@ class ScannedModel:
 
     @contextlib.contextmanager
     def ready(self) -> Iterator[None]:
-        """Evaluation, this library's attention, no gradients; afterwards all is as before."""
+        """Evaluation mode, this library's attention, no gradients; afterwards everything is restored."""
         training = self.module.training
         implementation = getattr(self.config, "_attn_implementation", None) if self.is_hf else None
         self.module.eval()
@@ -117,7 +117,7 @@ class ScannedModel:
                 self.module.set_attn_implementation(implementation)
 
     def run(self, inputs: dict) -> Optional[Tensor]:
-        """One forward pass without logits; the hidden states that they would come from, if there are any."""
+        """One forward pass without logits. Returns the hidden states that they are computed from, if there are any."""
         inputs = {key: value.to(self.device) if isinstance(value, Tensor) else value for key, value in inputs.items()}
         inputs |= {"use_cache": False, "return_dict": True}
         if self._body is None:
@@ -129,13 +129,13 @@ class ScannedModel:
         head = self._head()
         kept: list[Tensor] = []
         with contextlib.ExitStack() as stack:
-            if head is not None:  # one logit instead of a vocabulary of them
+            if head is not None:  # one logit instead of one for each token of the vocabulary
                 stack.enter_context(_forward_replaced(head, lambda x, *_, **__: kept.append(x) or x[..., :1]))
             self.module(**_accepted(self.module, inputs))
         return kept[-1] if kept else None
 
     def loss(self, hidden: Tensor, targets: Tensor) -> Tensor:
-        """The mean of -log p of ``targets`` ``[batch, m]``, which the last m of the ``hidden`` states predict."""
+        """The mean of -log p of ``targets`` ``[batch, m]``, which the last m ``hidden`` states predict."""
         hidden = hidden[:, -targets.shape[1] :]
         if hidden.is_cuda and not targets.is_cuda:
             targets = targets.pin_memory().to(hidden.device, non_blocking=True)
@@ -157,7 +157,7 @@ class ScannedModel:
         return losses / targets.numel()
 
     def _finds_plain_head(self, hidden: Tensor) -> bool:
-        """Whether logits are a linear map of the hidden states and nothing else: no cap, no factor, no other sum."""
+        """Whether logits are just a linear map of the hidden states: no cap, no factor, no other sum."""
         head = self._head()
         if type(head) is not nn.Linear or "forward" in vars(head):
             return False
@@ -167,7 +167,7 @@ class ScannedModel:
         return torch.equal(self._logits(hidden).float(), nn.functional.linear(hidden, weight, head.bias).float())
 
     def _logits(self, hidden: Tensor) -> Tensor:
-        """As the model makes them, with whatever it does to them: its own forward, given the hidden states."""
+        """Logits as the model computes them, with all it does to them: its own forward, given the hidden states."""
         if self._body is None:
             return self._head()(hidden)
         self._output.last_hidden_state = hidden
@@ -181,7 +181,7 @@ class ScannedModel:
         return self.module(**_accepted(self.module, inputs))
 
     def _find_body(self) -> Optional[nn.Module]:
-        """The part of the model that its forward calls for the hidden states, before it makes logits of them."""
+        """The part of the model that its forward calls for the hidden states, before it computes logits."""
         body = getattr(self.module, "base_model", None) if self.is_hf else None
         if body is None or body is self.module or self._head() is None:
             return None
@@ -197,17 +197,17 @@ class ScannedModel:
                 self._run_on_blanks((1, 1))
         except Called:
             return body
-        except Exception:  # it wants more than tokens, or calls parts of its body
+        except Exception:  # it needs more than tokens, or calls parts of its body
             pass
         return None
 
     def _head(self) -> Optional[nn.Module]:
         return self.module.get_output_embeddings() if self.is_hf else None
 
-    # ---- what it is made of ----
+    # ---- layers and memory ----
 
     def refuse_unseen(self, seen: set[str], ran: dict[str, nn.Module]) -> None:
-        """ValueError for a model none of whose attention was seen."""
+        """ValueError for a model of which no attention was seen."""
         if seen:
             return
         if ran and not any(map(_unseen.is_attention, self.module.modules())):
@@ -219,7 +219,7 @@ class ScannedModel:
         raise ValueError(f"{self.name} shows no attention, not in {where or type(self.module).__name__}: {why}")
 
     def other_layers(self, seen: set[str], ran: dict[str, nn.Module]) -> list[str]:
-        """Layers without attention, and attention that was not seen; ``seen`` has the modules around it, too."""
+        """Layers without attention, and attention that was not seen; ``seen`` includes the modules around it."""
         others = []
         lists: list[str] = []
         for name, module in self.module.named_modules():
@@ -240,7 +240,7 @@ class ScannedModel:
         return others
 
     def memory(self, length: int) -> int:
-        """What a window takes beside the weights, in bytes, about."""
+        """Approximate memory of a window, in bytes, not counting the weights."""
         config = self._text_config
         width = getattr(config, "hidden_size", 0) or 0
         wide = getattr(config, "intermediate_size", None) or 4 * width
@@ -251,7 +251,7 @@ class ScannedModel:
 
 
 def _double(x: Tensor) -> Tensor:
-    """In float64, which not every device has."""
+    """In float64, on the CPU for devices that do not have it."""
     return x.double() if x.device.type in ("cpu", "cuda") else x.cpu().double()
 
 
@@ -264,13 +264,13 @@ def _load(name: str, tokenizer, **loading):
         import transformers
     except ImportError as error:
         raise ImportError("models by name need transformers 5.17 or newer: pip install transformers") from error
-    if name.startswith((".", "/", "~")) and not os.path.isdir(name):  # no name of a checkpoint on the hub either
+    if name.startswith((".", "/", "~")) and not os.path.isdir(name):  # nor is it the name of a checkpoint on the hub
         raise ValueError(f"model is {name}, which is no folder; expected a checkpoint of transformers")
     config = transformers.AutoConfig.from_pretrained(name)
     made = getattr(transformers, (config.architectures or [""])[0], None) or transformers.AutoModel
     model, info = made.from_pretrained(name, output_loading_info=True, **({"dtype": "auto"} | loading))
     missing = sorted(info["missing_keys"])
-    if missing:  # transformers would go on with random numbers there
+    if missing:  # transformers would continue with random numbers there
         raise ValueError(f"{name} has no {missing[0]}; expected all of the {len(missing)} tensors that are missing")
     return model, tokenizer or _tokenizer(name)
 
@@ -281,11 +281,11 @@ def _tokenizer(name: str):
     try:
         return transformers.AutoTokenizer.from_pretrained(name)
     except (OSError, ValueError):
-        return None  # asked for where a text is to be read
+        return None  # reported where a text is to be read
 
 
 def _accepted(module: nn.Module, arguments: dict) -> dict:
-    """Those that the module's forward takes."""
+    """The arguments that the module's forward takes."""
     parameters = inspect.signature(module.forward).parameters
     if any(parameter.kind is inspect.Parameter.VAR_KEYWORD for parameter in parameters.values()):
         optional = {"use_cache", "return_dict"}  # other modules would pass them on

@@ -1,4 +1,4 @@
-"""Tells a scanner (src/scan/scanner.hpp) what the attention of a model does, call by call."""
+"""Passes the attention of a model to a scanner (src/scan/scanner.hpp), call by call."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .. import _observe, _unseen, _vocabulary
 from .._aux import Aux
 from .._layers import RunningLayer
 
-#: of each kind of sampled row (src/scan/measurement.hpp)
+#: number of each kind of sampled row (src/scan/measurement.hpp)
 SAMPLED_ROWS = 32
 
 
 def weights_at_once(device: torch.device) -> int:
-    """Numbers of the weights of sampled rows that are held at a time; kernels take up to 64 rows in the time of one."""
+    """How many weights of sampled rows are held at a time; kernels take up to 64 rows in the time of one."""
     return 1 << 28 if device.type == "cuda" else 1 << 25
 
 
@@ -25,12 +25,12 @@ _CROSS = re.compile(r"cross|encoder_attn|encdec", re.IGNORECASE)
 
 
 class Observer:
-    """Watches one forward pass after another; ``layers`` are those met so far, in the order of their first call."""
+    """Observes one forward pass after another; ``layers`` are those seen so far, in order of their first call."""
 
     detach = True
 
     def __init__(self, model: nn.Module):
-        self.layer = RunningLayer(model, None)  # what was not seen is the scan's to tell
+        self.layer = RunningLayer(model, None)  # the scan itself reports what was not seen
         self.layers: dict[str, int] = {}
 
     def __enter__(self):
@@ -44,7 +44,7 @@ class Observer:
 
 
 class RowObserver(Observer):
-    """Everything about every row, for windows of a text."""
+    """Collects everything about every row, for windows of a text."""
 
     def __init__(self, model: nn.Module, scanner, key_mass: bool, groups: tuple[int, int]):
         super().__init__(model)
@@ -55,8 +55,8 @@ class RowObserver(Observer):
         self._key_mass = key_mass
         self._handles: list[torch.utils.hooks.RemovableHandle] = []
         self._residuals: dict[str, Tensor] = {}  # of blocks
-        self._outputs: dict[str, tuple[int, Tensor]] = {}  # of modules whose gate is still to come
-        self._later: list[Callable[[int], None]] = []  # what further entries of a batch have to tell
+        self._outputs: dict[str, tuple[int, Tensor]] = {}  # of modules whose gate has not been seen yet
+        self._later: list[Callable[[int], None]] = []  # reports of the further entries of a batch
 
     def __enter__(self):
         super().__enter__()
@@ -85,8 +85,8 @@ class RowObserver(Observer):
         return self._model.get_submodule(name.rpartition(".")[0])
 
     def looks_back_only(self) -> bool:
-        """Whether the layers met so far are those of a model that predicts the next token: some attend to what came
-        before, and none to what comes; others may attend to keys of another kind, as images or summaries of the past."""
+        """Whether the layers seen so far are those of a model that predicts the next token: some attend to the past and
+        none to the future; others may attend to keys of another kind, such as images or summaries of the past."""
         kinds = {self._scanner.kind(layer) for layer in self.layers.values()}
         return "decoder" in kinds and "encoder" not in kinds
 
@@ -96,7 +96,7 @@ class RowObserver(Observer):
         self._residuals.clear(), self._outputs.clear(), self._later.clear()
 
     def tell_entry(self, entry: int) -> None:
-        """What the forward pass said about a further entry of its batch."""
+        """Passes on what the forward pass found about a further entry of its batch."""
         for tell in self._later:
             tell(entry)
 
@@ -142,7 +142,7 @@ class RowObserver(Observer):
 
     @staticmethod
     def _weights(positions: list[int], call: _observe.Call, first_key: int = 0):
-        """Rows, their weights of the keys from ``first_key`` on, whether they are the last; as many as memory allows."""
+        """Rows, their weights of keys from ``first_key`` on, whether they are the last; as many as memory allows."""
         batch, heads, _, _ = call.problem.query.shape
         keys = call.problem.key.shape[2]
         formed = keys - first_key if call.problem.query.is_cuda else keys
@@ -152,12 +152,12 @@ class RowObserver(Observer):
             weights = call.problem.weights(part, call.aux, first_key)
             yield part, weights.reshape(batch, heads, len(part), -1), first + at_once >= len(positions)
 
-    # ---- what enters and leaves a layer ----
+    # ---- inputs and outputs of a layer ----
 
     def _keep_residual(self, block: str, x: Tensor) -> None:
-        """||X - mean of its rows|| / ||X|| of what enters a block, by entry of the batch."""
+        """||X - mean of its rows|| / ||X|| of the input X of a block, for each entry of the batch."""
         if x.dim() == 3:
-            # ||X||^2 - n ||mean||^2, in a type with twice the digits of X: a copy of X would cost more than its block.
+            # ||X||^2 - n ||mean||^2, in a type with twice the digits of X: a copy of X would cost more than the block.
             x = x.detach()
             wide = torch.float64 if x.device.type in ("cpu", "cuda") else torch.float32
             sums = wide if x.dtype.itemsize > 2 else torch.float32
@@ -166,7 +166,7 @@ class RowObserver(Observer):
             self._residuals[block] = (1 - means / squares).clamp(min=0).sqrt()
 
     def _compare_with_output(self, attention: str, x: Tensor) -> None:
-        """A gate stands between the attention of a module and what it multiplies its output by."""
+        """Finds a gate between the attention of a module and its output projection."""
         layer, output = self._outputs.pop(attention, (0, None))
         if output is None or output.dim() != 4:
             return
@@ -179,7 +179,7 @@ class RowObserver(Observer):
 
 
 def _is_same_memory(x: Tensor, output: Tensor) -> bool:
-    """Whether ``x`` is ``output`` in another shape, element for element: nothing can have come between the two."""
+    """Whether ``x`` is ``output`` in another shape, element by element: nothing can have happened in between."""
     return (
         x.device == output.device
         and x.dtype == output.dtype
@@ -190,7 +190,7 @@ def _is_same_memory(x: Tensor, output: Tensor) -> bool:
 
 
 def _gate(before: Tensor, after: Tensor) -> Optional[Tensor]:
-    """The mean by head of ``after / before``, ``[batch, n, heads, d]``; None if it is no gate, but 1 or something else."""
+    """Mean of ``|after|`` over that of ``|before|``, both ``[batch, n, heads, d]``, by head; None if 1 or no gate."""
     some = slice(None, None, max(1, before.shape[1] // 16))  # rows: nearly always there is no gate
     if torch.equal(before[:, some], after[:, some]):
         return None
@@ -220,7 +220,7 @@ class LastEntropies(Observer):
 
 
 def _is_block(model: nn.Module, name: str) -> bool:
-    """Whether it is one of a list of layers."""
+    """Whether the module is one of a list of layers."""
     parent = name.rpartition(".")[0]
     return bool(name) and isinstance(model.get_submodule(parent), nn.ModuleList)
 

@@ -1,4 +1,4 @@
-"""The picture that an image model looks at, for the report: the first image of its inputs as a small PNG."""
+"""The input of an image model for the report: the first image as a small PNG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _LONGEST_SIDE = 448  # pixels
 
 
 def data_address(pixels: Tensor) -> str:
-    """``[3 or 1, height, width]``, in whatever range: stretched to black and white."""
+    """A data URL of pixels ``[3 or 1, height, width]`` in any range, stretched from black to white."""
     pixels = pixels.detach().float().cpu()
     shrink = max(1, -(-max(pixels.shape[1:]) // _LONGEST_SIDE))
     if shrink > 1:
@@ -28,7 +28,7 @@ def data_address(pixels: Tensor) -> str:
 
 def _png(levels: Tensor) -> bytes:
     _, height, width = levels.shape
-    rows = torch.zeros(height, 1 + 3 * width, dtype=torch.uint8)  # each begins with its filter: none
+    rows = torch.zeros(height, 1 + 3 * width, dtype=torch.uint8)  # each starts with its filter type: none
     rows[:, 1:] = levels.permute(1, 2, 0).reshape(height, 3 * width)
 
     def chunk(kind: bytes, data: bytes) -> bytes:
@@ -40,7 +40,7 @@ def _png(levels: Tensor) -> bytes:
 
 
 def grid(pixels: Tensor, config) -> Optional[tuple[int, int]]:
-    """Rows and columns of patches, as the model's configuration says; None if it does not."""
+    """Rows and columns of patches, from the model's configuration; None if it does not say."""
     config = getattr(config, "vision_config", config)
     patch = getattr(config, "patch_size", None)
     if patch is None or pixels.dim() != 4:

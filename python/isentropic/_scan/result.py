@@ -1,4 +1,4 @@
-"""What a scan found, and what changed between two of them."""
+"""The results of a scan, and the differences between two scans."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from .._files import write_file
 _OPS = torch.ops.isentropic
 
 
-_MOST_IN_FULL = 64  # heads that a page holds with all their drawings (src/scan/page.hpp)
+_MOST_IN_FULL = 64  # heads that a page shows with all their figures (src/scan/page.hpp)
 _LARGEST_FRAME = 1_000_000
 
 
 class Found:
     """What scans and comparisons have in common."""
 
-    FORMAT = ""  # as the JSON says it
+    FORMAT = ""  # as in the JSON
 
     def __init__(self, found):
-        """``found``: JSON, or what :meth:`Scanner.finish` returns, which writes it when it is asked for."""
+        """``found``: JSON, or the result of :meth:`Scanner.finish`, which writes it on demand."""
         self._found = found
 
     @functools.cached_property
@@ -38,7 +38,7 @@ class Found:
 
     @functools.cached_property
     def data(self) -> dict[str, Any]:
-        """Everything, as in the JSON (src/scan/result.hpp, comparison.hpp)."""
+        """All results, as in the JSON (src/scan/result.hpp, comparison.hpp)."""
         return json.loads(self._json)
 
     @classmethod
@@ -57,19 +57,19 @@ class Found:
 
     @property
     def summary(self) -> str:
-        """A few lines, as a terminal shows them."""
+        """A few lines of text for a terminal."""
         return _OPS.scan_terminal_text(self._json)
 
     @property
     def sentences(self) -> list[str]:
-        """The three that stand at the head of the report."""
+        """The three sentences at the top of the report."""
         return _OPS.scan_sentences(self._json)
 
     def __repr__(self) -> str:
         return self.summary.rstrip()
 
     def page(self, heads: Iterable[tuple[int, int]] = ()) -> str:
-        """The report, one HTML page that fetches nothing; ``heads``, as (layer, head), are shown in full."""
+        """Returns the report as a self-contained HTML page; ``heads``, as (layer, head), are shown in full."""
         return self._page(_MOST_IN_FULL, tuple(heads))
 
     def _page(self, most_in_full: int, heads: tuple = ()) -> str:
@@ -77,19 +77,19 @@ class Found:
         return _OPS.scan_page(self._json, layers, [head for _, head in heads], most_in_full)
 
     def to_json(self) -> str:
-        """Everything that was found; ``load`` reads it."""
+        """Returns all results as JSON, which ``load`` reads."""
         return self._json
 
     def to_tsv(self) -> str:
-        """A line for each head, tabs between columns."""
+        """Returns a tab-separated table with one line per head."""
         return _OPS.scan_tsv(self._json)
 
     def to_npz(self) -> bytes:
-        """Arrays that NumPy loads (src/scan/arrays.hpp says which); of a comparison those of the second scan."""
+        """Returns the arrays of src/scan/arrays.hpp in NumPy's format; for a comparison those of the second scan."""
         return _OPS.scan_arrays(self._json).numpy().tobytes()
 
     def save(self, path: Union[str, os.PathLike]) -> None:
-        """Writes the report (.html), everything that was found (.json), a table (.tsv) or the arrays (.npz)."""
+        """Writes the report (.html), all results (.json), a table (.tsv) or the arrays (.npz), by suffix."""
         writers = {".html": self.page, ".json": self.to_json, ".tsv": self.to_tsv, ".npz": self.to_npz}
         suffix = pathlib.Path(path).suffix
         if suffix not in writers:
@@ -97,7 +97,7 @@ class Found:
         write_file(path, writers[suffix]())
 
     def _repr_html_(self) -> str:
-        """The report in a frame: with as many heads in full as a notebook should carry."""
+        """The report in a frame, with no more heads in full than a notebook should carry."""
         for most_in_full in (_MOST_IN_FULL, 24, 8, 2, 0):
             page = html.escape(self._page(most_in_full))
             if len(page) < _LARGEST_FRAME:
@@ -108,7 +108,7 @@ class Found:
 
 
 class Comparison(Found):
-    """Two scans side by side, second less first; :meth:`Scan.compare` makes it."""
+    """Two scans side by side, second minus first; created by :meth:`Scan.compare`."""
 
     FORMAT = "isentropic scan comparison"
 
@@ -120,19 +120,19 @@ class Comparison(Found):
 
 
 class Scan(Found):
-    """The heads of a model and how they attend; :func:`isentropic.scan` makes it, :meth:`load` reads it again."""
+    """The heads of a model and how they attend; created by :func:`isentropic.scan`, or read by :meth:`load`."""
 
     FORMAT = "isentropic scan"
 
     def compare(self, other: Scan) -> Comparison:
-        """What changes from this scan to another with the same layers and heads."""
+        """Returns the changes from this scan to another with the same layers and heads."""
         return Comparison(_OPS.scan_compare(self._json, other._json))
 
-    # ---- what was found ----
+    # ---- results ----
 
     @property
     def columns(self) -> dict[str, list]:
-        """The heads, column by column: module, layer, head, kind, window, labels, then the mean of every statistic."""
+        """The heads as columns: module, layer, head, kind, window, diagnosis, then the mean of every statistic."""
         layers, heads = self.data["layers"], self.data["heads"]
         table: dict[str, list] = {
             "module": [layers[head["layer"]]["module"] for head in heads],
@@ -163,21 +163,21 @@ class Scan(Found):
 
     @property
     def rows(self) -> dict[str, list]:
-        """Of every row of the first window, where ``per_row`` asked for it: ``{statistic: [layer][head][row]}``."""
+        """Values of every row of the first window, with ``per_row``: ``{statistic: [layer][head][row]}``."""
         return self.data.get("rows", {})
 
     def labelled(self, label: str) -> list[tuple[int, int]]:
-        """The heads with that label, as (layer, head)."""
+        """Returns the heads with this label, as (layer, head)."""
         return [(h["layer"], h["head"]) for h in self.data["heads"] if any(x["name"] == label for x in h["labels"])]
 
-    # ---- out ----
+    # ---- export ----
 
     def retrieval_scores(self) -> dict[str, list[float]]:
-        """``{"LAYER-HEAD": [score]}``, as tools for retrieval heads load it."""
+        """Returns ``{"LAYER-HEAD": [score]}``, the format that tools for retrieval heads load."""
         return json.loads(_OPS.scan_retrieval_scores(self._json))
 
     def scalars(self) -> dict[str, float]:
-        """For a logger: ``{"scan/<module>/head<h>/<statistic>": mean, ...}``, and the loss."""
+        """Returns values for a logger: ``{"scan/<module>/head<h>/<statistic>": mean, ...}``, and the loss."""
         layers = self.data["layers"]
         found = {
             f"scan/{layers[head['layer']]['module']}/head{head['head']}/{name}": value["mean"]
@@ -190,7 +190,7 @@ class Scan(Found):
         return found
 
     def log(self, writer, step: int = 0) -> None:
-        """Writes :meth:`scalars` to TensorBoard (a ``SummaryWriter``) or Weights & Biases (a run, or the module)."""
+        """Logs :meth:`scalars` to TensorBoard (a ``SummaryWriter``) or Weights & Biases (a run, or the module)."""
         if hasattr(writer, "add_scalar"):
             for name, value in self.scalars().items():
                 writer.add_scalar(name, value, step)

@@ -1,4 +1,4 @@
-"""Runs a model over windows of texts while a scanner watches its attention."""
+"""Runs a model over windows of texts while a scanner observes its attention."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .observer import LastEntropies, RowObserver
 from .result import Scan
 from .texts import Text, Tokens
 
-#: (first, recent) keys whose mass tells a sink and a local head (src/scan/measurement.hpp)
+#: (first, recent) keys whose mass identifies a sink and a local head (src/scan/measurement.hpp)
 GROUPS = (1, 16)
-#: of a window, where neither the model nor the caller says
+#: length of a window, where neither the model nor the caller specifies it
 USUAL_LENGTH = 2048
 SHORTEST = 16
 LENGTH_WINDOWS = 4  # at most; enough for a mean
@@ -44,34 +44,38 @@ def scan(
     progress: Optional[Progress] = None,
     **loading,
 ) -> Scan:
-    """How every attention head of a model attends over a text: exact statistics, labels, a report.
+    """Scans how every attention head of a model attends over a text: exact statistics, labels, a report.
 
         scan = isentropic.scan("gpt2", pathlib.Path("book.txt"))
         scan.heads                  # a table: module, layer, head, kind, labels, every statistic
         scan.save("report.html")
 
-    For models of transformers that use its attention interface, on their devices, quantised or not; and for any model
-    that calls PyTorch's ``scaled_dot_product_attention``. A model none of whose attention is seen is refused; layers
-    that are no attention are listed in ``scan.other_layers``. No matrix of weights, no cache and no whole matrix of
+    Works for transformers models that use its attention interface, on their devices, quantised or not, and for any
+    model that calls PyTorch's ``scaled_dot_product_attention``. A model of which no attention is seen raises an error;
+    layers that are not attention are listed in ``scan.other_layers``. No weight matrix, no cache and no full matrix of
     logits is held: memory is linear in the length of a window.
 
     Args:
-        model: a module, or the name or folder of a checkpoint of transformers.
-        text: a text, a ``pathlib.Path``, or a list of them; with several, a label needs most of them.
-        tokenizer: of the texts; the model's own when absent.
-        inputs: instead of a text, what the model is called with: a dict of tensors, or a list of them, one for each
-            window. Without padding.
-        target: of an encoder-decoder: the text (or its ids) that it writes.
+        model: a module, or the name or folder of a transformers checkpoint.
+        text: a text, a ``pathlib.Path``, or a list of them; with several, a label requires most of them.
+        tokenizer: tokenizer of the texts; the model's own by default.
+        inputs: instead of a text, the inputs of the model: a dict of tensors, or a list of them, one for each window.
+            Without padding.
+        target: for an encoder-decoder, the text (or its ids) that it writes.
         chat: instead of a text, messages for the tokenizer's chat template.
-        length: tokens of a window, special tokens included; the model's positions when absent.
-        lengths: also the entropy of every head, and the loss, of the same last tokens at these lengths.
-        fast: leave out the second pass, which finds the keys that rows rest on.
-        allow_beyond: lengths beyond the model's positions.
-        per_row: keep entropy, peak, collision and weight of the first key of every row of the first window.
-        name: of the model, for the report.
-        progress: called with the share that is done; its ``begins(memory)``, if it has one, with the bytes that the
-            scan takes beside the weights, before anything runs.
-        loading: for ``from_pretrained``, such as ``dtype`` and ``device_map``, of a model that is given by name.
+        length: window length in tokens, including special tokens; by default the model's maximum (2048 if unknown), or
+            the length of the shortest text if that is less.
+        lengths: also measures the entropy of every head, and the loss, on the same last tokens at these lengths.
+        fast: skips the second pass, which measures the total weight of each key.
+        allow_beyond: allows lengths beyond the model's maximum position.
+        per_row: keeps entropy, peak, collision and weight of the first key for every row of the first window.
+        name: name of the model in the report.
+        progress: called with the fraction that is done. Its ``begins(memory)``, if it has one, is called before
+            anything runs, with the bytes that the scan takes beside the weights.
+        loading: arguments of ``from_pretrained``, such as ``dtype`` and ``device_map``, for a model given by name.
+
+    Returns:
+        :class:`Scan`.
     """
     if sum(given is not None for given in (text, inputs, chat)) != 1:
         raise ValueError("expected one of text, inputs and chat")
@@ -102,11 +106,11 @@ def _tokenizer_of(scanned: ScannedModel):
     return scanned.tokenizer
 
 
-# ---- what is run: windows by text, each the inputs of one forward pass ----
+# ---- inputs: windows by text, each one forward pass ----
 
 
 class _Texts:
-    """Windows of texts, for models that read one."""
+    """Windows of texts, for models that read a text."""
 
     written = torch.empty(0, dtype=torch.long)
 
@@ -145,7 +149,7 @@ class _Texts:
 
 
 class _Inputs:
-    """What the caller says the model is called with."""
+    """Model inputs given by the caller."""
 
     lengths: list[int] = []
 
@@ -177,7 +181,7 @@ class _Inputs:
 
 
 class _Pair(_Inputs):
-    """A text that an encoder-decoder reads, and the one that it writes."""
+    """The text that an encoder-decoder reads, and the text that it writes."""
 
     def __init__(self, scanned: ScannedModel, text, target):
         if target is None:
@@ -263,7 +267,7 @@ class _Run:
         self._advance(read.shape[1] if isinstance(self._work, _Texts) else 1)
 
     def _measure(self, length: int, rows: RowObserver) -> None:
-        """The same last tokens after more and more text, so that lengths compare."""
+        """Measures the same last tokens after more and more text, so that lengths are comparable."""
         work: _Texts = self._work
         text, windows = work.texts[0], work.length_windows()
         step = work.lengths[-1] - text.around

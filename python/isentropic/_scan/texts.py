@@ -15,7 +15,7 @@ Text = Union[str, os.PathLike]
 
 @dataclasses.dataclass
 class Tokens:
-    """A text without special tokens, and those that go around each of its windows."""
+    """A text without special tokens, and those that surround each of its windows."""
 
     name: str
     ids: Tensor
@@ -30,7 +30,7 @@ class Tokens:
         return len(self.ids) + self.around
 
     def windows(self, length: int) -> Iterator[Tensor]:
-        """Windows of ``length`` tokens; what is left at the end is left out."""
+        """Windows of ``length`` tokens; the remainder at the end is dropped."""
         step = length - self.around
         for begin in range(0, len(self.ids) - step + 1, step):
             yield self.window(begin + step, length)
@@ -72,7 +72,7 @@ def tokenize(text: Union[Text, Sequence[Text]], tokenizer) -> list[Tokens]:
 
 
 def _encode(tokenizer, text: str, special: bool) -> Tensor:
-    # verbose: a text longer than the model's positions is cut into windows here
+    # verbose=False: a text longer than the model's positions is cut into windows here
     return torch.tensor(tokenizer.encode(text, add_special_tokens=special, verbose=False), dtype=torch.long)
 
 

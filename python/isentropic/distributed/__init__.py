@@ -1,7 +1,7 @@
-"""Attention and losses over the ranks of a process group of torch.distributed.
+"""Attention and losses over the ranks of a torch.distributed process group.
 
 The calls are the usual ones with ``group=``, such as ``isentropic.info_nce(query, key, group=dist.group.WORLD)``; inside
-of :func:`context_parallel` attention needs none. This package holds what they share, and what finds ranks that disagree.
+:func:`context_parallel` attention needs none. This package contains what they share, and checks that ranks agree.
 """
 
 from ._checks import agree, set_debug

@@ -1,7 +1,7 @@
-"""Attention over a sequence that several ranks hold: forward and backward as one step of autograd.
+"""Attention over a sequence that is sharded over ranks: forward and backward as one step of autograd.
 
-Every method ends in the operators that one device uses. Shards say where queries and keys lie in the whole
-(``"shard"`` of a problem's text), so that masks, scale laws and key groups mean what they mean there.
+Every method ends in the operators that a single device uses. The ``"shard"`` of a problem's text gives the positions of
+queries and keys in the whole sequence, so that masks, scale laws and key groups mean what they mean there.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Call:
         return self.layout.runs[self.rank]
 
     def shard_text(self, query_runs, key_runs) -> str:
-        """The problem of these queries and keys; None: all of them."""
+        """The text of the problem for these queries and keys; None: all of them."""
         return _text_of_shard(self.text, self.layout.total, query_runs, key_runs)
 
     def has_keys(self, place: int, term: Tensor) -> bool:
@@ -91,7 +91,7 @@ class _Attention(torch.autograd.Function):
         return None, *inputs, *of_terms
 
 
-# Graphs end here: what one rank does next depends on what the others have sent.
+# Breaks graphs: what one rank does next depends on what the others have sent.
 @torch.compiler.disable
 def run(problem: Problem, plan: ContextParallel, text: str):
     """What the operator ``attention`` returns, for the queries of this rank."""
@@ -107,7 +107,7 @@ def run(problem: Problem, plan: ContextParallel, text: str):
 
 @torch.compiler.disable
 def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
-    """What the keys of this rank receive from the queries of all, ``[batch, heads, n]``."""
+    """The weight that the keys of this rank receive from the queries of all ranks, ``[batch, heads, n]``."""
     layout = plan.layout(problem.query.shape[2])
     _check(problem, plan, layout)
     call = Call(plan, layout, text, problem.term_names())
@@ -116,7 +116,7 @@ def key_mass(problem: Problem, plan: ContextParallel, text: str) -> Tensor:
 
 
 def _refuse_whole_rows(problem: Problem, plan: ContextParallel) -> None:
-    """What needs all keys of a row at once finds them with some methods alone."""
+    """ValueError for what needs all keys of a row at once, with methods that never have them."""
     if plan.method not in ("ring", "decode"):
         return
     options = problem.options()
@@ -137,7 +137,7 @@ def _check(problem: Problem, plan: ContextParallel, layout: Layout) -> None:
 
 
 def _description(problem: Problem, plan: ContextParallel, layout: Layout) -> dict[str, object]:
-    """What the ranks have to say alike."""
+    """What must be the same on all ranks."""
     shape = lambda x: None if x is None else (x.dtype, x.shape[0], x.shape[1], x.shape[3], x.requires_grad)
     return {
         "method": plan.method,

@@ -1,4 +1,4 @@
-"""Few queries that all ranks have, keys that each has some of: queries do not travel, only what was found for them."""
+"""Few queries, the same on all ranks, and sharded keys: only the results for the queries are communicated."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ _operators = torch.ops.isentropic
 def run(problem, plan, text: str):
     """What the operator ``attention`` returns, the same on all ranks.
 
-    The largest score, then one sum of outputs and records seen from it; the place of the maximum is a third.
+    One collective for the largest score, one for the sum of outputs and records relative to it, and a third for the
+    position of the maximum.
     """
     _check(problem)
     layout = plan.layout(problem.key.shape[2])
@@ -32,7 +33,7 @@ def run(problem, plan, text: str):
 
 
 def _seen_from(highest, output, rows, row_counts, groups):
-    """A part without keys, but with a maximum, moves the other's sums to it."""
+    """Rebases the sums: merging with a part without keys, but with a maximum, moves them to that maximum."""
     nothing = torch.zeros_like(rows)
     nothing[0], nothing[1] = rows[0], highest
     empty_counts = torch.zeros_like(row_counts)

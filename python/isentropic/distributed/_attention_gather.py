@@ -1,4 +1,4 @@
-"""All keys and values brought together on every rank; gradients go back and are added up there."""
+"""All keys and values gathered on every rank; gradients are sent back and summed there."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def forward(call, query, key, value, terms):
     keys, values = _collected(call, key, value)
     found = torch.ops.isentropic.attention(_text(call), query, keys, values, terms)
     output, _, _, _, rows, row_counts, selected = found
-    # What was collected is collected again: kept, it would be all keys of all layers.
+    # The backward pass gathers again: keys and values kept here would be all keys of all layers.
     return found[:6], (query, key, value, output, rows, row_counts, selected)
 
 
@@ -42,7 +42,7 @@ def _text(call) -> str:
 
 
 def _collected(call, key, value):
-    """Keys and values of the whole, in the order of positions. Both travel at once."""
+    """Keys and values of the whole sequence, in order of position, by one collective for both."""
     packed = key if value is None else torch.cat([key, value], -1)
     shards = _exchange.all_gather(packed, call.layout.lengths, 2, call.group)
     whole = call.layout.join(shards, 2)
@@ -53,7 +53,7 @@ def _collected(call, key, value):
 
 
 def _added_up_at_home(call, whole: Tensor, dim: int) -> Tensor:
-    """What all ranks found for the positions of this one, in the type of sums."""
+    """The sum of what all ranks found for the positions of this one, in the type of sums."""
     wide = whole.to(torch.promote_types(whole.dtype, torch.float32))
     pieces = [call.layout.shard(wide, rank, dim) for rank in range(call.size)]
     return _exchange.sum_in_order(_exchange.all_to_all(pieces, [pieces[call.rank].shape] * call.size, call.group))

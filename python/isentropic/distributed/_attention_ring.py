@@ -20,7 +20,7 @@ def forward(call, query, key, value, terms):
         for text, (keys, values), of_block, _ in _pieces(call, call.ring.source(step), block, key.shape[-1], terms):
             found = _operators.attention_partial(text, query, keys, values, of_block)
             part = found if part is None else _operators.attention_merge(*part, *found)
-        del block, keys, values  # or it would be here while the one after the next arrives
+        del block, keys, values  # or it would still be in memory while the one after the next arrives
     runs, place = next(_runs(call, call.rank, key.device))  # any keys will do: the rows are known
     text, of_keys = call.shard_text(call.own_runs, runs), _of_keys(call, terms, runs)
     found = _operators.attention_finish(text, query, key.narrow(2, *place), value.narrow(2, *place), of_keys, *part)
@@ -29,7 +29,7 @@ def forward(call, query, key, value, terms):
 
 
 def backward(call, kept, terms, output_gradient, statistics_gradient, places):
-    if len(kept) == 7:  # statistics alone
+    if len(kept) == 7:  # only statistics
         return _attention_gather.backward(call, kept, terms, output_gradient, statistics_gradient, places)
     query, key, value, output, rows, row_counts = kept
     real = rows.dtype
@@ -73,19 +73,19 @@ def key_mass(call, query, key, terms) -> Tensor:
 
 
 def _blocks(call, own: Tensor) -> Iterator[tuple[int, Tensor]]:
-    """Step and shard of every rank, ``[batch, heads, n, ...]`` as this rank's own, which comes first."""
-    for step, block in call.ring.rotate([own.movedim(2, 0)]):  # blocks travel with their length in front
+    """Step and shard of every rank, ``[batch, heads, n, ...]`` like this rank's own, which comes first."""
+    for step, block in call.ring.rotate([own.movedim(2, 0)]):  # blocks are sent with their length as the first axis
         yield step, block[0].movedim(0, 2)
 
 
 class _TravellingSums:
-    """Sums for keys follow these around the ring, while the next block is worked on; after the last step they are at home."""
+    """Sums that follow their keys around the ring while the next block is processed, back to the rank of the keys."""
 
     def __init__(self, call):
         self._call, self._arrival = call, None
 
     def add(self, step: int, found: Tensor) -> None:
-        """What was found for the keys that are here after ``step`` steps, ``[batch, heads, n, ...]``."""
+        """Adds what was found for the keys that are here after ``step`` steps, ``[batch, heads, n, ...]``."""
         found = found.movedim(2, 0)
         if self._arrival is not None:
             found = self._arrival.wait()[0].add_(found)
@@ -141,7 +141,7 @@ class _Shares:
         if not self.totals:
             self.totals = [bias, sink, scale, map]
             return
-        # A sink belongs to the row, not to some of its keys: every call finds all of its gradient.
+        # A sink belongs to the row, not to some of its keys: every call computes its whole gradient.
         for index, share in ((0, bias), (2, scale)):
             self.totals[index] = self.totals[index] + share
 

@@ -1,4 +1,4 @@
-"""Every rank attends with some of the heads over the whole sequence: heads are exchanged for positions, and back."""
+"""Every rank computes some of the heads over the whole sequence: heads are exchanged for positions, and back."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def _to_heads(call, tensors: list[Tensor]) -> list[Tensor]:
 
 
 def _to_positions(call, tensors: list[Tensor]) -> list[Tensor]:
-    """The way back."""
+    """The inverse of ``_to_heads``."""
     if not tensors:
         return []
     pieces = [[call.layout.shard(x, rank, 2) for x in tensors] for rank in range(call.size)]
@@ -97,7 +97,7 @@ def _statistics_to_positions(call, stack: Tensor, query: Tensor) -> Tensor:
 
 
 def _as_heads(statistics: Tensor) -> Tensor:
-    """``[count, batch, heads, n]`` as tensors of heads are."""
+    """``[count, batch, heads, n]`` in the form of heads, ``[count * batch, heads, n, 1]``."""
     return statistics.flatten(0, 1).unsqueeze(-1)
 
 
@@ -105,7 +105,7 @@ def _as_statistics(of_heads: Tensor, count: int) -> Tensor:
     return of_heads.squeeze(-1).unflatten(0, (count, -1))
 
 
-# ---- terms by the head ----
+# ---- terms per head ----
 
 
 def _check(call, query, key, terms) -> None:
@@ -119,7 +119,7 @@ def _check(call, query, key, terms) -> None:
         for option, number in call.options.get(part, {}).items():
             if isinstance(number, list):
                 raise ValueError(f"{option} of the {part} is a list; expected a tensor for method='ulysses'")
-    # Noise is drawn by the number of the head, which is another one here.
+    # Noise depends on the index of the head, which is a different one here.
     if call.options.get("dropout"):
         raise ValueError("dropout_p is given; expected 0 for method='ulysses' (others: 'allgather', 'ring')")
     if call.options.get("map", {}).get("name") == "gumbel":
@@ -147,7 +147,7 @@ def _of_own_heads(call, terms, heads: int) -> list[Tensor]:
 
 
 def _over_all_heads(call, terms, of_own: list[Tensor], heads: int, places) -> list[Tensor]:
-    """Gradients of whole terms: this rank's heads have one."""
+    """Gradients of whole terms, 0 except for this rank's heads."""
     found = []
     for place, own in zip(places, of_own):
         term = terms[place]

@@ -1,4 +1,4 @@
-"""What the ranks of a group have to agree on before they meet: found early, and said on all of them alike."""
+"""What the ranks of a group must agree on: checked before they communicate, with the same error on all of them."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ _debug = os.environ.get("ISENTROPIC_DISTRIBUTED_DEBUG", "0") not in ("", "0")
 
 
 def set_debug(on: bool) -> None:
-    """Whether calls over ranks first compare their arguments, by one small collective each.
+    """Sets whether calls over ranks first compare their arguments, by one small collective each.
 
-    Ranks that disagree (about a type, an option, what requires a gradient) otherwise wait for each other until the
+    Otherwise ranks that disagree (about a type, an option, what requires a gradient) wait for each other until the
     group's timeout. The environment variable ISENTROPIC_DISTRIBUTED_DEBUG=1 turns it on from the start. All ranks must
-    agree on this, too.
+    use the same setting.
     """
     global _debug
     _debug = bool(on)
 
 
 def agree(group: dist.ProcessGroup, what: str, description: Callable[[], Mapping[str, object]]) -> None:
-    """In debug mode: ValueError, the same on every rank, unless all of them describe the call ``what`` alike.
+    """In debug mode: ValueError, the same on every rank, unless all of them describe the call ``what`` identically.
 
-    ``description`` is asked for only then: it may read numbers that lie on a device.
+    ``description`` is called only then: it may read numbers from a device.
     """
     if not _debug:
         return
@@ -36,7 +36,7 @@ def agree(group: dist.ProcessGroup, what: str, description: Callable[[], Mapping
 
 
 def require_same(name: str, values: Sequence[object]) -> None:
-    """ValueError unless the values, one of each rank, are equal."""
+    """ValueError unless the values, one from each rank, are equal."""
     for rank, value in enumerate(values):
         if value != values[0]:
             raise ValueError(
@@ -46,7 +46,7 @@ def require_same(name: str, values: Sequence[object]) -> None:
 
 
 def rank_and_size(group: dist.ProcessGroup) -> tuple[int, int]:
-    """Of this process in the group, and of the group."""
+    """The rank of this process in the group, and the size of the group."""
     if not isinstance(group, dist.ProcessGroup):
         shown = repr(group) if isinstance(group, (int, str)) else f"a {type(group).__name__}"
         raise TypeError(f"group is {shown}; expected a process group that this rank is in, as dist.new_group returns")
@@ -54,7 +54,7 @@ def rank_and_size(group: dist.ProcessGroup) -> tuple[int, int]:
 
 
 def gather_numbers(group: dist.ProcessGroup, numbers: Sequence[int], device: torch.device) -> list[list[int]]:
-    """Those of all ranks, in the order of ranks."""
+    """The numbers of all ranks, in rank order."""
     own = torch.tensor(numbers, dtype=torch.int64, device=device)
     found = [torch.empty_like(own) for _ in range(dist.get_world_size(group))]
     dist.all_gather(found, own, group=group)

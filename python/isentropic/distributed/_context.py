@@ -1,4 +1,4 @@
-"""A stretch of a program in which one sequence lies on several ranks."""
+"""A context in which one sequence is sharded over several ranks."""
 
 from __future__ import annotations
 
@@ -25,22 +25,22 @@ def context_parallel(
     balance: str = "head_tail",
     documents: Optional[Sequence[int]] = None,
 ) -> Iterator[ContextParallel]:
-    """Inside of it, all attention is over the whole sequence, of which this rank holds a shard.
+    """Context manager in which all attention is over the whole sequence, of which this rank holds a shard.
 
         with isentropic.distributed.context_parallel(mesh, buffers=[ids, labels, positions], buffer_seq_dims=[1, 1, 1]):
             model(ids, position_ids=positions, labels=labels, shift_labels=labels).loss.backward()
 
-    The arguments of ``torch.distributed.tensor.experimental.context_parallel``, and ``method``, ``balance`` and
-    ``documents`` of :class:`ContextParallel`. Calls of :func:`isentropic.attention`, of Hugging Face models with
-    ``attn_implementation="isentropic"`` and of PyTorch's ``scaled_dot_product_attention`` take part; a module that by
-    its name computes attention, but makes no such call, is an error.
+    Takes the arguments of ``torch.distributed.tensor.experimental.context_parallel``, and ``method``, ``balance`` and
+    ``documents`` of :class:`ContextParallel`. It covers calls of :func:`isentropic.attention`, of Hugging Face models
+    with ``attn_implementation="isentropic"`` and of PyTorch's ``scaled_dot_product_attention``; a module that by its
+    name computes attention, but makes no such call, raises an error.
 
     Args:
-        mesh: a process group, or a mesh of one dimension.
-        buffers: tensors that hold the whole sequence; inside they hold this rank's shard (they are changed in place),
+        mesh: a process group, or a one-dimensional device mesh.
+        buffers: tensors with the whole sequence; inside they hold this rank's shard (they are changed in place), and
             afterwards the whole again.
-        buffer_seq_dims: the axis of the sequence in each.
-        no_restore_buffers: those that may keep the shard.
+        buffer_seq_dims: the sequence dimension of each buffer.
+        no_restore_buffers: buffers that keep the shard.
     """
     from ..sdpa import replace_sdpa
 
@@ -76,7 +76,7 @@ def _shard(plan: ContextParallel, buffer: Tensor, dim: int) -> Tensor:
 
 @contextlib.contextmanager
 def _unseen_attention_refused(plan: ContextParallel) -> Iterator[None]:
-    """Attention that runs past this library would look at a rank's shard alone: an error, not another training."""
+    """Attention that bypasses this library would see a rank's shard alone: an error, rather than different training."""
     calls_before: list[int] = []
 
     def enter(module: nn.Module, *_) -> None:

@@ -1,4 +1,4 @@
-"""Tensors that travel between the ranks of a group, by collectives of torch.distributed."""
+"""Exchanges tensors between the ranks of a group, by collectives of torch.distributed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from torch import Tensor
 
 
 def all_to_all(pieces: Sequence[Tensor], shapes: Sequence[torch.Size], group) -> list[Tensor]:
-    """Sends ``pieces[r]`` to rank r; what every rank sent here, of these shapes."""
+    """Sends ``pieces[r]`` to rank r; returns what every rank sent here, with these shapes."""
     sent = torch.cat([piece.reshape(-1) for piece in pieces])
     sizes = [shape.numel() for shape in shapes]
     received = sent.new_empty(sum(sizes))
@@ -19,7 +19,7 @@ def all_to_all(pieces: Sequence[Tensor], shapes: Sequence[torch.Size], group) ->
 
 
 def all_gather(tensor: Tensor, lengths: Sequence[int], dim: int, group) -> list[Tensor]:
-    """What every rank has: as ``tensor``, but for their length along ``dim``."""
+    """The tensors of all ranks, shaped like ``tensor`` except for their length along ``dim``."""
     longest = max(lengths)
     padding = longest - tensor.shape[dim]
     if padding:
@@ -33,7 +33,7 @@ def all_gather(tensor: Tensor, lengths: Sequence[int], dim: int, group) -> list[
 
 
 def sum_in_order(shares: Sequence[Tensor]) -> Tensor:
-    """In the order of ranks: the same bits whatever arrives first."""
+    """Sums in rank order: the same bits whatever arrives first."""
     total: Optional[Tensor] = None
     for share in shares:
         total = share if total is None else total + share

@@ -1,4 +1,4 @@
-"""InfoNCE whose keys live on all ranks: they travel around a ring, and come home with their gradients."""
+"""InfoNCE with keys on all ranks: they travel around a ring, and their gradients return to their own rank."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def info_nce_over_ranks(
     reduction: str,
     group: dist.ProcessGroup,
 ) -> Loss:
-    """``info_nce`` of checked arguments; ``positives`` are places among this rank's own keys."""
+    """``info_nce`` for checked arguments; ``positives`` are indices of this rank's own keys."""
     rank_and_size(group)
     query, key = in_type_of_region(query), in_type_of_region(key)
     check_takes_records("query", query)
@@ -66,7 +66,7 @@ class _RingRows(torch.autograd.Function):
     """Loss and entropy of this rank's rows over all ranks' keys.
 
     Blocks are merged in the order in which the ring brings them, own, rank - 1, rank - 2, ...: an order of ranks, not of
-    arrival, so that bits depend on no timing.
+    arrival, so that bits do not depend on timing.
     """
 
     @staticmethod
@@ -99,7 +99,7 @@ class _RingRows(torch.autograd.Function):
         d_query, d_scale, d_key, arrival = torch.zeros_like(query, dtype=wide), 0.0, None, None
         for step, block in ring.rotate([key]):
             is_own = step == 0
-            # To keys that are no positives a loss is a log-partition.
+            # For keys that are not positives a loss is a log-partition.
             upstream = (of_loss, None, of_entropy) if is_own else (None, of_loss, of_entropy)
             part = torch.ops.isentropic.softmax_loss_backward(
                 query, block[0], target if is_own else nowhere, scale, None, None, ctx.exclude_self and is_own,
@@ -113,7 +113,7 @@ class _RingRows(torch.autograd.Function):
             if is_own:
                 d_key = d_block
                 continue
-            # What earlier ranks have added up follows the block one step behind, and ends where that began.
+            # The sums of earlier ranks follow the block one step behind, and end at the rank where it started.
             if arrival is not None:
                 d_block += arrival.wait()[0]
             arrival = ring.hand_on([d_block], step)
@@ -126,8 +126,8 @@ class _RingRows(torch.autograd.Function):
 class _SumOverRanks(torch.autograd.Function):
     """The sum of one number over ranks, with the gradient of this rank's own.
 
-    Every rank runs its backward pass, so the sum counts once in all. Each rank adds up the numbers of all, in the same
-    way: the bits are the same everywhere.
+    Every rank runs its backward pass, so the sum counts once over all of them. Each rank adds up the numbers of all
+    ranks in the same way: the bits are the same everywhere.
     """
 
     @staticmethod

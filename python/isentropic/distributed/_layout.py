@@ -1,4 +1,4 @@
-"""Which positions of a sequence each rank holds: runs of neighbours, in ascending order."""
+"""Which positions of a sequence each rank holds: runs of consecutive positions, in ascending order."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Layout:
         return tuple(sum(length for _, length in runs) for runs in self.runs)
 
     def shard(self, whole: Tensor, rank: int, dim: int) -> Tensor:
-        """What a rank holds of a tensor."""
+        """The shard of a tensor that a rank holds."""
         pieces = [whole.narrow(dim, offset, length) for offset, length in self.runs[rank]]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim)
 
     def join(self, shards: Sequence[Tensor], dim: int) -> Tensor:
-        """The whole, in the order of positions, from what each rank holds."""
+        """The whole tensor, in order of position, from the shards of all ranks."""
         pieces = [shards[rank].narrow(dim, begin, length) for rank, begin, length in self._in_order]
         return pieces[0] if len(pieces) == 1 else torch.cat(pieces, dim)
 
@@ -47,18 +47,18 @@ class Layout:
 
 
 def contiguous(lengths: Sequence[int]) -> Layout:
-    """Shards in the order of ranks."""
+    """Contiguous shards in rank order."""
     offsets = [sum(lengths[:rank]) for rank in range(len(lengths))]
     return Layout(tuple(((offset, length),) for offset, length in zip(offsets, lengths)), sum(lengths))
 
 
 def head_tail(total: int, ranks: int) -> Layout:
-    """Two pieces of 2 x ranks for each, one from the head and one from the tail: under a causal mask as much to do."""
+    """Two of 2 x ranks pieces for each, one from the head and one from the tail: equal work under a causal mask."""
     return per_document((0, total), ranks)
 
 
 def per_document(offsets: Sequence[int], ranks: int) -> Layout:
-    """Head and tail of every packed document."""
+    """A head and a tail piece of every packed document for each rank."""
     runs: list[list[Run]] = [[] for _ in range(ranks)]
     for begin, end in zip(offsets, offsets[1:]):
         if (end - begin) % (2 * ranks):
@@ -77,7 +77,7 @@ def per_document(offsets: Sequence[int], ranks: int) -> Layout:
 
 
 def _joined(runs: Sequence[Run]) -> tuple[Run, ...]:
-    """Runs that follow each other as one, empty ones left out."""
+    """Merges adjacent runs and drops empty ones."""
     out: list[Run] = []
     for offset, length in runs:
         if length and out and sum(out[-1]) == offset:

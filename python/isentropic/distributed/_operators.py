@@ -1,4 +1,4 @@
-"""What the operators of losses ask of tensors that meet blocks of other ranks."""
+"""What the loss operators require of tensors that are combined with blocks of other ranks."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from .._checks import require
 
 
 def in_type_of_region(x: Tensor) -> Tensor:
-    """Under autocast the type of the region, as the operators take it: here it is also what travels."""
+    """Under autocast in the type of the region, as the operators take it: here it is also what is communicated."""
     kind = x.device.type
     if not torch.is_autocast_enabled(kind) or x.dtype == torch.float64:
         return x
@@ -17,7 +17,7 @@ def in_type_of_region(x: Tensor) -> Tensor:
 
 
 def check_takes_records(name: str, x: Tensor) -> None:
-    """ValueError where no kernel takes the records of whole rows: on GPUs PyTorch's operators stand in for some."""
+    """ValueError where no kernel takes the records of whole rows: on GPUs PyTorch's operators replace some."""
     if x.device.type == "cpu":
         return
     has_kernels = (

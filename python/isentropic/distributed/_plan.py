@@ -1,4 +1,4 @@
-"""How a sequence is spread over the ranks of a group, and the plan that is in force in this process."""
+"""How a sequence is distributed over the ranks of a group, and the plan in force in this process."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ BALANCES = ("none", "head_tail", "per_document")
 
 
 class ContextParallel:
-    """A group of ranks that hold one sequence together: for ``isentropic.attention(..., group=...)``.
+    """A group of ranks that share one sequence, for ``isentropic.attention(..., group=...)``.
 
     Args:
-        group: a process group, or a mesh of one dimension.
-        method: how queries meet keys. "allgather": keys and values of all ranks are brought together on each. "ring":
-            they are passed around, so that a rank holds two shards of them at most. "ulysses": every rank attends with
-            some of the heads over the whole sequence (their number must divide by the ranks). "decode": all ranks have
-            the same few queries, each a shard of the keys; without gradient.
-        balance: where the positions lie. "none": contiguous shards in the order of ranks. "head_tail": every rank has a
-            piece of the head and one of the tail, so that all have as much to do under a causal mask. "per_document":
-            head and tail of every packed document.
-        lengths: positions of each rank, for contiguous shards that are not all as long.
-        documents: offsets of packed documents over the whole sequence, from 0 to its length: the mask of every call that
-            names none itself.
+        group: a process group, or a one-dimensional device mesh.
+        method: how queries reach all keys. "allgather": keys and values of all ranks are gathered on each. "ring": they
+            are passed around, so that a rank holds at most two shards of them. "ulysses": every rank computes some of
+            the heads over the whole sequence (the number of heads must be a multiple of the number of ranks). "decode":
+            all ranks have the same few queries, and each a shard of the keys; without gradient.
+        balance: which positions each rank holds. "none": contiguous shards in rank order. "head_tail": every rank has
+            one piece of the head and one of the tail, so that all have equal work under a causal mask. "per_document":
+            a head and a tail piece of every packed document.
+        lengths: number of positions of each rank, for contiguous shards of different lengths.
+        documents: offsets of packed documents over the whole sequence, from 0 to its length: the mask of every call
+            that passes none itself.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class ContextParallel:
                 raise ValueError(f"lengths is {list(self._lengths)}; expected {self.size} lengths, one for each rank")
 
     def layout(self, here: int) -> Layout:
-        """Where everything lies, seen from a rank that holds ``here`` positions."""
+        """The layout, as seen from a rank that holds ``here`` positions."""
         if self._lengths is not None:
             if here != self._lengths[self.rank]:
                 raise ValueError(f"the shard has {here} positions; expected {self._lengths[self.rank]}, as in lengths")
@@ -75,7 +75,7 @@ class ContextParallel:
         return _cached_layout(total, self.size, self.balance, self.documents)
 
     def gathered(self, shard: Tensor, dim: int) -> Tensor:
-        """The whole, in the order of positions, from every rank's shard."""
+        """The whole tensor, in order of position, from the shards of all ranks."""
         layout = self.layout(shard.shape[dim])
         numbers = shard.to(torch.uint8) if shard.dtype == torch.bool else shard
         return layout.join(all_gather(numbers, layout.lengths, dim, self.group), dim).to(shard.dtype)
@@ -91,7 +91,7 @@ def _cached_layout(total: int, ranks: int, balance: str, offsets) -> Layout:
 
 # ---- the plan in force ----
 
-# Of the process, not of a thread: backward passes repeat checkpointed forwards in threads of their own.
+# Per process, not per thread: backward passes repeat checkpointed forward passes in threads of their own.
 _active: list[ContextParallel] = []
 _was_used = False
 
@@ -109,7 +109,7 @@ def leave() -> None:
 
 
 def in_force() -> Optional[ContextParallel]:
-    """The plan for a call that names no group."""
+    """The plan for a call without a group."""
     if _active:
         return _active[0]
     if _was_used and _repeats_a_forward():

@@ -1,4 +1,4 @@
-"""A ring of ranks: every rank gets to see every block, its own and no more than two others at a time."""
+"""A ring of ranks: every rank sees every block, and holds its own and at most two others at a time."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ._checks import rank_and_size
 
 
 class Ring:
-    """The ranks of a group in a circle, each of which starts with a block and hands on what it holds.
+    """The ranks of a group in a ring, each of which starts with a block and passes on what it holds.
 
     After s steps rank r holds the block that rank r - s started with, its ``source``. A block is a list of tensors,
     each with the block's ``length`` as its first axis; further axes and types are the same on all ranks. A step is one
-    ``all_to_all_single`` for each tensor, to the one neighbour and from the other: ranks cannot lock each other as
-    they would by sending first and receiving then.
+    ``all_to_all_single`` for each tensor, to one neighbour and from the other: ranks cannot deadlock, as they would by
+    sending first and receiving afterwards.
     """
 
     def __init__(self, group: dist.ProcessGroup, lengths: Sequence[int]):
@@ -24,11 +24,11 @@ class Ring:
         self.rank, self.size = rank_and_size(group)
 
     def source(self, step: int) -> int:
-        """The rank whose block is here after so many steps."""
+        """The rank whose block is here after ``step`` steps."""
         return (self.rank - step) % self.size
 
     def hand_on(self, block: Sequence[Tensor], step: int) -> Arrival:
-        """Sends the block that is here after ``step`` steps to the next rank; the one of the rank before arrives."""
+        """Sends the block that is here after ``step`` steps to the next rank; that of the previous rank arrives."""
         sent, received = self.lengths[self.source(step)], self.lengths[self.source(step + 1)]
         to_next, from_previous = [0] * self.size, [0] * self.size
         to_next[(self.rank + 1) % self.size] = sent
@@ -43,7 +43,8 @@ class Ring:
     def rotate(self, block: Sequence[Tensor]) -> Iterator[tuple[int, list[Tensor]]]:
         """``(step, block)`` for every rank's block, this rank's own first; the next travels while one is in use.
 
-        The list is one and the same, with other tensors at every step: who keeps none of them holds two blocks at most.
+        The list is the same object at every step, with other tensors: a caller that keeps none of them holds at most
+        two blocks.
         """
         block = list(block)
         for step in range(self.size):
@@ -54,13 +55,13 @@ class Ring:
 
 
 class Arrival:
-    """A block on its way."""
+    """A block in flight."""
 
     def __init__(self) -> None:
         self._travelling: list[tuple[dist.Work, Tensor, Tensor]] = []
 
     def expect(self, work: dist.Work, sent: Tensor, arriving: Tensor) -> None:
-        self._travelling.append((work, sent, arriving))  # what is being sent must not be freed before
+        self._travelling.append((work, sent, arriving))  # what is being sent must not be freed before it has arrived
 
     def wait(self) -> list[Tensor]:
         for work, _, _ in self._travelling:

@@ -16,7 +16,7 @@ from ._operators import check_takes_records, in_type_of_region
 
 
 class Vocabulary(NamedTuple):
-    """Where this rank's slice lies in the whole; slices lie in the order of ranks."""
+    """Where this rank's slice is in the whole vocabulary; slices are in rank order."""
 
     first: int
     classes: int  # of all ranks
@@ -27,7 +27,7 @@ class Vocabulary(NamedTuple):
 def vocabulary_of_ranks(
     rows: Tensor, weight: Tensor, targets: Tensor, group: dist.ProcessGroup, **options: object
 ) -> Vocabulary:
-    """ValueError, on all ranks, unless their rows have one shape; in debug mode unless targets and options agree."""
+    """ValueError on all ranks unless their rows have the same shape; in debug mode unless targets and options agree."""
     rank, _ = rank_and_size(group)
     check_takes_records("input", rows)
     agree(group, "linear_cross_entropy", lambda: _description(rows, weight, targets) | options)
@@ -38,7 +38,7 @@ def vocabulary_of_ranks(
 
 
 def _description(rows: Tensor, weight: Tensor, targets: Tensor) -> dict[str, object]:
-    """Not the rows themselves, which may differ in their last bits."""
+    """Without the rows themselves, which may differ in their last bits."""
     with_gradient = torch.is_grad_enabled()
     return {
         "the type": str(rows.dtype),
@@ -50,7 +50,7 @@ def _description(rows: Tensor, weight: Tensor, targets: Tensor) -> dict[str, obj
 
 @torch.compiler.disable
 def shared_by_ranks(rows: Tensor, group: dist.ProcessGroup) -> Tensor:
-    """``rows``, which all ranks have: each finds a part of their gradient, and all get the sum."""
+    """``rows``, the same on all ranks: each computes a part of their gradient, and all get the sum."""
     return _Shared.apply(rows, group)
 
 
@@ -71,7 +71,7 @@ def vocabulary_rows(
     bias: Optional[Tensor] = None,
     soft_cap: Optional[float] = None,
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """``softmax_rows`` over all slices, the same on all ranks. ``target`` counts through the whole vocabulary."""
+    """``softmax_rows`` over all slices, the same on all ranks. ``target`` is an index into the whole vocabulary."""
     rows, weight = in_type_of_region(rows), in_type_of_region(weight)
     place = target - vocabulary.first
     is_mine = (place >= 0) & (place < len(weight))
@@ -81,7 +81,7 @@ def vocabulary_rows(
 
 
 class _VocabularyRows(torch.autograd.Function):
-    """Two collectives: the largest maximum of each row, and what is seen from it, summed."""
+    """Two collectives: the maximum of each row over ranks, and the sums relative to it."""
 
     @staticmethod
     def forward(ctx, rows, weight, bias, scale, place, is_elsewhere, soft_cap, group):
@@ -95,7 +95,7 @@ class _VocabularyRows(torch.autograd.Function):
         dist.all_reduce(parts, group=group)
         z_of_target, loss_of_slice, partition_of_slice, z_of_others, u, k = parts.unbind(0)
         records = records_of.packed(m, z_of_target + z_of_others, u, k)
-        # The slice with the target had a loss of its own; the classes of the others add to it, and nothing cancels.
+        # The slice with the target has its own loss; the classes of the others add to it, and nothing cancels.
         whole = loss_of_slice + softplus(m + z_of_others.log() - partition_of_slice)
         loss = torch.where(is_mine | is_elsewhere, whole, 0.0).to(loss.dtype)
         ctx.save_for_backward(rows, weight, bias, scale, place, is_elsewhere, loss, records)
@@ -107,7 +107,7 @@ class _VocabularyRows(torch.autograd.Function):
     def backward(ctx, of_loss, of_log_partition, of_entropy):
         rows, weight, bias, scale, place, is_elsewhere, loss, records = ctx.saved_tensors
         if of_loss is not None:
-            # Where the target lies on another rank the loss is a log-partition here.
+            # Where the target is on another rank the loss is a log-partition here.
             elsewhere = torch.where(is_elsewhere, of_loss, 0.0)
             of_log_partition = elsewhere if of_log_partition is None else of_log_partition + elsewhere
         d_rows, d_weight, _, d_bias = torch.ops.isentropic.softmax_loss_backward(

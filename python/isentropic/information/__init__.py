@@ -2,9 +2,9 @@
 
 isentropic.information.mutual_information(x, y, estimator="ksg", k=3)    # nats
 
-Arguments are NumPy arrays, tensors or lists; rows are samples, and an array with one axis is one column. Arrays among the
-results are tensors where a tensor was given, NumPy's otherwise. Everything is in nats (``layer_information`` alone: bits),
-and nothing is clamped.
+Arguments are NumPy arrays, tensors or lists; rows are samples, and an array with one axis is one column. Array results
+are tensors if a tensor was given, NumPy arrays otherwise. Everything is in nats (only ``layer_information``: bits), and
+nothing is clamped.
 """
 
 import torch

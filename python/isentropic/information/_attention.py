@@ -17,7 +17,7 @@ __all__ = [
 
 
 class AttentionEntropies(NamedTuple):
-    """Of each query, their mean H(J|Q), and H(J) of the mean row."""
+    """The entropy of each query, their mean H(J|Q), and H(J) of the mean row."""
 
     per_query: Values
     mean: float
@@ -26,16 +26,16 @@ class AttentionEntropies(NamedTuple):
 
 @compiled
 def attention_entropies(weights: Array) -> AttentionEntropies:
-    """The entropies of the rows of a matrix whose rows sum to one within 1e-5."""
+    """Entropies of the rows of a matrix; its rows must sum to one within 1e-5."""
 
 
 @compiled
 def attention_perplexity(weights: Array) -> float:
-    """exp(H(J|Q)): the keys that a query attends to."""
+    """exp(H(J|Q)): the number of keys that a query attends to."""
 
 
 class AttentionSpectrum(NamedTuple):
-    """Eigenvalues by falling modulus, singular values falling, how many eigenvalues are 1 or of modulus 1."""
+    """Eigenvalues by decreasing modulus, decreasing singular values, how many eigenvalues are 1 or of modulus 1."""
 
     eigenvalues: Values
     singular_values: Values
@@ -46,7 +46,7 @@ class AttentionSpectrum(NamedTuple):
 
 @compiled
 def attention_spectrum(weights: Array) -> AttentionSpectrum:
-    """Of as many queries as keys."""
+    """Spectrum of a square matrix: as many queries as keys."""
 
 
 @compiled
@@ -56,7 +56,7 @@ def effective_rank(weights: Array) -> float:
 
 @compiled
 def singular_values(matrix: Array) -> Values:
-    """Of any matrix, falling."""
+    """Singular values of any matrix, in decreasing order."""
 
 
 # ---- Several heads: [heads, queries, keys] ----
@@ -83,7 +83,7 @@ def head_diversity(heads: Array) -> float:
 
 
 class HeadDecomposition(NamedTuple):
-    """I(Z_1..Z_H; Y) by the chain rule, and by inclusion-exclusion: C_S of every set S of heads."""
+    """I(Z_1..Z_H; Y) by the chain rule, and by inclusion-exclusion with C_S of every set S of heads."""
 
     total: float
     single: Values
@@ -100,14 +100,14 @@ class HeadDecomposition(NamedTuple):
 
 
 def decompose_heads(joint: Array) -> HeadDecomposition:
-    """What heads say about Y together: p[z_1, ..., z_H, y], Y the last axis. Two copies of a bit: 1 = 1 + 1 - 1."""
+    """Joint information of heads about Y: p[z_1, ..., z_H, y], Y the last axis. Two copies of a bit: 1 = 1 + 1 - 1."""
     total, single, chain, co_information, members = head_terms(joint)
     sets = (tuple(torch.as_tensor(row).nonzero().flatten().tolist()) for row in members)
     return HeadDecomposition(total, single, chain, dict(zip(sets, torch.as_tensor(co_information).tolist())))
 
 
 class HeadTerms(NamedTuple):
-    """C_S in ``co_information``; a row of ``members`` says which heads are in S, by 0 and 1."""
+    """C_S in ``co_information``; a row of ``members`` marks the heads in S, by 0 and 1."""
 
     total: float
     single: Values
@@ -126,7 +126,7 @@ def head_terms(joint: Array) -> HeadTerms:
 
 @compiled
 def path_lengths(graph: str, n: int, source: int = 0, window: int = 1) -> Values:
-    """Edges on the shortest path from ``source`` to every node; -1 where there is none.
+    """Number of edges on the shortest path from ``source`` to every node; -1 where there is none.
 
     ``graph``: "recurrent" (nodes 0 ... n-1 inputs, n ... 2n-1 states), "full", "causal", or "window" attention, which
     sees ``window`` positions to either side.
@@ -142,7 +142,7 @@ class PathSummary(NamedTuple):
 
 @compiled
 def summarise_paths(graph: str, n: int, window: int = 1) -> PathSummary:
-    """Over all pairs of nodes of a graph of ``path_lengths``."""
+    """Summary over all pairs of nodes of a graph; graphs as in ``path_lengths``."""
 
 
 # ---- Position codes: one in each row ----
@@ -150,9 +150,9 @@ def summarise_paths(graph: str, n: int, window: int = 1) -> PathSummary:
 
 @compiled
 def position_information(codes: Array, positions: Array | None = None, resolution: float = 0) -> float:
-    """I(PE;pos) = H(PE), codes being the same when their coordinates are, rounded to multiples of ``resolution``.
+    """I(PE;pos) = H(PE); codes are equal if their coordinates are, rounded to multiples of ``resolution`` (0: exactly).
 
-    ``positions``: their probabilities, equal unless given.
+    ``positions``: probabilities of the positions; equal by default.
     """
 
 
@@ -166,7 +166,7 @@ class OffsetInformation(NamedTuple):
 
 @compiled
 def offset_information(codes: Array, positions: Array | None = None, resolution: float = 0) -> OffsetInformation:
-    """What one code, and what two, say about the offset of two independent positions."""
+    """Information of one code, and of both, about the offset of two independent positions."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""The information bottleneck: codes Z of X that keep what X says about Y, max I(Z;Y) - beta I(Z;X)."""
+"""The information bottleneck: codes Z of X that keep its information about Y, max I(Z;Y) - beta I(Z;X)."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class BottleneckCode(NamedTuple):
 
 
 class BottleneckDefects(NamedTuple):
-    """How far a curve is from what theory demands: the largest violation of each kind."""
+    """How far a curve deviates from what theory requires: the largest violation of each kind."""
 
     monotone: float
     slope: float
@@ -48,18 +48,18 @@ class BottleneckCurve(NamedTuple):
     points: tuple[BottleneckCode, ...]
 
     def information_y_at(self, information_x: Numbers) -> Numbers:
-        """What codes of at most ``information_x`` nats are known to keep: the upper hull of the points."""
+        """I(Z;Y) known to be possible with at most ``information_x`` nats: the upper hull of the points."""
         points = [[code.information_x, code.information_y, code.entropy] for code in self.points]
         return information_y_at(self.kind, self.information, self.entropy_x, points, information_x)
 
     def price(self, code: BottleneckCode) -> float:
-        """What the objective charges a code for: I(Z;X), or H(Z) of the deterministic kind."""
+        """The cost of a code in the objective: I(Z;X), or H(Z) for the deterministic kind."""
         return code.entropy if self.kind == "deterministic" else code.information_x
 
 
 @compiled
 def information_y_at(kind: str, information: float, entropy_x: float, points: Array, information_x: Numbers) -> Numbers:
-    """``BottleneckCurve.information_y_at`` from what the hull is made of."""
+    """``BottleneckCurve.information_y_at`` from the data of the hull."""
 
 
 @compiled
@@ -88,7 +88,7 @@ def bottleneck_curve(
     random_starts: int = 4,
     seed: int = 1,
 ) -> BottleneckCurve:
-    """The best codes found at increasing betas, of p(x, y) with x along the rows.
+    """The best codes found at increasing betas, for p(x, y) with x along the rows.
 
     ``kind``: "stochastic", or "deterministic" for max I(Z;Y) - beta H(Z) (Strouse & Schwab 2017). By hand:
     diag(1/2, 1/2) keeps log 2 for every beta < 1.
@@ -140,7 +140,7 @@ def critical_beta(joint: Array, random_starts: int = 64, seed: int = 1) -> Criti
 
 
 class GaussianBottleneck(NamedTuple):
-    """``components`` are in use; ``projection`` is A of Z = A X + noise, empty where correlations were given."""
+    """``components``: how many are in use; ``projection``: A in Z = A X + noise, empty if correlations were given."""
 
     information_x: float
     information_y: float
@@ -154,10 +154,11 @@ def gaussian_bottleneck(
 ) -> GaussianBottleneck:
     """I_X = 1/2 sum_i log(rho_i^2 (1 - beta) / (beta (1 - rho_i^2))), I_Y = I_X - 1/2 sum_i log(rho_i^2 / beta).
 
-    Over the canonical correlations with rho_i^2 > beta (Chechik et al. 2005); rows of the cross-covariance are X's.
+    The sums run over canonical correlations with rho_i^2 > beta (Chechik et al. 2005); rows of the cross-covariance are
+    those of X.
     """
 
 
 @compiled
 def gaussian_bottleneck_of_correlations(canonical_correlations: Array, beta: float) -> GaussianBottleneck:
-    """The same from 0 <= rho_i < 1."""
+    """``gaussian_bottleneck`` from its canonical correlations 0 <= rho_i < 1."""

@@ -1,7 +1,7 @@
 """Bounds on mutual information: from a critic's scores, and for layers with Gaussian noise.
 
-Scores are f(x_j, y_i), N x N: anchor y_i along the rows, candidate x_j along the columns, pairs that belong together on the
-diagonal. J is the mean over the diagonal, M the mean over the rest. A bound holds for the expectation over batches whose
+Scores are f(x_j, y_i), N x N: anchor y_i along the rows, candidate x_j along the columns, matching pairs on the
+diagonal. J is the mean over the diagonal, M the mean over the rest. A bound holds in expectation over batches whose
 candidates are drawn from p(x) independently of the anchor, never for a single batch.
 """
 
@@ -60,7 +60,7 @@ def interpolated_bound(scores: Array, log_baseline: Array, alpha: float) -> Crit
 
 @compiled
 def smile_estimate(scores: Array, clip: float) -> CriticBound:
-    """J[f] - log M[clip(e^f, e^-clip, e^clip)]; no bound (Song & Ermon 2020)."""
+    """J[f] - log M[clip(e^f, e^-clip, e^clip)]; not a bound (Song & Ermon 2020)."""
 
 
 class JensenShannonBound(NamedTuple):
@@ -72,7 +72,7 @@ class JensenShannonBound(NamedTuple):
 
 @compiled
 def jensen_shannon_bound(scores: Array) -> JensenShannonBound:
-    """For an f trained by J[-softplus(-f)] - M[softplus(f)]."""
+    """For an f trained with the objective J[-softplus(-f)] - M[softplus(f)]."""
 
 
 @compiled
@@ -96,11 +96,11 @@ class MovingPartition:
 
     @property
     def log_average(self) -> float:
-        """-inf before the first batch."""
+        """Logarithm of the moving average; -inf before the first batch."""
         return self._partition.log_average()
 
     def update(self, scores: Array) -> CriticBound:
-        """Takes the batch in, then reads the bound."""
+        """Adds the batch to the average, then returns the bound."""
         return CriticBound(*self._partition.update(as_tensor("scores", scores)))
 
 
@@ -116,14 +116,14 @@ class InformationBounds(NamedTuple):
 def noisy_layer_input_information(
     outputs: Array, noise_variance: float, weights: Array | None = None
 ) -> InformationBounds:
-    """I(X;T) between -sum_i w_i log sum_j w_j e^{-|f_i - f_j|^2 / (8 s2)} and the same with 2 s2.
+    """I(X;T) lies between -sum_i w_i log sum_j w_j e^{-|f_i - f_j|^2 / (8 s2)} and the same with 2 s2.
 
-    ``outputs``: f(x_i) in each row; equal weights unless they are given.
+    ``outputs``: f(x_i) in each row; weights are equal by default.
     """
 
 
 class LabelInformation(NamedTuple):
-    """``bounds`` hold; the other two take both terms by one distance, as curves are usually drawn, and bound nothing."""
+    """``bounds`` hold; the other two use one distance for both terms, as in the usual curves, and are not bounds."""
 
     bounds: InformationBounds
     pairwise_kl: float
@@ -132,4 +132,4 @@ class LabelInformation(NamedTuple):
 
 @compiled
 def noisy_layer_label_information(outputs: Array, labels: Array, noise_variance: float) -> LabelInformation:
-    """I(T;Y) = I(X;T) - sum_y p(y) I(X;T | Y = y) for an integer label of every input."""
+    """I(T;Y) = I(X;T) - sum_y p(y) I(X;T | Y = y) for one integer label per input."""

@@ -1,7 +1,7 @@
-"""Functions of the information library: arguments are brought to what C++ takes, results to what Python's users expect.
+"""Calls the information library: converts arguments to what C++ takes, and results to what Python users expect.
 
-``@compiled`` makes a Python function of the C++ function of its name. Names of arguments, defaults, formula and the form
-of the result are written in Python; what kind each argument has is known from the types in C++.
+``@compiled`` makes a Python function a call of the C++ function of the same name. Names of arguments, defaults, formula
+and the form of the result are written in Python; the kind of each argument is known from the types in C++.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import torch
 
 from ..scales import Scale
 
-#: A number, or an array or tensor of them: the function is then taken of every element, with broadcasting.
+#: A number, or an array or tensor of them: the function is then applied elementwise, with broadcasting.
 Numbers = Union[float, numpy.ndarray, torch.Tensor]
 #: An array, a tensor or (nested) sequences. Rows are samples; one axis where two are expected is one column.
 Array = Union[numpy.ndarray, torch.Tensor, Sequence]
-#: What comes back: tensors where a tensor was given.
+#: Array results: tensors if a tensor was given.
 Values = Union[numpy.ndarray, torch.Tensor]
 
 _Function = TypeVar("_Function", bound=Callable)
@@ -72,7 +72,7 @@ def _call(name: str, arguments: dict[str, Any], optional: set[str], result: Any)
 
 
 def _broadcast(tensors: list[Any], numbers: list[int]) -> torch.Size:
-    """The shape of all numbers together, to which those that are arrays are brought, in one row."""
+    """The common shape of all numbers; those that are arrays are expanded to it and flattened."""
     shapes = [tuple(tensors[i].shape) for i in numbers]
     try:
         shape = torch.broadcast_shapes(*shapes)
@@ -107,7 +107,7 @@ def as_tensor(name: str, value: Any, kind: str = "table") -> torch.Tensor:
 
 
 def _plain(name: str, value: Any) -> torch.Tensor:
-    """On the CPU, without history, real."""
+    """On the CPU, detached from the graph; TypeError for complex numbers."""
     tensor = value if isinstance(value, torch.Tensor) else _gathered(name, value)
     if tensor.is_complex():
         raise TypeError(f"{name} is complex; expected real numbers")
@@ -115,7 +115,7 @@ def _plain(name: str, value: Any) -> torch.Tensor:
 
 
 def _gathered(name: str, value: Any) -> torch.Tensor:
-    """An array or sequences. Tensors in a list, heads for instance, become one tensor with an axis more."""
+    """From an array or sequences. A list of tensors, of heads for instance, becomes one tensor with one more axis."""
     try:
         if isinstance(value, (list, tuple)) and value and all(isinstance(one, torch.Tensor) for one in value):
             return torch.stack(tuple(value))
@@ -129,18 +129,18 @@ def _gathered(name: str, value: Any) -> torch.Tensor:
 
 
 def _shown(value: Any) -> str:
-    """Without the numbers, of which there may be millions."""
+    """For a message, without the numbers: there may be millions of them."""
     return repr(value) if isinstance(value, (str, type(None))) else f"a {type(value).__name__}"
 
 
 def _whole(name: str, tensor: torch.Tensor, kind: str) -> torch.Tensor:
-    """int64; what an int or a size of C++ cannot hold is refused."""
+    """As int64; ValueError for what an int or a size of C++ cannot hold."""
     tensor = tensor.double() if tensor.is_floating_point() else tensor.long()
     broken = tensor[tensor != tensor.floor()]
     if broken.numel():
         raise ValueError(f"{name} is {broken[0].item():g}; expected a whole number")
     least = 0 if kind in ("count", "counts") else -(2**31) if kind == "small" else -(2**63)
-    most = 2**31 - 1 if kind == "small" else 2**63 - 1024  # the largest of 64 bits that is a double, too
+    most = 2**31 - 1 if kind == "small" else 2**63 - 1024  # the largest of 64 bits that is also a double
     outside = tensor[(tensor < least) | (tensor > most)]
     if outside.numel():
         expected = f"at least {least}" if outside[0] < least else f"at most {most}"
@@ -166,7 +166,7 @@ def _written(name: str, value: Any) -> str:
 
 
 class _Results:
-    """What came back, field by field; numbers have the shape of the numbers that were given."""
+    """The results, field by field; numbers have the shape of the numbers that were given."""
 
     def __init__(self, tensors: list[torch.Tensor], words: list[str], shape: torch.Size, wants_tensor: bool):
         self._tensors, self._left = iter(tensors), len(tensors)

@@ -30,12 +30,12 @@ def kl_divergence(p: Array, q: Array) -> float:
 
 @compiled
 def jensen_shannon(distributions: Array, weights: Array | None = None) -> float:
-    """H(sum_k w_k p_k) - sum_k w_k H(p_k): a distribution in each row, equal weights unless they are given."""
+    """H(sum_k w_k p_k) - sum_k w_k H(p_k): a distribution in each row; weights are equal by default."""
 
 
 @compiled
 def renyi_entropy(p: Array, order: Numbers) -> Numbers:
-    """log(sum_i p_i^a) / (1 - a); a = 0: log of the support; 1: Shannon's; inf: -log max p."""
+    """log(sum_i p_i^a) / (1 - a); a = 0: log of the support size; 1: Shannon entropy; inf: -log max p."""
 
 
 # ---- Joint distributions: p[x_0, x_1, ...], an axis for each variable; variables are named by their axes ----
@@ -43,7 +43,7 @@ def renyi_entropy(p: Array, order: Numbers) -> Numbers:
 
 @compiled
 def joint_entropy(joint: Array, variables: Sequence[int]) -> float:
-    """H of some of the variables."""
+    """H of the given variables."""
 
 
 @compiled
@@ -68,7 +68,7 @@ def co_information(joint: Array, groups: Sequence[Sequence[int]]) -> float:
 
 @compiled
 def co_information_of_groups(joint: Array, members: Sequence[int], sizes: Sequence[int]) -> float:
-    """``co_information`` of groups one after the other, of these sizes."""
+    """``co_information`` of groups whose members are concatenated, with these sizes."""
 
 
 @compiled

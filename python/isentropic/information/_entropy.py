@@ -1,4 +1,4 @@
-"""Entropy from samples: of symbols that were counted, and of points in space."""
+"""Entropy from samples: of discrete symbols, and of points in space."""
 
 from __future__ import annotations
 
@@ -12,24 +12,24 @@ __all__ = [
 
 @compiled
 def entropy_estimators() -> list[str]:
-    """What ``estimator`` may be for counts and symbols."""
+    """Values of ``estimator`` for counts and symbols."""
 
 
 @compiled
 def entropy_from_counts(counts: Array, estimator: str = "miller_madow", cells: int = 0) -> float:
-    """The entropy of the law behind counts n_i, N their sum, p_i = n_i / N.
+    """Estimates the entropy of the distribution behind counts n_i; N is their sum, p_i = n_i / N.
 
     ``plug_in``: -sum p_i log p_i. ``miller_madow``: that + (cells seen - 1) / (2 N). ``james_stein``: plug-in of
     shrunken p. ``grassberger``: log N - (1/N) sum n_i G(n_i). ``chao_shen``: -sum q_i log q_i / (1 - (1 - q_i)^N),
     q = C p, C the coverage. ``nsb``: the posterior mean under a prior that is nearly uniform in the entropy.
 
-    ``cells``: the size of the alphabet, for ``james_stein`` and ``nsb``; 0: as many as there are counts.
+    ``cells``: the size of the alphabet, for ``james_stein`` and ``nsb``; 0: the number of counts.
     """
 
 
 @compiled
 def entropy_from_symbols(samples: Array, estimator: str = "miller_madow") -> float:
-    """``entropy_from_counts`` with every distinct row a symbol."""
+    """``entropy_from_counts`` where every distinct row is a symbol."""
 
 
 @compiled
@@ -39,7 +39,7 @@ def gaussian_entropy(covariance: Array) -> float:
 
 @compiled
 def gaussian_entropy_from_samples(samples: Array) -> float:
-    """The same with the covariance of the samples (divisor N - 1)."""
+    """``gaussian_entropy`` of the covariance of the samples (divisor N - 1)."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Dependence among many variables, from samples: a variable in each column."""
+"""Dependence among many variables, from samples with one variable per column."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def correlation(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> Correlation:
-    """Total and dual total correlation, with the options of ``mutual_information``; not by ``ksg2`` and ``mixed``."""
+    """Total and dual total correlation. Options as for ``mutual_information``, without ``ksg2`` and ``mixed``."""
 
 
 class CorrelationReport(NamedTuple):
-    """``resampled_positions``: every column permuted by itself, where the truth is 0. ``shuffled_order``: every row."""
+    """``resampled_positions``: each column permuted separately, where the truth is 0. ``shuffled_order``: each row."""
 
     observed: Correlation
     resampled_positions: Correlation
@@ -51,22 +51,22 @@ def correlation_with_baselines(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> CorrelationReport:
-    """``correlation`` beside that of two shuffles of the samples."""
+    """``correlation`` of the samples and of two shuffles of them."""
 
 
 @compiled
 def with_resampled_positions(samples: Array, seed: int = 1) -> Values:
-    """Every column permuted by itself: the product of the marginals."""
+    """Permutes every column separately: the product of the marginals."""
 
 
 @compiled
 def with_shuffled_order(samples: Array, seed: int = 1) -> Values:
-    """The entries of every row permuted: the exchangeable mixture."""
+    """Permutes the entries of every row: the exchangeable mixture."""
 
 
 @compiled
 def order_information(samples: Array) -> float:
-    """KL(P || its shuffled order) of the empirical distribution of symbols: what the order tells."""
+    """KL(P || its shuffled order) of the empirical distribution of symbols: the information in the order."""
 
 
 class DataProcessing(NamedTuple):
@@ -79,7 +79,7 @@ class DataProcessing(NamedTuple):
     margin: float
 
     def holds(self, tolerance: float) -> bool:
-        """I(x;y) <= min(I(x;z), I(z;y)) within ``tolerance``: what a chain promises."""
+        """I(x;y) <= min(I(x;z), I(z;y)) within ``tolerance``, as for any chain."""
         return self.x_y <= min(self.x_z, self.z_y) + tolerance
 
 
@@ -95,4 +95,4 @@ def data_processing(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> DataProcessing:
-    """The data-processing inequality, measured."""
+    """Measures the terms of the data-processing inequality."""

@@ -1,4 +1,4 @@
-"""Mutual information from samples, whether it is more than chance, and how far it may be off."""
+"""Mutual information from samples, its significance, and its sampling error."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ __all__ = [
 
 @compiled
 def information_estimators() -> list[str]:
-    """What ``estimator`` may be, besides ``auto`` and ``ksg`` (which is ``ksg1``)."""
+    """Values of ``estimator``, besides ``auto`` and ``ksg`` (which is ``ksg1``)."""
 
 
 @compiled
@@ -30,22 +30,22 @@ def mutual_information(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> float:
-    """I(x; y), or I(x; y | z) where z is given.
+    """Estimates I(x; y), or I(x; y | z) if z is given.
 
-    ``ksg1`` (``ksg``): digamma(k) + digamma(N) - <digamma(n_x + 1) + digamma(n_y + 1)>, n_x and n_y the points strictly
-    nearer than the k-th neighbour (Kraskov, Stögbauer & Grassberger 2004). ``ksg2``: by rectangles. ``mesner_shalizi``:
-    the same for values that repeat. ``mixed``: symbols against points (Ross 2014). ``gaussian``:
+    ``ksg1`` (``ksg``): digamma(k) + digamma(N) - <digamma(n_x + 1) + digamma(n_y + 1)>, n_x and n_y the numbers of
+    points strictly nearer than the k-th neighbour (Kraskov, Stögbauer & Grassberger 2004). ``ksg2``: with rectangles.
+    ``mesner_shalizi``: the same for repeated values. ``mixed``: symbols against points (Ross 2014). ``gaussian``:
     (log det C_x + log det C_y - log det C) / 2. ``discrete``: H(x) + H(y) - H(x, y), every distinct row a symbol.
-    ``binned``, ``equal_mass``: that after cutting columns into intervals. ``auto``: what ``suitable_estimator`` says.
+    ``binned``, ``equal_mass``: that after binning the columns. ``auto``: the result of ``suitable_estimator``.
 
-    ``k`` and ``scaling`` ("standardised" or "none") are for neighbours, ``bins`` for intervals (0: about the cube root of
-    N), ``entropy`` for symbols. By hand: correlation .75 has -log(1 - .75^2) / 2 = 0.413339.
+    ``k`` and ``scaling`` ("standardised" or "none") apply to neighbours, ``bins`` to binning (0: about the cube root of
+    N), ``entropy`` to symbols. By hand: correlation .75 has -log(1 - .75^2) / 2 = 0.413339.
     """
 
 
 @compiled
 def mixed_mutual_information(symbols: Array, y: Array, k: int = 3, scaling: str = "standardised") -> float:
-    """I(symbols; y): ``mixed``, with it said which of the two are symbols."""
+    """I(symbols; y) by ``mixed``, where the first argument holds the symbols."""
 
 
 @compiled
@@ -55,25 +55,25 @@ def gaussian_mutual_information(covariance: Array, x_columns: int) -> float:
 
 @compiled
 def mutual_information_from_counts(counts: Array, estimator: str = "miller_madow") -> float:
-    """I(x; y) of a contingency table of whole numbers, by an estimator of ``entropy_from_counts``."""
+    """I(x; y) of a contingency table of integers, by an estimator of ``entropy_from_counts``."""
 
 
 @compiled
 def binned(samples: Array, bins: int, binning: str = "equal_width") -> Values:
-    """The number of the interval, 0 ... bins - 1, of every value; ``equal_width`` or ``equal_mass``."""
+    """The index of the bin, 0 ... bins - 1, of every value; bins are ``equal_width`` or ``equal_mass``."""
 
 
 @compiled
 def usual_bins(samples: int) -> int:
-    """How many intervals suit that many samples: about the cube root, at least 2."""
+    """The default number of bins for this many samples: about the cube root, at least 2."""
 
 
 @compiled
 def suitable_estimator(x: Array, y: Array, z: Array | None = None) -> str:
-    """The estimator for these samples.
+    """The estimator that ``auto`` uses for these samples.
 
-    At most sqrt(N) distinct rows make a variable one of symbols. Both: ``discrete``; one: ``mixed``; none:
-    ``mesner_shalizi`` where more than 5% of the values of a column repeat, otherwise ``ksg1``.
+    A variable with at most sqrt(N) distinct rows is one of symbols. Both: ``discrete``; one: ``mixed``; none:
+    ``mesner_shalizi`` if more than 5% of the values of a column repeat, otherwise ``ksg1``.
     """
 
 
@@ -90,7 +90,7 @@ def information_warnings(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> list[str]:
-    """Reasons to distrust an estimate of I(x; y | z), a sentence each; none known: an empty list."""
+    """Reasons to distrust an estimate of I(x; y | z), one sentence each; empty if none are known."""
 
 
 class Significance(NamedTuple):
@@ -117,11 +117,11 @@ def permutation_significance(
     bins: int = 0,
     entropy: str = "miller_madow",
 ) -> Significance:
-    """``mutual_information`` against its value where x is shuffled; given z, between neighbours in z (Runge 2018)."""
+    """``mutual_information`` against its value for shuffled x; given z, among neighbours in z (Runge 2018)."""
 
 
 class Interval(NamedTuple):
-    """estimate -+ z(level) * deviation: sampling noise, not bias."""
+    """estimate -+ z(level) * deviation: covers sampling noise, not bias."""
 
     estimate: float
     deviation: float

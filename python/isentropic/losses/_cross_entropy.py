@@ -49,28 +49,29 @@ def linear_cross_entropy(
     Args:
         input: ``[..., d]``.
         weight: ``[V, d]``, the classifier.
-        target: ``[...]`` integers in [0, V), or ``ignore_index``: such rows count for nothing.
+        target: ``[...]`` integers in [0, V), or ``ignore_index`` for rows that do not count.
         bias: ``[V]``.
-        label_smoothing: epsilon: the loss becomes (1 - epsilon) CE + epsilon times its mean over all classes.
+        label_smoothing: epsilon: the loss becomes (1 - epsilon) CE + epsilon times the mean of CE over all classes.
         soft_cap: logits become ``cap tanh(logit / cap)``, before the bias.
         z_loss: adds ``z_loss * log_partition^2``.
-        example_weight: ``[...]``; the mean is over the sum of weights.
-        source_entropy: H(X) of the targets, for the bound; the plug-in estimate from this batch when absent (too low
-            for small batches, so the bound errs on the safe side).
+        example_weight: ``[...]``; the mean divides by the sum of weights.
+        source_entropy: H(X) of the targets, for the bound; by default the plug-in estimate from this batch (too low for
+            small batches, so the bound errs on the safe side).
         reduction: "mean", "sum" or "none" (``[...]``).
-        group: the vocabulary is split over the ranks of this process group. Every rank gives the same ``input``,
-            ``target`` and options, and its own slice of ``weight`` and ``bias``, ``[V_r, d]`` and ``[V_r]``: slices lie
-            in the order of ranks, and may differ in size; targets count through all of them. Weights stay where
-            they are: one maximum and six sums of each row travel, and backward the gradient of ``input``.
+        group: splits the vocabulary over the ranks of this process group. Every rank passes the same ``input``,
+            ``target`` and options, and its own slice of ``weight`` and ``bias``, ``[V_r, d]`` and ``[V_r]``: slices are
+            in rank order, and may differ in size; targets are indices into the whole vocabulary. Weights are not
+            communicated: only one maximum and six sums per row are and, in the backward pass, the gradient of
+            ``input``.
 
-            Everything returned is the same on all ranks, and is what one process with the whole vocabulary returns; so
-            are the gradients. The gradient of ``input`` is summed over ranks here, as behind a column-parallel layer,
-            and must not be summed again; those of ``weight`` and ``bias`` are the slice's. All ranks must run the
-            backward pass, with the same upstream gradient.
+            Everything returned is the same on all ranks, and is what a single process with the whole vocabulary
+            returns; so are the gradients. The gradient of ``input`` is summed over ranks here, as behind a
+            column-parallel layer, and must not be summed again; those of ``weight`` and ``bias`` are the slice's. All
+            ranks must run the backward pass, with the same upstream gradient.
 
     Returns:
-        :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is no bound: the
-        vocabulary is not drawn from the law of the targets.)
+        :class:`Loss`. ``bound``: I(X; input) >= H(X) - CE with ``ceiling`` H(X). (log V - CE is not a bound: the
+        vocabulary is not drawn from the distribution of the targets.)
     """
     for name, tensor in (("input", input), ("weight", weight), ("target", target)):
         require_tensor(name, tensor)
@@ -120,7 +121,7 @@ def linear_cross_entropy(
     weights = counted.to(statistics_type(rows))
     if example_weight is not None:
         weights = weights * example_weight.reshape(-1)
-    # A row that does not count may hold anything: nothing of it may meet a product, forward or backward.
+    # A row that does not count may contain anything: it must not enter any product, forward or backward.
     alive = weights != 0
     options = dict(bias=bias, soft_cap=soft_cap)
     one = constant(1.0, rows)
@@ -148,7 +149,7 @@ def linear_cross_entropy(
         if label_smoothing > 0:
             reduced = reduced - label_smoothing * torch.where(alive, each * mean_logits, 0.0).sum()
     if source_entropy is None:
-        known = alive & (targets >= 0) & (targets < classes)  # a GPU's targets are not looked at before
+        known = alive & (targets >= 0) & (targets < classes)  # targets on a GPU were not checked above
         ceiling = _source_entropy(torch.where(known, targets, 0), known.to(weights.dtype), classes)
     else:
         ceiling = constant(source_entropy, rows)
@@ -190,7 +191,7 @@ def _source_entropy(targets: Tensor, counted: Tensor, classes: int) -> Tensor:
 def causal_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, **options) -> Loss:
     """Next-token prediction: ``hidden[:, t]`` predicts ``tokens[:, t + 1]``.
 
-    hidden ``[batch, n, d]``, tokens ``[batch, n]``; options as of :func:`linear_cross_entropy` (``example_weight`` for
+    hidden ``[batch, n, d]``, tokens ``[batch, n]``; options as for :func:`linear_cross_entropy` (``example_weight`` for
     the predictions, ``[batch, n - 1]``). The sum of these terms is the negative log-likelihood of the sequences given
     their first tokens.
     """

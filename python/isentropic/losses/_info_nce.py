@@ -49,37 +49,39 @@ def info_nce(
     reduction: str = "mean",
     group: Optional[ProcessGroup] = None,
 ) -> Loss:
-    """InfoNCE: cross-entropy of finding the positive among the candidates by ``softmax(q.k / temperature)``.
+    """InfoNCE loss: cross-entropy of finding the positive among the candidates by ``softmax(q.k / temperature)``.
 
     Args:
         query: ``[N, d]``.
-        key: ``[N, d]``, key i the positive of query i and all keys the candidates; or ``[M, d]`` with ``positives`` or
-            ``labels``.
-        temperature: a number, or a tensor that is learnt.
-        negatives: ``[M, d]`` for all queries or ``[N, M, d]``: then the candidates of query i are key i and these.
+        key: ``[N, d]``: key i is the positive of query i, and all keys are candidates; or ``[M, d]`` with ``positives``
+            or ``labels``.
+        temperature: a number, or a tensor with one number, which may be learnable.
+        negatives: ``[M, d]`` for all queries, or ``[N, M, d]``: the candidates of query i are then key i and these.
         positives: ``[N]``, the index of each query's positive among the keys.
         labels: ``[N]`` classes of the queries (and of the keys, unless ``key_labels`` ``[M]`` is given): every key of
-            the same class is a positive and the loss is the mean over them. Queries without one count 0.
-        exclude_self: queries are the keys themselves, and a row does not see its own key. Leave it in, and the loss
-            of unit vectors cannot fall below log 2.
-        symmetric: two towers: the mean of this loss and of the one with query and key exchanged.
-        normalise: divide rows by their norms first, so that scores are cosines; the default temperature is for these.
-            False takes the vectors as they are.
+            the same class is a positive, and the loss is the mean over them. Queries without one do not count; their
+            loss is 0.
+        exclude_self: the queries are the keys themselves, and a row does not see its own key; needs ``positives`` or
+            ``labels``. If a row sees its own key, the loss of unit vectors cannot fall below log 2.
+        symmetric: for two towers: the mean of this loss and of the loss with query and key exchanged.
+        normalise: divides rows by their norms first, so that scores are cosines; the default temperature is for these.
+            False uses the vectors as they are.
         reduction: "mean", "sum" or "none".
-        group: the keys of all ranks of this process group are the candidates. Every rank gives its own queries and keys,
-            as many as it has, with its positives among its own keys (``positives`` counts within these). Keys travel
-            around a ring, and no rank holds all of them; their gradients come home. All ranks must call this together,
-            and run the backward pass together. Not with ``negatives`` and ``labels``.
+        group: makes the keys of all ranks of this process group candidates. Every rank passes its own queries and keys,
+            as many as it has, with its positives among its own keys (``positives`` are indices of these). Keys travel
+            around a ring, so that no rank holds all of them, and their gradients return to their own rank. All ranks
+            must call this together, and run the backward pass together. Not with ``negatives`` or ``labels``.
 
-            "mean" and "sum" are over the rows of all ranks and the same number on each of them; entropies, and losses
-            that are not reduced, are those of the rank's rows. Gradients of query and key are those of one process with
-            the whole batch. Gradients of what the ranks share, such as ``temperature`` and the parameters of an
-            encoder, are the rank's share: their sum over ranks is the gradient of one process. DistributedDataParallel
-            takes the mean over ranks instead: there, multiply the loss by the number of ranks before ``backward()``.
+            "mean" and "sum" are over the rows of all ranks and are the same number on each of them; entropies, and
+            losses that are not reduced, are those of the rank's rows. Gradients of query and key are those of a single
+            process with the whole batch. Gradients of tensors that the ranks share, such as ``temperature`` and the
+            parameters of an encoder, are the rank's share: their sum over ranks is the gradient of a single process.
+            DistributedDataParallel averages over ranks instead: there, multiply the loss by the number of ranks before
+            ``backward()``.
 
     Returns:
-        :class:`Loss`. ``bound``: I(X;Y) >= log N - loss, with N the number of candidates (on all ranks) and ``ceiling`` log N; it
-        needs negatives drawn from the marginal, independently of the query. None with several positives.
+        :class:`Loss`. ``bound``: I(X;Y) >= log N - loss, with N the number of candidates (on all ranks) and ``ceiling``
+        log N; it requires negatives drawn from the marginal, independently of the query. None with several positives.
     """
     check_pair(query, key)
     if normalise:
@@ -137,7 +139,7 @@ def info_nce(
 
 
 def _normalised(x: Tensor) -> Tensor:
-    """Rows over their norms; a row of zeros stays, with a gradient of 0."""
+    """Divides rows by their norms; a row of zeros stays zero, with a gradient of 0."""
     return _Normalised.apply(x)
 
 
@@ -149,7 +151,7 @@ def _directions(x: Tensor, norm: Tensor) -> Tensor:
 
 
 class _Normalised(torch.autograd.Function):
-    """Keeps the rows as they came, not in the wider type that the norms need."""
+    """Saves the rows in their own type, not in the wider one that the norms need."""
 
     @staticmethod
     def forward(ctx, x):
@@ -205,7 +207,7 @@ def _bound(losses: Tensor, candidates: int) -> tuple[Tensor, Tensor]:
 def _reduced_rows(
     query: Tensor, key: Tensor, scale: Tensor, positives: Tensor, reduction: str, exclude_self: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The loss as asked for, and loss and entropy of every row."""
+    """The reduced loss, and loss and entropy of every row."""
     check_reduction(reduction)
     if reduction == "none":
         losses, _, entropy = softmax_rows(query, key, scale, positives, exclude_self=exclude_self)

@@ -24,7 +24,7 @@ from ._rows import (
     statistics_type,
 )
 
-SCORES_HELD = 0  # at a time; 0: as many as the device likes
+SCORES_HELD = 0  # at a time; 0: as many as suit the device
 
 
 def nce(
@@ -39,7 +39,7 @@ def nce(
     noise_ratio: Optional[float] = None,
     reduction: str = "mean",
 ) -> Loss:
-    """Noise-contrastive estimation: is a sample data or noise? Consistent for every k, not only as k grows.
+    """Noise-contrastive estimation: tells data from noise. Consistent for every k, not only as k grows.
 
     The log-odds of data are ``delta = q.x / temperature - log_z - log(k p_noise(x))``, and the loss of a query is
     ``softplus(-delta_data) + (k / M) sum_j softplus(delta_j)`` over its M noise samples.
@@ -47,11 +47,13 @@ def nce(
     Args:
         query: ``[N, d]``.
         key: ``[N, d]``, the data.
-        noise: ``[M, d]`` for all queries, or ``[N, M, d]``: drawn from the noise law.
-        key_log_noise: ``[N]``, log-density of the data under the noise law.
+        noise: ``[M, d]`` for all queries, or ``[N, M, d]``, samples of the noise distribution.
+        key_log_noise: ``[N]``, log-density of the data under the noise distribution.
         noise_log_noise: ``[M]`` or ``[N, M]``, that of the noise samples.
-        log_z: log of the normaliser; a tensor ``[]`` or ``[N]`` is learnt.
-        noise_ratio: k, the noise samples per datum; M when absent.
+        log_z: log of the normaliser; a tensor ``[]`` or ``[N]`` can be learnt.
+        temperature: a number, or a tensor with one number, which may be learnable.
+        noise_ratio: k, the number of noise samples per datum; M by default.
+        reduction: "mean", "sum" or "none".
 
     Returns:
         :class:`Loss`. ``entropy`` is that of the data-or-noise decision at the datum. ``bound``: the Jensen-Shannon
@@ -82,7 +84,7 @@ def nce(
         query * scale, noise, offset, -log_z, math.log(k / samples), SCORES_HELD
     )
     losses = softplus(-data_odds) + of_noise
-    # Seen from the likelier side, where nothing cancels; beyond 1e3 it is 0, at infinite odds too.
+    # Computed from the likelier side, where nothing cancels; beyond 1e3 it is 0, also at infinite odds.
     certain = data_odds.abs().clamp(max=1e3)
     entropy = softplus(-certain) + certain * torch.sigmoid(-certain)
     ceiling = constant(math.log1p(1 / k) + math.log(k) / (1 + k), losses)

@@ -1,4 +1,4 @@
-"""What the losses share: rows of a streaming softmax, reductions, checks."""
+"""Shared by the losses: rows of a streaming softmax, reductions, checks."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from .._checks import require, require_tensor
 
 
 class Loss(NamedTuple):
-    """A loss with what it says about information.
+    """A loss and what it implies about information.
 
     Attributes:
         loss: scalar, or ``[N]`` with ``reduction="none"``.
-        entropy: of every row's distribution over the candidates, ``[N]``; with gradient.
+        entropy: entropy of every row's distribution over the candidates, ``[N]``; with gradient.
         bound: lower bound on the information named by the function; None where the loss implies none. A single batch
-            is a sample of it: the bound holds for the expectation.
-        ceiling: what ``bound`` can never exceed, however good the model.
+            is a sample of it: the bound holds in expectation.
+        ceiling: value that ``bound`` can never exceed, however good the model.
     """
 
     loss: Tensor
@@ -73,10 +73,10 @@ def softmax_total(
     square_factor: float = 0.0,
 ) -> Total:
     """``sum_i weight_i (loss_factor loss_i + partition_factor L_i + square_factor L_i^2)`` of the rows of
-    :func:`softmax_rows`; rows of weight 0 count for nothing and weights get no gradient. On a GPU the gradients are
+    :func:`softmax_rows`; rows of weight 0 do not count, and weights receive no gradient. On a GPU the gradients are
     formed in the same pass."""
     inputs = (query, key, scale) if bias is None else (query, key, scale, bias)
-    # Gradients of 16 bits with 5 for the exponent would vanish before an upstream gradient lifts them.
+    # float16 is left out: its gradients would underflow before an upstream gradient scales them up.
     form_gradients = (
         query.device.type == "cuda"
         and query.dtype in (torch.bfloat16, torch.float32)
@@ -91,12 +91,12 @@ def softmax_total(
 
 
 def softplus(x: Tensor) -> Tensor:
-    """log(1 + e^x), to the last digits on both sides: torch's own is x from 20 on."""
+    """log(1 + e^x), accurate to the last digits on both sides: torch's own is x from 20 on."""
     return torch.logaddexp(x, torch.zeros_like(x))
 
 
 def scores(query: Tensor, positive: Tensor, scale: Tensor) -> Tensor:
-    """Of row i with row i."""
+    """The scores of row i with row i, ``[N]``."""
     wide = statistics_type(query)
     return (query.to(wide) * positive.to(wide)).sum(-1) * scale
 
@@ -109,12 +109,12 @@ def as_tensor(number: Union[float, Tensor], like: Tensor) -> Tensor:
 
 
 def constant(number: float, like: Tensor) -> Tensor:
-    """Filled in where it lies: a copy from the host would wait for the device."""
+    """A scalar that is filled in on the device: a copy from the host would wait for it."""
     return torch.full((), number, dtype=statistics_type(like), device=like.device)
 
 
 def reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
-    """Weights default to ones; the mean is over the sum of weights, and 0 when that is 0."""
+    """Weights default to ones; the mean divides by the sum of weights, and is 0 when that is 0."""
     check_reduction(reduction)
     # A weight of 0 leaves the row out, whatever its loss is.
     weighted = losses if weights is None else torch.where(weights == 0, 0.0, losses) * weights
@@ -129,7 +129,7 @@ def reduce(losses: Tensor, weights: Optional[Tensor], reduction: str) -> Tensor:
 
 
 def weights_of_total(weights: Tensor, reduction: str) -> Tensor:
-    """Those of a sum over rows that is the same "mean" or "sum"."""
+    """The weights whose plain sum over rows equals the "mean" or "sum"."""
     return weights / _divisor(weights) if reduction == "mean" else weights
 
 
@@ -158,7 +158,7 @@ def check_pair(query: Tensor, key: Tensor) -> None:
 
 
 def check_same_kind(name: str, tensor: Tensor, like_name: str, like: Tensor) -> None:
-    """One floating type and one device; autocast brings types together itself."""
+    """Requires one floating type and one device; under autocast types may differ."""
     for which, x in ((name, tensor), (like_name, like)):
         if not x.is_floating_point():
             raise TypeError(f"{which} has type {x.dtype}; expected a floating type")
@@ -207,5 +207,5 @@ def check_rows(name: str, tensor: Tensor, *shapes: tuple[int, ...]) -> None:
 
 
 def may_look_inside(tensor: Tensor) -> bool:
-    """To look at values takes a graph apart and waits for a device: there the operator's own check must do."""
+    """Whether values can be read without breaking a graph or waiting for a device; else the operator itself checks."""
     return tensor.device.type == "cpu" and not torch.compiler.is_compiling()

@@ -39,27 +39,29 @@ def soft_cross_entropy(
     """``cross_entropy((input @ weight.T + bias) / temperature, target)`` for targets that are distributions.
 
     The loss of a row is ``-sum t log p = m L - sum t s`` with the log-partition L of a streaming softmax, the mass
-    ``m = sum t`` and the scores s: nothing of the size ``[..., V]`` is formed beside the targets, forward or backward.
+    ``m = sum t`` and the scores s: nothing of size ``[..., V]`` is formed beside the targets, forward or backward.
     ``loss - H(t)`` is the divergence KL(t || p).
 
     Args:
         input: ``[..., d]``.
         weight: ``[V, d]``, the classifier.
         target: ``[..., V]``, or ``[..., k]`` with ``ids``; constants, without a gradient. Probabilities of the top k
-            that do not sum to 1 are taken as they are; negative ones are refused on the CPU, and not looked for on a GPU.
-        ids: ``[..., k]`` integers, the classes that the target speaks of.
-        logits: the target is a teacher's logits; its distribution is their softmax (over the k, with ``ids``).
-        temperature: divides the logits, and the teacher's where those are given. Gradients shrink with its square:
-            multiply the loss by it, as Hinton et al. (2015) do, to keep their size.
+            that do not sum to 1 are used as they are; negative ones raise an error on the CPU, and are not checked for
+            on a GPU.
+        ids: ``[..., k]`` integers, the classes of the target's entries.
+        logits: whether the target holds a teacher's logits; its distribution is their softmax (over the k, with
+            ``ids``).
+        temperature: divides the logits, and the teacher's if those are given. Gradients shrink with its square:
+            multiply the loss by that square, as Hinton et al. (2015) do, to keep their size.
         bias: ``[V]``.
         soft_cap: logits become ``cap tanh(logit / cap)``, before the bias and the temperature.
-        example_weight: ``[...]``; rows of weight 0 count for nothing, and the mean is over the sum of weights.
+        example_weight: ``[...]``; rows of weight 0 do not count, and the mean divides by the sum of weights.
         reduction: "mean", "sum" or "none" (``[...]``).
 
     Returns:
         :class:`Loss`. ``bound``: I(X; input) >= H(X) - loss, where X is drawn from the targets and H(X) is the entropy
-        of their mean over this batch. The loss is at least the mean of H(t): ``ceiling`` is H(X) less that mean. Both
-        are of targets as distributions, ``t / m``, and of rows in proportion to m.
+        of their mean over this batch. The loss is at least the mean of H(t): ``ceiling`` is H(X) minus that mean. Both
+        normalise targets to distributions, ``t / m``, and weight rows in proportion to m.
     """
     for name, tensor in (("input", input), ("weight", weight), ("target", target)):
         require_tensor(name, tensor)

@@ -1,4 +1,4 @@
-"""Attention as modules: projections, heads and positions around :func:`isentropic.attention`.
+"""Attention modules: projections, heads and positions around :func:`isentropic.attention`.
 
 attention = isentropic.nn.EntropyInvariantAttention(d_model=512, num_heads=8, causal="start")
 output, aux = attention(x)          # x [batch, n, 512]

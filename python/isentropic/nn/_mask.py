@@ -1,4 +1,4 @@
-"""A mask as modules take it, as :func:`isentropic.attention` takes it."""
+"""Converts the masks that modules take to those of :func:`isentropic.attention`."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from torch import Tensor
 
 
 def over_scores(mask: Tensor, batch: int, heads: int, n_q: int, n_k: int) -> Tensor:
-    """Boolean, True where a query may look, broadcasting to ``[batch, heads, n_q, n_k]``.
+    """A boolean mask, True where a key is visible, that broadcasts to ``[batch, heads, n_q, n_k]``.
 
-    ``mask`` is boolean or integer, 0 hides: ``[batch, n_k]``, ``[n_q, n_k]``, ``[batch, n_q, n_k]`` or
-    ``[batch, heads, n_q, n_k]``. Axes but the last may be 1.
+    ``mask`` is boolean or integer, 0 hides a key: ``[batch, n_k]``, ``[n_q, n_k]``, ``[batch, n_q, n_k]`` or
+    ``[batch, heads, n_q, n_k]``. All axes but the last may be 1.
     """
     if mask.is_floating_point() or mask.is_complex():
         raise TypeError(

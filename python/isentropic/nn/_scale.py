@@ -14,7 +14,7 @@ def _learnable(law: str) -> tuple[str, ...]:
 
 
 def _with_one_factor() -> tuple[str, ...]:
-    """Laws of which kappa says all: one learnable parameter, and nothing else that must be given."""
+    """Laws that kappa determines: they have one learnable parameter, and no other without a default."""
     return tuple(
         law
         for law in _vocabulary.WORDS["scales"]
@@ -28,14 +28,14 @@ def _without_factor() -> tuple[str, ...]:
 
 
 class ScaleLaw(nn.Module):
-    """Keeps the tensors of a :class:`Scale` where a module's tensors belong: in its state and on its device."""
+    """Holds the tensors of a :class:`Scale` as those of a module: in its state and on its device."""
 
     def __init__(self, scale: Scale):
         super().__init__()
         self.law = scale.law
         values = scale.learnable() or {name: x for name, x in scale.arguments if isinstance(x, torch.Tensor)}
         self.names = tuple(values)
-        self._scale = scale.replaced(**dict.fromkeys(values))  # with the numbers that no module's state holds
+        self._scale = scale.replaced(**dict.fromkeys(values))  # with the numbers, which no module's state holds
         for name, value in values.items():
             if isinstance(value, torch.Tensor) and not isinstance(value, nn.Parameter):
                 self.register_buffer(name, value)
@@ -63,7 +63,7 @@ class ScaleLaw(nn.Module):
 
 
 def with_kappa(scale: str | Scale, kappa: PerHead) -> Scale:
-    """The law called ``scale`` with ``kappa`` as its factor; a :class:`Scale` has its own."""
+    """The law named ``scale`` with the factor ``kappa``; a :class:`Scale` brings its own."""
     if isinstance(scale, Scale):
         if not _is_one(kappa):
             raise ValueError(f"kappa is {kappa} beside a Scale; expected the Scale alone, with its numbers inside")
@@ -81,7 +81,7 @@ def with_kappa(scale: str | Scale, kappa: PerHead) -> Scale:
 
 
 def learnt(scale: Scale, num_heads: int, device=None, dtype=None) -> Scale:
-    """The law with its numbers as parameters, one for each head."""
+    """The law with its learnable numbers as parameters, one for each head."""
     if not scale.learnable():
         raise ValueError(f"learn_kappa is True; expected False, for the scale '{scale.law}' has nothing to learn")
 

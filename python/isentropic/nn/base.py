@@ -1,4 +1,4 @@
-"""What attention modules share, once there are queries, keys and values in heads."""
+"""The base class of attention modules: everything after queries, keys and values are split into heads."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from ._mask import over_scores
 from ._scale import ScaleLaw
 from .positions import SinusoidalPositions, named_positions
 
-_LEAST_ALPHA = 1.001  # below it entmax is softmax but for rounding
+_LEAST_ALPHA = 1.001  # below it entmax is softmax up to rounding
 
 
 def _raw_alpha(map: ScoreMap, num_heads: int, device, dtype) -> nn.Parameter:
-    """Where learning starts, [heads]."""
+    """The initial value of ``raw_alpha``, ``[heads]``."""
     if map.name != "entmax":
         raise ValueError(f"learn_alpha is True; expected False, for the map {map.name} has no alpha")
     alpha = torch.as_tensor(map.learnable()["alpha"], dtype=torch.float64)
@@ -32,23 +32,24 @@ def _raw_alpha(map: ScoreMap, num_heads: int, device, dtype) -> nn.Parameter:
 
 
 class AttentionModule(nn.Module):
-    """Scale, score map, pattern, positions and statistics. Subclasses make the heads and call :meth:`attend`.
+    """Scale, score map, mask pattern, positions and statistics. Subclasses form the heads and call :meth:`attend`.
 
     Args:
-        num_heads: heads of the queries.
-        head_dim: d, features of a query in a head.
-        scale: as of :func:`isentropic.attention`; tensors in it become the module's, parameters are learnt.
-        map: as of :func:`isentropic.attention`, with numbers.
-        learn_alpha: of the map entmax: alpha is learnt for each head, from the map's own. The parameter is ``raw_alpha``,
-            ``alpha = 1.001 + e^raw_alpha``, which no step takes to 1 or below; ``alpha()`` returns it.
-        dropout: probability with which a weight is dropped in training.
-        causal: None, "start" or "end", as of :func:`isentropic.attention`; likewise ``window``, ``strided``,
+        num_heads: number of query heads.
+        head_dim: d, features of a query head.
+        scale: as for :func:`isentropic.attention`; tensors in it become part of the module, parameters are learnt.
+        map: as for :func:`isentropic.attention`, with numbers rather than tensors.
+        learn_alpha: for the map entmax: learns alpha for each head, starting from the map's own. The parameter is
+            ``raw_alpha``, ``alpha = 1.001 + e^raw_alpha``, so that no step takes alpha to 1 or below; ``alpha()``
+            returns it.
+        dropout: dropout probability of the weights in training mode, in [0, 1).
+        causal: None, "start" or "end", as for :func:`isentropic.attention`; likewise ``window``, ``strided``,
             ``block_sparse`` and ``segments``.
-        positions: None, "rotary" (queries and keys are turned), "sinusoidal" (added to the inputs of queries and keys)
-            or "relative" (a learnt number for every distance joins the scores).
-        base: the slowest wave of rotary and sinusoidal positions is about ``2 pi base`` tokens long.
-        max_distance: relative positions further away count as this far.
-        statistics: what ``aux`` shall hold: names, or "all"; ``groups`` as of :func:`isentropic.attention`.
+        positions: None, "rotary" (rotates queries and keys), "sinusoidal" (added to the inputs of queries and keys) or
+            "relative" (adds a learnt number for every distance to the scores).
+        base: base of rotary and sinusoidal positions: their longest wavelength is about ``2 pi base`` tokens.
+        max_distance: relative positions further away are clamped to this distance.
+        statistics: the statistics in ``aux``: names, or "all"; ``groups`` as for :func:`isentropic.attention`.
     """
 
     def __init__(
@@ -95,21 +96,21 @@ class AttentionModule(nn.Module):
         self.groups = groups
 
     def row_scale(self) -> Scale:
-        """The scale law as it stands."""
+        """The current scale law."""
         return self.scale()
 
     def alpha(self) -> Optional[Tensor]:
-        """``[heads]``, where it is learnt."""
+        """The current alpha of each head, ``[heads]``; None if it is not learnt."""
         return None if self.raw_alpha is None else _LEAST_ALPHA + self.raw_alpha.exp()
 
     def row_map(self) -> ScoreMap:
-        """The score map as it stands."""
+        """The current score map."""
         return self.map if self.raw_alpha is None else ScoreMap.entmax(self.alpha())
 
     def places(self, queries: Tensor, keys: Tensor, key_lengths=None, documents=None) -> tuple[Tensor, Tensor]:
-        """Positions of queries (``[n_q]`` or ``[batch, n_q]``) and keys (``[n_k]``) whose second last axis is n.
+        """Positions of queries, ``[n_q]`` or ``[batch, n_q]``, and keys, ``[n_k]``; n is their second-to-last axis.
 
-        Packed documents hold as many queries as keys, so that they start at the same place.
+        Packed documents contain as many queries as keys, so both start at the same position.
         """
         n_q, n_k, device = queries.shape[-2], keys.shape[-2], queries.device
         query_places = torch.arange(n_q, device=device)
@@ -136,12 +137,12 @@ class AttentionModule(nn.Module):
         documents: Union[None, Tensor, Sequence[int]] = None,
         seed: Optional[int] = None,
     ) -> tuple[Tensor, Aux]:
-        """``query [batch, heads, n_q, d]``, ``key`` and ``value [batch, kv_heads, n_k, d or d_v]`` to
+        """Maps ``query [batch, heads, n_q, d]``, ``key`` and ``value [batch, kv_heads, n_k, d or d_v]`` to
         ``[batch, heads, n_q, d_v]`` and an :class:`isentropic.Aux`."""
         query = self.positions.of_heads(query, places[0])
         key = self.positions.of_heads(key, places[1])
         if seed is None and weights_of_rows is not None and self.map.is_random:
-            seed = int(torch.randint(2**62, (1,)))  # output and weights shall show one sample
+            seed = int(torch.randint(2**62, (1,)))  # output and weights must come from the same sample
         options = {
             **self.pattern,
             **self.positions.score_terms(),

@@ -1,4 +1,4 @@
-"""Codes with a price on what they tell: the variational bottleneck, and attention whose output is noisy."""
+"""Codes with a penalty on their information: the variational bottleneck, and attention with noisy outputs."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from torch.nn import functional as F
 from .._aux import Aux
 from .multi_head import MultiHeadAttention
 
-_OFFSET = 5.0  # codes begin nearly without noise, sigma = 0.0067: training raises it where that is cheap
+_OFFSET = 5.0  # codes start almost without noise, sigma = 0.0067: training raises it where that costs little
 
 
 def gaussian_rate(mean: Tensor, deviation: Tensor) -> Tensor:
-    """``KL(N(mean, deviation^2) || N(0, 1))``, nats, summed over the last axis.
+    """``KL(N(mean, deviation^2) || N(0, 1))`` in nats, summed over the last axis.
 
-    ``1/2 sum_i (mean_i^2 + deviation_i^2 - 1 - 2 log deviation_i)``. Its mean over inputs x is at least ``I(Z;X)`` of
-    ``z = mean(x) + deviation(x) eps``, with equality where Z is ``N(0, 1)``.
+    ``1/2 sum_i (mean_i^2 + deviation_i^2 - 1 - 2 log deviation_i)``. Its mean over inputs x is an upper bound on
+    ``I(Z;X)`` for ``z = mean(x) + deviation(x) eps``, with equality if Z is ``N(0, 1)``.
     """
     return 0.5 * (mean.square() + deviation.square() - 1 - 2 * deviation.log()).sum(-1)
 
 
 class VariationalBottleneck(nn.Module):
-    """A noisy code of its input, and the price of what the code tells (Alemi, Fischer, Dillon & Murphy 2017).
+    """Variational bottleneck: a noisy code of the input, and its rate (Alemi, Fischer, Dillon & Murphy 2017).
 
     ``(mu, raw) = W x + b``, ``sigma = softplus(raw - 5)``, ``z = mu + sigma eps``; the rate is that of
-    :func:`gaussian_rate`. With it, ``loss + beta * rate.mean()`` charges beta for each nat about the input.
+    :func:`gaussian_rate`. ``loss + beta * rate.mean()`` charges beta for each nat about the input.
 
     Args:
-        code: k, numbers of the code.
-        features: of the input. None: the input is ``(mu, raw)`` itself, ``[..., 2 k]``, and there is no ``W``.
+        code: k, dimension of the code.
+        features: number of input features. None: the input is ``(mu, raw)`` itself, ``[..., 2 k]``, and there is no
+            ``W``.
     """
 
     def __init__(self, code: int, features: Optional[int] = None, *, device=None, dtype=None):
@@ -44,9 +45,9 @@ class VariationalBottleneck(nn.Module):
         self.W = None if features is None else nn.Linear(features, 2 * code, device=device, dtype=dtype)
 
     def forward(self, x: Tensor, sample: Optional[bool] = None) -> tuple[Tensor, Tensor]:
-        """``x [..., features]`` to the code ``[..., k]`` and its rate ``[...]``, in nats.
+        """Maps ``x [..., features]`` to the code ``[..., k]`` and its rate ``[...]``, in nats.
 
-        ``sample`` says whether the code is drawn, or is ``mu``; None: drawn in training alone.
+        ``sample``: True draws the code, False returns ``mu``; None draws it in training mode only.
         """
         features = 2 * self.code if self.features is None else self.features
         if x.dim() < 1 or x.shape[-1] != features:
@@ -62,18 +63,19 @@ class VariationalBottleneck(nn.Module):
 
 
 class NoisyAttention(MultiHeadAttention):
-    """Multi-head attention whose heads pay for what they pass on.
+    """Multi-head attention with noisy head outputs, and the rate of what the heads pass on.
 
-    The output ``o`` of each head, before ``W_O``, gets Gaussian noise of a learnt deviation for each of its features:
-    ``z = o + sigma eps``, ``sigma = softplus(raw)``. ``aux.rate [batch, heads, n_q]`` is ``KL(N(o, sigma^2) || N(0, 1))``
-    in nats, whose mean is at least the information of z about all that the head saw. ``loss + beta * aux.rate.mean()``
-    prices it. In evaluation there is no noise, and the rate stays.
+    Gaussian noise with a learnt standard deviation per feature is added to the output ``o`` of each head, before
+    ``W_O``: ``z = o + sigma eps``, ``sigma = softplus(raw)``. ``aux.rate [batch, heads, n_q]`` is
+    ``KL(N(o, sigma^2) || N(0, 1))`` in nats; its mean is an upper bound on the information of z about everything that
+    the head saw. ``loss + beta * aux.rate.mean()`` penalises it. Evaluation mode adds no noise, but still returns the
+    rate.
 
     Args:
-        d_model: features of queries and of the output.
-        num_heads: heads of the queries; divides ``d_model``.
-        deviation: sigma at the start.
-        options: of :class:`isentropic.nn.MultiHeadAttention`.
+        d_model: features of the queries and of the output.
+        num_heads: number of query heads; must divide ``d_model``.
+        deviation: initial sigma.
+        options: arguments of :class:`isentropic.nn.MultiHeadAttention`.
     """
 
     def __init__(self, d_model: int, num_heads: int, deviation: float = 0.01, *, device=None, dtype=None, **options):
@@ -85,7 +87,7 @@ class NoisyAttention(MultiHeadAttention):
 
     @property
     def deviation(self) -> Tensor:
-        """sigma as it stands, ``[heads, 1, head_dim]``."""
+        """The current sigma, ``[heads, 1, head_dim]``."""
         return F.softplus(self.raw_deviation)
 
     def attend(self, *arguments, **options) -> tuple[Tensor, Aux]:

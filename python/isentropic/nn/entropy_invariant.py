@@ -14,19 +14,20 @@ from .multi_head import MultiHeadAttention
 
 
 class EntropyInvariantAttention(MultiHeadAttention):
-    """Multi-head attention with the scale ``kappa log n / d``, n the keys a row can see.
+    """Multi-head attention with the scale ``kappa log n / d``, where n is the number of keys a row can see.
 
     Args:
-        d_model: features of queries and of the output.
-        num_heads: heads of the queries; divides ``d_model``.
-        kappa: a number, or one for each head.
-        learn_kappa: makes kappa a parameter, one for each head (of a :class:`Scale`: every number of its law).
+        d_model: features of the queries and of the output.
+        num_heads: number of query heads; must divide ``d_model``.
+        kappa: one number, or one for each head.
+        learn_kappa: makes kappa a parameter, one for each head (of a :class:`Scale`: every number of its law that can
+            be learnt).
         scale: "log_n", "log_n_sqrt_d", "sqrt_log_n", "hybrid" (1 / sqrt d + kappa log n / d), "ssmax", "constant",
             "inverse_sqrt_d", "llama4"; or a :class:`Scale`, which brings its own numbers.
-        options: of :class:`isentropic.nn.MultiHeadAttention`.
+        options: arguments of :class:`isentropic.nn.MultiHeadAttention`.
 
-    ``scale.kappa`` is kappa as given or learnt. ``controller`` is the
-    :class:`isentropic.regularisers.TargetEntropyController` that sets it instead, if one is attached.
+    ``scale.kappa`` is the given or learnt kappa. ``controller`` is the
+    :class:`isentropic.regularisers.TargetEntropyController` that sets kappa instead, if one is attached.
     """
 
     def __init__(

@@ -14,18 +14,18 @@ from .base import AttentionModule
 
 
 class GatedAttentionUnit(AttentionModule):
-    """``o = (u * A v) W_O``: one head that is attention and feed-forward layer at once.
+    """Gated attention unit, ``o = (u * A v) W_O``: single-head attention and a feed-forward layer in one.
 
-    With ``phi`` the SiLU: ``u = phi(x W_U)``, ``v = phi(x W_V)``, ``z = phi(x W_Z)``; queries and keys are the same z,
-    each with a gain and an offset of its own; ``A = max(q.k / sqrt d_shared, 0)^2 / visible keys`` unless ``map`` and
-    ``scale`` say otherwise.
+    With ``phi`` the SiLU: ``u = phi(x W_U)``, ``v = phi(x W_V)``, ``z = phi(x W_Z)``; queries and keys are both made
+    from z, each with its own learnt gain and offset; ``A = max(q.k / sqrt d_shared, 0)^2 / visible keys`` unless
+    ``map`` and ``scale`` say otherwise.
 
     Args:
-        d_model: features of input and output.
+        d_model: features of the input and of the output.
         expansion: features of u and v, as a multiple of ``d_model``.
         d_shared: features of z.
-        bias: whether the projections have one.
-        options: of :class:`isentropic.nn.base.AttentionModule`.
+        bias: whether the projections have a bias.
+        options: arguments of :class:`isentropic.nn.base.AttentionModule`.
     """
 
     def __init__(
@@ -63,8 +63,8 @@ class GatedAttentionUnit(AttentionModule):
         documents: Union[None, Tensor, Sequence[int]] = None,
         seed: Optional[int] = None,
     ) -> tuple[Tensor, Aux]:
-        """``[batch, n, d_model]`` to ``[batch, n, d_model]`` and an :class:`isentropic.Aux` of ``[batch, 1, n]``
-        statistics. The other arguments as of :class:`isentropic.nn.MultiHeadAttention`."""
+        """Maps ``[batch, n, d_model]`` to ``[batch, n, d_model]`` and an :class:`isentropic.Aux` of ``[batch, 1, n]``
+        statistics. The other arguments are those of :class:`isentropic.nn.MultiHeadAttention`."""
         if x.dim() != 3 or x.shape[-1] != self.d_model:
             raise ValueError(f"x has shape {list(x.shape)}; expected [batch, n, {self.d_model}]")
         places = self.places(x, x, key_lengths, documents)

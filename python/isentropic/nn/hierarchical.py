@@ -12,18 +12,18 @@ from .multi_head import MultiHeadAttention
 
 
 class HierarchicalAttention(MultiHeadAttention):
-    """Attention inside blocks of keys, then over the blocks.
+    """Multi-head attention in two levels: within blocks of keys, then over the blocks.
 
-    ``aux`` holds ``entropy`` = ``block_entropy`` + ``within_entropy``, without gradient. Scales are constants of the
-    gradient, so that nothing in them can be learnt.
+    ``aux`` contains ``entropy`` = ``block_entropy`` + ``within_entropy``, without gradient. Gradients treat scales as
+    constants, so nothing in them can be learnt.
 
     Args:
-        block: keys in a block; the last may be shorter.
-        block_score: "log_partition" equals flat attention; "mean_key" chooses blocks by
+        block: number of keys in a block; the last may be shorter.
+        block_score: "log_partition" equals flat attention; "mean_key" scores blocks by
             ``block_scale * q.mean(keys of the block)``.
-        block_scale: for "mean_key"; 1 / sqrt d when absent.
-        options: of :class:`isentropic.nn.MultiHeadAttention`, but for ``map``, ``dropout``, ``statistics``, ``groups``
-            and relative positions.
+        block_scale: scale of the block scores for "mean_key"; 1 / sqrt d by default.
+        options: arguments of :class:`isentropic.nn.MultiHeadAttention`, except ``map``, ``dropout``, ``statistics``,
+            ``groups`` and relative positions.
     """
 
     def __init__(

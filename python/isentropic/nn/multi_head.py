@@ -11,16 +11,16 @@ from .base import AttentionModule
 
 
 class MultiHeadAttention(AttentionModule):
-    """Multi-head attention that returns, with the output, the information of every row.
+    """Multi-head attention that also returns information statistics of every row.
 
     Args:
-        d_model: features of queries and of the output.
-        num_heads: heads of the queries; divides ``d_model``.
-        num_kv_heads: heads of keys and values; divides ``num_heads``. As many when absent.
-        kdim: features of the keys; ``d_model`` when absent.
-        vdim: features of the values; ``d_model`` when absent.
-        bias: whether the projections have one.
-        options: of :class:`isentropic.nn.base.AttentionModule`: ``scale``, ``map``, ``dropout``, ``causal``,
+        d_model: features of the queries and of the output.
+        num_heads: number of query heads; must divide ``d_model``.
+        num_kv_heads: number of key and value heads; must divide ``num_heads``, which is the default.
+        kdim: features of the keys; ``d_model`` by default.
+        vdim: features of the values; ``d_model`` by default.
+        bias: whether the projections have a bias.
+        options: arguments of :class:`isentropic.nn.base.AttentionModule`: ``scale``, ``map``, ``dropout``, ``causal``,
             ``window``, ``strided``, ``block_sparse``, ``segments``, ``positions``, ``base``, ``max_distance``,
             ``statistics``, ``groups``.
     """
@@ -67,14 +67,15 @@ class MultiHeadAttention(AttentionModule):
         """
         Args:
             Q: ``[batch, n_q, d_model]``.
-            K: ``[batch, n_k, kdim]``; Q when absent.
-            V: ``[batch, n_k, vdim]``; K when absent.
-            mask: boolean or integers, 0 hides: ``[batch, n_k]``, ``[n_q, n_k]``, ``[batch, n_q, n_k]`` or
+            K: ``[batch, n_k, kdim]``; Q by default.
+            V: ``[batch, n_k, vdim]``; K by default.
+            mask: boolean or integer, 0 hides a key: ``[batch, n_k]``, ``[n_q, n_k]``, ``[batch, n_q, n_k]`` or
                 ``[batch, heads or 1, n_q, n_k]``. A row that sees no key gives 0 before ``W_O``.
-            weights_of_rows: rows whose exact weights ``aux.weights`` shall hold, ``[batch, heads, rows, n_k]``.
-            key_lengths: valid keys of each batch entry, ``[batch]``.
-            documents: offsets of packed documents, ``[documents + 1]`` or ``[batch, documents + 1]``; self-attention.
-            seed: of dropout and Gumbel noise.
+            weights_of_rows: rows whose exact weights are returned in ``aux.weights``, ``[batch, heads, rows, n_k]``.
+            key_lengths: number of valid keys of each batch entry, ``[batch]``.
+            documents: offsets of packed documents, ``[documents + 1]`` or ``[batch, documents + 1]``, for
+                self-attention.
+            seed: seed of dropout and Gumbel noise.
 
         Returns:
             ``[batch, n_q, d_model]`` and an :class:`isentropic.Aux` of ``[batch, heads, n_q]`` statistics.

@@ -1,4 +1,4 @@
-"""Where a token stands: written into the inputs, into the heads, or into the scores."""
+"""Position encodings: in the inputs, in the heads, or in the scores."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ from torch import Tensor, nn
 
 
 class Positions(nn.Module):
-    """No positions. A way to write them overrides one of the three methods. ``places`` is ``[n]`` or ``[batch, n]``."""
+    """No encoding; subclasses override one of the methods. ``places`` are positions, ``[n]`` or ``[batch, n]``."""
 
     def of_inputs(self, x: Tensor, places: Tensor) -> Tensor:
-        """Inputs of the query and key projections, ``[batch, n, features]``."""
+        """Encodes positions in the inputs of the query and key projections, ``[batch, n, features]``."""
         return x
 
     def of_heads(self, x: Tensor, places: Tensor) -> Tensor:
-        """Projected queries and keys, ``[batch, heads, n, d]``."""
+        """Encodes positions in projected queries or keys, ``[batch, heads, n, d]``."""
         return x
 
     def score_terms(self) -> dict[str, Tensor]:
@@ -25,7 +25,7 @@ class Positions(nn.Module):
 
 
 class SinusoidalPositions(Positions):
-    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to the inputs of queries and keys alone."""
+    """Adds ``[sin(p w_0) .. sin(p w_h), cos(p w_0) .. cos(p w_h)]`` to the inputs of queries and keys only."""
 
     def __init__(self, base: float):
         super().__init__()
@@ -41,7 +41,7 @@ class SinusoidalPositions(Positions):
 
 
 class RotaryPositions(Positions):
-    """Turns the pair ``(x_i, x_{i + d/2})`` by the angle ``p w_i``, so that q.k depends on the distance alone."""
+    """Rotates the pair ``(x_i, x_{i + d/2})`` by the angle ``p w_i``, so that q.k depends only on the distance."""
 
     def __init__(self, d: int, base: float):
         super().__init__()
@@ -60,7 +60,7 @@ class RotaryPositions(Positions):
 
 
 class RelativePositions(Positions):
-    """Adds a learnt number for the distance p - j, clamped to ``max_distance``, to every score; 0 at first."""
+    """Adds a learnt number for the distance p - j, clamped to ``max_distance``, to every score; initially 0."""
 
     def __init__(self, num_heads: int, max_distance: int, device=None, dtype=None):
         super().__init__()
@@ -90,6 +90,6 @@ def named_positions(
 
 
 def _angles(places: Tensor, count: int, base: float) -> Tensor:
-    """``p w_i`` with ``w_i = base^{-i / count}``, ``[..., n, count]``; float64, as far positions turn often."""
+    """``p w_i`` with ``w_i = base^{-i / count}``, ``[..., n, count]``; float64, as far angles are large."""
     steps = torch.arange(count, device=places.device, dtype=torch.float64)
     return places.to(torch.float64).unsqueeze(-1) * base ** (-steps / count)

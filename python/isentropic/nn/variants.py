@@ -16,23 +16,23 @@ class TopKAttention(MultiHeadAttention):
 
 
 class SigmoidAttention(MultiHeadAttention):
-    """``1 / (1 + e^{-(s + offset)})``, every key for itself. An offset of -log n makes weights small at first."""
+    """``1 / (1 + e^{-(s + offset)})`` for every key independently. An offset of -log n makes initial weights small."""
 
     def __init__(self, d_model: int, num_heads: int, offset: float = 0.0, normaliser: str = "none", **options):
         super().__init__(d_model, num_heads, map=ScoreMap.sigmoid(offset, normaliser), **options)
 
 
 class ReluSquaredAttention(MultiHeadAttention):
-    """``max(s, 0)^2`` over the visible keys. With the gate that belongs to it: GatedAttentionUnit."""
+    """``max(s, 0)^2``, by default over the number of visible keys. GatedAttentionUnit adds the gate."""
 
     def __init__(self, d_model: int, num_heads: int, normaliser: str = "visible", **options):
         super().__init__(d_model, num_heads, map=ScoreMap.relu_squared(normaliser), **options)
 
 
 class GumbelAttention(MultiHeadAttention):
-    """``softmax((s + noise) / tau)``; ``straight_through``: one key, with the relaxed gradients.
+    """``softmax((s + noise) / tau)``; ``straight_through``: the output takes one key, gradients the relaxed weights.
 
-    It samples in evaluation too; ``seed`` repeats a sample.
+    It also samples in evaluation mode; ``seed`` reproduces a sample.
     """
 
     def __init__(self, d_model: int, num_heads: int, tau: float = 1.0, straight_through: bool = False, **options):
@@ -40,9 +40,9 @@ class GumbelAttention(MultiHeadAttention):
 
 
 class EntmaxAttention(MultiHeadAttention):
-    """Weights that may be 0: softmax in the limit ``alpha = 1``, sparsemax at 2, sparser above.
+    """Entmax, whose weights may be exactly 0: softmax in the limit ``alpha = 1``, sparsemax at 2, sparser above.
 
-    ``learn_alpha=True`` learns it for each head, from ``alpha``; ``alpha()`` returns what was learnt.
+    ``learn_alpha=True`` learns alpha for each head, starting from ``alpha``; ``alpha()`` returns the learnt values.
     """
 
     def __init__(self, d_model: int, num_heads: int, alpha: Union[float, Sequence[float]] = 1.5, **options):
@@ -50,10 +50,11 @@ class EntmaxAttention(MultiHeadAttention):
 
 
 class LinearAttention(MultiHeadAttention):
-    """``phi(q).phi(k)``, with ``recurrent=True`` in O(n) and the same output; ``feature`` as of ScoreMap.linear.
+    """``phi(q).phi(k)``; ``recurrent=True`` computes the same output in O(n); ``feature`` as for ScoreMap.linear.
 
-    ``sharpen=c`` (``feature="exp"``) multiplies keys by ``c sqrt(2 log n)``, n the keys of a batch entry, so that weights
-    spread less as n grows; what a row gives depends on the number of all keys then, under a causal mask too.
+    ``sharpen=c`` (``feature="exp"``) multiplies keys by ``c sqrt(2 log n)``, where n is the number of keys of a batch
+    entry, so that weights spread less as n grows; the output of a row then depends on the total number of keys, even
+    under a causal mask.
     """
 
     def __init__(
@@ -72,12 +73,12 @@ class LinearAttention(MultiHeadAttention):
 
 
 class DecayAttention(MultiHeadAttention):
-    """Causal attention that forgets: ``gamma^{i-j} q.k / sqrt d`` (retention, without its group norm).
+    """Causal attention with decay: ``gamma^{i-j} q.k / sqrt d`` (retention, without its group norm).
 
     Args:
-        gamma: a number, or one for each head; 1 - 2^{-5-head} when absent.
-        content: False leaves ``gamma^{i-j}`` alone, summing to one; queries and keys then play no part.
-        recurrent: in O(n), with the same output.
+        gamma: one number, or one for each head; 1 - 2^{-5-head} by default.
+        content: False uses ``gamma^{i-j}`` alone, normalised to sum to one; queries and keys are then ignored.
+        recurrent: computes the same output in O(n).
     """
 
     def __init__(
@@ -101,7 +102,7 @@ class DecayAttention(MultiHeadAttention):
 
 
 class SegmentedAttention(MultiHeadAttention):
-    """Attention inside segments of ``segment`` positions."""
+    """Attention within segments of ``segment`` positions."""
 
     def __init__(self, d_model: int, num_heads: int, segment: int, **options):
         super().__init__(d_model, num_heads, segments=segment, **options)

@@ -1,4 +1,4 @@
-"""Closed forms of attention's entropy, noise, sparsity and learning. Numbers may be arrays: forms are taken elementwise."""
+"""Closed forms of attention's entropy, noise, sparsity and learning. They apply elementwise to arrays of numbers."""
 
 from ._contrast import *  # noqa: F403
 from ._laws import *  # noqa: F403

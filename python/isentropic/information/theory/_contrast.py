@@ -1,4 +1,4 @@
-"""Learning by contrast in closed form: noise-contrastive estimation, InfoNCE, softmax at high temperature."""
+"""Contrastive learning in closed form: noise-contrastive estimation, InfoNCE, softmax at high temperature."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = [
     "nce_variance",
 ]  # fmt: skip
 
-# ---- NCE: one datum of law d against k draws of noise n; the model p need not be normalised ----
+# ---- NCE: one datum with distribution d against k draws of noise n; the model p need not be normalised ----
 
 
 @compiled
@@ -74,7 +74,7 @@ def info_nce_limit(joint: Array, critic: Array) -> float:
 
 @compiled
 def gaussian_info_nce_limit(rho: Numbers, cross: Numbers, square: Numbers) -> Numbers:
-    """The same for normal pairs and f = cross x y + square x^2; -log(1 - rho^2) / 2 where f is the PMI."""
+    """``info_nce_limit`` for Gaussian pairs and f = cross x y + square x^2; -log(1 - rho^2) / 2 where f is the PMI."""
 
 
 # ---- Softmax at high temperature ----
@@ -82,4 +82,4 @@ def gaussian_info_nce_limit(rho: Numbers, cross: Numbers, square: Numbers) -> Nu
 
 @compiled
 def high_temperature_softmax(scores: Array, temperature: float, order: int = 2) -> Values:
-    """(1 + c_j / tau + (c_j^2 - mean c^2) / (2 tau^2)) / n, c = s - mean s; ``order`` 1 leaves the last term out."""
+    """(1 + c_j / tau + (c_j^2 - mean c^2) / (2 tau^2)) / n, c = s - mean s; ``order`` 1 omits the last term."""

@@ -1,4 +1,4 @@
-"""What scale laws, tails, features and temperatures do to the entropy of a row."""
+"""Effects of scale laws, tails, features and temperatures on the entropy of a row."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ __all__ = [
 
 @compiled
 def law_lambda(scale: Union[Scale, float, str], n: Numbers, d: Numbers) -> Numbers:
-    """lambda of a query that sees n keys and sits at the last of them."""
+    """lambda of a query that sees n keys and is at the last of them."""
 
 
 @compiled
@@ -28,7 +28,7 @@ def law_entropy(scale: Union[Scale, float, str], n: Numbers, d: Numbers) -> Numb
 
 @compiled
 def law_slope(scale: Union[Scale, float, str], lengths: Array, d: Numbers) -> Numbers:
-    """Least-squares dH/dlog n over the lengths: 1 where attention spreads, 0 where H is held."""
+    """Least-squares dH/dlog n over the lengths: 1 where attention spreads, 0 where H is constant."""
 
 
 @compiled
@@ -46,7 +46,7 @@ class KappaFit(NamedTuple):
 
 @compiled
 def fit_kappa(lengths: Array, d: Numbers, entropy: Numbers) -> KappaFit:
-    """The law kappa log n/d fitted to the lambda*(n) that holds the entropy exactly."""
+    """Fits the law kappa log n/d to the lambda*(n) that holds the entropy exactly."""
 
 
 @compiled

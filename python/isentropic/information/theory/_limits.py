@@ -1,4 +1,4 @@
-"""What bounded scores, biases of position and few coordinates allow at most."""
+"""Limits imposed by bounded scores, position biases and few coordinates."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def bounded_entropy_gap(range: Numbers) -> Numbers:
 
 @compiled
 def bounded_top_share(range: Numbers) -> Numbers:
-    """(D - 1) / (r - 1): the share of keys at the upper end that attains it."""
+    """(D - 1) / (r - 1): the share of keys at the upper end that attains the gap."""
 
 
 class BoundedEntropyFloor(NamedTuple):
@@ -76,7 +76,7 @@ def alibi_entropy(slope: Numbers) -> Numbers:
 
 @compiled
 def alibi_entropy_of_keys(slope: Numbers, n: Numbers) -> Numbers:
-    """The same over the first n distances alone: log((1 - q^n)/(1 - q)) + m (q/(1 - q) - n q^n/(1 - q^n))."""
+    """``alibi_entropy`` over the first n distances: log((1 - q^n)/(1 - q)) + m (q/(1 - q) - n q^n/(1 - q^n))."""
 
 
 @compiled
@@ -84,7 +84,7 @@ def least_position_coordinates(positions: Numbers, bits: Numbers) -> int:
     """The smallest d with d b >= log2 n: distinct codes of n positions, b bits in each coordinate."""
 
 
-# ---- What an output says of the values; how far a loss may generalise ----
+# ---- Information of an output about the values; generalisation of a loss ----
 
 
 @compiled

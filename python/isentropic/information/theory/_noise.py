@@ -1,4 +1,4 @@
-"""Noise on scores, and the worst change of them within a budget."""
+"""Noise on scores, and their worst-case change within a budget."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def noise_effect(weights: Array, values: Array, variance_ratio: float) -> NoiseE
 
 @compiled
 def group_noise_effect(weights: Array, values: Array, groups: Array, variance_ratio: float) -> NoiseEffect:
-    """The same where keys of one group, an integer label, share one draw."""
+    """``noise_effect`` if the keys of a group, given by an integer label, share one draw."""
 
 
 @compiled
@@ -67,8 +67,8 @@ def mean_of_ratio(mean_x: Numbers, mean_y: Numbers, covariance: Numbers = 0.0, v
     """E[X/Y] to second order: EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3."""
 
 
-# ---- The worst change delta of scores s, with x_i = <v_i, u> and f = sum a_i x_i. Budgets: "infinity", "euclidean",
-# "absolute": the norm of delta that eps limits ----
+# ---- The worst-case change delta of scores s, with x_i = <v_i, u> and f = sum a_i x_i. Budgets: "infinity",
+# "euclidean", "absolute": the norm of delta that eps limits ----
 
 
 class Attack(NamedTuple):

@@ -51,7 +51,7 @@ class GumbelLimit(NamedTuple):
 
 @compiled
 def maximum_limit(n: Numbers) -> GumbelLimit:
-    """The law of the largest of n standard Gaussian scores."""
+    """The distribution of the largest of n standard Gaussian scores."""
 
 
 # ---- Random directions: s = d cos(theta) ----
@@ -125,7 +125,7 @@ def uniform_log_mean_exp(scale: Numbers, s_max: Numbers, width: Numbers) -> Numb
 
 @compiled
 def uniform_log_mean_exp_edge(scale: Numbers, s_max: Numbers, width: Numbers) -> Numbers:
-    """lambda s_max - log(lambda w): the same for lambda w >> 1."""
+    """lambda s_max - log(lambda w): ``uniform_log_mean_exp`` for lambda w >> 1."""
 
 
 @compiled

@@ -18,7 +18,7 @@ __all__ = [
 
 @compiled
 def sparsity_of_exp(beta: Numbers = 0.0, gamma: Numbers = 1.0) -> Numbers:
-    """e^{-gamma^2 / 2}, free of beta."""
+    """e^{-gamma^2 / 2}, independent of beta."""
 
 
 @compiled
@@ -48,7 +48,7 @@ def taylor_sparsity_floor(degree: Numbers) -> Numbers:
 
 @compiled
 def taylor_features(d: Numbers, degree: Numbers) -> Numbers:
-    """C(d + p, p), the features of linear attention that cuts exp off after degree p. d = 64, p = 2: 2145."""
+    """C(d + p, p), the features of linear attention that truncates exp after degree p. d = 64, p = 2: 2145."""
 
 
 # ---- Linear attention over features ----
@@ -65,7 +65,7 @@ def sparsity_of_independent_features(query: Array, mean: Numbers, deviation: Num
 
 
 class FeatureMoments(NamedTuple):
-    """Of one feature: what ``sparsity_of_independent_features`` takes."""
+    """Moments of one feature, as ``sparsity_of_independent_features`` takes them."""
 
     mean: Numbers
     deviation: Numbers
@@ -73,7 +73,7 @@ class FeatureMoments(NamedTuple):
 
 @compiled
 def gaussian_feature_moments(feature: str, sigma: Numbers = 1.0) -> FeatureMoments:
-    """Of phi(x), x ~ N(0, sigma^2); ``feature``: "relu", "elu_plus_one" or "exp".
+    """Moments of phi(x), x ~ N(0, sigma^2); ``feature``: "relu", "elu_plus_one" or "exp".
 
     By hand, sigma = 1: relu 1/sqrt(2 pi) and sqrt(1/2 - 1/(2 pi)); exp e^{1/2} and e^{1/2} sqrt(e - 1).
     """
@@ -89,7 +89,7 @@ def sparsity_of_decay(factor: Numbers, n: Numbers) -> Numbers:
 
 @compiled
 def decay_sparsity_bound(factor: Numbers, n: Numbers) -> Numbers:
-    """The bound above it that leaves 1 - l^n out."""
+    """Upper bound on ``sparsity_of_decay`` that omits 1 - l^n."""
 
 
 @compiled

@@ -1,4 +1,4 @@
-"""Given weights: the simplex they live on, and how far a change of the scores can move them."""
+"""Given weights: the simplex they lie on, and how far a change of the scores can move them."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def euclidean_entropy_gradient(a: Array) -> Values:
 
 @compiled
 def entropy_flow(a: Array, time: float) -> Values:
-    """softmax(e^-t log a): where the flow along the natural gradient leads."""
+    """softmax(e^-t log a): the flow along the natural gradient after time t."""
 
 
 # ---- Near a corner ----
@@ -87,12 +87,12 @@ def diameter(values: Array) -> float:
 
 @compiled
 def weights_change_bound(range: Numbers) -> Numbers:
-    """2 tanh(range / 4): what the weights can change by in l1."""
+    """2 tanh(range / 4): a bound on the change of the weights in l1."""
 
 
 @compiled
 def output_change_bound(diameter: Numbers, range: Numbers) -> Numbers:
-    """diameter tanh(range / 4): what the output can change by."""
+    """diameter tanh(range / 4): a bound on the change of the output."""
 
 
 @compiled

@@ -130,7 +130,7 @@ report::Prose accuracy_prose(const std::vector<Agreement>& found) {
   for (const Agreement& agreement : found) texts.push_back(accuracy_text(agreement));
   return {
       heading,
-      {fmt::format("Correlation, over {} seeds, between the mean drop and the test accuracy (no sign is assumed). {}.",
+      {fmt::format("Correlation over {} seeds between the mean drop and the test accuracy (no sign is assumed). {}.",
                    seeds, fmt::join(texts, "; "))}};
 }
 

@@ -54,7 +54,7 @@ def most_entropy(s, m, n):
 @pytest.fixture(scope="module")
 def learnt(tmp_path_factory):
     folder = tmp_path_factory.mktemp("grounding") / "learnt"
-    run("-o", folder, *small(steps=500, scales="inverse_sqrt_d,log_n_sqrt_d", rate="3e-3", measurements=5))
+    run("-o", folder, *small(steps=500, scales="inverse_sqrt_d,log_n_sqrt_d", learning_rate="3e-3", measurements=5))
     return curves(folder)
 
 

@@ -203,7 +203,7 @@ def test_a_folder_is_not_overwritten_while_a_process_trains_in_it(texts, tmp_pat
 def test_a_network_that_diverges_is_left_out_and_named(texts, tmp_path):
     changes = ["--learning-rates", "0.01,1e9", "--seeds", "1", "--laws", "inverse_sqrt_d,target_entropy"]
     printed = run(texts, "-o", tmp_path / "x", *small(*changes))
-    assert "Diverged: inverse_sqrt_d (rate 1e+09, seed 1)" in printed.stdout
+    assert "Diverged: inverse_sqrt_d (learning rate 1e+09, seed 1)" in printed.stdout
     assert "diverged in" in printed.stderr and "not finite at step" in printed.stderr
     finite = [r["run"]["learning_rate"] for r in results(tmp_path / "x") if not r.get("diverged")]
     assert finite == [0.01, 0.01]

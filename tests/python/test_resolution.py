@@ -57,7 +57,7 @@ def images(tmp_path_factory):
 
 def test_places_mean_the_same_at_every_resolution(images, tmp_path):
     """A network that has learnt which quarter is bright still knows with four times the patches."""
-    run("-o", tmp_path / "a", *small(images, steps=200, seeds=2, scales="inverse_sqrt_d", rate="3e-3"))
+    run("-o", tmp_path / "a", *small(images, steps=200, seeds=2, scales="inverse_sqrt_d", learning_rate="3e-3"))
     for curve in curves(tmp_path / "a"):
         assert curve["course"][0]["measured"][0]["accuracy"] < 0.6
         assert [t["patches"] for t in curve["test"]] == [16, 64]
@@ -94,7 +94,7 @@ def test_differences_within_the_spread_are_none(images, tmp_path):
     """The same law twice: no difference."""
     options = small(images, seeds=2, scales="inverse_sqrt_d,trained_length:1000")
     result = run("-o", tmp_path / "a", *options)
-    table = result.stdout.split("seed by seed")[1].split("Entropy")[0]
+    table = result.stdout.split("paired by seed")[1].split("Entropy")[0]
     (line,) = (line for line in table.splitlines() if line.startswith("trained_length"))
     assert line.count("none (+0.000 ± 0.000)") == 2
     assert "Vision transformers at higher resolution than in training" in (tmp_path / "a" / "page.html").read_text()

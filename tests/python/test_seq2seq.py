@@ -38,7 +38,7 @@ def mean(layers):
 
 
 def test_cross_attention_becomes_sharp_and_encoder_attention_stays_spread(tmp_path):
-    run("-o", tmp_path / "a", *small(steps=400, seeds=2, scales="inverse_sqrt_d", rate="3e-3"))
+    run("-o", tmp_path / "a", *small(steps=400, seeds=2, scales="inverse_sqrt_d", learning_rate="3e-3"))
     for curve in curves(tmp_path / "a"):
         first, last = (curve["course"][i]["measured"][0] for i in (0, -1))
         assert first["symbols_right"] < 0.5 < 0.95 < last["symbols_right"]

@@ -11,7 +11,7 @@ struct Rotation {
   std::int64_t batch = 0, heads = 0, n = 0, d = 0;
   const void* x = nullptr;
   void* y = nullptr;
-  Strides x_stride, y_stride;
+  Strides x_stride = {}, y_stride = {};
   const float *cosine = nullptr, *sine = nullptr;  // [n, d]: a pair's number stands at t and, not read, at t + d/2
   bool turns_back = false;                         // by the angles' negatives, as gradients do
 };

@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(Rotations, CudaRotation,
                          testing::Values(RotationCase{}, RotationCase{.by_positions = true},
                                          RotationCase{.type = ElementType::float16, .d = 128, .turns_back = true},
                                          RotationCase{.d = 48, .by_positions = true, .turns_back = true}),
-                         [](const auto& info) { return name_of(info.param); });
+                         [](const auto& rotation) { return name_of(rotation.param); });
 
 TEST(CudaRotationFits, WholeChunksAlone) {
   Rotation rotation{.batch = 1, .heads = 1, .n = 4, .d = 64, .x_stride = {256, 256, 64}, .y_stride = {256, 256, 64}};

@@ -96,7 +96,7 @@ TEST(PlanePage, ShowsTheAccuraciesThatAreKnown) {
   EXPECT_EQ(terminal_text(record).find("accuracy"), std::string::npos);
   for (Moment& moment : record.moments) moment.test_accuracy = {.75};
   EXPECT_NE(page(record).find("Accuracy, mean over seeds"), std::string::npos);
-  EXPECT_NE(page(record).find("takes 3 seeds; there is 1."), std::string::npos);
+  EXPECT_NE(page(record).find("needs 3 seeds; there is 1."), std::string::npos);
   EXPECT_NE(terminal_text(record).find("accuracy: test 0.750\n"), std::string::npos);
   for (Moment& moment : record.moments) moment.train_accuracy = {1};
   EXPECT_NE(terminal_text(record).find("accuracy: training 1.000, test 0.750\n"), std::string::npos);

@@ -94,7 +94,7 @@ def test_networks_of_one_seed_start_alike_and_meet_the_same_sequences(tmp_path):
 
 def test_places_of_the_source_count_from_either_end(tmp_path):
     for places in ("start", "end"):
-        run("-o", tmp_path / places, *small(places=places))
+        run("-o", tmp_path / places, *small(positions_from=places))
     assert curves(tmp_path / "start") != curves(tmp_path / "end")
 
 
@@ -118,7 +118,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
         (["--scales", "log_m"], "log_m"),
         (["--learnt-scales", "inverse_sqrt_d"], "inverse_sqrt_d"),
         (["--width", "30", "--heads", "4"], "width"),
-        (["--places", "middle"], "middle"),
+        (["--positions-from", "middle"], "middle"),
         (["--lengths", "0"], "length"),
         (["--steps", "0"], "--steps"),
         (["--device", "tpu"], "device"),

@@ -14,7 +14,7 @@ void add_train_seq2seq(CLI::App& train) {
   add_count(command, "--length", study.length, "maximum training length");
   command->add_option("--lengths", study.lengths, "evaluation lengths")->delimiter(',')->capture_default_str();
   add_count(command, "--symbols", study.symbols, "number of distinct symbols");
-  command->add_option("--places", study.places, "count source positions from the start or the end")
+  command->add_option("--positions-from", study.positions_from, "count source positions from the start or the end")
       ->capture_default_str();
   offer_variants(command, study.variants, arguments->common);
   command->callback([arguments] { run_variants(*arguments); });

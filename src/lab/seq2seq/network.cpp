@@ -8,13 +8,14 @@
 
 namespace isentropic::lab::seq2seq {
 
-Places places_named(const std::string& name) {
-  if (name == "start") return Places::from_start;
-  if (name == "end") return Places::from_end;
-  throw Error("places", "'" + name + "'", "start or end");
+PositionsFrom positions_from_named(const std::string& name) {
+  if (name == "start") return PositionsFrom::start;
+  if (name == "end") return PositionsFrom::end;
+  throw Error("positions from", "'" + name + "'", "start or end");
 }
 
-Network::Network(const NetworkOptions& options, std::uint64_t seed) : source_places_(options.source_places) {
+Network::Network(const NetworkOptions& options, std::uint64_t seed)
+    : source_positions_from_(options.source_positions_from) {
   const std::int64_t width = options.attention.d_model;
   pytorch::MultiHeadAttentionOptions attention = options.attention;
   attention.statistics = Statistics::of({Statistic::entropy, Statistic::normalised_entropy});
@@ -39,11 +40,11 @@ Network::Network(const NetworkOptions& options, std::uint64_t seed) : source_pla
   draw_parameters(*this, seed);
 }
 
-at::Tensor Network::placed(torch::nn::Embedding& embedding, const at::Tensor& tokens, Places from) const {
+at::Tensor Network::placed(torch::nn::Embedding& embedding, const at::Tensor& tokens, PositionsFrom from) const {
   const std::int64_t n = tokens.size(1), width = embedding->options.embedding_dim();
-  at::Tensor places = at::arange(n);
-  if (from == Places::from_end) places = n - 1 - places;
-  const at::Tensor codes = pytorch::sinusoids(places, pytorch::frequencies((width + 1) / 2, 10000.0), width,
+  at::Tensor positions = at::arange(n);
+  if (from == PositionsFrom::end) positions = n - 1 - positions;
+  const at::Tensor codes = pytorch::sinusoids(positions, pytorch::frequencies((width + 1) / 2, 10000.0), width,
                                               pytorch::SinusoidOrder::sines_first);
   return embedding(tokens) + codes.to(tokens.device(), at::kFloat);
 }
@@ -57,10 +58,10 @@ Answer Network::forward(const at::Tensor& source, const at::Tensor& written) {
     statistics.normalised.push_back(found.statistics.at("normalised_entropy"));
     return found.output;
   };
-  at::Tensor x = placed(source_embedding_, source, source_places_);
+  at::Tensor x = placed(source_embedding_, source, source_positions_from_);
   for (EncoderLayer& layer : encoder_) x = layer.feed_forward(attend(layer.self, x, {}, out.encoder));
   x = encoder_norm_(x);
-  at::Tensor y = placed(target_embedding_, written, Places::from_start);
+  at::Tensor y = placed(target_embedding_, written, PositionsFrom::start);
   for (DecoderLayer& layer : decoder_) {
     y = attend(layer.self, y, {}, out.decoder);
     y = layer.feed_forward(attend(layer.cross, y, x, out.cross));

@@ -20,15 +20,15 @@
 
 namespace isentropic::lab::seq2seq {
 
-enum class Places : std::uint8_t { from_start, from_end };
+enum class PositionsFrom : std::uint8_t { start, end };
 
 // "start" or "end". Throws Error for any other name.
-Places places_named(const std::string& name);
+PositionsFrom positions_from_named(const std::string& name);
 
 struct NetworkOptions {
   pytorch::MultiHeadAttentionOptions attention;
   std::int64_t layers = 2, tokens = 0;  // tokens: vocabulary size
-  Places source_places = Places::from_end;
+  PositionsFrom source_positions_from = PositionsFrom::end;
 };
 
 // By layer, each [batch, heads, rows]. Normalised: H / log k, where k is the number of keys a row sees.
@@ -58,9 +58,9 @@ class Network : public torch::nn::Module {
     AttentionBlock self{nullptr}, cross{nullptr};
     FeedForwardBlock feed_forward{nullptr};
   };
-  at::Tensor placed(torch::nn::Embedding& embedding, const at::Tensor& tokens, Places from) const;
+  at::Tensor placed(torch::nn::Embedding& embedding, const at::Tensor& tokens, PositionsFrom from) const;
 
-  Places source_places_;
+  PositionsFrom source_positions_from_;
   torch::nn::Embedding source_embedding_{nullptr}, target_embedding_{nullptr};
   std::vector<EncoderLayer> encoder_;
   std::vector<DecoderLayer> decoder_;

@@ -159,7 +159,7 @@ std::string page(const Study& study, const std::vector<VariantLog>& logs) {
   report::Page out{.title = "Encoder, decoder and cross-attention while a network learns to reverse",
                    .subtitle = fmt::format("trained at lengths of 1 to {}, {} seeds, source positions counted from "
                                            "its {}",
-                                           study.length, study.variants.seeds, study.places)};
+                                           study.length, study.variants.seeds, study.positions_from)};
   out.parts.emplace_back(report::Prose{
       "What is shown",
       {fmt::format(

@@ -47,7 +47,7 @@ class Reverser final : public Learner {
         network_({.attention = attention_of(study.variants, variant),
                   .layers = study.variants.layers,
                   .tokens = study.symbols + 2,
-                  .source_places = places_named(study.places)},
+                  .source_positions_from = positions_from_named(study.positions_from)},
                  variant.seed) {
     network_.to(device_);
   }
@@ -105,7 +105,7 @@ class Reverser final : public Learner {
 
 void check_study(const Study& study) {
   check(study.variants);
-  places_named(study.places);
+  positions_from_named(study.positions_from);
   require_at_least("length", study.length, 1);
   require_at_least("symbols", study.symbols, 2);
   if (study.lengths.empty()) throw Error("lengths", "none", "one or more");

@@ -25,9 +25,9 @@ struct Study {
                              .learning_rate = 4e-3};
   std::int64_t length = 8, symbols = 8;
   std::vector<std::int64_t> lengths = {8, 12, 16};  // of tests
-  std::string places = "end";                       // source positions are counted from its start or its end
+  std::string positions_from = "end";               // source positions are counted from its start or its end
 };
-NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, length, symbols, lengths, places)
+NLOHMANN_DEFINE_TYPE_NON_INTRUSIVE(Study, variants, length, symbols, lengths, positions_from)
 
 // Means over rows and inputs, by layer and head. Normalised: H / log k, where k is the number of keys a row sees.
 struct AttentionEntropy {

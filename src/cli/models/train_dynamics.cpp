@@ -19,7 +19,7 @@ struct DynamicsArguments {
   dynamics::Study study;
 };
 
-dynamics::Study asked(DynamicsArguments& arguments) {
+dynamics::Study requested(DynamicsArguments& arguments) {
   dynamics::Study& study = arguments.study;
   study.seed = arguments.common.seed;
   study.device = arguments.common.device;
@@ -33,7 +33,7 @@ dynamics::Study asked(DynamicsArguments& arguments) {
 }
 
 void run(DynamicsArguments& arguments) {
-  lab::StudyFolder folder = arguments.common.open(dynamics::options_of(asked(arguments)));
+  lab::StudyFolder folder = arguments.common.open(dynamics::options_of(requested(arguments)));
   const dynamics::Study study = dynamics::study_of(folder.options());
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
     const auto courses = dynamics::run_study(folder, callbacks);

@@ -30,12 +30,13 @@ lab::StudyFolder open(const LengthArguments& arguments, const lab::StudyCallback
 }
 
 void run(LengthArguments& arguments) {
-  lab::length::Study& asked = arguments.study;
-  asked.seed = arguments.common.seed;
-  asked.device = arguments.common.device;
-  if (!arguments.common.resume && asked.texts.empty()) throw UsageError("texts", "none", "files or folders of text");
+  lab::length::Study& requested = arguments.study;
+  requested.seed = arguments.common.seed;
+  requested.device = arguments.common.device;
+  if (!arguments.common.resume && requested.texts.empty())
+    throw UsageError("texts", "none", "files or folders of text");
   try {
-    lab::length::check_study(asked);
+    lab::length::check_study(requested);
   } catch (const Error& error) {
     throw UsageError(error.what());
   }
@@ -44,7 +45,7 @@ void run(LengthArguments& arguments) {
     lab::StudyFolder folder = open(arguments, callbacks);
     if (arguments.prepare_only) return true;
     lab::length::Study study = lab::length::study_of(folder.options());
-    if (asked.bfloat16) study.bfloat16 = true;  // a study may be prepared on one machine and trained on another
+    if (requested.bfloat16) study.bfloat16 = true;  // a study may be prepared on one machine and trained on another
     const auto results = lab::length::run_study(folder, study, callbacks);
     if (!results) return false;
     folder.write_results(lab::length::results_of(lab::length::study_of(folder.options()), *results));

@@ -105,7 +105,7 @@ model::Description describe(const Study& study, const Law& law, const std::strin
   return out;
 }
 
-model::Description asked(model::Description trained, const Study& study, const Law& law, std::int64_t n) {
+model::Description for_evaluation(model::Description trained, const Study& study, const Law& law, std::int64_t n) {
   if (law.networks.empty()) return trained;
   trained.scale = scale_from_text(law.scale);
   const double factor = static_cast<double>(n) / static_cast<double>(study.length);

@@ -55,7 +55,7 @@ const Law& law_named(const std::vector<Law>& laws, const std::string& name);
 // The network that is trained under a law; laws that use its networks share it.
 model::Description describe(const Study& study, const Law& law, const std::string& positions, std::int64_t vocabulary);
 // A trained network's description with what a law changes for evaluation at n tokens.
-model::Description asked(model::Description trained, const Study& study, const Law& law, std::int64_t n);
+model::Description for_evaluation(model::Description trained, const Study& study, const Law& law, std::int64_t n);
 // The attention of laws that no kernel supports; null: the kernel's.
 model::AttentionFunction attention_of(const Law& law);
 

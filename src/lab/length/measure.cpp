@@ -35,14 +35,14 @@ at::Tensor ids_of(const TokenRows& rows, at::Device device) {
   return out.to(device);
 }
 
-struct Asked {
+struct Evaluation {
   at::Tensor loss;     // mean over the last tokens, [documents]
   at::Tensor entropy;  // of their rows, [layers, heads], mean over documents; undefined unless requested
 };
 
 // rows: n + 1 tokens each, of which the last `scored` are predicted.
-Asked ask(const model::Transformer& model, const Law& law, const Study& study, const TokenRows& rows,
-          std::int64_t scored, bool with_entropy) {
+Evaluation evaluate(const model::Transformer& model, const Law& law, const Study& study, const TokenRows& rows,
+                    std::int64_t scored, bool with_entropy) {
   const Autocast autocast(study.bfloat16);
   model::ForwardOptions options;
   options.attention = attention_of(law);
@@ -50,7 +50,7 @@ Asked ask(const model::Transformer& model, const Law& law, const Study& study, c
   const at::Tensor ids = ids_of(rows, model.device());
   const std::int64_t n = ids.size(1) - 1;
   const model::ForwardOutput out = model.forward(ids.narrow(1, 0, n), options);
-  Asked found;
+  Evaluation found;
   found.loss =
       model.token_losses(out.hidden.narrow(1, n - scored, scored).contiguous(), ids.narrow(1, n + 1 - scored, scored))
           .to(at::kDouble)
@@ -91,8 +91,8 @@ double copying(const model::Transformer& model, const Law& law, const Study& stu
     seen.push_back(with_passage(documents.tests[at], target, target, n, seed));
     unseen.push_back(with_passage(documents.tests[at], documents.tuning[at], target, n, seed));
   }
-  const at::Tensor saved =
-      ask(model, law, study, unseen, kPassage / 2, false).loss - ask(model, law, study, seen, kPassage / 2, false).loss;
+  const at::Tensor saved = evaluate(model, law, study, unseen, kPassage / 2, false).loss -
+                           evaluate(model, law, study, seen, kPassage / 2, false).loss;
   return saved.sum().item<double>();
 }
 
@@ -100,7 +100,7 @@ double copying(const model::Transformer& model, const Law& law, const Study& stu
 
 model::Transformer network_for(const model::Transformer& trained, const Study& study, const Law& law, std::int64_t n) {
   SharedParameters parameters(trained);
-  model::Description description = asked(trained.description(), study, law, n);
+  model::Description description = for_evaluation(trained.description(), study, law, n);
   // A ParameterSource does not provide learnt scales.
   if (description.learn_scale) description.scale_values = trained.scale_values();
   return model::Transformer(description, parameters);
@@ -121,7 +121,7 @@ Point measure(const model::Transformer& trained, const Study& study, const Law& 
       const auto& document = documents.tests[static_cast<std::size_t>(i)];
       rows.emplace_back(document.end() - (n + 1), document.end());
     }
-    const Asked found = ask(model, law, study, rows, study.scored, true);
+    const Evaluation found = evaluate(model, law, study, rows, study.scored, true);
     out.loss += found.loss.sum().item<double>();
     const at::Tensor weighted = found.entropy * static_cast<double>(count);
     entropy = entropy.defined() ? entropy + weighted : weighted;

@@ -20,10 +20,8 @@ namespace {
 using Json = nlohmann::ordered_json;
 using Clock = std::chrono::steady_clock;
 
-constexpr std::chrono::seconds kSaveAfter(20);            // the most that a killed process loses
-constexpr std::chrono::milliseconds kAskAgainAfter(200);  // polling interval while other processes finish
-
-double seconds_since(Clock::time_point start) { return std::chrono::duration<double>(Clock::now() - start).count(); }
+constexpr std::chrono::seconds kSaveAfter(20);        // the most that a killed process loses
+constexpr std::chrono::milliseconds kPollEvery(200);  // while other processes finish
 
 std::vector<Result> results_in(StudyFolder& folder) {
   std::vector<Result> out;
@@ -70,7 +68,7 @@ class Worker {
 
   void wait_for_others(std::size_t runs, std::size_t finished) {
     callbacks_.progress(share_of(finished, 0), fmt::format("other processes train the last {} of a stage", runs));
-    std::this_thread::sleep_for(kAskAgainAfter);
+    std::this_thread::sleep_for(kPollEvery);
   }
 
  private:
@@ -106,11 +104,12 @@ class Worker {
     const auto results = static_cast<std::int64_t>(results_in(folder_).size());
     const auto since = static_cast<double>(results - finished_before_);
     const std::int64_t left = most_runs(study_) - results;
+    const std::chrono::duration<double, std::ratio<60>> minutes = Clock::now() - start_;
     return fmt::format(
         "{} {}, positions {}, learning rate {}: {} in {:.0f} s; at most {} networks and {:.0f} minutes left",
         last.run.stage, last.run.law, last.run.positions, last.run.learning_rate,
         last.diverged ? "diverged" : fmt::format("loss {:.4f}", last.validation), last.seconds, left,
-        static_cast<double>(left) * seconds_since(start_) / since / 60);
+        static_cast<double>(left) * minutes.count() / since);
   }
 
   StudyFolder& folder_;

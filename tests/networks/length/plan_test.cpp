@@ -239,9 +239,10 @@ TEST(LengthLaws, KnowWhatTheyTrainAndAsk) {
   const std::vector<Law> laws = laws_of(study);
   EXPECT_EQ(laws.size(), 5u);  // and inverse_sqrt_d and cosine, whose networks they take
   const model::Description trained = describe(study, laws.front(), "rotary", 1000);
-  const model::Description stretched = asked(trained, study, law_named(laws, "yarn"), 2048);
+  const model::Description stretched = for_evaluation(trained, study, law_named(laws, "yarn"), 2048);
   EXPECT_EQ(stretched.rotary.front().factor, 4);
-  EXPECT_EQ(asked(trained, study, law_named(laws, "yarn"), 512).rotary.front().scaling, model::Rotary::Scaling::none);
+  EXPECT_EQ(for_evaluation(trained, study, law_named(laws, "yarn"), 512).rotary.front().scaling,
+            model::Rotary::Scaling::none);
   EXPECT_FALSE(law_named(laws, "yarn").fits("none"));
 }
 

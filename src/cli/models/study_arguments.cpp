@@ -54,6 +54,10 @@ void require_alone(const CLI::App& command, bool resume, bool overwrite, const s
       throw UsageError(name, "given with --resume", "none: the study knows its options");
 }
 
+void add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help) {
+  command->add_option(name, value, help)->capture_default_str()->check(CLI::Range(1, 1 << 30));
+}
+
 void StudyArguments::offer(CLI::App* to) {
   command = to;
   to->add_option("-o,--output", folder, "output folder")->required();

@@ -14,6 +14,9 @@ namespace isentropic::cli {
 // keeps the options it began with.
 void require_alone(const CLI::App& command, bool resume, bool overwrite, const std::set<std::string>& may_change = {});
 
+// Adds an option for a count of one or more.
+void add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help);
+
 struct StudyArguments {
   std::string study;        // its name, "vib"
   std::string folder = {};  // -o

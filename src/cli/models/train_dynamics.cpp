@@ -48,12 +48,9 @@ void run(DynamicsArguments& arguments) {
 }
 
 void offer_sizes(CLI::App* command, dynamics::Study& study) {
-  const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "runs per setting, each with its own seed")
-      ->capture_default_str()
-      ->check(counts);
-  command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
-  command->add_option("--batch", study.batch, "sequences per step")->capture_default_str()->check(counts);
+  add_count(command, "--seeds", study.seeds, "runs per setting, each with its own seed");
+  add_count(command, "--steps", study.steps, "optimiser steps");
+  add_count(command, "--batch", study.batch, "sequences per step");
   command->add_option("--length", study.length, "tokens per sequence")->capture_default_str();
   command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(CLI::Range(1, 1024));
   command->add_option("--heads", study.heads, "attention heads per layer")
@@ -71,10 +68,8 @@ void offer_sizes(CLI::App* command, dynamics::Study& study) {
   command->add_option("--held-out", study.held_out, "fraction held out at the end of each text")
       ->capture_default_str()
       ->check(CLI::Range(0.001, 0.5));
-  command->add_option("--points", study.points, "evaluations per run")->capture_default_str()->check(counts);
-  command->add_option("--validation-tokens", study.validation_tokens, "maximum number of validation tokens")
-      ->capture_default_str()
-      ->check(counts);
+  add_count(command, "--points", study.points, "evaluations per run");
+  add_count(command, "--validation-tokens", study.validation_tokens, "maximum number of validation tokens");
   command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
 }
 

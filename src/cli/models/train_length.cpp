@@ -57,15 +57,14 @@ void run(LengthArguments& arguments) {
 }
 
 void offer_networks(CLI::App* command, lab::length::Study& study) {
-  const CLI::Range counts(1, 1 << 30);
   command->add_option("--vocabulary", study.vocabulary, "vocabulary size of the tokenizer trained on the texts")
       ->capture_default_str()
       ->check(CLI::Range(258, 1 << 16));
-  command->add_option("--layers", study.layers, "number of layers")->capture_default_str()->check(counts);
-  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(counts);
-  command->add_option("--width", study.width, "model width")->capture_default_str()->check(counts);
+  add_count(command, "--layers", study.layers, "number of layers");
+  add_count(command, "--heads", study.heads, "attention heads per layer");
+  add_count(command, "--width", study.width, "model width");
   command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(CLI::Range(20, 1 << 30));
-  command->add_option("--batch", study.batch, "sequences per step")->capture_default_str()->check(counts);
+  add_count(command, "--batch", study.batch, "sequences per step");
   command->add_option("--length", study.length, "training length in tokens")
       ->capture_default_str()
       ->check(CLI::Range(4, 1 << 20));

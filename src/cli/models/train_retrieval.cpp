@@ -71,15 +71,12 @@ void add_train_retrieval(CLI::App& train) {
       ->delimiter(',')
       ->capture_default_str();
   command->add_option("--length", study.length, "maximum training length")->capture_default_str();
-  const CLI::Range counts(1, 1 << 30);
-  command->add_option("--seeds", study.seeds, "networks per variant, each with its own seed")
-      ->capture_default_str()
-      ->check(counts);
-  command->add_option("--steps", study.steps, "optimiser steps")->capture_default_str()->check(counts);
-  command->add_option("--batch", study.batch, "examples per step")->capture_default_str()->check(counts);
-  command->add_option("--examples", study.examples, "examples per evaluation")->capture_default_str()->check(counts);
-  command->add_option("--width", study.width, "model width")->capture_default_str()->check(counts);
-  command->add_option("--heads", study.heads, "attention heads per layer")->capture_default_str()->check(counts);
+  add_count(command, "--seeds", study.seeds, "networks per variant, each with its own seed");
+  add_count(command, "--steps", study.steps, "optimiser steps");
+  add_count(command, "--batch", study.batch, "examples per step");
+  add_count(command, "--examples", study.examples, "examples per evaluation");
+  add_count(command, "--width", study.width, "model width");
+  add_count(command, "--heads", study.heads, "attention heads per layer");
   command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
       ->check(CLI::Range(1e-12, 1e12));

@@ -3,10 +3,6 @@
 
 namespace isentropic::cli {
 
-CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help) {
-  return command->add_option(name, value, help)->capture_default_str()->check(CLI::Range(1, 1 << 30));
-}
-
 void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArguments& common) {
   command
       ->add_option("--scales", options.scales, "scale laws, each with networks of its own (isentropic info lists them)")

@@ -12,9 +12,6 @@
 
 namespace isentropic::cli {
 
-// Adds an option for a count of one or more.
-CLI::Option* add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help = "");
-
 template <class Study>
 struct VariantArguments {
   StudyArguments common;

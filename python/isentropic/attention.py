@@ -74,7 +74,7 @@ def attention(
         segments: segment length in positions; attention stays within a segment.
         exclude_self: hides the query's own key.
         map: name of a score map, or a :class:`ScoreMap` with its options; softmax by default.
-        bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k]``; receives a gradient.
+        bias: added to the scores, ``[batch or 1, heads or 1, n_q or 1, n_k or 1]``; receives a gradient.
         alibi_slopes: ``[heads]``; adds ``-slope |p - j|`` to the scores; receives a gradient.
         relative_bias: table ``[heads or 1, 2 r + 1]``, indexed by the distance ``p - j`` clamped to -r ... r and added
             to the scores; receives a gradient.

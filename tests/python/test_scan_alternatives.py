@@ -230,6 +230,10 @@ def test_solved_scales_bring_the_entropies_back(case, law, tmp_path):
         (["--solve-kappa"], "--solve-kappa: --lengths is absent; expected two or more"),
         (["--solve-kappa", "hybrid", "--lengths", "64,128"], "law is 'hybrid'; expected log_n, log_n_sqrt_d"),
         (["--write-kappa", "absent.json"], "--write-kappa is given alone; expected --solve-kappa with it"),
+        (
+            ["--against", "saved.json", "--solve-kappa", "--lengths", "64,128", "--write-kappa", "absent.json"],
+            "--write-kappa is given with the saved scan",
+        ),
         (["--mask", ""], "expected a part, as window:256"),
     ],
 )

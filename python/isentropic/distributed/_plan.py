@@ -8,6 +8,7 @@ from typing import Optional, Sequence, Union
 import torch
 from torch import Tensor
 
+from .._reduce import checked_group
 from . import _layout
 from ._checks import rank_and_size
 from ._exchange import all_gather
@@ -43,7 +44,7 @@ class ContextParallel:
         lengths: Optional[Sequence[int]] = None,
         documents: Union[None, Tensor, Sequence[int]] = None,
     ):
-        self.group = group.get_group() if hasattr(group, "get_group") else group
+        self.group = checked_group(group)
         if method not in METHODS:
             raise ValueError(f"method is {method!r}; expected one of {', '.join(METHODS)}")
         if balance not in BALANCES:

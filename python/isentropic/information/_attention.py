@@ -35,7 +35,12 @@ def attention_perplexity(weights: Array) -> float:
 
 
 class AttentionSpectrum(NamedTuple):
-    """Eigenvalues by decreasing modulus, decreasing singular values, how many eigenvalues are 1 or of modulus 1."""
+    """Spectrum of a square matrix of weights.
+
+    ``eigenvalues`` in order of decreasing modulus, ``singular_values`` in decreasing order, the number of eigenvalues that
+    are 1 (``unit_eigenvalues``) and of modulus 1 (``on_unit_circle``), both within 1e-8, and ``spectral_entropy``, the
+    entropy of the singular values divided by their sum, in nats.
+    """
 
     eigenvalues: Values
     singular_values: Values

@@ -57,7 +57,7 @@ void write_result(const ScanArguments& arguments, const scan::Result& found, con
                             [&] { return scan::retrieval_scores(found); }, [&] { return solved_scale; }}});
 }
 
-// Arrays and retrieval scores are those of the second scan; so is a solved scale, if the second is a model.
+// Arrays, retrieval scores and a solved scale are those of the second scan.
 void write_comparison(const ScanArguments& arguments, scan::Result first, scan::Result second,
                       const std::string& solved_scale) {
   const scan::Comparison found = scan::compare(std::move(first), std::move(second));
@@ -67,6 +67,11 @@ void write_comparison(const ScanArguments& arguments, scan::Result first, scan::
                            [&] { return scan::page(found, page_options(arguments)); },
                            {[&] { return scan::tsv(found); }, [&] { return scan::npz(found.second); },
                             [&] { return scan::retrieval_scores(found.second); }, [&] { return solved_scale; }}});
+}
+
+// The scan whose arrays, retrieval scores and solved scale are written.
+const std::string& last_source(const ScanArguments& arguments) {
+  return arguments.against.empty() ? arguments.model.path : arguments.against;
 }
 
 void run(const ScanArguments& arguments) {
@@ -82,6 +87,8 @@ void run(const ScanArguments& arguments) {
     throw UsageError("--text", "none", "a text, or --ids");
   if (!runs_a_model && !(arguments.texts.empty() && arguments.ids.empty()))
     throw UsageError("--text", "given", "none, because no model runs");
+  if (arguments.outputs.asks_for("--write-kappa") && is_scan_file(last_source(arguments)))
+    throw UsageError("--write-kappa", "given with the saved scan " + last_source(arguments), "a model to solve it for");
   arguments.outputs.check(files);
   std::vector<scan::Result> found;
   std::string solved_scale;

@@ -7,6 +7,7 @@ import torch
 import torch.distributed as dist
 import transformers
 from torch import nn
+from torch.distributed.device_mesh import init_device_mesh
 from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
@@ -207,6 +208,7 @@ def check_mistakes_are_named():
         "method is 'rings'": lambda: context_parallel(world, method="rings"),
         "buffer_seq_dims has 0 entries; expected 1": lambda: context_parallel(world, buffers=[x]),
         "group is a NoneType": lambda: context_parallel(None),
+        "group is a mesh of 2 axes": lambda: context_parallel(init_device_mesh("cpu", (1, dist.get_world_size()))),
     }.items():
         with pytest.raises((ValueError, TypeError), match=message):
             with call():

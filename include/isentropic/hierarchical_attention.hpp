@@ -5,8 +5,8 @@
 //   chain rule:       H = H(block) + sum_b P(b) H_b
 //
 // sigma_b = L_b makes the two levels exactly equal to flat attention. sigma_b = lambda_b q.k_mean, with the mean of the
-// keys of b that the row sees, is the usual approximation: blocks are chosen without looking inside. Segmented
-// attention is a mask: Mask::segments(n).
+// keys of b that the row sees, is the usual approximation: blocks are chosen without looking inside.
+// Segmented attention is a mask: Mask::segments(n).
 #pragma once
 
 #include <cstdint>

@@ -4,7 +4,7 @@
 // For query i and all keys:  s_ij = lambda q_i.k_j, soft cap, bias_j added;  L_i = log sum_j e^{s_ij};  t the target.
 // The loss is L_i - s_it; L_i and the entropy are returned with it, so that the caller can add smoothing and penalties.
 // The N x M matrix is never formed: forward and backward work on one block of queries and one block of keys at a time,
-// and need no other memory beyond inputs, results and gradients.
+// whose memory is all they need beyond inputs, results and gradients.
 //
 // A row that is confident of its target has a loss far below the rounding error of L and s. The target is therefore
 // left out of the stream and added at the end: with L' over the other keys,

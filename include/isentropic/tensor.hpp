@@ -1,8 +1,8 @@
 // Tensors of the public API: typed, strided, non-owning views in; owned tensors out. Views refer to CPU memory unless
 // they name another device; owned tensors are always in CPU memory.
 //
-// A view has one to four axes and its last axis is contiguous. Element (i0, i1, ...) lies at data + sum_a index_a *
-// stride_a, in elements; a stride of 0 repeats an axis (broadcasting).
+// A view has one to four axes and its last axis is contiguous. Element (i0, i1, ...) lies at
+// data + sum_a index_a * stride_a, in elements; a stride of 0 repeats an axis (broadcasting).
 #pragma once
 
 #include <bit>

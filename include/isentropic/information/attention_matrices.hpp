@@ -3,7 +3,7 @@
 //
 //   H(J|Q)          mean of the rows' entropies                     <= H(J)
 //   H(J)            entropy of the mean row
-//   perplexity exp(H(J|Q)): keys that a query attends to       1 ... n
+//   perplexity      exp(H(J|Q)): keys that a query attends to       1 ... n
 //   effective rank  exp(entropy of sigma_i / sum sigma), sigma the singular values (Roy & Vetterli 2007)   1 ... n
 //
 // The last two differ: uniform attention over n keys has perplexity n and effective rank 1, the identity has 1 and n.

@@ -15,8 +15,8 @@
 // The deterministic bottleneck (Strouse & Schwab 2017) maximises I(Z;Y) - beta H(Z); its codes are functions of x.
 //
 // The curve I_Y(I_X) is concave, its slope at a point is that point's beta, and it lies under min(I_X, I(X;Y)). Where Y
-// is a function of X it is the line I_Y = I_X up to H(Y), and every beta < 1 finds only its end. By hand: diag(1/2,
-// 1/2) gives I_X = I_Y = 1 bit for every beta < 1.
+// is a function of X it is the line I_Y = I_X up to H(Y), and every beta < 1 finds only its end.
+// By hand: diag(1/2, 1/2) gives I_X = I_Y = 1 bit for every beta < 1.
 #pragma once
 
 #include <cstddef>

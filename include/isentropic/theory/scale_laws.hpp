@@ -10,7 +10,7 @@
 //   kappa log n/d          slope 0 at a kappa that depends on d and the range (5.2: d = 64, 2^6 ... 2^17);
 //                          see invariant_kappa
 //
-// A match. One planted key with score lambda d (cosine 1) among n spread ones has the probability
+// A match. One planted key with score lambda d (cosine 1) among n spread-out ones has the probability
 //
 //   p = 1/(1 + exp(log n + v/2 - a)),   v the variance of the other logits, a the planted logit,
 //

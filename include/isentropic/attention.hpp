@@ -39,8 +39,8 @@
 
 namespace isentropic {
 
-// Weights are kept with probability 1 - probability and divided by it. The choice is keyed by
-// (seed, batch, head, i, j) alone. Statistics describe the weights before dropout.
+// Weights are kept with probability 1 - probability and divided by it. The choice depends only on (seed, batch, head,
+// i, j). Statistics describe the weights before dropout.
 struct Dropout {
   double probability = 0.0;
   std::uint64_t seed = 0;

@@ -20,7 +20,7 @@ class ISENTROPIC_API Executor {
   virtual void parallel_for(std::int64_t count, const Work& work) = 0;
 };
 
-// The calling thread alone.
+// Runs everything on the calling thread.
 ISENTROPIC_API Executor& serial_executor();
 
 // OpenMP with its default number of threads (OMP_NUM_THREADS), capped at 64 or four per processor, whichever is more;

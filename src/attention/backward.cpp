@@ -39,8 +39,9 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
   return products;
 }
 
-// With implicit gradients the solved lambda moves with the scores so that H stays constant: d lambda / d r_j = -p_j
-// (s_j - E) / Var(r). This adds another multiple of p (s - E) to dS, with the factor -lambda dlambda / V.
+// With implicit gradients the solved lambda moves with the scores so that H stays constant:
+// d lambda / d r_j = -p_j (s_j - E) / Var(r). This adds another multiple of p (s - E) to dS, with the factor
+// -lambda dlambda / V.
 void add_implicit_term(const AttentionProblem& problem, const AttentionResult& forward,
                        const AttentionUpstream& upstream, std::vector<RowConstants>& constants) {
   const AttentionGradients plain =

@@ -1,8 +1,8 @@
 // The exact information bottleneck of jointly Gaussian X and Y (Chechik, Globerson, Tishby & Weiss 2005). Nats; the
 // convention of bottleneck.hpp: maximise I(Z;Y) - beta I(Z;X).
 //
-// The best code is Gaussian, Z = A X + noise of covariance 1, with one component per canonical correlation with rho_i^2
-// > beta:
+// The best code is Gaussian, Z = A X + noise of covariance 1, with one component per canonical correlation whose
+// rho_i^2 > beta:
 //
 //   I_X = 1/2 sum_i log( rho_i^2 (1 - beta) / (beta (1 - rho_i^2)) )
 //   I_Y = I_X - 1/2 sum_i log( rho_i^2 / beta )

@@ -78,9 +78,9 @@ struct TargetEntropyControllerOptions {
 //
 //   log kappa <- log kappa + clamp(rate (H - target) / variance, -largest_step, largest_step),
 //
-// where H and variance are moving averages of the entropy and of the score variance, since dH / d log kappa =
-// -variance. From H = 2, target = 1, variance = 4 a step of rate 0.2 is 0.05. An unreachable target leaves kappa at a
-// bound.
+// where H and variance are moving averages of the entropy and of the score variance, because
+// dH / d log kappa = -variance. From H = 2, target = 1, variance = 4 a step of rate 0.2 is 0.05. An unreachable target
+// leaves kappa at a bound.
 //
 //   TargetEntropyController controller(TargetEntropyControllerOptions{.target = std::vector<double>(8, 3.0)});
 //   auto found = layer(x);

@@ -14,7 +14,7 @@
 //
 // By hand: exp at gamma = 1: e^{-1/2} = .606531; relu^2 at t = 0: (1/2) / sqrt(3/2) = .408248.
 //
-// gamma is a standard deviation: >= 0 and finite. gamma = 0 stands for the limit; where every weight is 0 (relu^2 with
+// gamma is a standard deviation: >= 0 and finite. gamma = 0 means the limit; where every weight is 0 (relu^2 with
 // beta <= 0, identity with beta = 0) that is S = 0, as in the kernels. Error otherwise.
 #pragma once
 

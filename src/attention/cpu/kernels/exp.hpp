@@ -10,8 +10,8 @@
 
 namespace isentropic {
 
-// Scores this far below the maximum have weight exactly 0; clamping to the floor keeps inf * 0 out of (s - m)
-// e^{s - m}.
+// Scores this far below the maximum have weight exactly 0; clamping to the floor keeps inf * 0 out of
+// (s - m) e^{s - m}.
 template <class T>
 inline constexpr T kExpFloor = T(-87.0);
 template <>

@@ -12,7 +12,7 @@ namespace isentropic {
 inline constexpr int kLanes = 16;
 
 // Sums of moments in separate lanes, so that loops over scores vectorise without reassociation and can be interrupted.
-// Kernels use the first 16 or all 32, and always those they started with.
+// Kernels use the first 16 or all 32; lanes are uninitialised until `started`.
 template <class T>
 struct MomentLanes {
   alignas(64) T z[32], u[32], w[32], c[32];
@@ -140,8 +140,8 @@ inline SoftmaxMoments<T> sum(const MomentLanes<T>& lanes) {
 template <class T>
 class RecordFold {
  public:
-  // n scores (a multiple of kLanes, hidden ones -inf), still to be multiplied by `factor` > 0, of keys j0, j0 + 1, ...,
-  // of which the row sees `visible`.
+  // n scores (a multiple of kLanes, hidden ones -inf), still to be multiplied by `factor` > 0, for keys j0, j0 + 1,
+  // ...; the row sees `visible` of them.
   void begin(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor, std::int64_t j0, std::int64_t visible) {
     record_ = &record, s_ = s, n_ = n, at_ = 0, factor_ = factor;
     record.k += visible;

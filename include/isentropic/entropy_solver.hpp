@@ -5,11 +5,12 @@
 //
 //   lambda^2 <- lambda^2 (1 + 2 (H - target) / V),      V = Var_p(s) = lambda^2 Var_p(r),
 //
-// kept inside a bracket that each evaluation shrinks. One evaluation is one statistics-only pass. Scores so small that
-// V underflows still show how far their mean lies below the maximum: lambda then brings that distance to 1.
+// kept inside a bracket that each evaluation shrinks. One evaluation is one statistics-only pass. When scores are so
+// small that V underflows, the distance from their mean to the maximum is still known: lambda is then chosen to make
+// that distance 1.
 //
-// Reach: log(ties of the maximum) < target < log k. Outside it the row saturates and says so:
-// above, lambda = 0 (H = log k is the most there is); below, lambda is the largest one tried.
+// Reach: log(ties of the maximum) < target < log k. Outside it the row saturates and reports it:
+// above, lambda = 0 (H = log k is the maximum); below, lambda is the largest one tried.
 // By hand: r = {0, 1}, target = H(1/4, 3/4) = 0.562335...: lambda = log 3.
 //
 // Plain C++ and CUDA (host and device) include this header.
@@ -27,7 +28,7 @@ enum class TargetEntropyStatus : std::uint8_t {
   solved,        // |H - target| <= tolerance
   above_reach,   // target >= log k: uniform weights, lambda = 0
   below_reach,   // target <= log(ties): H stays above it for every lambda
-  not_converged  // the iteration limit, or scores that are not finite: lambda is then the last that gave finite ones
+  not_converged  // iteration limit reached or scores not finite: lambda is then the last one that gave finite scores
 };
 
 // The state of one row; the caller evaluates H and V at `lambda` and calls update until `active` is false.
@@ -49,7 +50,7 @@ class EntropySolver {
   ISENTROPIC_HOST_DEVICE int iterations() const { return iterations_; }
   ISENTROPIC_HOST_DEVICE TargetEntropyStatus status() const { return status_; }
 
-  // H, V and max - E of the row at lambda(); the last matters only where V underflows or is lost in rounding.
+  // H, V and max - E of the row at lambda(); the last matters only when V underflows or is lost in rounding.
   ISENTROPIC_HOST_DEVICE void update(double entropy, double variance, double mean_gap = 0) {
     ++iterations_;
     const double excess = entropy - target_;
@@ -63,8 +64,8 @@ class EntropySolver {
       lambda_ /= mean_gap;
       return;
     }
-    // The maximum has a weight of 1 / k or more, so that V is at least gap^2 / (k - 1). A smaller one is what rounding
-    // made of scores that all heavy keys share.
+    // The maximum has a weight of at least 1 / k, so V is at least gap^2 / (k - 1). A smaller V is a rounding artefact:
+    // all keys with significant weight share one score.
     const bool frozen = vanishes || variance < mean_gap * mean_gap * half_least_weight_;
     if (excess > 0 && frozen) return finish(TargetEntropyStatus::below_reach, lambda_);
     if (iterations_ >= kMaxIterations) return finish(TargetEntropyStatus::not_converged, lambda_);
@@ -73,7 +74,7 @@ class EntropySolver {
   }
 
  private:
-  // Newton's proposal when the bracket holds it; else the middle of the bracket in log lambda, or a stride
+  // Newton's proposal when it lies inside the bracket; otherwise the middle of the bracket in log lambda, or a step
   // beyond the end that is still open.
   ISENTROPIC_HOST_DEVICE double inside(double proposal) const {
     const bool open_above = !std::isfinite(high_);

@@ -1,7 +1,7 @@
-// The one exception of the public boundary.
+// The only exception the public API throws.
 //
-// It is thrown before any work starts, and its message names the argument, the value met and the value
-// expected. Data never throws: an empty row, a NaN or a target entropy out of reach has a defined result.
+// It is thrown before any work starts, and its message names the argument, the value given and the value expected. Data
+// never throws: an empty row, a NaN or a target entropy out of reach has a defined result.
 #pragma once
 
 #include <charconv>
@@ -10,7 +10,8 @@
 
 namespace isentropic {
 
-// The shortest text that reads back as the same number, in plain digits where people write them: 0.07, 100000, 1e+39.
+// The shortest text that reads back as the same number, in plain digits where people would write them: 0.07, 100000,
+// 1e+39.
 inline std::string to_text(double number) {
   char text[32];
   const double size = number < 0 ? -number : number;

@@ -1,7 +1,7 @@
-// Where the work runs. The caller gives an executor; without one, OpenMP (or one thread if built without).
+// Where the work runs. The caller may pass an executor; the default is OpenMP (or one thread if built without it).
 //
-// Work is a range [0, count) of independent tasks. An executor may cut the range anywhere and run the pieces
-// in any order: results never depend on it, bit for bit.
+// Work is a range [0, count) of independent tasks. An executor may cut the range anywhere and run the pieces in any
+// order: results are bit-identical regardless.
 #pragma once
 
 #include <cstdint>
@@ -20,14 +20,14 @@ class ISENTROPIC_API Executor {
   virtual void parallel_for(std::int64_t count, const Work& work) = 0;
 };
 
-// The calling thread alone.
+// Runs everything on the calling thread.
 ISENTROPIC_API Executor& serial_executor();
 
-// OpenMP with its own number of threads (OMP_NUM_THREADS), at most four for each processor or 64; serial when the
-// library is built without OpenMP.
+// OpenMP with its default number of threads (OMP_NUM_THREADS), capped at 64 or four per processor, whichever is more;
+// serial when the library is built without OpenMP.
 ISENTROPIC_API Executor& default_executor();
 
-// As default_executor(), with a fixed number of threads and the same limit.
+// Like default_executor(), but with a fixed number of threads, up to the same limit.
 class ISENTROPIC_API FixedThreads final : public Executor {
  public:
   explicit FixedThreads(int threads) : threads_(threads) {}

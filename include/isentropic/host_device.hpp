@@ -1,4 +1,4 @@
-// Marks functions that plain C++ and CUDA, host and device, share.
+// Marks functions shared by plain C++ and CUDA (host and device).
 #pragma once
 
 #if defined(__CUDACC__)

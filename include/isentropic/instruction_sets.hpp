@@ -13,14 +13,14 @@ namespace isentropic {
 
 struct InstructionSet {
   std::string name;
-  bool supported;  // this CPU can run it
-  bool active;     // it is the one in use
+  bool supported;  // by this CPU
+  bool active;     // the one in use
 };
 
 ISENTROPIC_API std::vector<InstructionSet> instruction_sets();
 
-// Runs float32 multiply-adds of the active set that never leave the registers, on the calling thread, and returns how
-// many operations that was: timing it gives the peak that kernels are measured against.
+// Runs register-only float32 multiply-adds with the active set on the calling thread and returns the number of
+// operations: timing it gives the peak that kernels are measured against.
 ISENTROPIC_API double fma_burst(std::int64_t rounds);
 
 }  // namespace isentropic

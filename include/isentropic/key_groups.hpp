@@ -1,5 +1,5 @@
 // A row's keys in three groups (first, recent, rest), one record each, merged only at the end: subtracting a
-// dominant key from a finished record would lose all digits.
+// dominant key from a finished record would lose all significant digits.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace isentropic {
 
-// A record that also carries location = sum_j e^{s_j - m} x_j, x_j the key's position. It rebases like z.
+// A record that also carries location = sum_j e^{s_j - m} x_j, where x_j is the key's position. It rebases like z.
 struct LocatedRecord {
   SoftmaxRecord<double> record;
   double location = 0;

@@ -1,22 +1,22 @@
-// Which keys a query sees. Parts are combined by calling them in a row, each once, and a key must pass all of them:
+// Which keys a query sees. Parts are combined by chaining calls, each at most once, and a key must pass all of them:
 //
 //   Mask::causal().window(4096).key_lengths({100, 80})
 //
-// Position. Query i has position p_i = i (Align::start, as in torch) or i + n_k - n_q (Align::end, for decoding:
-// the last query sits at the last key). With key lengths n_k is the length of that batch entry, within packed documents
-// both lengths are the document's (its keys cut to the key length, if there is one) and positions count from its
-// first key.
+// Position. Query i has position p_i = i (Align::start, as in torch) or i + n_k - n_q (Align::end, for decoding: the
+// last query is aligned with the last key). With key lengths, n_k is the length of that batch entry; within packed
+// documents both lengths are the document's (its keys cut to the key length, if any) and positions count from its first
+// key.
 //
 //   causal            j <= p_i
 //   window(l, r)      p_i - l < j <= p_i + r        (window(4096): the last 4096 keys, the query's own included)
-//   prefix(g)         keys j < g pass causal and window whatever they say (prefix language models, kept sinks)
+//   prefix(g)         keys j < g are exempt from causal and window (prefix language models, kept sinks)
 //   strided(s, l)     |p_i - j| < l, or s divides p_i - j
 //   block_sparse      layout[i / block_q, j / block_k]
 //   key_lengths       j < length of the batch entry
-//   documents         query and key lie in the same packed document; what lies in none (padding) sees nothing
+//   documents         query and key lie in the same packed document; padding, in no document, sees nothing
 //   segments(n)       documents of n positions each
 //   exclude_self      j != p_i: every key but the query's own (contrastive batches)
-//   exclude_keys      j != keys[i]: every key but one that each query names (a target that is summed apart)
+//   exclude_keys      j != keys[i]: every key but one named per query (a target that is summed separately)
 //   dense             boolean (true: visible) or additive (added to the score; -inf and the type's lowest
 //                     value mean masked)
 #pragma once
@@ -32,7 +32,7 @@ namespace isentropic {
 
 enum class Align : std::uint8_t { start, end };
 
-// Packed documents: document t holds queries [query[t], query[t+1]) and keys [key[t], key[t+1]).
+// Packed documents: document t contains queries [query[t], query[t+1]) and keys [key[t], key[t+1]).
 struct DocumentOffsets {
   std::vector<std::int64_t> query;
   std::vector<std::int64_t> key;
@@ -58,9 +58,9 @@ struct ISENTROPIC_API Mask {
   Mask prefix(std::int64_t keys) const;
   Mask strided(std::int64_t stride, std::int64_t local) const;
   Mask block_sparse(View layout, std::int64_t block_q, std::int64_t block_k) const;
-  Mask key_lengths(std::vector<std::int64_t> lengths) const;   // one for each batch entry
+  Mask key_lengths(std::vector<std::int64_t> lengths) const;   // one per batch entry
   Mask documents(std::vector<std::int64_t> offsets) const;     // self-attention
-  Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one for each batch entry
+  Mask documents(std::vector<DocumentOffsets> offsets) const;  // one, or one per batch entry
   Mask segments(std::int64_t length) const;
   Mask exclude_self() const;
   Mask exclude_keys(View keys) const;  // int64 [n_q], positions on the whole key axis; negative: none

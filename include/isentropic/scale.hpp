@@ -31,7 +31,7 @@
 
 namespace isentropic {
 
-// One value for all heads, or one for each.
+// One value for all heads, or one per head.
 class PerHead {
  public:
   PerHead(double value) : values_{value} {}                            // NOLINT: a plain number is the common case
@@ -43,7 +43,7 @@ class PerHead {
   std::vector<double> values_;
 };
 
-// What a law may look at.
+// The inputs a law may depend on.
 struct ScaleInput {
   std::int64_t visible;  // n
   std::int64_t d;
@@ -74,8 +74,8 @@ class ISENTROPIC_API Scale {
   static Scale per_row(View lambda);      // [batch or 1, heads or 1, n_q]
   static Scale target_entropy(PerHead target, TargetEntropyGradient gradient = TargetEntropyGradient::detached);
 
-  // Any law by its name: named("frozen", {{"kappa", 1.0}, {"n_max", std::int64_t{4096}}}). What is left out takes its
-  // usual value. An Error lists what is known.
+  // Any law by its name: named("frozen", {{"kappa", 1.0}, {"n_max", std::int64_t{4096}}}). Omitted options take their
+  // defaults. An Error lists the known names.
   static Scale named(const std::string& law, const Options& options = {});
   // Every law, in the order above.
   static const std::vector<ScaleLaw>& laws();
@@ -94,14 +94,14 @@ class ISENTROPIC_API Scale {
   // lambda of a row; not for per_row and target_entropy.
   double lambda(const ScaleInput& row) const;
 
-  // The numbers of the law in the order of its table, the learnable ones first.
+  // The law's parameters in the order of its table, the learnable ones first.
   const std::vector<PerHead>& parameters() const { return parameters_; }
   Scale with_parameter(std::size_t index, PerHead value) const;
   int learnable() const;
   // d lambda / d parameter.
   double derivative(int parameter, const ScaleInput& row) const;
 
-  // What named() takes.
+  // The options to pass to named() to recreate this scale.
   Options options() const;
 
  private:
@@ -112,7 +112,7 @@ class ISENTROPIC_API Scale {
   TargetEntropyGradient gradient_ = TargetEntropyGradient::detached;
 };
 
-// What the formula of a law is written in.
+// The variables of a law's formula.
 struct ScaleTerms {
   const std::vector<PerHead>& parameters;
   const ScaleInput& row;
@@ -122,7 +122,7 @@ struct ScaleTerms {
   double operator[](std::size_t index) const { return parameters[index][row.head]; }
 };
 
-// A law: one entry of the table in scale.cpp and its formula in scale_formulas.hpp are all there is to it.
+// A law is fully defined by its entry in the table of scale.cpp and its formula in scale_formulas.hpp.
 struct ScaleLaw {
   std::string name;
   std::string formula;

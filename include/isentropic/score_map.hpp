@@ -20,12 +20,13 @@
 //                           b = gamma^{p_i - j} lambda sum_t e^{q_t + tau k_t}, tau = c sqrt(2 log n)
 //   decay(gamma)            b = gamma^{p_i - j}, whatever the content
 //
-// Fixed features spread as n grows whatever the scale, a factor that normalisers cancel; keys times sqrt(2 log n), the
-// growth of the largest of n normal numbers, do not (003-s30-Q3 of the ledger). All rows of a batch entry share n, its
-// number of keys (n_k, or its key length), so that features of a key are the same for every row and the recurrent form
-// stays O(n): causal rows are sharpened by keys that they do not see, by their number alone, and a cache that grows
-// has other features with each key. n = 4, c = 1 and a key of 1 beside three of 0, d = 1: tau = 1.665, and the weights
-// are 5.286 : 1 : 1 : 1. exp overflows where q_t + tau k_t passes 88 in float32, 709 in float64.
+// With fixed features the weights spread out as n grows whatever the scale, a factor that normalisers cancel; with keys
+// multiplied by sqrt(2 log n), the growth of the largest of n normal numbers, they do not (003-s30-Q3 of the ledger).
+// All rows of a batch entry share n, its number of keys (n_k, or its key length), so that a key's features are the same
+// for every row and the recurrent form stays O(n): causal rows are sharpened by keys they do not see (through their
+// number alone), and in a growing cache all features change with each new key. n = 4, c = 1 and one key of 1 beside
+// three of 0, d = 1: tau = 1.665, and the weights are 5.286 : 1 : 1 : 1. exp overflows where q_t + tau k_t exceeds 88
+// in float32, 709 in float64.
 //
 // N is 1 (none), the number of visible keys (visible), sum |b| (l1) or sqrt(sum b^2) (l2); a row whose N is 0 has
 // weight 0 everywhere. Only weights that are non-negative and sum to one have an entropy. gamma is not learnt.
@@ -44,10 +45,11 @@ enum class GumbelSample : std::uint8_t { relaxed, straight_through };
 enum class Feature : std::uint8_t { elu_plus_one, relu, exp, identity };
 
 // The quadratic form visits every pair; the recurrent one carries a d x d_v state, in O(n), and gives the same
-// output. It exists for linear and decay with masks none, causal and key lengths. Its backward is the quadratic one.
+// output. It exists for linear and decay with masks none, causal and key lengths. Its backward pass is the quadratic
+// one.
 enum class LinearForm : std::uint8_t { quadratic, recurrent };
 
-// A map as it is written: its name, b or the weight, and its options.
+// A map in words: its name, the formula of b or of the weight, and its options.
 struct ScoreMapWords {
   std::string name;
   std::string formula;
@@ -80,24 +82,24 @@ class ISENTROPIC_API ScoreMap {
   static ScoreMap identity(Normaliser normaliser = Normaliser::visible);
   static ScoreMap l1() { return identity(Normaliser::l1); }
   static ScoreMap l2() { return identity(Normaliser::l2); }
-  // sharpen: c, with exp features alone; 0 leaves keys as they are.
+  // sharpen: c, for exp features only; 0 leaves keys unchanged.
   static ScoreMap linear(Feature feature, Normaliser normaliser = Normaliser::l1, PerHead gamma = 1.0,
                          LinearForm form = LinearForm::quadratic, double sharpen = 0.0);
   static ScoreMap decay(PerHead gamma, Normaliser normaliser = Normaliser::l1, LinearForm form = LinearForm::quadratic);
 
-  // Any map by its name: named("top_k", {{"keys", std::int64_t{8}}}). What is left out takes its usual value; the seed
-  // of a gumbel map is set by with_seed(). An Error lists what is known.
+  // Any map by its name: named("top_k", {{"keys", std::int64_t{8}}}). Omitted options take their defaults; the seed of
+  // a gumbel map is set by with_seed(). An Error lists the known names.
   static ScoreMap named(const std::string& name, const Options& options = {});
-  // Every map, in the order above; "hard" is a name for top_k(1).
+  // Every map, in the order above; "hard" is an alias for top_k(1).
   static const std::vector<ScoreMapWords>& maps();
 
   ScoreMap with_seed(std::uint64_t seed) const;
-  // entmax with other numbers.
+  // This entmax map with another alpha.
   ScoreMap with_alpha(PerHead alpha) const;
 
   Kind kind() const { return kind_; }
   const std::string& name() const;
-  // What named() takes.
+  // The options to pass to named() to recreate this map.
   Options options() const;
   std::int64_t keys() const { return keys_; }
   double tau() const { return number_; }
@@ -110,14 +112,15 @@ class ISENTROPIC_API ScoreMap {
   const PerHead& alpha() const { return alpha_; }
   LinearForm form() const { return form_; }
   double sharpen() const { return sharpen_; }
-  // What linear(...) multiplies keys by before phi where there are n of them: c sqrt(2 log n), or 1 without a c.
+  // The factor that linear(...) applies to n keys before phi: c sqrt(2 log n), or 1 if c is 0.
   double key_factor(std::int64_t n) const;
-  // The parameter that has a gradient, for each head: alpha of entmax; null for other maps.
+  // The per-head parameter that has a gradient: alpha of entmax; null for other maps.
   const Parameter* learnable() const;
 
-  // softmax and gumbel: computed block by block with the record of softmax_record.hpp alone.
+  // softmax and gumbel: computed block by block, with only the record of softmax_record.hpp.
   bool streams() const { return kind_ == Kind::softmax || kind_ == Kind::gumbel; }
-  // softmax, gumbel, top_k: the weights are a softmax and its statistics exist (key groups: where it streams).
+  // softmax, gumbel, top_k: the weights are a softmax, so its statistics exist (those over key groups only if it
+  // streams).
   bool is_softmax() const { return streams() || kind_ == Kind::top_k; }
   // The weights are non-negative and sum to one.
   bool is_distribution() const;

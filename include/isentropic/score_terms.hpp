@@ -7,7 +7,7 @@
 //   Bias::alibi       -slope_head |p_i - j|
 //   Bias::relative    table[head, clamp(p_i - j, -r, r) + r], table [heads or 1, 2 r + 1]
 //
-// A sink logit sigma_head joins the normaliser only: it takes probability and gives no value (softmax and gumbel maps).
+// A sink logit sigma_head enters only the normaliser: it takes probability but has no value (softmax and gumbel maps).
 #pragma once
 
 #include <cstdint>

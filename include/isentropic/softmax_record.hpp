@@ -1,4 +1,4 @@
-// The record of a softmax row, and its exact merge: the one algebra under everything here.
+// The record of a softmax row, and its exact merge: the algebra that everything here rests on.
 //
 // Over a set of scores s_j keep, relative to the maximum m,
 //
@@ -30,8 +30,8 @@
 
 namespace isentropic {
 
-// Which sums a pass accumulates, chosen when its kernel is compiled: z alone (L, maximum and peak come free); u too,
-// one multiply-add per score more; or all four, three more. Sums that are not accumulated stay 0.
+// Which sums a pass accumulates, chosen at compile time: z alone (L, maximum and peak come for free); u too, for one
+// more multiply-add per score; or all four, for three more. Sums that are not accumulated stay 0.
 enum class MomentSet : std::uint8_t { partition, entropy, all };
 
 // The sums of a record. V is a number or a vector of lanes: only + and * are used on it.
@@ -40,7 +40,7 @@ struct SoftmaxMoments {
   V z, u, w, c;
 };
 
-// The same sums seen from another maximum: delta = m_old - m_new <= 0, r = e^delta.
+// The same sums relative to another maximum: delta = m_old - m_new <= 0, r = e^delta.
 template <class V>
 ISENTROPIC_HOST_DEVICE inline SoftmaxMoments<V> rebase(const SoftmaxMoments<V>& x, V delta, V r) {
   const V shifted_u = x.u + delta * x.z;
@@ -74,13 +74,13 @@ ISENTROPIC_HOST_DEVICE inline SoftmaxRecord<T> sink_logit(T logit) {
   return {logit, {T(1), T(0), T(0), T(1)}, 0, -1};
 }
 
-// The record seen from a maximum m_new >= m. The empty record stays empty (no 0 * inf).
+// The record's sums relative to a maximum m_new >= m. The empty record stays empty (no 0 * inf).
 template <class T>
 ISENTROPIC_HOST_DEVICE inline SoftmaxMoments<T> rebase(const SoftmaxRecord<T>& x, T m_new) {
   if (x.empty() || x.m == m_new) return x.sums;
   const T delta = x.m - m_new;
   const T r = std::exp(delta);
-  // Past the underflow of r every product is 0; said outright, because delta may be -inf.
+  // Once r underflows every product is 0; handled explicitly because delta may be -inf.
   if (r == T(0)) return {T(0), T(0), T(0), T(0)};
   return rebase(x.sums, delta, r);
 }
@@ -90,11 +90,11 @@ ISENTROPIC_HOST_DEVICE inline SoftmaxRecord<T> merge(const SoftmaxRecord<T>& x, 
   SoftmaxRecord<T> out;
   if (x.empty() || y.empty()) {
     out = x.empty() ? y : x;
-    out.k = x.k + y.k;  // keys may be visible and yet have no mass: a score of -inf
+    out.k = x.k + y.k;  // a visible key may have no mass (a score of -inf)
     return out;
   }
   out.m = x.m > y.m ? x.m : y.m;
-  // A NaN score makes the row NaN, whichever side it is on.
+  // A NaN score on either side makes the row NaN.
   if (x.m != x.m || y.m != y.m) out.m = x.m + y.m;
   out.sums = add(rebase(x, out.m), rebase(y, out.m));
   out.k = x.k + y.k;
@@ -118,7 +118,7 @@ template <class T>
 ISENTROPIC_HOST_DEVICE inline T entropy(const SoftmaxRecord<T>& x) {
   if (x.empty()) return T(0);
   const T h = std::log(x.sums.z) - x.sums.u / x.sums.z;
-  // Rounding alone can leave [0, log k]; a NaN passes through.
+  // Only rounding can take h outside [0, log k]; a NaN passes through.
   if (h < T(0)) return T(0);
   const T most = std::log(static_cast<T>(x.k));
   return x.k > 0 && h > most ? most : h;

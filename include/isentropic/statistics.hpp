@@ -1,4 +1,4 @@
-// The statistics of attention rows: their names, which of them to compute, and where they are returned.
+// The statistics of attention rows: their names, which ones to compute, and where they are returned.
 //
 //   log_partition   L = m + log z (with a sink: of keys and sink together)
 //   entropy         H = log z - u/z            effective_keys      e^H
@@ -17,7 +17,7 @@
 //   mean_distance              E_p[position of the query - position of the key]
 //
 // All but L and sink_mass describe the distribution over keys given that the sink was not chosen.
-// A row without visible keys: L = max_score = -inf, argmax = -1, every other one 0; with a sink L = sigma, sink_mass 1.
+// A row without visible keys: L = max_score = -inf, argmax = -1, all others 0; with a sink L = sigma, sink_mass = 1.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@
 #include "isentropic/export.hpp"
 #include "isentropic/tensor.hpp"
 
-// The one list of names; everything that needs them expands it.
+// The single list of names, expanded wherever they are needed.
 #define ISENTROPIC_FOR_EACH_STATISTIC(X) \
   X(log_partition)                       \
   X(entropy)                             \
@@ -67,7 +67,7 @@ ISENTROPIC_API std::vector<std::string> group_statistic_names();  // those over 
 class ISENTROPIC_API Statistics {
  public:
   static Statistics none() { return {}; }
-  // Every statistic the score map defines; those of key groups only after groups().
+  // Every statistic the score map defines; those over key groups only after groups().
   static Statistics all();
   static Statistics of(std::initializer_list<Statistic> list);
 
@@ -81,7 +81,7 @@ class ISENTROPIC_API Statistics {
   std::int64_t first_keys() const { return first_; }
   std::int64_t recent_keys() const { return recent_; }
 
-  // True for all(): "all there are" rather than "exactly these".
+  // True for all(): "whatever is defined" rather than "exactly these".
   bool lenient() const { return lenient_; }
   Statistics intersect(std::uint32_t bits) const;
   std::uint32_t bits() const { return bits_; }
@@ -93,7 +93,7 @@ class ISENTROPIC_API Statistics {
   bool lenient_ = false;
 };
 
-// The computed statistics, each [batch, heads, n_q]; absent when not asked for.
+// The computed statistics, each [batch, heads, n_q]; absent when not requested.
 // Type float32 (float64 for float64 inputs); visible and argmax are int64.
 struct ISENTROPIC_API RowStatistics {
 #define ISENTROPIC_FIELD(name) Tensor name;

@@ -1,8 +1,8 @@
-// Tensors as the public call sees them: typed, strided, non-owning views in; owned tensors out. Views are of memory of
-// the CPU unless they name another device; owned tensors lie in that of the CPU.
+// Tensors of the public API: typed, strided, non-owning views in; owned tensors out. Views refer to CPU memory unless
+// they name another device; owned tensors are always in CPU memory.
 //
-// A view has one to four axes and its last axis is contiguous. Index (i0, i1, ...) lies at
-// data + sum_a index_a * stride_a elements; a stride of 0 repeats an axis (broadcasting).
+// A view has one to four axes and its last axis is contiguous. Element (i0, i1, ...) lies at
+// data + sum_a index_a * stride_a, in elements; a stride of 0 repeats an axis (broadcasting).
 #pragma once
 
 #include <bit>
@@ -56,11 +56,11 @@ struct DTypeOf<std::int64_t> {
   static constexpr DType value = DType::int64;
 };
 
-// The processor in whose memory numbers lie, and which works on them.
+// The processor whose memory contains the data and which computes on it.
 struct Device {
   enum class Kind : std::uint8_t { cpu, cuda };
   Kind kind = Kind::cpu;
-  int index = 0;  // of several of a kind
+  int index = 0;  // among devices of this kind
 
   bool operator==(const Device&) const = default;
 };
@@ -133,13 +133,13 @@ class ISENTROPIC_API Tensor {
 };
 
 // Conversions to and from the narrow types; to_* rounds to nearest, ties to even.
-// Those that loops over tensors need are inline and without branches.
+// Those used in loops over tensors are inline and branch-free.
 inline float to_float(bfloat16 x) { return std::bit_cast<float>(static_cast<std::uint32_t>(x.bits) << 16); }
 
 inline bfloat16 to_bfloat16(float x) {
   const auto bits = std::bit_cast<std::uint32_t>(x);
   const std::uint32_t rounded = (bits + 0x7FFF + ((bits >> 16) & 1)) >> 16;
-  return {static_cast<std::uint16_t>(x != x ? (bits >> 16) | 0x40 : rounded)};  // NaN: quiet, never rounded into Inf
+  return {static_cast<std::uint16_t>(x != x ? (bits >> 16) | 0x40 : rounded)};  // NaN: made quiet, never rounded to Inf
 }
 
 inline float to_float(float16 x) {

@@ -1,7 +1,7 @@
-// The words in which a problem is written: scale laws and score maps by name, with their parameters.
+// The vocabulary of problems: scale laws and score maps by name, with their parameters.
 //
-// Scale::laws() and ScoreMap::maps() list them. Whoever reads or writes problems (JSON, the program, Python) goes by
-// these lists, so that a new law or map is known everywhere once it is in its table.
+// Scale::laws() and ScoreMap::maps() list them. Everything that reads or writes problems (JSON, the program, Python)
+// uses these lists, so that a new law or map is known everywhere once it is in its table.
 #pragma once
 
 #include <cstdint>
@@ -13,23 +13,23 @@
 
 namespace isentropic {
 
-// The value of a parameter. A list has one number for each head.
+// The value of a parameter. A list has one number per head.
 using Option = std::variant<bool, std::int64_t, double, std::string, std::vector<double>>;
 
 // Parameters by name.
 using Options = std::vector<std::pair<std::string, Option>>;
 
 struct Parameter {
-  // per_head: a number, or one for each head.  tensor: rows of numbers, given as a view.
+  // per_head: a number, or one per head.  tensor: rows of numbers, given as a view.
   enum class Type : std::uint8_t { boolean, integer, number, per_head, choice, tensor };
 
   std::string name;
   Type type;
-  std::optional<Option> usual = {};          // what is taken when it is not given; none: it must be given
+  std::optional<Option> usual = {};          // the default; none: the parameter is required
   bool learnable = false;                    // gradients exist
-  std::vector<std::string> choices = {};     // of Type::choice
-  double least = -1.7976931348623157e308;    // of numbers
-  std::string expected = "a finite number";  // what an Error says of a number below
+  std::vector<std::string> choices = {};     // for Type::choice
+  double least = -1.7976931348623157e308;    // smallest allowed number
+  std::string expected = "a finite number";  // what an Error says was expected of a number below it
 };
 
 // "boolean", "integer", "number", "per_head", "choice", "tensor".

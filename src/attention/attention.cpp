@@ -1,4 +1,4 @@
-// The public forward calls: check the problem, find the row scales, run the pass of the device.
+// The public forward calls: check the problem, compute the row scales, run the device's pass.
 #include "isentropic/attention.hpp"
 
 #include "attention/devices.hpp"

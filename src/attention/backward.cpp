@@ -1,4 +1,4 @@
-// The backward pass: what it needs of a finished row, then the sweep of the device.
+// The backward pass: the constants it needs from finished rows, then the device's sweep.
 #include "attention/passes/backward.hpp"
 
 #include "attention/devices.hpp"
@@ -12,8 +12,8 @@ namespace {
 
 bool is_straight_through(const ScoreMap& map) { return map.sample() == GumbelSample::straight_through; }
 
-// D = sum_c gO_c O_c of every row. A straight-through sample returns the chosen value, but its gradient is that of
-// the relaxed weights: their output is formed here.
+// D = sum_c gO_c O_c for every row. A straight-through sample returns the chosen value, but its gradient is that of the
+// relaxed weights, so their output is computed here.
 std::vector<double> output_products(const AttentionProblem& problem, const AttentionResult& forward,
                                     const View& upstream) {
   const Dims dims(problem);
@@ -39,8 +39,9 @@ std::vector<double> output_products(const AttentionProblem& problem, const Atten
   return products;
 }
 
-// Under implicit gradients the solved lambda moves with the scores so that H stays: d lambda / d r_j =
-// -p_j (s_j - E) / Var(r). That is one more multiple of p (s - E) in dS, with the factor -lambda dlambda / V.
+// With implicit gradients the solved lambda moves with the scores so that H stays constant:
+// d lambda / d r_j = -p_j (s_j - E) / Var(r). This adds another multiple of p (s - E) to dS, with the factor
+// -lambda dlambda / V.
 void add_implicit_term(const AttentionProblem& problem, const AttentionResult& forward,
                        const AttentionUpstream& upstream, std::vector<RowConstants>& constants) {
   const AttentionGradients plain =

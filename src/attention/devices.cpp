@@ -1,4 +1,4 @@
-// The registry of devices: one table of passes for each kind.
+// The device registry: one table of passes per kind.
 #include "attention/devices.hpp"
 
 #include <array>
@@ -10,7 +10,7 @@ namespace isentropic {
 namespace {
 
 std::atomic<const Passes*>& table_of(Device::Kind kind) {
-  static std::array<std::atomic<const Passes*>, 2> tables = {&cpu_passes(), nullptr};  // as Device::Kind has them
+  static std::array<std::atomic<const Passes*>, 2> tables = {&cpu_passes(), nullptr};  // in the order of Device::Kind
   return tables[static_cast<std::size_t>(kind)];
 }
 

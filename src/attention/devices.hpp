@@ -6,11 +6,11 @@
 
 namespace isentropic {
 
-// A device announces its passes, which must outlive all calls, usually when its library is loaded; null takes them
-// back. The CPU's are there from the start.
+// Registers a device's passes, usually when its library is loaded; they must outlive all calls. Null unregisters them.
+// The CPU's are registered from the start.
 ISENTROPIC_API void set_passes(Device::Kind kind, const Passes* passes);
 
-// The passes of the device that holds the problem's tensors. An Error where no device of its kind has announced any.
+// The passes of the device that holds the problem's tensors. Error if none are registered for its kind.
 const Passes& passes_for(const AttentionProblem& problem);
 
 }  // namespace isentropic

@@ -1,4 +1,4 @@
-// Two levels of attention out of flat ones: inside each block of keys, then over the blocks.
+// Two-level attention built from flat attention: inside each block of keys, then over the blocks.
 #include "isentropic/hierarchical_attention.hpp"
 
 #include <cmath>
@@ -29,7 +29,7 @@ void validate(const HierarchicalProblem& problem) {
     throw Error("block scale", problem.block_scale.name(), "a law that is a formula");
 }
 
-// The two levels, one block at a time: what forward and backward share.
+// The two levels, one block at a time: the code forward and backward share.
 class Levels {
  public:
   Levels(const HierarchicalProblem& problem, const RowState& rows)
@@ -69,7 +69,7 @@ class Levels {
     return mean;
   }
 
-  // sigma of every row; -inf where the row sees nothing of the block.
+  // sigma of every row; -inf where the row sees no key of the block.
   std::vector<double> block_scores(const AttentionResult& inner, const Tensor& mean) const {
     std::vector<double> sigma(dims_.rows());
     for (std::int64_t row = 0; row < dims_.rows(); ++row) sigma[row] = log_partition(inner.rows.record(row));
@@ -125,7 +125,7 @@ HierarchicalResult hierarchical_attention(const HierarchicalProblem& problem) {
   result.rows = row_scales(problem.attention);
   result.block_records.resize(dims.rows());
   const Levels levels(problem, result.rows);
-  // Of each row the output and, behind it, the entropy within blocks: both are averages over blocks.
+  // Each row's output followed by its entropy within blocks: both are averages over blocks.
   const std::int64_t width = dims.d_v + 1;
   std::vector<double> sums(dims.rows() * width, 0.0), value(width);
   for (std::int64_t block = 0; block < levels.blocks(); ++block) {

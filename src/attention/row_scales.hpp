@@ -1,4 +1,4 @@
-// The scale of every row, by its law or solved for a target entropy, and the gradients of the law.
+// The scale of every row, from its law or solved for a target entropy, and the gradients of the law.
 #pragma once
 
 #include "attention/problem/dims.hpp"
@@ -9,11 +9,11 @@ namespace isentropic {
 
 RowState row_scales(const AttentionProblem& problem);
 
-// What the law of row (b, h, i) is given.
+// The law's input for row (b, h, i).
 ScaleInput scale_input(const AttentionProblem& problem, const Visibility& visibility, const RowState& state,
                        std::int64_t b, std::int64_t h, std::int64_t i);
 
-// [heads] for each learnable parameter: sum over batch and rows of dlambda_i d lambda_i / d parameter.
+// [heads] per learnable parameter: the sum over batch and rows of dlambda_i d lambda_i / d parameter.
 std::vector<Tensor> scale_parameter_gradients(const AttentionProblem& problem, const RowState& state,
                                               const Tensor& lambda_gradient);
 

@@ -1,7 +1,7 @@
-// Argument checks, the only ones of their names: each throws Error with the argument's name, its value and what was
-// expected.
+// Argument checks: each throws Error with the argument's name, its value and what was expected.
 //
-// NaN fails every check. So does infinity, except in require(): a function that accepts infinity says so there.
+// NaN fails every check. So does infinity, except in require(), which functions that accept infinity use with their own
+// condition.
 #pragma once
 
 #include <cmath>
@@ -54,7 +54,7 @@ void require_below(const std::string& argument, T value, std::type_identity_t<T>
 
 // ---- Many numbers ----
 
-// `expected` values; `why` says where that number comes from ("one for each key").
+// `why` explains the expected length ("one for each key").
 inline void require_length(const std::string& argument, std::size_t length, std::size_t expected,
                            const std::string& why) {
   if (length == expected) return;

@@ -1,4 +1,4 @@
-// Counter-based randomness: a number depends on (seed, batch, head, i, j) alone, never on threads, blocks or shards.
+// Counter-based randomness: a number depends only on (seed, batch, head, i, j), never on threads, blocks or shards.
 //
 // Philox4x32-10 (Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3", 2011): ten rounds of
 // multiply and xor over a 128-bit counter. Four neighbouring keys share one counter. Plain C++ and CUDA (host and
@@ -34,7 +34,7 @@ ISENTROPIC_HOST_DEVICE inline PhiloxCounter philox(PhiloxCounter counter, std::u
   return counter;
 }
 
-// What the numbers are for: dropout and Gumbel noise under one seed must not be the same bits.
+// What the numbers are for: dropout and Gumbel noise must not use the same bits when they share a seed.
 enum class RandomStream : std::uint32_t { dropout = 0, gumbel = 0x80000000 };
 
 // The numbers of one row (batch, head, i), read at increasing j.

@@ -1,4 +1,4 @@
-// Elements of any type, read and written as numbers: the one place where element types are told apart.
+// Elements of any type, read and written as numbers: the only place that dispatches on element types.
 #pragma once
 
 #include <cmath>
@@ -57,13 +57,13 @@ inline E to_element(T x) {
     return static_cast<E>(x);
 }
 
-// The element `offset` elements from the start of the view.
+// The element at `offset` from the start of the view.
 inline double element(const View& view, std::int64_t offset) {
   return with_element_type(view.type,
                            [&]<class E>() { return from_element<double>(static_cast<const E*>(view.data)[offset]); });
 }
 
-// Of an additive mask or a bias: -inf, or the type's lowest value, means a masked key.
+// In an additive mask or a bias, -inf or the type's lowest value means a masked key.
 template <class E>
 inline bool is_masking(E value) {
   if constexpr (std::is_same_v<E, float16>)
@@ -80,7 +80,7 @@ inline bool is_masking(const View& view, std::int64_t offset) {
   return with_element_type(view.type, [&]<class E>() { return is_masking(static_cast<const E*>(view.data)[offset]); });
 }
 
-// Where (i0, i1, i2, ...) lies; an axis of length 1 is repeated.
+// The offset of (i0, i1, i2, ...); an axis of length 1 is broadcast.
 template <class... Index>
 inline std::int64_t broadcast_offset(const View& view, Index... index) {
   std::int64_t offset = 0;
@@ -89,7 +89,7 @@ inline std::int64_t broadcast_offset(const View& view, Index... index) {
   return offset;
 }
 
-// In lanes, so that compilers vectorise it: x * 0 is 0 unless x is NaN or Inf.
+// x * 0 is 0 unless x is NaN or Inf; separate lanes let compilers vectorise the loop.
 template <class T>
 inline bool all_finite(const T* x, std::int64_t n) {
   constexpr int kLanes = 16;

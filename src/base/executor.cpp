@@ -21,14 +21,15 @@ class Serial final : public Executor {
 };
 
 #if defined(ISENTROPIC_WITH_OPENMP)
-// Far more threads than processors only cost memory, and at some number, which differs from system to system, OpenMP
-// ends the program. The result does not depend on the number.
+// Having far more threads than processors only costs memory, and beyond a system-dependent number OpenMP terminates the
+// program. Results do not depend on the number of threads.
 int within_reason(int threads) {
   constexpr int kAlways = 64;
   return std::clamp(threads, 1, std::max(kAlways, 4 * omp_get_num_procs()));
 }
 
-// Tasks are handed out one by one: causal rows differ in cost. An exception is carried out of the region.
+// Tasks are scheduled one at a time because causal rows differ in cost. An exception is rethrown outside the parallel
+// region.
 void openmp_for(std::int64_t count, int threads, const Executor::Work& work) {
   std::exception_ptr failure;
 #pragma omp parallel for schedule(dynamic, 1) num_threads(threads)

@@ -1,4 +1,4 @@
-// A good hash of 64 bits, for seeds and for random numbers that are a function of a counter.
+// A good 64-bit hash, for seeds and for random numbers derived from a counter.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ ISENTROPIC_HOST_DEVICE inline std::uint64_t mix(std::uint64_t x) {
   return x ^ (x >> 31);
 }
 
-// Several numbers, folded in order.
+// Hashes several numbers in order.
 inline std::uint64_t mix(std::initializer_list<std::uint64_t> numbers) {
   std::uint64_t out = 0;
   for (const std::uint64_t number : numbers) out = mix((out + kGolden) ^ mix(number + kGolden));

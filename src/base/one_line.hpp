@@ -1,4 +1,4 @@
-// Texts that others wrote, as error messages show them: in one line, and not long.
+// Text of unknown origin, made short and single-line for error messages.
 #pragma once
 
 #include <string>
@@ -6,7 +6,7 @@
 
 namespace isentropic {
 
-// Control characters become question marks; what follows the first hundred bytes is left out.
+// Control characters become question marks; text beyond the first hundred bytes is dropped.
 inline std::string one_line(std::string_view text) {
   constexpr std::size_t kLongest = 100;
   std::size_t end = text.size();

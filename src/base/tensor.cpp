@@ -1,4 +1,4 @@
-// Tensors that own their memory, and the text of shapes and types.
+// Owning tensors, and text forms of shapes and types.
 #include "isentropic/tensor.hpp"
 
 #include <bit>

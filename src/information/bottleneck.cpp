@@ -1,4 +1,4 @@
-// One run of the iteration on a joint, and the objective as expectations.
+// A single run of the iteration on a joint distribution, and the objective as expectations.
 #include "isentropic/information/bottleneck.hpp"
 
 #include <algorithm>

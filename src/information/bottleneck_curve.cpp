@@ -26,8 +26,9 @@ Table random_encoder(std::size_t rows, std::size_t codes, Random* random) {
   return out;
 }
 
-// A code that is constant but for a rare z with p(x|z) = r. With the r of the critical beta it beats the constant code
-// up to there, where the constant code is already a local optimum and hides everything else.
+// A code that is constant except for a rare z with p(x|z) = r. With the r of the critical beta it beats the constant
+// code for every beta up to the critical one, even where the constant code is already a local optimum that traps other
+// starts.
 Table rare_code(const Problem& problem, const std::vector<double>& r) {
   double share = 1;  // p(z): half of what p(z|x) <= 1 allows
   for (std::size_t x = 0; x < problem.inputs(); ++x)
@@ -68,7 +69,7 @@ class CurveSearch {
     for (std::size_t i = 0; i < points_.size(); ++i) try_start(i, rare_code_);
     for (std::size_t i = 0; i < points_.size(); ++i, advance()) try_random_starts(i);
     for (std::size_t i = points_.size(); i-- > 0; advance()) try_codes_of_others(i);
-    // What one beta learnt may help its neighbours; each round raises some J, and there is seldom a third.
+    // A code found at one beta may help its neighbours; each round raises some J, and a third round is rare.
     for (bool improved = true; improved;) {
       improved = false;
       for (std::size_t i = 0; i < points_.size(); ++i) improved = try_codes_of_others(i) || improved;
@@ -80,8 +81,8 @@ class CurveSearch {
   static constexpr double kBetter = 1e-12;
   static constexpr double kSame = 1e-7, kNearlySame = 1e-4;  // differences of p(y|z)
 
-  // Codes only merge as beta grows, but a long step may jump past where they should: short ones between, each settled
-  // roughly. From beta = 1 on there is nothing to follow.
+  // Codes only merge as beta grows, but a long step may skip the point where they should, so short steps are taken in
+  // between, each converged roughly. From beta = 1 on there is nothing to follow.
   Table annealed(Table code, double from, double to) const {
     constexpr double kStep = 0.05;
     BottleneckOptions rough = options_;
@@ -100,7 +101,7 @@ class CurveSearch {
   }
 
   // Runs from an encoder and keeps the result if it is the best so far at this beta; returns the run's own. Codes that
-  // have come to say the same are merged on the way: the rest is cheaper by as much.
+  // have become equivalent are merged on the way, which makes the rest cheaper.
   BottleneckCode try_start(std::size_t i, const Table& start) {
     BottleneckOptions stretch = options_;
     stretch.most_iterations = std::min<std::size_t>(options_.most_iterations, 200);
@@ -117,7 +118,7 @@ class CurveSearch {
     return code;
   }
 
-  // Codes about to become one take for ever; joined at once where that costs nothing.
+  // Codes that are about to merge converge extremely slowly, so they are merged immediately if that costs nothing.
   void tidy(BottleneckCode* code, const BottleneckOptions& options) const {
     Table fewer = compact(problem_, code->encoder, kNearlySame);
     if (fewer.columns == code->encoder.columns) return;
@@ -129,7 +130,7 @@ class CurveSearch {
   }
 
   void try_random_starts(std::size_t i) {
-    BottleneckOptions coarse = options_;  // most end below what is known; only a promising one is finished
+    BottleneckOptions coarse = options_;  // most end below the best known; only promising ones are converged fully
     coarse.tolerance = std::max(options_.tolerance, 1e-9);
     const std::size_t codes = std::min(problem_.inputs(), problem_.py.size() + 2);
     for (std::size_t s = 0; s < options_.random_starts; ++s) {
@@ -211,7 +212,7 @@ double BottleneckCurve::information_y_at(double information_x) const {
   std::vector<bottleneck::PlanePoint> all = {{0, 0}, {entropy_x, information}};
   for (const BottleneckCode& point : points) all.push_back({point.information_x, point.information_y});
   const std::vector<bottleneck::PlanePoint> hull = bottleneck::upper_hull(std::move(all));
-  double best = 0;  // the hull may fall by rounding at its end
+  double best = 0;  // the hull may decrease at its end by rounding
   for (std::size_t i = 0; i + 1 < hull.size(); ++i) {
     const auto &a = hull[i], &b = hull[i + 1];
     if (information_x <= a.x) break;
@@ -226,7 +227,7 @@ double BottleneckCurve::price(const BottleneckCode& code) const {
 }
 
 BottleneckDefects defects(const BottleneckCurve& curve) {
-  constexpr double kLeastStep = 1e-4;  // shorter steps have no slope worth dividing for
+  constexpr double kLeastStep = 1e-4;  // slopes over shorter steps are meaningless
   BottleneckDefects out;
   const auto raise = [](double* worst, double violation) { *worst = std::max(*worst, violation); };
   for (std::size_t i = 0; i < curve.points.size(); ++i) {

@@ -1,4 +1,4 @@
-// A joint distribution without its empty rows and columns, and what any code over it needs.
+// A joint distribution without its empty rows and columns, and the quantities that any code over it needs.
 #include "information/bottleneck_problem.hpp"
 
 #include <algorithm>
@@ -97,8 +97,8 @@ Table log_preferences(const Problem& problem, const Decoder& decoder, double bet
 
 Table compact(const Problem& problem, const Table& encoder, double difference) {
   const Decoder decoder(problem, encoder);
-  std::vector<std::size_t> kept;                       // the first code of every group
-  std::vector<std::size_t> group(encoder.columns, 0);  // the group of every kept code
+  std::vector<std::size_t> kept;                       // first code of every group
+  std::vector<std::size_t> group(encoder.columns, 0);  // group of every kept code
   for (std::size_t z = 0; z < encoder.columns; ++z) {
     if (decoder.pz[z] < kUnusedMass) continue;
     std::size_t g = 0;
@@ -114,7 +114,7 @@ Table compact(const Problem& problem, const Table& encoder, double difference) {
         out(x, group[z]) += encoder(x, z);
         sum += encoder(x, z);
       }
-    if (sum == 0)  // x itself is so rare that all its codes went: any code does
+    if (sum == 0)  // x is so rare that all its codes were dropped: any code will do
       out(x, 0) = sum = 1;
     for (double& p : out.row(x)) p /= sum;
   }

@@ -1,5 +1,5 @@
-// The two halves of a bottleneck problem as the solvers use them: p(x) and the channel p(y|x), and what a code makes of
-// them. Values of X that never occur are left out; `support` says which remain.
+// The two halves of a bottleneck problem as the solvers use them: p(x) and the channel p(y|x), and the decoder that a
+// code implies. Values of X that never occur are omitted; `support` lists those that remain.
 #pragma once
 
 #include <cstddef>
@@ -15,12 +15,12 @@ struct Problem {
   Table channel;                      // p(y|x)
   std::vector<double> channel_log_p;  // sum_y p(y|x) log p(y|x)
 
-  // Error where the joint is not a distribution.
+  // Error if the joint is not a distribution.
   explicit Problem(const Table& joint);
 
   std::size_t inputs() const { return px.size(); }
   Table without_unused(const Table& encoder) const;
-  // Rows that never occur take the constant code's: the marginal p(z).
+  // Rows that never occur get the constant code's row: the marginal p(z).
   Table with_unused(const Table& encoder, std::size_t rows) const;
 };
 
@@ -35,14 +35,14 @@ struct Decoder {
 struct Information {
   double x = 0, y = 0, entropy = 0;  // I(Z;X), I(Z;Y), H(Z)
 };
-// From H(Z|X), which a softmax knows without further logarithms and which is 0 for functions of x.
+// Takes H(Z|X), which a softmax gives without extra logarithms and which is 0 for functions of x.
 Information information_of(const Problem& problem, const Decoder& decoder, double conditional_entropy);
 
-// log p(z) - KL(p(y|x) || p(y|z)) / beta, the logarithm of the next encoder but for its normaliser.
+// log p(z) - KL(p(y|x) || p(y|z)) / beta, the logarithm of the next encoder up to its normaliser.
 Table log_preferences(const Problem& problem, const Decoder& decoder, double beta);
 
-// The encoder without codes of no mass, and with codes merged whose p(y|z) differ by no more than `difference`, which
-// costs I(Z;Y) about its square.
+// The encoder without codes of negligible mass, and with codes merged if their p(y|z) differ by at most `difference`,
+// which costs I(Z;Y) about its square.
 Table compact(const Problem& problem, const Table& encoder, double difference);
 
 void require_encoder(const Table& encoder, std::size_t rows);

@@ -9,9 +9,9 @@
 namespace isentropic::information::bottleneck {
 namespace {
 
-constexpr double kLeastLog = -700;  // of a probability that has vanished
+constexpr double kLeastLog = -700;  // log of a vanished probability
 
-// ---- Codes at random: p(z|x) ~ p(z) exp(-KL / beta) ----
+// ---- Stochastic codes: p(z|x) ~ p(z) exp(-KL / beta) ----
 
 struct State {
   Table encoder, log_encoder;
@@ -31,8 +31,9 @@ class SoftIteration {
   }
   State after(const State& state) const { return at(log_preferences(problem_, state.decoder, beta_)); }
 
-  // Two steps tell how fast the slowest part still moves; a leap goes where it is bound for (squared extrapolation,
-  // Varadhan & Roland 2008, in the logarithms of the encoder). It may overshoot, so the caller keeps it only if J rose.
+  // Two steps show how fast the slowest component still moves; a leap extrapolates to its limit (squared extrapolation,
+  // Varadhan & Roland 2008, in the logarithms of the encoder). It may overshoot, so the caller keeps it only if J
+  // increased.
   State leap(const State& a, const State& b, const State& c) const {
     double speed = 0, turn = 0;
     for (std::size_t x = 0; x < problem_.inputs(); ++x)
@@ -54,8 +55,8 @@ class SoftIteration {
   }
 
  private:
-  // The encoder whose logarithms are the scores but for each row's normaliser. H(Z|X) = log z - u / z of its rows, as
-  // of any softmax.
+  // The encoder whose logarithms are the scores up to each row's normaliser. H(Z|X) = log z - u / z over its rows, as
+  // for any softmax.
   State at(Table scores) const {
     Table encoder(scores.rows, scores.columns);
     double conditional = 0;
@@ -87,7 +88,7 @@ class SoftIteration {
 };
 
 BottleneckCode run_soft(const Problem& problem, double beta, const Table& start, const BottleneckOptions& options) {
-  constexpr std::size_t kPlainSteps = 20;  // before leaps, and before a small change counts as the end
+  constexpr std::size_t kPlainSteps = 20;  // before leaps, and before a small change counts as convergence
   const SoftIteration iteration(problem, beta);
   BottleneckCode out;
   State state = iteration.start(start);
@@ -111,9 +112,9 @@ BottleneckCode run_soft(const Problem& problem, double beta, const Table& start,
   return out;
 }
 
-// ---- Codes that are functions of x ----
+// ---- Deterministic codes ----
 
-// The best code of every x alone; a tie leaves x where it is.
+// The best code for each x individually; a tie leaves x where it is.
 Table hard_rows(const Table& scores, const Table& current) {
   Table out(scores.rows, scores.columns);
   for (std::size_t x = 0; x < scores.rows; ++x) {
@@ -126,7 +127,7 @@ Table hard_rows(const Table& scores, const Table& current) {
   return out;
 }
 
-// What merging codes a and b adds to I(Z;Y) - beta H(Z).
+// The change of I(Z;Y) - beta H(Z) when codes a and b are merged.
 double gain_of_merging(const Decoder& decoder, std::size_t a, std::size_t b, double beta) {
   const double pa = decoder.pz[a], pb = decoder.pz[b], both = pa + pb;
   double gain = beta * (both * std::log(both) - pa * std::log(pa) - pb * std::log(pb));
@@ -138,7 +139,7 @@ double gain_of_merging(const Decoder& decoder, std::size_t a, std::size_t b, dou
   return gain;
 }
 
-// Single moves cannot join two codes of several members each, although it may pay: join the best pair if it does.
+// Single moves cannot merge two codes of several members each, even when that pays off: merge the best pair if it does.
 bool merge_best_pair(const Problem& problem, Table* encoder, double beta) {
   const Decoder decoder(problem, *encoder);
   double best = 1e-13;

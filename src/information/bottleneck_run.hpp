@@ -1,4 +1,4 @@
-// One run of the iteration on a prepared problem, for the curve that needs thousands of them.
+// One run of the iteration on a prepared problem; the curve needs thousands of them.
 #pragma once
 
 #include "information/bottleneck_problem.hpp"
@@ -6,7 +6,7 @@
 
 namespace isentropic::information::bottleneck {
 
-// I(Z;Y) less beta times the price: I(Z;X), or H(Z) of the deterministic kind.
+// I(Z;Y) minus beta times the price: I(Z;X), or H(Z) for the deterministic kind.
 double objective(const Information& information, double beta, BottleneckKind kind);
 
 BottleneckCode run(const Problem& problem, double beta, const Table& start, const BottleneckOptions& options);

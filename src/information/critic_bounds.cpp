@@ -1,4 +1,4 @@
-// Lower bounds on mutual information from a table of critic scores, all in logarithms.
+// Lower bounds on mutual information from a table of critic scores, computed in log space.
 #include "isentropic/information/critic_bounds.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ double mean(std::span<const double> values) {
   return sum / static_cast<double>(values.size());
 }
 
-// J[.]: the mean over pairs drawn together.
+// J[.]: the mean over pairs drawn jointly.
 double mean_together(
     const Table& scores, const std::function<double(double)>& f = [](double x) { return x; }) {
   double sum = 0;
@@ -74,8 +74,8 @@ double log_mixture(double share, double a, double b) {
   return log_partition(merge(single_key(a + std::log(share), 0), single_key(b + std::log1p(-share), 1)));
 }
 
-// For every l the log-mean over the row without candidate l. Merged from both ends, because a candidate that dominates
-// cannot be subtracted again.
+// For every l, the log-mean over the row without candidate l. Merged from both ends, because a dominant candidate
+// cannot be subtracted afterwards.
 std::vector<double> leave_one_out(std::span<const double> row) {
   std::vector<Record> before(row.size() + 1);
   for (std::size_t l = 0; l < row.size(); ++l) {
@@ -130,10 +130,10 @@ CriticBound interpolated_bound(const Table& scores, std::span<const double> log_
   double together = 0, apart = 0;
   for (std::size_t i = 0; i < scores.rows; ++i) {
     const std::vector<double> without = leave_one_out(scores.row(i));
-    // Drawn together: any candidate but the positive may be the one left out.
+    // Drawn jointly: any candidate but the positive may be the one left out.
     for (std::size_t l = 0; l < scores.columns; ++l)
       if (l != i) together += scores(i, i) - log_mixture(alpha, without[l], log_baseline[i]);
-    // Drawn apart: the positive is left out, and the mean over candidates of e^f / baseline is in closed form.
+    // Drawn independently: the positive is left out, and the mean over candidates of e^f / baseline has a closed form.
     apart += std::exp(without[i] - log_mixture(alpha, without[i], log_baseline[i]));
   }
   const double ceiling = alpha == 1 ? std::log(n - 1) : 1 + std::log(n - 1) - std::log(alpha);

@@ -13,7 +13,7 @@ namespace {
 
 using bottleneck::Problem;
 
-// p(x,y) / sqrt(p(x) p(y)) over the values that occur. Its first singular value is 1, with vectors sqrt(p).
+// The SVD of p(x,y) / sqrt(p(x) p(y)) over the values that occur. Its first singular value is 1, with vectors sqrt(p).
 Eigen::BDCSVD<Eigen::MatrixXd> decompose(const Problem& problem, unsigned options) {
   Eigen::MatrixXd normalised(problem.inputs(), problem.py.size());
   for (std::size_t x = 0; x < problem.inputs(); ++x)
@@ -27,14 +27,14 @@ double second_squared(const Eigen::VectorXd& singular_values) {
   return singular_values.size() < 2 ? 0 : std::min(1.0, singular_values(1) * singular_values(1));
 }
 
-// Climbs KL(rW || p_Y) / KL(r || p_X). With the ratio held at its value, KL(rW||p_Y) - ratio KL(r||p_X) is 0 at r; the
-// convex first term lies above its tangent, and the tangent minus the second term is largest at the next r.
+// Climbs KL(rW || p_Y) / KL(r || p_X). With the ratio fixed at its current value, KL(rW||p_Y) - ratio KL(r||p_X) is 0
+// at r; the convex first term lies above its tangent, and the tangent minus the second term is maximised by the next r.
 class Ascent {
  public:
   Ascent(const Problem& problem, std::size_t starts, const std::function<void(double)>& progress)
       : problem_(problem), starts_(static_cast<double>(starts)), progress_(progress) {}
 
-  // A short climb; the best few are kept.
+  // Climbs briefly; only the best few are kept.
   void start_from(std::vector<double> r) {
     constexpr int kFirstSteps = 30;
     constexpr std::size_t kKept = 8;
@@ -49,7 +49,7 @@ class Ascent {
     std::vector<double> input;
   };
 
-  // The highest, climbed to the end.
+  // The highest summit, after climbing the kept ones to convergence.
   Summit highest() {
     constexpr int kMostSteps = 5000;
     Summit best{0, problem_.px};
@@ -73,7 +73,7 @@ class Ascent {
     return {ratio, std::move(r)};
   }
 
-  // 0 where r is so near p_X that the ratio of two rounding errors would be all there is; rho^2 covers the limit.
+  // 0 if r is so near p_X that this would be a ratio of rounding errors; rho^2 covers the limit.
   double ratio_of(const std::vector<double>& r) {
     constexpr double kTooNear = 1e-9;
     output_.assign(problem_.py.size(), 0.0);
@@ -88,7 +88,7 @@ class Ascent {
     return below < kTooNear ? 0 : above / below;
   }
 
-  // r(x) ~ p(x) exp(sum_y W(y|x) log(q(y) / p(y)) / ratio), for the outputs q of the last ratio_of.
+  // r(x) ~ p(x) exp(sum_y W(y|x) log(q(y) / p(y)) / ratio), for the outputs q of the last call of ratio_of.
   std::vector<double> step_from(double ratio) const {
     std::vector<double> score(problem_.inputs()), gain(output_.size());
     for (std::size_t y = 0; y < gain.size(); ++y) gain[y] = std::log(output_[y] / problem_.py[y]);
@@ -96,7 +96,7 @@ class Ascent {
       double sum = 0;
       for (std::size_t y = 0; y < gain.size(); ++y)
         if (const double w = problem_.channel(x, y); w > 0) sum += w * gain[y];
-      score[x] = std::log(problem_.px[x]) + sum / ratio;  // -inf: x leads where r never does
+      score[x] = std::log(problem_.px[x]) + sum / ratio;  // -inf: x leads to outputs that r never reaches
     }
     const double most = *std::ranges::max_element(score);
     double total = 0;
@@ -124,7 +124,7 @@ void climb_from_corners(const Problem& problem, Ascent* ascent) {
     std::vector<double> r(problem.inputs(), 0.0);
     r[x] = 1;
     ascent->start_from(r);
-    for (double& p : r) p += 0.05;  // an inner point too, because a corner may hide part of the outputs
+    for (double& p : r) p += 0.05;  // an interior point too, because a corner may miss some outputs
     ascent->start_from(normalised(r));
   }
   for (std::size_t y = 0; y < problem.py.size(); ++y) {

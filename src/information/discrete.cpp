@@ -1,4 +1,4 @@
-// Mutual information of symbols, counted or made by cutting columns into intervals.
+// Mutual information of symbols, either given or made by binning columns.
 #include <algorithm>
 #include <cmath>
 
@@ -15,8 +15,8 @@ namespace {
 
 double real(std::size_t n) { return static_cast<double>(n); }
 
-// The joint table shrunk towards uniform, then exactly: marginals and joint stay consistent, the result non-negative.
-// Only the cells that were seen are stored; all others hold lambda / cells.
+// The exact information of the joint table shrunk towards uniform: marginals and joint stay consistent, and the result
+// is non-negative. Only the cells seen are stored; all others are lambda / cells.
 double james_stein_information(const Symbols& x, const Symbols& y, const Symbols& both) {
   const double total = real(x.of_row.size()), cells = real(x.distinct) * real(y.distinct);
   const std::vector<std::int64_t> nx = x.counts(), ny = y.counts(), nxy = both.counts();
@@ -97,7 +97,7 @@ double discrete_mutual_information(const Table& x, const Table& y, EntropyEstima
 Table binned(const Table& samples, int bins, Binning binning) {
   require_samples("samples", samples);
   require_at_least("bins", bins, 1);
-  const Table source = moderate(samples).samples;  // a width may exceed the largest number
+  const Table source = moderate(samples).samples;  // a width may overflow
   Table out(samples.rows, samples.columns);
   std::vector<double> column(samples.rows);
   for (std::size_t c = 0; c < samples.columns; ++c) {

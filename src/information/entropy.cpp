@@ -1,4 +1,4 @@
-// Entropy estimators from counts, each with its own correction of the bias of few samples.
+// Entropy estimators from counts, each with its own correction of the small-sample bias.
 #include "isentropic/information/entropy.hpp"
 
 #include <algorithm>
@@ -15,7 +15,7 @@
 namespace isentropic::information {
 namespace {
 
-using Counts = std::vector<std::int64_t>;  // positive ones alone
+using Counts = std::vector<std::int64_t>;  // positive ones only
 
 double real(std::int64_t n) { return static_cast<double>(n); }
 

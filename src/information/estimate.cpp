@@ -1,4 +1,4 @@
-// One call for every estimator of mutual information.
+// A single entry point for every estimator of mutual information.
 #include <algorithm>
 #include <cmath>
 
@@ -17,7 +17,7 @@ KsgOptions ksg_options(const InformationOptions& options) {
           options.scaling};
 }
 
-// The samples as symbols: as they are, or by intervals.
+// The samples as symbols, as they are or binned.
 Symbols symbols_for(const Table& samples, const InformationOptions& options) {
   if (options.estimator == InformationEstimator::discrete) return symbols_of(samples);
   const Binning binning =

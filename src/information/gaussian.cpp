@@ -29,7 +29,7 @@ void require_covariance(const Table& covariance) {
     throw Error("covariance", "not positive semi-definite", "a matrix without negative eigenvalues");
 }
 
-// A part that is itself singular has no density, so no information with respect to it is defined.
+// A variable whose own covariance is singular has no density, so information about it is undefined.
 double regular_log_determinant(const std::string& what, const Table& covariance) {
   const double out = log_determinant(covariance);
   if (std::isinf(out))
@@ -75,7 +75,7 @@ Table block(const Table& covariance, std::size_t first, std::size_t count) {
 }
 
 double gaussian_information(const Table& covariance, std::size_t x, std::size_t y, std::size_t z) {
-  // y and z are side by side already; x and z are not.
+  // y and z are already adjacent; x and z are not.
   Table xz(x + z, x + z);
   const auto source = [&](std::size_t i) { return i < x ? i : i + y; };
   for (std::size_t i = 0; i < x + z; ++i)

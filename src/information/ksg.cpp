@@ -1,4 +1,4 @@
-// Estimators by nearest neighbours: Kozachenko-Leonenko, KSG, Frenzel-Pompe, Ross, Mesner-Shalizi.
+// Nearest-neighbour estimators: Kozachenko-Leonenko, KSG, Frenzel-Pompe, Ross, Mesner-Shalizi.
 #include <algorithm>
 #include <boost/math/special_functions/digamma.hpp>
 #include <cmath>
@@ -24,14 +24,14 @@ Neighbourhood neighbourhood_of(KsgAlgorithm algorithm) {
   return algorithm == KsgAlgorithm::one ? Neighbourhood::open_cube : Neighbourhood::box;
 }
 
-// Of each row, among the rows that share its symbol: how many they are, how far the k-th of the others is (the last,
-// where there are fewer), and how many are as near as that: more than k where there are ties.
+// For each row, among the rows that share its symbol: how many there are, the distance to the k-th of the others (the
+// last one if there are fewer), and how many are within that distance: more than k if there are ties.
 struct OwnNeighbours {
   std::vector<std::size_t> members, as_near;
   std::vector<double> distance;
 };
 
-// Every symbol occurs at least twice.
+// Requires that every symbol occurs at least twice.
 OwnNeighbours own_neighbours(const Table& points, const Symbols& symbols, int k, Executor& executor) {
   std::vector<std::vector<std::size_t>> members(symbols.distinct);
   for (std::size_t r = 0; r < points.rows; ++r) members[static_cast<std::size_t>(symbols.of_row[r])].push_back(r);
@@ -53,7 +53,7 @@ OwnNeighbours own_neighbours(const Table& points, const Symbols& symbols, int k,
   return out;
 }
 
-// The rows whose symbol was met at least twice.
+// The rows whose symbol occurs at least twice.
 std::vector<std::size_t> rows_with_company(const Symbols& symbols) {
   const std::vector<std::int64_t> counts = symbols.counts();
   std::vector<std::size_t> out;

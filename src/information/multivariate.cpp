@@ -1,4 +1,4 @@
-// Total and dual total correlation by every estimator, and their shuffled baselines.
+// Total and dual total correlation for every estimator, and their shuffled baselines.
 #include "isentropic/information/multivariate.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace isentropic::information {
 namespace {
 
-// All when `variable` is not below `count`.
+// All of them if `variable` is not below `count`.
 std::vector<std::size_t> all_but(std::size_t variable, std::size_t count) {
   std::vector<std::size_t> out;
   for (std::size_t v = 0; v < count; ++v)
@@ -31,7 +31,7 @@ Table columns_of(const Table& samples, const std::vector<std::size_t>& columns) 
   return out;
 }
 
-// Both from any entropy of a set of columns: TC = sum_t H(x_t) - H(x), DTC = sum_t H(x_-t) - (T - 1) H(x).
+// Computes both from any entropy of sets of columns: TC = sum_t H(x_t) - H(x), DTC = sum_t H(x_-t) - (T - 1) H(x).
 template <class Entropy>
 Correlation from_entropies(std::size_t columns, const Entropy& entropy) {
   const double whole = entropy(all_but(columns, columns));
@@ -48,7 +48,7 @@ Correlation correlation_of_symbols(const Table& samples, EntropyEstimator estima
   for (std::size_t t = 0; t < samples.columns; ++t)
     alphabet.push_back(static_cast<double>(symbols_of(columns_of(samples, {t})).distinct));
   return from_entropies(samples.columns, [&](const std::vector<std::size_t>& columns) {
-    double cells = 1;  // rows that were never seen count too
+    double cells = 1;  // includes rows never seen
     for (std::size_t c : columns) cells *= alphabet[c];
     return entropy_with_alphabet(symbols_of(columns_of(samples, columns)).counts(), estimator, cells);
   });
@@ -62,8 +62,8 @@ Correlation gaussian_correlation(const Table& samples) {
   });
 }
 
-// Volumes of all marginals are powers of the same side, so they cancel in TC and in DTC. Counts are of the neighbours
-// in each marginal and, last, of those in all variables together: k, and more than k with ties.
+// Volumes of all marginals are powers of the same side, so they cancel in TC and in DTC. Counts are the neighbours in
+// each marginal and, last, those in all variables together: k, or more with ties.
 Correlation neighbour_correlation(const Table& samples, const InformationOptions& options, Executor& executor) {
   require_neighbours(options.k, samples.rows);
   const std::size_t variables = samples.columns;

@@ -14,7 +14,7 @@
 namespace isentropic::information {
 namespace {
 
-// Points of some of the columns, to be counted.
+// The points restricted to some columns, for counting.
 class Marginal {
  public:
   Marginal(const Table& samples, std::vector<std::size_t> columns) : columns_(std::move(columns)) {
@@ -30,7 +30,7 @@ class Marginal {
 
   std::size_t size() const { return columns_.size(); }
 
-  // Other points about `point`, given in all columns; `scratch` holds 2 * size() numbers.
+  // The number of other points around `point`, which has all columns; `scratch` has room for 2 * size() numbers.
   std::size_t others(const double* point, const double* radii, Closeness closeness, double* scratch) const {
     if (sorted_) {
       const double radius = radii[columns_[0]];
@@ -48,7 +48,7 @@ class Marginal {
   }
 
  private:
-  // The point counts itself, unless nothing can be nearer than 0.
+  // The count includes the point itself, unless the radius is 0 and the comparison strict.
   static std::size_t without_self(std::size_t count, double radius, Closeness closeness) {
     return closeness == Closeness::nearer_or_equal || radius > 0 ? count - 1 : 0;
   }
@@ -71,7 +71,7 @@ std::vector<std::vector<std::size_t>> marginal_columns(const NeighbourhoodQuesti
   return out;
 }
 
-// All that is searched; built side by side.
+// The search structures, built in parallel.
 struct Searched {
   std::vector<std::optional<Marginal>> marginals;
   std::optional<PointTree> tree;
@@ -90,7 +90,7 @@ struct Searched {
   }
 };
 
-// Half the sides of the box, one for each column.
+// Half the sides of the box, one per column.
 void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, std::size_t position,
                 const std::vector<Neighbour>& neighbours, double rounding, std::vector<double>* radii) {
   if (question.neighbourhood != Neighbourhood::box) {
@@ -108,7 +108,7 @@ void find_radii(const NeighbourhoodQuestion& question, const PointTree& tree, st
   }
 }
 
-// work(begin, end) over all points, in blocks: what a search needs to hold is not allocated anew for every point.
+// Calls work(begin, end) over all points, in blocks, so that search buffers are not reallocated for every point.
 template <class Work>
 void for_blocks(std::size_t points, Executor& executor, const Work& work) {
   constexpr std::size_t kPoints = 256;
@@ -121,7 +121,7 @@ void for_blocks(std::size_t points, Executor& executor, const Work& work) {
 }  // namespace
 
 DigammaTable::DigammaTable(std::size_t largest) : values_(largest + 1) {
-  constexpr std::size_t kAnchor = 1024;  // from time to time afresh, so that rounding does not add up
+  constexpr std::size_t kAnchor = 1024;  // recomputed at intervals so that rounding does not accumulate
   for (std::size_t n = 1; n <= largest; ++n)
     values_[n] = n % kAnchor == 1 ? boost::math::digamma(static_cast<double>(n))
                                   : values_[n - 1] + 1 / static_cast<double>(n - 1);
@@ -151,7 +151,7 @@ double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const Nei
       terms[position] = term(counts.data());
     }
   });
-  // In one order, whatever the threads did.
+  // Summed in a fixed order, whatever the threads did.
   return std::accumulate(terms.begin(), terms.end(), 0.0) / static_cast<double>(terms.size());
 }
 

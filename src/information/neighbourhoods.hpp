@@ -1,5 +1,5 @@
-// Around every point the k nearest in the space of all variables; how many points are as near in some of them alone.
-// The common part of every KSG estimator.
+// Finds the k nearest neighbours of every point in the space of all variables and counts the points as near in some of
+// the variables. The common part of every KSG estimator.
 #pragma once
 
 #include <cstddef>
@@ -25,18 +25,18 @@ class DigammaTable {
 enum class Neighbourhood {
   open_cube,    // strictly nearer than the k-th neighbour
   closed_cube,  // as near as the k-th neighbour: with ties, more than k points
-  box           // within the smallest box around the k neighbours, whose side is the same for the columns of a variable
+  box           // within the smallest box around the k neighbours, with equal sides for the columns of a variable
 };
 
 struct NeighbourhoodQuestion {
   const Table& samples;
-  std::vector<std::size_t> columns_of;              // variables in order: columns of each, side by side in `samples`
+  std::vector<std::size_t> columns_of;              // number of columns of each variable, adjacent in `samples`
   std::vector<std::vector<std::size_t>> marginals;  // each a list of variables
   int k;
   Neighbourhood neighbourhood;
 };
 
-// The mean over all points of term(counts), counts[m] the number of other points in marginal m.
+// The mean over all points of term(counts), where counts[m] is the number of other points in marginal m.
 using NeighbourhoodTerm = std::function<double(const std::size_t* counts)>;
 double mean_over_neighbourhoods(const NeighbourhoodQuestion& question, const NeighbourhoodTerm& term,
                                 Executor& executor);
@@ -47,8 +47,8 @@ std::vector<double> neighbour_distances(const Table& samples, int k, Executor& e
 // How many other rows are as near to row r as radii[r], ties included.
 std::vector<std::size_t> others_within(const Table& samples, const std::vector<double>& radii, Executor& executor);
 
-// What rounding may add to a distance between samples. Values on a lattice tie at many distances; once they are scaled,
-// equal distances differ in their last bits.
+// What rounding may add to a distance between samples. Values on a lattice tie at many distances; after scaling, equal
+// distances differ in their last bits.
 double rounding_of_distances(const Table& samples);
 
 }  // namespace isentropic::information

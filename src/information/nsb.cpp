@@ -15,7 +15,7 @@ namespace {
 using boost::math::digamma;
 using boost::math::trigamma;
 
-// log(Gamma(b + n) / Gamma(b)); by Stirling's series where the two would cancel.
+// log(Gamma(b + n) / Gamma(b)); uses Stirling's series where the two would cancel.
 double log_rising(double b, double n) {
   constexpr double kLarge = 1e4;
   if (b < kLarge) return std::lgamma(b + n) - std::lgamma(b);
@@ -49,11 +49,11 @@ class Posterior {
   }
 
  private:
-  std::map<double, double> multiplicity_;  // count -> how many cells have it
+  std::map<double, double> multiplicity_;  // count -> number of cells with it
   double cells_, total_ = 0, unseen_ = 0;
 };
 
-// Where the weight peaks, from a grid that is coarser than no peak of it, refined.
+// The location of the weight's peak, refined from a grid finer than any peak.
 double peak_of(const Posterior& posterior, double low, double high) {
   constexpr int kGrid = 300;
   double best = low;
@@ -67,7 +67,7 @@ double peak_of(const Posterior& posterior, double low, double high) {
       .first;
 }
 
-// The distance from the peak, on the side of `sign`, where the weight has become negligible.
+// The distance from the peak, on the side of `sign`, at which the weight becomes negligible.
 double reach(const Posterior& posterior, double peak, double sign, double limit) {
   constexpr double kNegligible = 40;  // e^-40
   double distance = 1e-4;

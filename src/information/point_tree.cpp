@@ -1,4 +1,4 @@
-// A k-d tree for the max norm, laid out in memory in the order of the search.
+// A k-d tree for the maximum norm, laid out in memory in search order.
 #include "information/point_tree.hpp"
 
 #include <algorithm>
@@ -10,7 +10,7 @@
 namespace isentropic::information {
 namespace {
 
-constexpr std::size_t kLeaf = 12;  // points; between 8 and 16 the time hardly changes
+constexpr std::size_t kLeaf = 12;  // points; the time hardly changes between 8 and 16
 
 template <Closeness closeness>
 bool within(double distance, double radius) {
@@ -26,7 +26,7 @@ struct PointTree::Search {
   std::size_t k;
   Neighbour* best;
   std::size_t found = 0;
-  double worst = std::numeric_limits<double>::quiet_NaN();  // before k are found nothing is too far, inf included
+  double worst = std::numeric_limits<double>::quiet_NaN();  // NaN: until k are found nothing is too far, not even inf
 
   void offer(double distance, std::size_t position) {
     std::size_t at = found < k ? found++ : k - 1;
@@ -36,7 +36,7 @@ struct PointTree::Search {
   }
 };
 
-// Cuts cells depth first and moves their points as it goes, so that the deeper levels work in the cache.
+// Splits cells depth first and moves their points as it goes, so that deeper levels work in cache.
 class PointTree::Builder {
  public:
   explicit Builder(PointTree* tree)
@@ -64,7 +64,7 @@ class PointTree::Builder {
   }
 
  private:
-  // Writes the cell's box; returns columns_ when all its points are equal.
+  // Writes the cell's box; returns columns_ if all its points are equal.
   std::size_t widest_column(std::size_t index, std::size_t begin, std::size_t end) {
     std::size_t widest = columns_;
     double width = 0;
@@ -84,7 +84,7 @@ class PointTree::Builder {
     return widest;
   }
 
-  // Afterwards no point before `middle` is larger, in the column, than one from there on.
+  // Partitions so that in this column no point before `middle` is larger than one from `middle` on.
   void halve(std::size_t begin, std::size_t middle, std::size_t end, std::size_t column) {
     const auto at = [&](auto& items, std::size_t i) { return items.begin() + static_cast<std::ptrdiff_t>(i); };
     for (std::size_t i = begin; i < end; ++i) keys_[i] = {tree_.point_at(i)[column], i};
@@ -117,7 +117,7 @@ template <std::size_t kColumns>
 void PointTree::scan_leaf(Search& search, const Node& node) const {
   const std::size_t columns = kColumns > 0 ? kColumns : points_.columns;
   const double* candidate = points_.values.data() + node.begin * columns;
-  // The points of a larger leaf are equal: k of them, and perhaps itself, stand for all.
+  // The points of a larger leaf are all equal: k of them, plus possibly the point itself, represent all.
   const std::size_t end = node.end - node.begin > kLeaf ? std::min(node.end, node.begin + search.k + 1) : node.end;
   for (std::size_t position = node.begin; position < end; ++position, candidate += columns) {
     double distance = 0;
@@ -126,7 +126,7 @@ void PointTree::scan_leaf(Search& search, const Node& node) const {
   }
 }
 
-// `bound`: no point of the cell is nearer.
+// `bound`: a lower bound on the distance to the cell's points.
 template <std::size_t kColumns>
 void PointTree::visit(Search& search, std::size_t index, double bound) const {
   while (true) {

@@ -1,4 +1,4 @@
-// Information that position codes carry about positions and offsets, by counting distinct codes.
+// The information that position codes carry about positions and offsets, from counts of distinct codes.
 #include "isentropic/information/position_codes.hpp"
 
 #include <cmath>
@@ -22,7 +22,7 @@ std::vector<double> probabilities_of(const Table& codes, std::span<const double>
   return {positions.begin(), positions.end()};
 }
 
-// For every position the number of its code: equal codes, equal numbers.
+// The index of every position's code: equal codes get equal indices.
 std::vector<std::size_t> numbered(const Table& codes, double resolution) {
   require_non_negative("resolution", resolution);
   std::map<std::vector<double>, std::size_t> known;

@@ -31,7 +31,7 @@ Table scaled(const std::string& name, const Table& samples, Scaling scaling) {
     double mean = 0, squares = 0;
     for (std::size_t r = 0; r < out.rows; ++r) mean += out(r, c) / rows;
     for (std::size_t r = 0; r < out.rows; ++r) squares += (out(r, c) - mean) * (out(r, c) - mean);
-    // Rounding of the mean alone leaves about this much of a constant.
+    // For a constant column, rounding of the mean alone leaves about this much.
     const double deviation = std::sqrt(squares / rows);
     if (deviation <= 4 * std::numeric_limits<double>::epsilon() * std::abs(mean))
       throw Error("column " + std::to_string(c) + " of " + name, "constant", "values that vary");

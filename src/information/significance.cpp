@@ -28,9 +28,9 @@ Order in_order(std::size_t rows) {
   return out;
 }
 
-constexpr int kNeighbours = 5;  // Runge's choice is between 5 and 10
+constexpr int kNeighbours = 5;  // Runge chooses between 5 and 10
 
-// For every row those nearest in z, itself first.
+// The rows nearest to every row in z, itself first.
 std::vector<Order> neighbours_in(const Table& z) {
   const PointTree tree(z);
   const int k = std::min(kNeighbours, static_cast<int>(z.rows) - 1);
@@ -45,7 +45,7 @@ std::vector<Order> neighbours_in(const Table& z) {
   return out;
 }
 
-// The rows that share one z with more than kNeighbours others: a few of them would stand for all in a search.
+// The groups of rows that share one z with more than kNeighbours others, of which a search would return only a few.
 std::vector<Order> large_ties(const Table& z) {
   const Symbols symbols = symbols_of(z);
   std::vector<Order> groups(symbols.distinct);
@@ -54,13 +54,13 @@ std::vector<Order> large_ties(const Table& z) {
   return groups;
 }
 
-// Exchanges rows that agree in z: among all that tie, else between neighbours.
+// Exchanges rows with similar z: among all that tie, otherwise between neighbours.
 class LocalPermutations {
  public:
   explicit LocalPermutations(const Table& z)
       : neighbours_(neighbours_in(scaled("z", z, Scaling::standardised))), ties_(large_ties(z)) {}
 
-  // Every row takes the x of a neighbour in z, of one that is not taken yet where there is one.
+  // Every row takes the x of a neighbour in z, preferring one that is not taken yet.
   Order draw(Random* random) {
     Order out(neighbours_.size()), visits = in_order(neighbours_.size());
     random->shuffle(&visits);
@@ -122,7 +122,8 @@ Significance permutation_significance(const Table& x, const Table& y, const Tabl
   Significance out;
   out.estimate = measure(x, y, z);
   out.permutations = permutations;
-  // Tables of counts repeat under permutation; summed in another order they differ by rounding, and are equal.
+  // Permutations may repeat the same table of counts; sums in another order then differ only by rounding and count as
+  // equal.
   constexpr double kRounding = 1e-12;
   const double enough =
       std::isfinite(out.estimate) ? out.estimate - kRounding * (1 + std::abs(out.estimate)) : out.estimate;
@@ -160,7 +161,7 @@ Interval half_sample_interval(const Table& x, const Table& y, const Table& z, co
     estimates.push_back(measure(rows_of(x, order), rows_of(y, order), z.columns > 0 ? rows_of(z, order) : z));
     if (progress) progress((h + 1.0) / halves);
   }
-  // Delete-d jackknife: the factor (N - d) / d is 1 when half is deleted.
+  // Delete-d jackknife: the factor (N - d) / d is 1 if half is deleted.
   const double half = static_cast<double>(x.rows / 2), deleted = static_cast<double>(x.rows) - half;
   Interval out;
   out.estimate = measure(x, y, z);

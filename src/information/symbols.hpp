@@ -1,4 +1,4 @@
-// Entropies and information of symbols, by any estimator.
+// Entropies and information of symbols, with any estimator.
 #pragma once
 
 #include <cstdint>
@@ -9,13 +9,13 @@
 
 namespace isentropic::information {
 
-// As entropy_from_counts, with an alphabet that may be too large for an integer.
+// Like entropy_from_counts, for alphabets that may be too large for an integer.
 double entropy_with_alphabet(const std::vector<std::int64_t>& counts, EntropyEstimator estimator, double cells);
 
 // How far James-Stein shrinks p towards uniform, in [0, 1]; `squares` is sum p_i^2.
 double shrinkage(double squares, double total, double cells);
 
-// The estimate for pairs of symbols, james_stein on the joint table.
+// The estimate for pairs of symbols; james_stein works on the joint table.
 double information_of_symbols(const Symbols& x, const Symbols& y, EntropyEstimator estimator);
 // H(x,z) + H(y,z) - H(x,y,z) - H(z).
 double information_of_symbols(const Symbols& x, const Symbols& y, const Symbols& z, EntropyEstimator estimator);

@@ -1,14 +1,14 @@
-// Values that occur more than once, which continuous variables hardly ever do.
+// Repeated values, which are very rare in continuous variables.
 #pragma once
 
 #include "isentropic/information/table.hpp"
 
 namespace isentropic::information {
 
-// The share of values, in the column with most of them, that occur more than once; 0 without columns.
+// The fraction of values that occur more than once, in the column with the most of them; 0 without columns.
 double repeated_share(const Table& samples);
 
-// Enough to mislead estimators that expect every distance once: more than 5%.
+// Whether there are enough to mislead estimators that expect distinct distances: more than 5%.
 inline bool has_many_ties(const Table& samples) { return repeated_share(samples) > .05; }
 
 }  // namespace isentropic::information

@@ -1,4 +1,4 @@
-// Where an estimate should not be trusted.
+// Reasons not to trust an estimate.
 #include <algorithm>
 #include <cmath>
 #include <sstream>
@@ -28,7 +28,7 @@ void warn_of_ties(const std::string& name, const Table& samples, Warnings* out) 
 
 void warn_of_neighbours(const Table& x, const Table& y, const Table& z, double estimate, Warnings* out) {
   const double rows = static_cast<double>(x.rows), columns = static_cast<double>(x.columns + y.columns + z.columns);
-  // N points in d dimensions are about N^(-1/d) of the width apart; beyond 1/e they have no small neighbourhoods.
+  // N points in d dimensions are about N^(-1/d) of the width apart; above 1/e they have no small neighbourhoods.
   if (columns > std::log(rows))
     out->push_back("high dimension: " + number(columns) + " columns exceed log N = " + number(std::log(rows)) +
                    ", where nearest neighbours are far away and strong dependence is underestimated");

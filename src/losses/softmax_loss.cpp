@@ -1,4 +1,4 @@
-// The loss as shards of attention without values; each target is left out of the stream and joined at the end.
+// The loss as shards of attention without values; each target is left out of the stream and added at the end.
 #include "isentropic/softmax_loss.hpp"
 
 #include <algorithm>
@@ -13,13 +13,13 @@
 namespace isentropic {
 namespace {
 
-// Rows of about so many numbers, in whole blocks of the kernels.
+// The number of rows with about `numbers` elements, in whole kernel blocks.
 std::int64_t rows_of_block(const SoftmaxLossProblem& x, std::int64_t numbers, std::int64_t kernel_block) {
   return std::max<std::int64_t>(1, numbers / std::max<std::int64_t>(1, x.query.shape[1]) / kernel_block) * kernel_block;
 }
 
-// A block of keys and, backward, one of queries: packed and with their gradients they are what a pass holds at a time,
-// in a few copies, more of the queries.
+// Block sizes. A pass keeps one block of keys and, in the backward pass, one of queries in memory at a time, in a few
+// copies (packed, and with their gradients), more of the queries.
 std::int64_t key_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 1 << 20, kKeyBlock); }
 std::int64_t query_block(const SoftmaxLossProblem& x) { return rows_of_block(x, 7 << 16, kQueryBlock); }
 
@@ -77,7 +77,7 @@ DType sums_type(const SoftmaxLossProblem& x) {
 struct TargetScore {
   std::int64_t key = -1;
   double raw = 0, score = 0, slope = 1;
-  bool seen = false;  // by its own row
+  bool seen = false;  // by the target's own row
 };
 
 TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<double>& q, std::vector<double>& k) {
@@ -89,7 +89,7 @@ TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<d
   load(x.key, out.key * x.key.stride[0], d, k.data());
   for (std::int64_t c = 0; c < d; ++c) out.raw += q[c] * k[c];
   out.score = x.scale * out.raw;
-  // What overflows among the other keys overflows here.
+  // A score that would overflow among the other keys must overflow here too.
   if (sums_type(x) == DType::float32) out.score = static_cast<float>(out.score);
   if (x.soft_cap) {
     const double t = std::tanh(out.score / *x.soft_cap);
@@ -104,7 +104,7 @@ TargetScore target_of(const SoftmaxLossProblem& x, std::int64_t i, std::vector<d
   return out;
 }
 
-// f(i, target, q_i, k_target) for every row with a target, in order.
+// Calls f(i, target, q_i, k_target) for every row with a target, in order.
 template <class F>
 void for_each_target(const SoftmaxLossProblem& x, F f) {
   std::vector<double> q(x.query.shape[1]), k(x.query.shape[1]);
@@ -117,7 +117,7 @@ void for_each_target(const SoftmaxLossProblem& x, F f) {
 // log(1 + e^x).
 double softplus(double x) { return std::max(x, 0.0) + std::log1p(std::exp(-std::abs(x))); }
 
-// From the log-partition of the keys without the target.
+// `others`: the log-partition of the keys without the target.
 double loss_of(const TargetScore& target, double others) {
   if (!target.seen) return others - target.score;
   if (target.score == std::numeric_limits<double>::infinity()) return std::numeric_limits<double>::quiet_NaN();
@@ -125,7 +125,7 @@ double loss_of(const TargetScore& target, double others) {
   return x == -std::numeric_limits<double>::infinity() ? 0.0 : softplus(x);
 }
 
-// to[from + c] += values[c], for gradients in the type of sums.
+// to[from + c] += values[c], for gradients in the accumulation type.
 void add(Tensor& to, std::int64_t from, const std::vector<double>& values, double factor) {
   with_compute_type(to.type(), [&]<class T>() {
     T* out = to.values<T>().data() + from;
@@ -166,7 +166,7 @@ struct UpstreamRows {
   }
 };
 
-// Gradients of L and H for a block of rows, as attention takes them. To every key but the target a loss is a
+// Gradients of L and H for a block of rows, in attention's form. For every key but the target, the loss is a
 // log-partition.
 struct ShardUpstream {
   std::vector<double> log_partition, entropy;
@@ -188,8 +188,8 @@ struct ShardUpstream {
   }
 };
 
-// A block of rows in float32. E_p[k] and the target's key nearly cancel where a row is sure of itself: gradients that
-// are rounded to 16 bits before that are noise.
+// A block of rows in float32. E_p[k] and the target's key nearly cancel if a row is confident: gradients rounded to 16
+// bits before that would be noise.
 Tensor widened(const View& x, Block rows) {
   Tensor out(DType::float32, {rows.end - rows.begin, x.shape[1]});
   for (std::int64_t i = rows.begin; i < rows.end; ++i)
@@ -208,7 +208,7 @@ RowState rows_of(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, 
   return out;
 }
 
-// What all keys but the targets give to the gradients.
+// Adds the contribution of all keys but the targets to the gradients.
 void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const UpstreamRows& upstream,
               SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
@@ -232,8 +232,8 @@ void add_rows(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, con
   });
 }
 
-// d / d s_t of the row's loss, log-partition and entropy, each times its upstream gradient; one of 0 counts for
-// nothing.
+// d / d s_t of the row's loss, log-partition and entropy, each times its upstream gradient; terms with upstream
+// gradient 0 are ignored.
 double target_gradient(const TargetScore& target, const SoftmaxRecord<double>& row, double loss, double g_loss,
                        double g_log_partition, double g_entropy) {
   if (!target.seen) return -g_loss;
@@ -245,7 +245,7 @@ double target_gradient(const TargetScore& target, const SoftmaxRecord<double>& r
   return g;
 }
 
-// What the targets give to them.
+// Adds the contribution of the targets.
 void add_targets(const SoftmaxLossProblem& x, const SoftmaxLossResult& forward, const UpstreamRows& upstream,
                  SoftmaxLossGradients& out) {
   const std::int64_t d = x.query.shape[1];
@@ -269,7 +269,7 @@ SoftmaxLossResult softmax_loss(const SoftmaxLossProblem& problem) {
   SoftmaxLossResult out;
   out.records.resize(problem.query.shape[0]);
   out.loss.assign(problem.query.shape[0], 0.0);
-  // Forward no rows are held but those a thread works on: all of them can pass at once.
+  // The forward pass keeps only the rows a thread is working on, so all rows can be processed at once.
   const std::int64_t all_rows = std::max<std::int64_t>(1, problem.query.shape[0]);
   for_each_shard(problem, all_rows, [&](Block queries, Block keys) {
     const AttentionResult found = attention_statistics(shard_of(problem, queries, keys));
@@ -292,7 +292,7 @@ SoftmaxLossGradients softmax_loss_backward(const SoftmaxLossProblem& problem, co
     if (static_cast<std::int64_t>(met) != rows)
       throw Error("forward result rows", std::to_string(met), std::to_string(rows) + ", as the problem");
   SoftmaxLossGradients out;
-  // Sums of many parts are kept in the type of sums and rounded once.
+  // Sums of many parts are kept in the accumulation type and rounded once.
   out.query = Tensor(sums_type(problem), problem.query.shape);
   out.key = Tensor(sums_type(problem), problem.key.shape);
   if (problem.bias.present()) out.bias = Tensor(sums_type(problem), problem.bias.shape);

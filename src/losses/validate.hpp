@@ -5,7 +5,7 @@
 
 namespace isentropic {
 
-// Everything but what lies in memory, which may be a device's.
+// Checks everything but the contents of tensors, which may be in device memory.
 void validate_shapes(const SoftmaxLossProblem& problem);
 void validate_targets(const SoftmaxLossProblem& problem);
 

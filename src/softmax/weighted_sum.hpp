@@ -1,4 +1,4 @@
-// A record with the sum it normalises, sum_j e^{s_j - m} v_j: merged together, so that both are seen from one maximum.
+// A record with the sum it normalises, sum_j e^{s_j - m} v_j: merged together so that both are relative to one maximum.
 #pragma once
 
 #include <cmath>
@@ -8,7 +8,7 @@
 
 namespace isentropic {
 
-// y's keys added to x, `width` numbers of each sum. A part without keys adds nothing, whatever its sum holds.
+// Merges y into x, with sums of `width` numbers. A part without keys adds nothing, whatever its sum contains.
 template <class T>
 void merge_weighted_sum(SoftmaxRecord<double>& x, T* x_sum, const SoftmaxRecord<double>& y, const T* y_sum,
                         std::int64_t width) {

@@ -47,7 +47,7 @@ Vector best_in_infinity(const Vector& c, double eps) {
 }
 
 // Every coordinate solves delta e^-delta = c_i / (2 mu), those with c_i < 0 uniquely, the others on the branch below
-// 1, except the greatest c_k: its delta_k = y is the parameter, 2 mu = c_k e^y / y, and may lie above 1.
+// 1, except the largest c_k: its delta_k = y is the parameter, 2 mu = c_k e^y / y, and may lie above 1.
 Vector stationary_at(const Vector& c, std::size_t k, double y) {
   Vector out(c.size());
   for (std::size_t i = 0; i < c.size(); ++i) {
@@ -78,7 +78,8 @@ Vector best_in_euclidean(const Vector& c, double eps) {
     const Vector delta = stationary_at(c, k, (low + high) / 2);
     if (const double x = value(delta); x > best_value) best = delta, best_value = x;
   };
-  // The length rises with y up to 1. Beyond, delta_k grows while the others shrink: every crossing is looked at.
+  // The length increases with y up to 1. Beyond that, delta_k grows while the others shrink, so every crossing is
+  // tried.
   try_between(0, std::min(1.0, eps));
   constexpr int kSteps = 64;
   for (int step = 0; eps > 1 && step < kSteps; ++step)
@@ -86,7 +87,7 @@ Vector best_in_euclidean(const Vector& c, double eps) {
   return best;
 }
 
-// The terms c_i < 0 are concave in the budget they get: lowered until all that are touched are equal.
+// The terms c_i < 0 are concave in their share of the budget: the largest are lowered to a common level.
 Vector lowered(const Vector& c, double eps) {
   Vector logs;
   for (double x : c)
@@ -104,7 +105,7 @@ Vector lowered(const Vector& c, double eps) {
   return out;
 }
 
-// Splitting the budget between both never pays: what is gained by the raised one grows at least as fast.
+// Splitting the budget between raising and lowering never pays off: the gain of the raised one grows at least as fast.
 Vector best_in_absolute(const Vector& c, double eps) {
   const auto k = static_cast<std::size_t>(std::max_element(c.begin(), c.end()) - c.begin());
   const Vector low = lowered(c, eps);
@@ -183,7 +184,7 @@ Attack exact_attack(std::span<const double> scores, std::span<const double> x, B
   const Vector mass = masses(scores);
   const double start = mean(mass, x);
   Attack out{Vector(scores.size(), 0), 0};
-  constexpr int kMostSteps = 100;  // it converges faster than linearly; a handful is usual
+  constexpr int kMostSteps = 100;  // convergence is superlinear; a handful is usual
   for (int step = 0; step < kMostSteps; ++step) {
     Vector c(mass.size());
     for (std::size_t i = 0; i < c.size(); ++i) c[i] = mass[i] * (x[i] - (start + out.gain));

@@ -1,4 +1,4 @@
-// Entropy floor and weight bounds of scores in an interval, attained with scores at its two ends.
+// Entropy floor and weight bounds for scores in an interval, attained by scores at its two ends.
 #include "isentropic/theory/bounded_scores.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ double bounded_top_share(double range) {
 BoundedEntropyFloor bounded_entropy_floor(std::int64_t n, double range) {
   require_at_least("n", n, 1);
   require_non_negative("range", range);
-  // The entropy has one minimum along m, so the best whole number is beside the best real one.
+  // The entropy has one minimum along m, so the best integer is next to the best real number.
   const double best = static_cast<double>(n) * bounded_top_share(range);
   const auto below = std::clamp<std::int64_t>(static_cast<std::int64_t>(best), 1, std::max<std::int64_t>(n - 1, 1));
   BoundedEntropyFloor out{std::numeric_limits<double>::infinity(), 1};

@@ -11,7 +11,7 @@
 namespace isentropic::theory {
 namespace {
 
-// One key at the gap above n - 1 others.
+// One key is `gap` above n - 1 others.
 double entropy_at_gap(double n, double gap) {
   const double low = (n - 1) * std::exp(-gap);
   return std::log1p(low) + gap * low / (1 + low);

@@ -25,7 +25,7 @@ void require_laws(std::span<const double> data, std::span<const double> model, s
   for (double n : noise) require_positive("noise", n);
 }
 
-// 1 - the posterior of a datum, without the difference.
+// 1 - the posterior of a datum, without a subtraction.
 double noise_posterior(double model, double noise, double k) { return k * noise / (model + k * noise); }
 
 std::vector<double> softmax(std::span<const double> scores, double temperature) {
@@ -45,7 +45,7 @@ void require_positive_key(std::size_t positive, std::size_t keys, double tempera
 // dL/ds_j = P_j - [j = +].
 std::vector<double> score_gradient(std::span<const double> scores, std::size_t positive, double temperature) {
   std::vector<double> out = softmax(scores, temperature);
-  // -(1 - P_+) as the sum of the others: near 1 the difference has no digits left.
+  // -(1 - P_+) as the sum of the others: near 1 the difference would have no digits left.
   double others = 0;
   for (std::size_t j = 0; j < out.size(); ++j)
     if (j != positive) others += out[j];

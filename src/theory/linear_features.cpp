@@ -1,4 +1,4 @@
-// The entropy that linear attention falls short of log n, and the sharpening of features that holds it.
+// How far the entropy of linear attention falls below log n, and the feature sharpening that holds it constant.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Moments of the noise families, and the bias and rms that noise of a given variance ratio causes.
+// Moments of the noise families, and the bias and rms caused by noise with a given variance ratio.
 #include "isentropic/theory/noise.hpp"
 
 #include <algorithm>
@@ -146,8 +146,9 @@ double value_noise_shift(std::span<const double> weights, std::span<const double
 
 double two_key_gaussian_rms(double sigma) {
   require_non_negative("sigma", sigma);
-  // (eps_1 - eps_2) / 2 ~ N(0, sigma^2 / 2). The trapezoidal rule on a smooth, fast falling integrand converges faster
-  // than any power of the step as long as that is small beside tanh's poles, at i pi / 2 in the argument.
+  // (eps_1 - eps_2) / 2 ~ N(0, sigma^2 / 2). The trapezoidal rule on a smooth, rapidly decaying integrand converges
+  // faster than any power of the step as long as the step is small compared with the distance to tanh's poles, at i
+  // pi / 2 in the argument.
   const double deviation = sigma / std::numbers::sqrt2;
   const double step = 0.1 / std::max(1.0, deviation);
   double sum = 0, mass = 0;

@@ -1,4 +1,4 @@
-// The entropy of a geometric law in forms that keep their digits for small slopes.
+// The entropy of a geometric law, in forms that stay accurate for small slopes.
 #include "isentropic/theory/position_bias.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Counts the coordinates that distinct position codes need; integers only.
+// The number of coordinates that distinct position codes need, in integer arithmetic.
 #include "isentropic/theory/position_capacity.hpp"
 
 #include <bit>

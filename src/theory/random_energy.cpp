@@ -14,7 +14,7 @@ namespace {
 
 double frozen_entropy(double m) { return boost::math::digamma(1.0) - boost::math::digamma(1 - m); }
 
-// c = (sqrt(1 + 4 lambda^2) - 1)/(2 lambda), written without the cancellation.
+// c = (sqrt(1 + 4 lambda^2) - 1)/(2 lambda), written without cancellation.
 double dominant_cosine(double lambda) { return 2 * lambda / (std::sqrt(1 + 4 * lambda * lambda) + 1); }
 
 }  // namespace

@@ -11,16 +11,16 @@
 namespace isentropic::theory {
 namespace {
 
-// Below e^{-kNegligible} a weight does not matter.
+// Weights below e^{-kNegligible} do not matter.
 constexpr double kNegligible = 45;
 
 struct Node {
   double score;       // lambda s
-  double log_weight;  // log of n times the probability it stands for
+  double log_weight;  // log of n times the node's probability
 };
 
-// A trapezoid rule in a variable in which the density is smooth and falls at least exponentially on both sides: such a
-// rule converges faster than any power of the step. The step also resolves e^{-e^{lambda s - x}}, of width 1/lambda.
+// The trapezoidal rule in a variable in which the density is smooth and decays at least exponentially on both sides, so
+// it converges faster than any power of the step. The step also resolves e^{-e^{lambda s - x}}, of width 1/lambda.
 template <class Place>
 std::vector<Node> trapezoid(double low, double high, double step, double log_n, const Place& place) {
   std::vector<Node> nodes;
@@ -47,8 +47,8 @@ std::vector<Node> cosine_nodes(double d, double lambda, double log_n) {
   const double low = kNegligible / (d - 1) + std::log(2.0), high = low + log_n / (d - 1);
   const auto place = [&](double y) { return Node{lambda * d * std::tanh(y), (1 - d) * std::log(std::cosh(y))}; };
   const double smooth = 0.4 / std::sqrt(d);
-  // log Z is at least the largest logit. So what must be resolved begins where kNegligible keys are expected above it;
-  // closer to the pole the score is flatter in y.
+  // log Z is at least the largest logit. So resolution is needed only from the point above which kNegligible keys are
+  // expected; closer to the pole the score is flatter in y.
   double above = 0, begin = high;
   const std::vector<Node> coarse = trapezoid(-low, high, smooth, log_n, place);
   for (auto node = coarse.rbegin(); node != coarse.rend() && above < kNegligible; ++node, begin -= smooth)
@@ -68,8 +68,8 @@ std::vector<Node> exponential_nodes(double lambda, double log_n) {
 }
 
 std::vector<Node> uniform_nodes(double lambda, double log_n) {
-  // Scores further than kNegligible below the top never count, and above them d(lambda s)/dy < kNegligible. Near the
-  // top all scores are alike, so the last e^{-22}/n of them may be left out.
+  // Scores more than kNegligible below the top never matter, and above them d(lambda s)/dy < kNegligible. Near the top
+  // all scores are nearly equal, so the last e^{-22}/n of them can be omitted.
   const double steepness = std::min(lambda / 4, kNegligible);
   return trapezoid(-kNegligible, log_n + 22, std::min(0.25, kResolution / steepness), log_n, [&](double y) {
     return Node{-lambda / (1 + std::exp(y)) + lambda, log_logistic_density(y)};
@@ -116,7 +116,7 @@ Slice slice_at(const std::vector<Node>& nodes, double log_n, double x) {
     }
   }
   const double share = q * std::exp(-log_n);  // 1 - phi
-  // Where phi is lost in the rounding of 1 - phi, it is 0.
+  // If phi is lost in the rounding of 1 - phi, it is 0.
   const bool vanished = share > 1 - 1e-14;
   const double log_phi_n = share < 1e-12 ? -q : vanished ? -1e300 : std::exp(log_n) * std::log1p(-share);
   out.survival = -log_phi_n;
@@ -125,7 +125,7 @@ Slice slice_at(const std::vector<Node>& nodes, double log_n, double x) {
   return out;
 }
 
-// The x at which phi^n = 1/e: near log Z.
+// The x at which phi^n = 1/e, which is near log Z.
 double centre(const std::vector<Node>& nodes, double log_n) {
   double low = nodes.front().score - 10, high = nodes.back().score + log_n + 10;
   while (high - low > 1e-3) {
@@ -151,7 +151,7 @@ ScoreLaw ScoreLaw::uniform() { return {Kind::uniform, 1}; }
 ExpectedRow expected_row(const ScoreLaw& law, double log_n, double lambda, std::optional<double> planted_score) {
   require_non_negative("log_n", log_n);
   require_non_negative("lambda", lambda);
-  // lambda = 0 would divide by it; 1e-9 times a score is 0 to the accuracy promised.
+  // Avoids division by lambda = 0; 1e-9 times a score is 0 to the promised accuracy.
   const double used = std::max(lambda, 1e-9);
   const std::vector<Node> nodes = nodes_of(law, log_n, used);
   const double planted = planted_score ? used * *planted_score : -1e300;

@@ -1,4 +1,4 @@
-// Slopes of entropy against log n under a scale law, and the kappa that makes them vanish.
+// Slopes of entropy against log n under a scale law, and the kappa that makes them zero.
 #include "isentropic/theory/scale_laws.hpp"
 
 #include <algorithm>
@@ -55,7 +55,7 @@ double law_slope(const Scale& scale, std::span<const std::int64_t> lengths, std:
 std::optional<double> invariant_kappa(std::span<const std::int64_t> lengths, std::int64_t d, double most) {
   const auto slope_at = [&](double kappa) { return law_slope(Scale::log_n(kappa), lengths, d); };
   double low = 0.5, at_low = slope_at(low);
-  // The slope falls through its first zero and may come back: walk up to it.
+  // The slope decreases through its first zero and may rise again, so search upwards for it.
   for (double high = low; (high = std::min(high * 1.5, most)) > low; low = high) {
     const double at_high = slope_at(high);
     if (at_high <= 0) {

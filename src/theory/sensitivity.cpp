@@ -61,7 +61,7 @@ double softmax_infinity_norm(std::span<const double> weights) {
   const std::vector<double> first = subset_sums({mass.begin(), middle});
   std::vector<double> second = subset_sums({middle, mass.end()});
   std::sort(second.begin(), second.end());
-  // For each subset of the first half, the two of the second that bring the sum nearest to 1/2.
+  // For each subset of the first half, try the two subsets of the second half that bring the sum nearest to 1/2.
   double greatest = 0;
   for (double p : first) {
     const auto above = std::lower_bound(second.begin(), second.end(), 0.5 - p);

@@ -1,4 +1,4 @@
-// Sparsity indices evaluated without cancellation: recurrences, logarithms and series where formulas lose digits.
+// Sparsity indices evaluated without cancellation, using recurrences, logarithms and series where formulas lose digits.
 #include "isentropic/theory/sparsity.hpp"
 
 #include <algorithm>
@@ -23,10 +23,10 @@ void require_scores(GaussianScores scores) {
 }
 
 // The ratios r_k = M_k / M_{k-1} of the truncated moments for t < 0, with M_{-1} = phi(t). Their recurrence
-// M_{k+1} = t M_k + k M_{k-1} loses all digits upwards, where M is its vanishing solution; downwards it reads
-// r_k = k / (|t| + r_{k+1}) (k = 0: 1 / (|t| + r_1), Mills' ratio) and forgets where it started.
+// M_{k+1} = t M_k + k M_{k-1} loses all digits upwards, where M is its decaying solution; downwards it becomes
+// r_k = k / (|t| + r_{k+1}) (k = 0: 1 / (|t| + r_1), Mills' ratio) and forgets its starting value.
 std::array<double, 5> moment_ratios(double distance) {
-  constexpr int kStart = 400;  // at |t| = 1 the start is forgotten to e^-56
+  constexpr int kStart = 400;  // at |t| = 1 the starting value is damped to e^-56
   double ratio = std::sqrt(static_cast<double>(kStart));
   std::array<double, 5> out{};
   for (int k = kStart; k >= 0; --k) {
@@ -38,13 +38,13 @@ std::array<double, 5> moment_ratios(double distance) {
 
 // M_2 / sqrt(M_4) from the ratios: M_2 = phi r0 r1 r2, M_4 = M_2 r3 r4.
 double relu_squared_below(double t) {
-  if (t < -60) return 0;  // e^{-t^2/4} is; far below, products of the ratios would be 0/0
+  if (t < -60) return 0;  // e^{-t^2/4} underflows; far below, products of the ratios would be 0/0
   const auto r = moment_ratios(-t);
   const double root_phi = std::exp(-t * t / 4) * std::sqrt(kPhiAtZero);
   return root_phi * std::sqrt(r[0] * r[1] * r[2] / (r[3] * r[4]));
 }
 
-// The recurrence written out; its terms are of one sign for t >= 0 and lose little down to t = -1.
+// The recurrence written out; its terms have one sign for t >= 0, and little is lost down to t = -1.
 double relu_squared_above(double t) {
   const double below = std::erfc(-t / std::numbers::sqrt2) / 2;
   const double phi = std::exp(-t * t / 2) * kPhiAtZero;
@@ -52,7 +52,7 @@ double relu_squared_above(double t) {
   return ((t2 + 1) * below + t * phi) / std::sqrt((t2 * t2 + 6 * t2 + 3) * below + t * (t2 + 5) * phi);
 }
 
-// No key is cut off any more: moments of t + e in units of t.
+// No key is truncated any more: moments of t + e in units of t.
 double relu_squared_far_above(double t) {
   const double u = 1 / (t * t);
   return (1 + u) / std::sqrt(1 + u * (6 + 3 * u));
@@ -73,7 +73,7 @@ double log_kept_binomials(int m, int p) {
   return log_sum_exp(terms);
 }
 
-// e^{t^2/2} P(e > t) for t > 0: Mills' ratio, which neither overflows nor vanishes, times phi(0).
+// e^{t^2/2} P(e > t) for t > 0: Mills' ratio times phi(0), which neither overflows nor vanishes.
 double scaled_tail(double t) {
   if (t < 1) return std::exp(t * t / 2) * std::erfc(t / std::numbers::sqrt2) / 2;
   return moment_ratios(t)[0] * kPhiAtZero;
@@ -120,7 +120,7 @@ double sparsity_of_taylor(int degree, double gamma) {
   require(degree >= 0 && degree % 2 == 0, "degree", std::to_string(degree), "an even number >= 0");
   require_scores({0, gamma});
   if (gamma == 0 || degree == 0) return 1;
-  // In logarithms: gamma^(2p) overflows long before the quotient says anything new.
+  // In logarithms, because gamma^(2p) overflows long before the quotient converges.
   const double log_x = std::log(gamma) * 2 - std::numbers::ln2;
   std::vector<double> mean, square;
   for (int j = 0; j <= degree / 2; ++j) mean.push_back(j * log_x - std::lgamma(j + 1.0));
@@ -140,7 +140,7 @@ double taylor_features(std::int64_t d, int degree) {
   require_at_least("d", d, 1);
   require_at_least("degree", degree, 0);
   double out = 1;
-  // A product of i factors divided by i! is whole at every step.
+  // A product of i factors divided by i! is an integer at every step.
   for (int i = 1; i <= degree; ++i) out = out * static_cast<double>(d + i) / i;
   return out;
 }
@@ -157,7 +157,7 @@ double sparsity_of_features(std::span<const double> query, std::span<const doubl
     signal += query[i] * mean[i];
     for (std::size_t j = 0; j < d; ++j) noise += query[i] * covariance(i, j) * query[j];
   }
-  // Every weight is 0 when their mean is, since none is negative.
+  // If the mean weight is 0, every weight is, since none is negative.
   return signal == 0 ? 0 : std::abs(signal) / std::sqrt(signal * signal + noise);
 }
 

@@ -1,7 +1,7 @@
-// Several attention heads together: how redundant, how diverse, and what they jointly say about a label. Nats.
+// Several attention heads together: how redundant and diverse they are, and what they jointly say about a label. Nats.
 //
-// Heads are row-stochastic tables of one shape (attention_matrices.hpp says what is accepted), at least two of them.
-// J_i is the key that head i picks for a random query; given the query the heads pick independently:
+// Heads are at least two row-stochastic tables of the same shape (see attention_matrices.hpp for what is accepted). J_i
+// is the key that head i picks for a random query; given the query the heads pick independently:
 //
 //   p(j1, j2) = mean_q a1(j1|q) a2(j2|q)
 //   redundancy  R = 1/(h(h-1)) sum_{i != j} I(J_i;J_j) / min(H(J_i), H(J_j))           in [0, 1]; 0/0 = 0
@@ -27,7 +27,7 @@ ISENTROPIC_API double head_redundancy(std::span<const Table> heads);  // R; at l
 ISENTROPIC_API double head_similarity(std::span<const Table> heads);
 ISENTROPIC_API double head_diversity(std::span<const Table> heads);
 
-// What heads Z_1 ... Z_H say about Y, from their joint distribution (Y the last variable), in two exact ways:
+// What heads Z_1 ... Z_H say about Y, decomposed in two exact ways from their joint distribution (Y the last variable):
 //
 //   chain rule            I(Z_1..Z_H; Y) = sum_h I(Z_h; Y | Z_1..Z_{h-1})
 //   inclusion-exclusion   I(Z_1..Z_H; Y) = sum over non-empty sets S of (-1)^(|S|+1) C_S

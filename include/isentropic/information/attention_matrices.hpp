@@ -6,11 +6,11 @@
 //   perplexity      exp(H(J|Q)): keys that a query attends to       1 ... n
 //   effective rank  exp(entropy of sigma_i / sum sigma), sigma the singular values (Roy & Vetterli 2007)   1 ... n
 //
-// The last two are different things: uniform attention over n keys has perplexity n and effective rank 1, the identity
-// has 1 and n. Nor is -sum lambda log lambda of the eigenvalues an entropy: they are complex and sum to the trace.
+// The last two differ: uniform attention over n keys has perplexity n and effective rank 1, the identity has 1 and n.
+// Nor is -sum lambda log lambda of the eigenvalues an entropy: they are complex and sum to the trace.
 //
-// Rows must be non-negative and sum to one within 1e-5, as those of float32 kernels do; they are rescaled to sum to one
-// in double. Error otherwise.
+// Rows must be non-negative and sum to one within 1e-5, as float32 kernels produce them; they are rescaled to sum to
+// one in double. Error otherwise.
 #pragma once
 
 #include <complex>
@@ -30,12 +30,12 @@ struct AttentionEntropies {
 ISENTROPIC_API AttentionEntropies attention_entropies(const Table& weights);
 ISENTROPIC_API double attention_perplexity(const Table& weights);
 
-// Eigenvalues need as many queries as keys. The largest is 1, with the eigenvector of ones. It is the only one of
-// modulus 1 when every weight is positive; blocks that do not see each other repeat it, a cyclic shift has all n on the
-// circle.
+// Eigenvalues need as many queries as keys. The largest is 1, with the all-ones eigenvector. It is the only one of
+// modulus 1 when every weight is positive; blocks that do not see each other repeat it, and a cyclic shift has all n on
+// the unit circle.
 struct AttentionSpectrum {
-  std::vector<std::complex<double>> eigenvalues;  // by falling modulus
-  std::vector<double> singular_values;            // falling
+  std::vector<std::complex<double>> eigenvalues;  // by decreasing modulus
+  std::vector<double> singular_values;            // decreasing
   std::size_t unit_eigenvalues = 0;               // those within 1e-8 of 1
   std::size_t on_unit_circle = 0;                 // those of modulus within 1e-8 of 1
 
@@ -45,8 +45,8 @@ ISENTROPIC_API AttentionSpectrum attention_spectrum(const Table& weights);
 // exp of the spectral entropy; any shape.
 ISENTROPIC_API double effective_rank(const Table& weights);
 
-// Of any matrix of finite numbers, not of weights alone; falling, as many as its shorter side. Those below 1e-16 of the
-// largest are rounding.
+// Of any matrix of finite numbers, not only weights; decreasing, as many as the shorter side. Those below 1e-16 of the
+// largest are rounding error.
 ISENTROPIC_API std::vector<double> singular_values(const Table& matrix);
 
 }  // namespace isentropic::information

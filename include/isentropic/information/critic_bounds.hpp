@@ -1,8 +1,8 @@
 // Bounds on mutual information from a critic: an N x N table of scores f(x_j, y_i), anchor y_i along the rows,
-// candidate x_j along the columns, the pairs that belong together on the diagonal. Nats.
+// candidate x_j along the columns, with matching pairs on the diagonal. Nats.
 //
-// Write J for the mean over the diagonal (pairs drawn together) and M for the mean over the rest (pairs drawn apart).
-// With r = p(x, y) / (p(x) p(y)), whose logarithm is the pointwise mutual information (PMI):
+// Write J for the mean over the diagonal (pairs drawn jointly) and M for the mean over the rest (pairs drawn
+// independently). With r = p(x, y) / (p(x) p(y)), whose logarithm is the pointwise mutual information (PMI):
 //
 //   InfoNCE             log N + J[ f_ii - log sum_j e^{f_ij} ]                     best f: PMI + c(y)     <= log N
 //   Donsker-Varadhan    J[f] - log M[e^f]                                          best f: PMI + c
@@ -15,8 +15,8 @@
 //   Barber-Agakov       H(X) + E[log q(x|z)]                                       best q: p(x|z)   discrete: <= H(X)
 //
 // A bound holds for the expectation over batches whose candidates are drawn from p(x) independently of the anchor,
-// never for a single batch; candidates chosen by the anchor break all of them. By hand: all scores equal give InfoNCE
-// 0; the identity times a large number gives log N.
+// never for a single batch; candidates chosen depending on the anchor break all of them. By hand: all scores equal give
+// InfoNCE 0; the identity times a large number gives log N.
 //
 // Sources: Barber & Agakov 2003; Donsker & Varadhan 1983; Nguyen, Wainwright & Jordan 2010; Belghazi et al. 2018
 // (MINE); van den Oord et al. 2018 (InfoNCE); Poole et al. 2019 (TUBA, interpolated, Jensen-Shannon); Song & Ermon 2020
@@ -34,17 +34,17 @@ namespace isentropic::information {
 
 enum class BoundValidity : std::uint8_t {
   lower_bound,               // the expectation over batches never exceeds I(X;Y)
-  lower_bound_in_the_limit,  // so only for many pairs: the logarithm of a sample mean is too small on average
-  estimate                   // may lie on either side, however many pairs
+  lower_bound_in_the_limit,  // only for many pairs: the logarithm of a sample mean is too small on average
+  estimate                   // may lie on either side, with any number of pairs
 };
 
 struct CriticBound {
   double value = 0;
-  double ceiling = 0;  // the value never exceeds it, whatever the critic; +inf where there is none
+  double ceiling = 0;  // the value never exceeds it, for any critic; +inf if there is none
   BoundValidity validity = BoundValidity::lower_bound;
 };
 
-// Scores: square, at least 2 x 2; Error otherwise. A NaN stays: the bound is NaN.
+// Scores: square, at least 2 x 2; Error otherwise. A NaN makes the bound NaN.
 ISENTROPIC_API CriticBound info_nce_bound(const Table& scores);
 ISENTROPIC_API CriticBound donsker_varadhan_bound(const Table& scores);
 ISENTROPIC_API CriticBound nwj_bound(const Table& scores);
@@ -53,7 +53,7 @@ ISENTROPIC_API CriticBound tuba_bound(const Table& scores, std::span<const doubl
 // alpha in [0, 1], N >= 3. InfoNCE's mean leaves one candidate out, so alpha = 1 is InfoNCE over N - 1 candidates;
 // alpha = 0 is TUBA.
 ISENTROPIC_API CriticBound interpolated_bound(const Table& scores, std::span<const double> log_baseline, double alpha);
-// clip > 0; inf: not clipped, which is Donsker-Varadhan.
+// clip > 0; inf: no clipping, which is Donsker-Varadhan.
 ISENTROPIC_API CriticBound smile_estimate(const Table& scores, double clip);
 
 // MINE's partition function: an exponential moving average of M[e^f] over batches, kept as a logarithm.
@@ -62,7 +62,7 @@ class ISENTROPIC_API MovingPartition {
   // share in (0, 1]: the weight of the newest batch. The first batch starts the average.
   explicit MovingPartition(double share);
   double log_average() const { return log_average_; }  // -inf before the first batch
-  CriticBound update(const Table& scores);             // takes the batch in, then reads the bound
+  CriticBound update(const Table& scores);             // adds the batch, then evaluates the bound
 
  private:
   double share_;
@@ -70,18 +70,18 @@ class ISENTROPIC_API MovingPartition {
 };
 
 struct JensenShannonBound {
-  double divergence = 0;           // lower bound on JS(p(x,y), p(x)p(y)), by the discriminator f; at most log 2
+  double divergence = 0;           // lower bound on JS(p(x,y), p(x)p(y)) from the discriminator f; at most log 2
   CriticBound mutual_information;  // NWJ of f + 1
 };
 ISENTROPIC_API JensenShannonBound jensen_shannon_bound(const Table& scores);
 
 enum class Likelihood : std::uint8_t { probability, density };
-// H(X) and log q(x_i | z_i) of a sample drawn from p(x, z).
+// From H(X) and log q(x_i | z_i) on a sample drawn from p(x, z).
 ISENTROPIC_API CriticBound barber_agakov_bound(double entropy_of_x, std::span<const double> log_likelihoods,
                                                Likelihood kind = Likelihood::probability);
 
-// The highest InfoNCE of a critic cos(x, y) / temperature: log N - log(1 + (N - 1) e^{-2 / temperature}), towards
-// 2 / temperature as N grows.
+// The highest InfoNCE of a critic cos(x, y) / temperature: log N - log(1 + (N - 1) e^{-2 / temperature}), which tends
+// to 2 / temperature as N grows.
 ISENTROPIC_API double cosine_critic_ceiling(std::size_t candidates, double temperature);
 
 }  // namespace isentropic::information

@@ -21,18 +21,18 @@
 
 namespace isentropic::information {
 
-// rho^2 of a joint distribution; 0 when X or Y takes one value only.
+// rho^2 of a joint distribution; 0 when X or Y takes only one value.
 ISENTROPIC_API double squared_maximal_correlation(const Table& joint);
 
 struct CriticalBeta {
-  double global = 0;          // beta_c, from below: the best ratio found
+  double global = 0;          // the best ratio found, a lower bound on beta_c
   double local = 0;           // rho^2
   std::vector<double> input;  // the r that reaches `global`; p_X itself when no r beats the limit rho^2
 };
 
 // Ascent from point masses, from p(x|y), along the singular vectors, and from `random_starts` random r. Each step is
-// r(x) ~ p(x) exp(sum_y W(y|x) log((rW)(y) / p(y)) / ratio), which never lowers the ratio. progress: told the share of
-// the starts done, 0 ... 1.
+// r(x) ~ p(x) exp(sum_y W(y|x) log((rW)(y) / p(y)) / ratio), which never lowers the ratio. progress receives the
+// fraction of the starts done, 0 ... 1.
 ISENTROPIC_API CriticalBeta critical_beta(const Table& joint, std::size_t random_starts = 64, std::uint64_t seed = 1,
                                           const std::function<void(double)>& progress = {});
 

@@ -7,7 +7,7 @@
 //   I(X;Y)    = KL(p(x,y) || p(x) p(y))
 //   I(X;Y|Z)  = sum_z p(z) I(X;Y | Z = z)
 //
-// Values that rounding alone leaves outside their range are returned as they are (1e-16 below zero, say): nothing is
+// Values that rounding takes slightly outside their range (1e-16 below zero, say) are returned as they are: nothing is
 // clamped. By hand: H(1/2, 1/4, 1/4) = 1.5 bits = 1.03972 nats; diag(1/2, 1/2) has I = 1 bit.
 //
 // Probabilities must be non-negative, finite and sum to one within 1e-9; Error otherwise.
@@ -25,7 +25,7 @@ ISENTROPIC_API double to_bits(double nats);
 
 ISENTROPIC_API double entropy(std::span<const double> p);
 ISENTROPIC_API double kl_divergence(std::span<const double> p, std::span<const double> q);
-// One distribution per row; equal weights when `weights` is empty.
+// One distribution per row; equal weights if `weights` is empty.
 ISENTROPIC_API double jensen_shannon(const Table& distributions, std::span<const double> weights = {});
 ISENTROPIC_API double renyi_entropy(std::span<const double> p, double order);
 
@@ -38,12 +38,12 @@ ISENTROPIC_API double conditional_entropy(const Table& joint);  // H(Y|X), from 
 
 // ---- Joint distributions of several variables ----
 
-// p over a grid: probability of (x_0, x_1, ...) at the row-major index of sizes [n_0, n_1, ...].
+// p over a grid: the probability of (x_0, x_1, ...) is at its row-major index in sizes [n_0, n_1, ...].
 struct ISENTROPIC_API Joint {
   std::vector<std::size_t> sizes;
   std::vector<double> p;
 
-  // The distribution of some of the variables, in the order given.
+  // The marginal distribution of some variables, in the order given.
   Joint marginal(std::span<const std::size_t> variables) const;
 };
 

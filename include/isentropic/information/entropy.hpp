@@ -1,6 +1,6 @@
-// Entropy from samples: of symbols that were counted, and of points in space. Nats.
+// Entropy from samples: of counted symbols, and of points in space. Nats.
 //
-// Counts n_1 ... n_K, N their sum, K the size of the alphabet (cells that were never seen included), p_i = n_i / N:
+// Counts n_1 ... n_K, N their sum, K the size of the alphabet (including cells never seen), p_i = n_i / N:
 //
 //   plug_in       -sum p_i log p_i                                   too small by about (K - 1) / (2 N)
 //   miller_madow  plug-in + (cells seen - 1) / (2 N)                 Miller 1955
@@ -17,7 +17,7 @@
 // Miller-Madow log 2 + 1/4, Grassberger log 2 - G(1) = 2 log 2 + 0.5772...
 //
 // Differential entropies may be negative (a uniform variable on [0, 1/2] has -log 2); nothing is clamped.
-// Error: no counts, a negative count, K smaller than the cells given, k outside [1, N - 1], values that are not finite.
+// Error: no counts, a negative count, K smaller than the number of counts, k outside [1, N - 1], non-finite values.
 #pragma once
 
 #include <cstddef>
@@ -39,7 +39,7 @@ ISENTROPIC_API std::string name(EntropyEstimator estimator);
 // Error lists the names.
 ISENTROPIC_API EntropyEstimator entropy_estimator_named(const std::string& name);
 
-// `cells`: K; 0 means as many as there are counts.
+// `cells`: K; 0 means the number of counts.
 ISENTROPIC_API double entropy_from_counts(std::span<const std::int64_t> counts,
                                           EntropyEstimator estimator = EntropyEstimator::miller_madow,
                                           std::size_t cells = 0);
@@ -50,7 +50,8 @@ ISENTROPIC_API double entropy_from_symbols(const Table& samples,
 
 // ---- Differential entropy of points, one per row, d columns ----
 
-// log det(2 pi e C) / 2; a singular covariance gives -inf, one that is not symmetric or not positive an Error.
+// log det(2 pi e C) / 2; a singular covariance gives -inf, one that is not symmetric or not positive semidefinite an
+// Error.
 ISENTROPIC_API double gaussian_entropy(const Table& covariance);
 // With the covariance of the samples (divisor N - 1).
 ISENTROPIC_API double gaussian_entropy_from_samples(const Table& samples);

@@ -1,7 +1,7 @@
 // The exact information bottleneck of jointly Gaussian X and Y (Chechik, Globerson, Tishby & Weiss 2005). Nats; the
 // convention of bottleneck.hpp: maximise I(Z;Y) - beta I(Z;X).
 //
-// The best code is Gaussian, Z = A X + noise of covariance 1, one component for every canonical correlation with
+// The best code is Gaussian, Z = A X + noise of covariance 1, with one component per canonical correlation whose
 // rho_i^2 > beta:
 //
 //   I_X = 1/2 sum_i log( rho_i^2 (1 - beta) / (beta (1 - rho_i^2)) )
@@ -22,7 +22,7 @@ namespace isentropic::information {
 struct GaussianBottleneck {
   double information_x = 0, information_y = 0;
   std::size_t components = 0;  // in use
-  Table projection;            // A: components x dimension of X; empty when only correlations were given
+  Table projection;            // A: components x dimension of X; empty if only correlations were given
 };
 
 // 0 <= rho_i < 1, any order; beta in (0, inf).

@@ -1,7 +1,8 @@
-// A point of the information plane: I(X;T) and I(T;Y) of a layer T = f(X), by estimators that are named. Bits.
+// A point of the information plane: I(X;T) and I(T;Y) of a layer T = f(X), by named estimators. Bits.
 //
-// X is one of N inputs, all equally likely; Y is a label of each. T is a function of X, so I(X;T) = H(T). That is
-// log2 N as soon as no two inputs share their activations: to see anything else an estimator adds something to T.
+// X is one of N inputs, all equally likely; each has a label Y. T is a function of X, so I(X;T) = H(T). That is log2 N
+// as soon as no two inputs share their activations: to measure anything else an estimator has to coarsen T or add noise
+// to it.
 //
 //   exact               H of the distinct rows, as float32
 //   width:W             every activation cut to floor(t / W); Saxe et al. 2018
@@ -12,7 +13,7 @@
 //   noise:V             T + N(0, V): mean of log2 p(t|x) / p(t) over one t drawn for each x
 //
 // I(T;Y) is I(X;T) - I(X;T|Y), both terms by the same estimator; for the two bounds that difference is the curve
-// usually drawn, and no bound itself. Estimators with noise look at 1024 inputs at most, drawn once: they cannot
+// usually plotted, but not itself a bound. Estimators with noise use at most 1024 inputs, drawn once: they cannot
 // exceed 10 bits. By hand: activations (0, .2, .6, .7), labels (0, 0, 1, 0): exact (2, .811), width:.5 (1, .311).
 #pragma once
 
@@ -37,15 +38,15 @@ struct ISENTROPIC_API LayerEstimator {
   std::string name() const;
 };
 
-// exact, two widths, counts, both bounds and noise; the noise of that variance.
+// exact, two widths, counts, both bounds and noise; the last three with that noise variance.
 ISENTROPIC_API std::vector<LayerEstimator> usual_layer_estimators(double noise_variance = .1);
 
 struct ISENTROPIC_API LayerInformation {
   double input = 0, label = 0;  // I(X;T), I(T;Y)
 };
 
-// One input per row. `inputs` says which rows are the same X; without it each row is one of its own.
-// Error: activations that are not finite; labels or inputs that are not one for each row.
+// One input per row. `inputs` says which rows are the same X; without it every row is a distinct one. Error: non-finite
+// activations; a number of labels or inputs other than the number of rows.
 ISENTROPIC_API LayerInformation layer_information(const LayerEstimator& estimator, const Table& activations,
                                                   std::span<const std::int64_t> labels,
                                                   std::span<const std::int64_t> inputs = {},

@@ -3,8 +3,8 @@
 //   TC   = sum_t H(x_t) - H(x)                    total correlation = KL(P || product of the marginals)
 //   DTC  = H(x) - sum_t H(x_t | the others)       dual total correlation;  TC + DTC = sum_t I(x_t; the others)
 //
-// Two shuffles serve as baselines, and they are not the same:
-//   resampled positions: every column is permuted by itself across the data set: the product of the marginals;
+// Two different shuffles serve as baselines:
+//   resampled positions: every column is permuted independently across the data set: the product of the marginals;
 //   shuffled order:      the entries of every row are permuted: the exchangeable mixture (1/T!) sum_pi P(x_pi).
 // The constant row (0, 1) has TC 0 but KL log 2 to its shuffled order; two equal coin tosses have TC log 2 but KL 0 to
 // their shuffled order.
@@ -36,23 +36,23 @@ ISENTROPIC_API Table with_shuffled_order(const Table& samples, std::uint64_t see
 
 struct ISENTROPIC_API CorrelationReport {
   Correlation observed;
-  Correlation resampled_positions;  // what the estimator says where the truth is 0: its bias
+  Correlation resampled_positions;  // the estimate where the truth is 0: the estimator's bias
   Correlation shuffled_order;       // dependence that survives when the order is lost
 };
 ISENTROPIC_API CorrelationReport correlation_with_baselines(const Table& samples, const InformationOptions& options,
                                                             std::uint64_t seed,
                                                             Executor& executor = default_executor());
 
-// KL(P || its shuffled order) of the empirical distribution of symbols, exactly: what the order tells.
+// KL(P || its shuffled order) of the empirical distribution of symbols, exactly: the information in the order.
 //   E[log(distinct arrangements of the row)] + H(row as a multiset) - H(row)
 ISENTROPIC_API double order_information(const Table& samples);
 
 struct ISENTROPIC_API DataProcessing {
   double x_z = 0, z_y = 0, x_y = 0;  // I(x;z), I(z;y), I(x;y)
   double slack = 0;                  // I(x;y|z), 0 for a chain x -> z -> y
-  // I(x;z) + I(x;y|z) - I(x;y) = I(x;z|y): never negative but for errors of the estimates.
+  // I(x;z) + I(x;y|z) - I(x;y) = I(x;z|y): negative only through estimation error.
   double margin() const { return x_z + slack - x_y; }
-  // I(x;y) <= min(I(x;z), I(z;y)) within `tolerance`: what a chain promises.
+  // I(x;y) <= min(I(x;z), I(z;y)) within `tolerance`, as a chain guarantees.
   bool holds(double tolerance) const { return x_y <= x_z + tolerance && x_y <= z_y + tolerance; }
 };
 ISENTROPIC_API DataProcessing data_processing(const Table& x, const Table& z, const Table& y,

@@ -17,15 +17,15 @@
 // Given z:  ksg1: digamma(k) - <digamma(n_xz + 1) + digamma(n_yz + 1) - digamma(n_z + 1)>        Frenzel & Pompe 2007
 //           mesner_shalizi: <digamma(k_i) - digamma(n_xz) - digamma(n_yz) + digamma(n_z)>
 //           gaussian by log-determinants; discrete and binned by H(x,z) + H(y,z) - H(x,y,z) - H(z).
-//           ksg2 and mixed have none: the rectangle form of the former is too large by .03 (N = 5000, three Gaussians).
+//           ksg2 and mixed have none: the rectangle form of ksg2 is too high by .03 (N = 5000, three Gaussians).
 //
-// Estimates are returned as they are: for independent variables about half of them are negative.
+// Estimates are returned unclamped: for independent variables about half of them are negative.
 // By hand: y = x on two equally likely symbols: discrete plug-in log 2. Correlation .75: gaussian
 // -log(1 - .75^2) / 2 = 0.413339.
 //
 // Where they fail: neighbour estimates cannot exceed about log N nats and are low in high dimension; ksg1 and ksg2
-// break down where values repeat (nats too much for two columns of small integers); gaussian sees only
-// linear dependence; binned and discrete grow by about (cells - 1)^2 / (2 N). information_warnings() says so.
+// break down where values repeat (off by nats for two columns of small integers); gaussian sees only linear dependence;
+// binned and discrete are too high by about (cells - 1)^2 / (2 N). information_warnings() reports these cases.
 #pragma once
 
 #include <cstddef>
@@ -41,10 +41,11 @@
 
 namespace isentropic::information {
 
-// ---- Each estimator by itself ----
+// ---- Individual estimators ----
 
 enum class KsgAlgorithm { one, two };
-// Columns may be brought to mean 0 and variance 1 first: the maximum norm compares distances in x with those in y.
+// Columns may first be standardised to mean 0 and variance 1, since the maximum norm compares distances in x with those
+// in y.
 enum class Scaling { none, standardised };
 
 struct ISENTROPIC_API KsgOptions {
@@ -57,22 +58,22 @@ struct ISENTROPIC_API KsgOptions {
 // Error: k outside [1, N - 1], values not finite, a constant column with Scaling::standardised.
 ISENTROPIC_API double ksg_mutual_information(const Table& x, const Table& y, const KsgOptions& options = {},
                                              Executor& executor = default_executor());
-// Algorithm one; Error for two.
+// Algorithm one only; Error for two.
 ISENTROPIC_API double ksg_conditional_mutual_information(const Table& x, const Table& y, const Table& z,
                                                          const KsgOptions& options = {},
                                                          Executor& executor = default_executor());
 
-// x: distinct rows are symbols. A symbol that occurs once has no neighbour and is left out, as in Ross's paper.
+// x: distinct rows are symbols. A symbol that occurs only once has no neighbour and is ignored, as in Ross's paper.
 ISENTROPIC_API double mixed_mutual_information(const Table& x, const Table& y, int k = 3,
                                                Scaling scaling = Scaling::standardised,
                                                Executor& executor = default_executor());
 
-// I(x; y), or I(x; y | z) where z has columns. Values may repeat, in any of them and at any distance.
+// I(x; y), or I(x; y | z) if z has columns. Values may repeat in any of them, and distances may tie.
 ISENTROPIC_API double mesner_shalizi_mutual_information(const Table& x, const Table& y, const Table& z = {}, int k = 3,
                                                         Scaling scaling = Scaling::standardised,
                                                         Executor& executor = default_executor());
 
-// Covariance of (x, y), x the first `x_columns`. +inf when (x, y) is singular although x and y are not.
+// Covariance of (x, y), x the first `x_columns`. +inf if (x, y) is singular but x and y are not.
 ISENTROPIC_API double gaussian_mutual_information(const Table& covariance, std::size_t x_columns);
 ISENTROPIC_API double gaussian_mutual_information_from_samples(const Table& x, const Table& y);
 
@@ -85,7 +86,7 @@ ISENTROPIC_API double discrete_mutual_information(const Table& x, const Table& y
 
 enum class Binning { equal_width, equal_mass };
 
-// The number of the interval, 0 ... bins - 1, for every value of every column.
+// The bin index, 0 ... bins - 1, of every value of every column.
 ISENTROPIC_API Table binned(const Table& samples, int bins, Binning binning);
 // About the cube root of N, at least 2.
 ISENTROPIC_API int usual_bins(std::size_t samples);
@@ -94,7 +95,7 @@ ISENTROPIC_API double binned_mutual_information(const Table& x, const Table& y, 
                                                 Binning binning = Binning::equal_width,
                                                 EntropyEstimator estimator = EntropyEstimator::miller_madow);
 
-// ---- One call for all, as the command `isentropic mi` makes it ----
+// ---- One entry point for all, used by the command `isentropic mi` ----
 
 enum class InformationEstimator { ksg1, ksg2, gaussian, binned, equal_mass, discrete, mixed, mesner_shalizi };
 
@@ -111,10 +112,10 @@ struct ISENTROPIC_API InformationOptions {
   EntropyEstimator entropy = EntropyEstimator::miller_madow;  // discrete, binned, equal_mass
 };
 
-// I(x; y); for `mixed` the one with fewer distinct rows is the symbol.
+// I(x; y); `mixed` treats the one with fewer distinct rows as the symbol.
 ISENTROPIC_API double estimate_information(const Table& x, const Table& y, const InformationOptions& options = {},
                                            Executor& executor = default_executor());
-// I(x; y | z); z without columns: I(x; y). Error for ksg2 and mixed, which have no conditional form.
+// I(x; y | z), or I(x; y) if z has no columns. Error for ksg2 and mixed, which have no conditional form.
 ISENTROPIC_API double estimate_information(const Table& x, const Table& y, const Table& z,
                                            const InformationOptions& options = {},
                                            Executor& executor = default_executor());
@@ -129,7 +130,7 @@ ISENTROPIC_API InformationEstimator suitable_estimator(const Table& x, const Tab
 ISENTROPIC_API std::vector<std::string> information_warnings(const Table& x, const Table& y, const Table& z,
                                                              const InformationOptions& options, double estimate);
 
-// Columns side by side: (x, y). The same number of rows, unless one of them has no columns.
+// Columns side by side: (x, y). Both must have the same number of rows, unless one of them has no columns.
 ISENTROPIC_API Table beside(const Table& x, const Table& y);
 
 }  // namespace isentropic::information

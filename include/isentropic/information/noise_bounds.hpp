@@ -23,16 +23,16 @@ struct ISENTROPIC_API InformationBounds {
   double lower = 0, upper = 0;
 };
 
-// I(X;T): `outputs` holds f(x_i), one row for each input; equal weights when `weights` is empty.
-// Error: variance not positive, outputs not finite, weights that are not a distribution.
+// I(X;T): `outputs` contains f(x_i), one row per input; equal weights if `weights` is empty. Error: variance not
+// positive, outputs not finite, weights not a distribution.
 ISENTROPIC_API InformationBounds noisy_layer_input_information(const Table& outputs, double noise_variance,
                                                                std::span<const double> weights = {},
                                                                Executor& executor = default_executor());
 
-// I(T;Y) for a label of every input, by I(X;T) - sum_y p(y) I(X;T | Y = y).
+// I(T;Y) for one label per input, computed as I(X;T) - sum_y p(y) I(X;T | Y = y).
 struct ISENTROPIC_API LabelInformation {
-  InformationBounds bounds;           // of the truth: each end takes the worse of the two terms
-  double pairwise_kl = 0;             // both terms by the upper bound: the curve usually drawn; itself neither bound
+  InformationBounds bounds;           // on the true value: each end combines the worst case of both terms
+  double pairwise_kl = 0;             // both terms by the upper bound: the curve usually plotted; not itself a bound
   double pairwise_bhattacharyya = 0;  // both by the lower bound
 };
 ISENTROPIC_API LabelInformation noisy_layer_label_information(const Table& outputs,

@@ -1,10 +1,10 @@
 // What position codes say about position and distance. Nats.
 //
-// A code PE(pos) is a function of the position, so I(PE;pos) = H(PE): the entropy over distinct codes, log n when all n
-// codes differ and positions are equally likely. The offset Delta = pos1 - pos2 (independent positions) is a function
-// of the pair of positions, hence I((PE1,PE2);Delta) = H(Delta) for distinct codes, while one code alone says little.
-// By hand: n = 16 distinct codes give 4 bits about the position; the pair gives 4.716 bits about the offset, one code
-// .716.
+// A code PE(pos) is a function of the position, so I(PE;pos) = H(PE): the entropy over distinct codes, which is log n
+// if all n codes differ and positions are equally likely. The offset Delta = pos1 - pos2 (independent positions) is a
+// function of the pair of positions, hence I((PE1,PE2);Delta) = H(Delta) for distinct codes, while one code alone says
+// little. By hand: n = 16 distinct codes give 4 bits about the position; the pair gives 4.716 bits about the offset,
+// one code .716.
 #pragma once
 
 #include <cstddef>
@@ -15,8 +15,8 @@
 
 namespace isentropic::information {
 
-// One code per row. `positions`: their probabilities, equal when empty. Codes are the same when their coordinates are,
-// after rounding to multiples of `resolution` (0: as they are).
+// One code per row. `positions`: their probabilities, equal if empty. Codes are the same if their coordinates agree
+// after rounding to multiples of `resolution` (0: no rounding).
 ISENTROPIC_API double position_information(const Table& codes, std::span<const double> positions = {},
                                            double resolution = 0);
 

@@ -1,14 +1,14 @@
-// Is an estimate more than chance, and how far may it be off?
+// Is an estimate more than chance, and how far off may it be?
 //
-// Permutation: rows of x are shuffled against y, which destroys the dependence and keeps both marginals; the estimator
-// is run again on every surrogate. p = (1 + surrogates at least as large as the estimate) / (1 + surrogates), so p is
-// never 0. Given z, x is exchanged only between points that are neighbours in z (Runge 2018), or
-// that tie in z, because a free shuffle would destroy the dependence of x on z as well.
+// Permutation: rows of x are shuffled against y, which destroys the dependence but keeps both marginals; the estimator
+// is rerun on every surrogate. p = (1 + surrogates at least as large as the estimate) / (1 + surrogates), so p is never
+// 0. Given z, x is exchanged only between points that are neighbours in z (Runge 2018) or tie in z, because a free
+// shuffle would also destroy the dependence of x on z.
 //
 // Interval: half-samples without replacement (the delete-half jackknife; Shao & Wu 1989). Their spread about their own
 // mean is, for a statistic whose variance falls as 1/N, that of the estimate on all N. The plain bootstrap draws points
-// more than once; such ties are neighbours at distance zero and ruin every nearest-neighbour estimator. The interval
-// covers sampling noise, not the estimator's bias.
+// repeatedly; such ties are neighbours at distance zero and ruin every nearest-neighbour estimator. The interval covers
+// sampling noise, not the estimator's bias.
 //
 // By hand: 99 permutations, none as large as the estimate: p = 0.01.
 #pragma once

@@ -1,19 +1,20 @@
 // The worst perturbation of attention scores, exactly.
 //
-// An attacker adds delta to the scores, within a budget |delta| <= eps, and wants the output far along a direction u.
-// With x_i = <v_i, u>, w_i = e^{s_i} and f(delta) = sum_i w_i e^delta_i x_i / sum_i w_i e^delta_i it maximises
-// f(delta) - f(0). To first order f moves along g_i = a_i (x_i - o), so the best direction depends on the budget:
+// An attacker adds delta to the scores, within a budget |delta| <= eps, to move the output as far as possible along a
+// direction u. With x_i = <v_i, u>, w_i = e^{s_i} and f(delta) = sum_i w_i e^delta_i x_i / sum_i w_i e^delta_i, it
+// maximises f(delta) - f(0). To first order f moves along g_i = a_i (x_i - o), so the best direction depends on the
+// norm:
 //
 //   |delta|_inf <= eps    eps sign(g_i)
 //   |delta|_2   <= eps    eps g / |g|_2
 //   |delta|_1   <= eps    eps sign(g_k) at k = argmax |g|, 0 elsewhere
 //
-// For larger eps these fall short. The maximum t* of a ratio is where max_delta sum_i c_i e^delta_i = 0 with
-// c_i = w_i (x_i - t*), found by Dinkelbach's iteration t <- f(best delta for t), which rises and ends at t*:
+// For larger eps these are suboptimal. The maximum t* of a ratio is where max_delta sum_i c_i e^delta_i = 0 with
+// c_i = w_i (x_i - t*), found by Dinkelbach's iteration t <- f(best delta for t), which increases monotonically to t*:
 //
 //   inf   delta_i = eps sign(x_i - t): a threshold at the attained value itself
-//   l2    c_i e^delta_i = 2 mu delta_i: one multiplier mu; a delta_i above 1 can only be that of the greatest c_i
-//   l1    all of eps on the greatest c_i > 0, or all of it on the c_i < 0, lowered to a common level -c_i e^delta_i
+//   l2    c_i e^delta_i = 2 mu delta_i: one multiplier mu; only the largest c_i can have delta_i above 1
+//   l1    all of eps on the largest c_i > 0, or all of it on the c_i < 0, lowered to a common level -c_i e^delta_i
 //
 // By hand: s = (0, 0), x = (1, -1): f = tanh((delta_1 - delta_2) / 2), so the gains are tanh(eps), tanh(eps / sqrt 2)
 // and tanh(eps / 2).
@@ -28,7 +29,7 @@
 
 namespace isentropic::theory {
 
-// The norm that the budget limits.
+// The norm limited by the budget.
 enum class Budget : std::uint8_t { infinity, euclidean, absolute };
 
 struct ISENTROPIC_API Attack {
@@ -43,7 +44,7 @@ ISENTROPIC_API std::vector<double> projections(const information::Table& values,
 // g_i = a_i (x_i - sum_j a_j x_j), the gradient of <o, u> in the scores.
 ISENTROPIC_API std::vector<double> output_gradient(std::span<const double> scores, std::span<const double> x);
 
-// The first-order optimum. All zero where the gradient is.
+// The first-order optimum; all zero if the gradient is zero.
 ISENTROPIC_API Attack first_order_attack(std::span<const double> scores, std::span<const double> x, Budget budget,
                                          double eps);
 // The optimum for any eps >= 0.
@@ -53,7 +54,7 @@ ISENTROPIC_API Attack exact_attack(std::span<const double> scores, std::span<con
 ISENTROPIC_API double attack_gain(std::span<const double> scores, std::span<const double> x,
                                   std::span<const double> change);
 
-// Without a direction: |o(s + delta) - o(s)| itself, to first order under |delta|_2 <= eps: eps times the top
+// Without a direction: maximises |o(s + delta) - o(s)| itself, to first order under |delta|_2 <= eps: eps times the top
 // right-singular vector of the output's Jacobian; the gain is eps times its singular value.
 ISENTROPIC_API Attack norm_attack(std::span<const double> scores, const information::Table& values, double eps);
 

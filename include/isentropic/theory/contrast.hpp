@@ -1,6 +1,7 @@
 // Learning by contrast in closed form: noise-contrastive estimation (NCE), InfoNCE, their gradients and limits. Nats.
 //
-// NCE (Gutmann & Hyvarinen 2012) tells one datum from k draws of a noise law n; the model p need not be normalised:
+// NCE (Gutmann & Hyvarinen 2012) distinguishes one datum from k draws of a noise law n; the model p need not be
+// normalised:
 //
 //   P(datum | x) = p / (p + k n)                                             prior odds 1 : k
 //   L = -E_d log[p / (p + k n)] - k E_n log[k n / (p + k n)]                 d: the law of the data
@@ -34,7 +35,7 @@ namespace isentropic::theory {
 ISENTROPIC_API double nce_posterior(double model, double noise, double noise_per_datum);
 ISENTROPIC_API double nce_loss(std::span<const double> data, std::span<const double> model,
                                std::span<const double> noise, double noise_per_datum);
-// dL / dlog p_x, each x on its own.
+// dL / dlog p_x, for each x separately.
 ISENTROPIC_API std::vector<double> nce_gradient(std::span<const double> data, std::span<const double> model,
                                                 std::span<const double> noise, double noise_per_datum);
 
@@ -46,7 +47,7 @@ struct NceExpansion {
 ISENTROPIC_API NceExpansion nce_expansion(std::span<const double> data, std::span<const double> model,
                                           std::span<const double> noise);
 
-// N Var of the estimated parameter where the model holds; `score` is dlog p_x / da, of mean 0 under `data`.
+// N Var of the estimated parameter if the model is correct; `score` is dlog p_x / da, with mean 0 under `data`.
 // k = +inf is maximum likelihood.
 ISENTROPIC_API double nce_variance(std::span<const double> data, std::span<const double> score,
                                    std::span<const double> noise, double noise_per_datum);
@@ -61,20 +62,20 @@ struct ContrastGradients {
 ISENTROPIC_API ContrastGradients contrast_gradients(std::span<const double> query, const information::Table& keys,
                                                     std::size_t positive, double temperature);
 
-// |dL/dq| for a unit query and unit keys of the given cosines with it whose parts perpendicular to q are orthogonal to
-// one another. For independent random perpendicular parts it is the root of the mean square.
+// |dL/dq| for a unit query and unit keys with the given cosines to it, whose components perpendicular to q are mutually
+// orthogonal. For independent random perpendicular components it is the root mean square.
 ISENTROPIC_API double contrast_gradient_norm(std::span<const double> cosines, std::size_t positive, double temperature);
 
 // The limit of log N - L for many candidates. Anchors along the rows of both tables: p(y, x) and f(y, x).
 ISENTROPIC_API double info_nce_limit(const information::Table& joint, const information::Table& critic);
-// Standard normal pairs of correlation rho, per coordinate, critic f = cross x y + square x^2. -inf for square >= 1/2.
-// cross = rho / (1 - rho^2), square = -rho cross / 2 is the PMI: -log(1 - rho^2) / 2.
+// For standard normal pairs of correlation rho, per coordinate, with critic f = cross x y + square x^2. -inf for
+// square >= 1/2. cross = rho / (1 - rho^2), square = -rho cross / 2 is the PMI: -log(1 - rho^2) / 2.
 ISENTROPIC_API double gaussian_info_nce_limit(double rho, double cross, double square);
 
 // ---- Softmax at high temperature ----
 
 // softmax(s / tau)_j = (1 + c_j / tau + (c_j^2 - mean c^2) / (2 tau^2)) / n + O(tau^-3), c = s - mean s.
-// order 1 leaves the last term out.
+// order 1 omits the last term.
 ISENTROPIC_API std::vector<double> high_temperature_softmax(std::span<const double> scores, double temperature,
                                                             int order = 2);
 

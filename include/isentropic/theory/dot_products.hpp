@@ -1,4 +1,4 @@
-// Moments of the score q.k of two random vectors of d coordinates, the pairs (q_i, k_i) independent of each other.
+// Moments of the score q.k of two random vectors of d coordinates, with independent pairs (q_i, k_i).
 //
 //   E[q.k] = d rho sigma^2,     Var(q.k) = d sigma^4 (1 + rho^2)
 //

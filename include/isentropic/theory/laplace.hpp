@@ -1,11 +1,11 @@
-// Laplace's method, and what it says of log E e^{lambda s}.
+// Laplace's method, and what it says about log E e^{lambda s}.
 //
 //   int e^{n f(x)} dx            ~ e^{n f*} sqrt(2 pi/(n |f''|))            interior maximum x*, f'' < 0 there
 //   log int e^{lambda s} p(s) ds ~ lambda s* + log p(s*) + log(2 pi/|(log p)''(s*)|)/2
 //                                                                            s* maximises lambda s + log p(s)
 //
-// For a Gaussian density the second line is exact: lambda^2 sigma^2/2. A density that is flat up to an edge has its
-// maximum there, where no second derivative helps; then the exponential alone is integrated:
+// For a Gaussian density the second line is exact: lambda^2 sigma^2/2. For a density that is flat up to an edge the
+// maximum is at the edge, where no second derivative helps; then only the exponential is integrated:
 //
 //   uniform on width w below s_max:   log E e^{lambda s} ~ lambda s_max - log(lambda w)
 //   and the row's entropy:            H ~ log n + 1 - log(lambda w),        1 << lambda w << n

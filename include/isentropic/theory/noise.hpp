@@ -1,4 +1,4 @@
-// Noise on attention scores: what it does to the output, in closed form.
+// The effect of noise on attention scores on the output, in closed form.
 //
 // Scores s_i receive noise eps_i, so the weight of key i is multiplied by Z_i = e^eps_i. With weights a = softmax(s),
 // output o = sum_i a_i v_i and noise independent of the values and from key to key,
@@ -8,7 +8,7 @@
 //   rms(o~ - o) ~ sqrt(r sum_i a_i^2 |v_i - o|^2)             fluctuation: O(n^-1/2) for flat weights
 //   r = Var(Z) / E[Z]^2
 //
-// So robustness is a matter of sum_i a_i^2 |v_i - o|^2, not of n; both need E e^{2 eps} finite. The mean of the noise
+// So robustness depends on sum_i a_i^2 |v_i - o|^2, not on n; both need E e^{2 eps} finite. The mean of the noise
 // cancels. What follows is to leading order in r sum_i a_i^2.
 //
 //   family      density                     E e^{k eps}            finite for      tail index of e^eps
@@ -47,9 +47,9 @@ class ISENTROPIC_API NoiseLaw {
 
   // E e^{order eps}; +inf where it diverges, the edge included (Laplace b = 1, Gumbel tau = 1 at order 1).
   double exponential_moment(double order = 1) const;
-  // r = Var(e^eps) / (E e^eps)^2; +inf when E e^{2 eps} is.
+  // r = Var(e^eps) / (E e^eps)^2; +inf if E e^{2 eps} is.
   double variance_ratio() const;
-  // P(e^eps > x) falls like x^-index; +inf: faster than any power.
+  // P(e^eps > x) decays like x^-index; +inf: faster than any power.
   double tail_index() const;
   // The power p of n in the deviation of flat attention, |o~ - o| ~ n^p:
   //   -1/2 for an index of 2 or more (at 2 exactly with a factor sqrt(log n)),
@@ -64,27 +64,27 @@ class ISENTROPIC_API NoiseLaw {
 };
 
 struct ISENTROPIC_API NoiseEffect {
-  std::vector<double> bias;  // one for each coordinate of the values
+  std::vector<double> bias;  // one per coordinate of the values
   double rms = 0;            // sqrt(E|o~ - o|^2)
 };
 
-// Bias and rms of o~ for noise of variance ratio r; one row of `values` for each weight.
-// Error: weights that are not a distribution, a different number of values, r negative or NaN.
+// Bias and rms of o~ for noise with variance ratio r; one row of `values` per weight. Error: weights not a
+// distribution, a different number of values, r negative or NaN.
 ISENTROPIC_API NoiseEffect noise_effect(std::span<const double> weights, const information::Table& values,
                                         double variance_ratio);
-// Keys of the same group (any label) share one draw of noise. Exactly the case above with one key for each group: the
-// sum of its weights, and the weighted mean of its values. Values constant within groups of g keys: n/g keys are left.
+// Keys of the same group (any label) share one draw of noise. Exactly the case above with one key per group: the sum of
+// its weights, and the weighted mean of its values. If values are constant within groups of g keys, n/g keys are left.
 ISENTROPIC_API NoiseEffect group_noise_effect(std::span<const double> weights, const information::Table& values,
                                               std::span<const std::int64_t> groups, double variance_ratio);
-// Noise c v_i + eps_i leans with the values and does not cancel: for n -> inf the output moves by
+// Noise c v_i + eps_i is correlated with the values and does not cancel: for n -> inf the output moves by
 //   sum_i a_i e^{c v_i} v_i / sum_i a_i e^{c v_i} - sum_i a_i v_i.       Equal weights on +-1: tanh(c).
 ISENTROPIC_API double value_noise_shift(std::span<const double> weights, std::span<const double> values, double c);
 
 // Two equal weights on -1 and 1 under Gaussian noise: o~ = tanh((eps_1 - eps_2) / 2), its exact rms by quadrature.
-// sigma = 1: 0.5231. The same for every number of further keys without weight.
+// sigma = 1: 0.5231. Further keys of weight 0 change nothing.
 ISENTROPIC_API double two_key_gaussian_rms(double sigma);
 
-// E[X/Y] to second order: EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3. Homogeneous: X -> 10 X gives ten times as much.
+// E[X/Y] to second order: EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3. Homogeneous in X: X -> 10 X gives ten times as much.
 struct ISENTROPIC_API RatioMoments {
   double mean_x = 0, mean_y = 1, covariance = 0, variance_y = 0;
 };

@@ -1,7 +1,7 @@
-// The entropy of attention that looks at the distance alone. Nats.
+// The entropy of attention that depends only on distance. Nats.
 //
-// A bias -m x on the key at distance x = 0, 1, 2, ... (ALiBi on one side: Press, Smith & Lewis 2021) makes the weights
-// a geometric law, p_x proportional to q^x with q = e^-m:
+// A bias -m x on the key at distance x = 0, 1, 2, ... (one-sided ALiBi: Press, Smith & Lewis 2021) makes the weights
+// geometric, p_x proportional to q^x with q = e^-m:
 //
 //   all distances:      H = (-q log q - (1 - q) log(1 - q)) / (1 - q)
 //   the first n alone:  H = log((1 - q^n) / (1 - q)) + m (q / (1 - q) - n q^n / (1 - q^n))

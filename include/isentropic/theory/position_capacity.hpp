@@ -1,4 +1,4 @@
-// How many coordinates a code of positions needs.
+// How many coordinates a position code needs.
 //
 // d coordinates of b distinguishable bits each take at most 2^(d b) values, so n positions have distinct codes if and
 // only if

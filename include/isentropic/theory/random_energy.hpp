@@ -5,9 +5,9 @@
 //   spread, b < sqrt(2 log n):  H = log n - b^2/2
 //   frozen, b > sqrt(2 log n):  H = psi(1) - psi(1 - m),   m = sqrt(2 log n)/b      (psi: digamma)
 //
-// So a fixed b lets H grow with log n; b = c sqrt(2 log n) gives (1 - c^2) log n for c < 1 and a constant for c > 1.
-// These are leading terms: close to the transition the frozen value diverges while the true H is about sqrt(log n),
-// and the frozen value is reached slowly (at m = 1/2: 1.386 against 1.09 at n = 131072). random_scores.hpp has the
+// So with a fixed b, H grows with log n; b = c sqrt(2 log n) gives (1 - c^2) log n for c < 1 and a constant for c > 1.
+// These are leading terms: close to the transition the frozen value diverges while the true H is about sqrt(log n), and
+// convergence to the frozen value is slow (at m = 1/2: 1.386 against 1.09 at n = 131072). random_scores.hpp has the
 // exact expectation at finite n.
 //
 // n enters as log n > 0. Nats. By hand: n = 1024, b = 1: 6.931 - 0.5; m = 1/2: 2 log 2 = 1.386.
@@ -44,11 +44,11 @@ ISENTROPIC_API GumbelLimit maximum_limit(double n);
 
 // ---- Random directions: s = d cos(theta), d large ----
 
-// d times this is what the entropy loses while the keys are spread: H = log n - d kl(lambda),
+// The entropy loss per dimension in the spread phase: H = log n - d kl(lambda),
 // kl = -log(1 - c^2)/2, c = (sqrt(1 + 4 lambda^2) - 1)/(2 lambda), the cosine that dominates. lambda^2/2 for small
 // lambda, (log lambda)/2 for large.
 ISENTROPIC_API double cosine_divergence(double lambda);
-// d log kl / d log lambda: 2 for small lambda, 1.15 at 1, falling to 0.
+// d log kl / d log lambda: 2 for small lambda, 1.15 at 1, decreasing to 0.
 ISENTROPIC_API double cosine_divergence_exponent(double lambda);
 ISENTROPIC_API double cosine_saddle_entropy(double log_n, double d, double lambda);
 // The lambda at which cosine_saddle_entropy is `entropy` < log_n.

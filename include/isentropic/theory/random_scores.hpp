@@ -8,12 +8,12 @@
 //   E sum p^2    = int phi^{n-1} n t^2 E[e^{2 lambda s} exp(-t e^{lambda s})] dx
 //   E H          = E log Z - lambda E E_p s
 //
-// No limit is taken: both phases of the random energy model and the crossover between them come out. A planted key of
-// known score a multiplies phi^n by exp(-t e^{lambda a}), and its expected weight is one more such integral.
+// No limit is taken: both phases of the random energy model and the crossover between them are covered. A planted key
+// of known score a multiplies phi^n by exp(-t e^{lambda a}), and its expected weight is another such integral.
 //
 // Nats. n enters as log n, so that n = 10^300 is as easy as n = 10 (n need not be an integer). By hand: lambda = 0
-// gives H = log n and sum p^2 = 1/n. Accuracy about 1e-9 while lambda times the width of the scores is below some
-// hundreds.
+// gives H = log n and sum p^2 = 1/n. Accuracy is about 1e-9 as long as lambda times the width of the scores is below a
+// few hundred.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +44,7 @@ struct ExpectedRow {
   double planted = 0;  // the weight of the planted key; 0 without one
 };
 
-// n = e^{log_n} random scores, and the planted one if it is given. log_n >= 0, lambda >= 0; Error otherwise.
+// n = e^{log_n} random scores, plus the planted one if given. log_n >= 0, lambda >= 0; Error otherwise.
 ISENTROPIC_API ExpectedRow expected_row(const ScoreLaw& law, double log_n, double lambda,
                                         std::optional<double> planted_score = {});
 

@@ -9,7 +9,7 @@
 //   free          p_1 ... p_{n-1}, the last is the rest   g_ij = [i=j] / a_i + 1 / a_n
 //   logits        p = softmax(t)                       g_ij = [i=j] a_i - a_i a_j    singular: g 1 = 0
 //
-// They are one metric: on directions that keep the sum (sum t = 0) the first three agree. Its gradient of H is
+// They are all one metric: on directions that preserve the sum (sum t = 0) the first three agree. Its gradient of H is
 //
 //   a_i (-log a_i - H)           sums to 0: it stays on the simplex
 //
@@ -28,27 +28,28 @@
 
 namespace isentropic::theory {
 
-// KL(a || u) in [0, log n]. Weights a must be a distribution (distribution.hpp says what is accepted), here and below.
+// KL(a || u) in [0, log n]. Here and below a must be a distribution, as distribution.hpp accepts it.
 ISENTROPIC_API double kl_to_uniform(std::span<const double> a);
 
 enum class SimplexCoordinates : std::uint8_t { plain, homogeneous, free, logits };
-// [n, n], for free coordinates [n-1, n-1]. All weights > 0.
+// [n, n]; [n-1, n-1] for free coordinates. All weights > 0.
 ISENTROPIC_API information::Table fisher_metric(std::span<const double> a, SimplexCoordinates coordinates);
 
 // a_i (-log a_i - H): the gradient of H in the Fisher metric, and dH/ds_i. 0 where a_i = 0.
 ISENTROPIC_API std::vector<double> natural_entropy_gradient(std::span<const double> a);
 // -log a_i - 1: the gradient in the space around the simplex. All weights > 0.
 ISENTROPIC_API std::vector<double> euclidean_entropy_gradient(std::span<const double> a);
-// Where the flow da/dt = natural gradient has brought the weights after `time` (negative: towards the corner).
+// The weights after following the flow da/dt = natural gradient for `time` (negative: towards the corner).
 ISENTROPIC_API std::vector<double> entropy_flow(std::span<const double> a, double time);
 
 // ---- Near a corner: one key whose score is `gap` above all others, n keys ----
 
 // log sum e^s - max s <= (n - 1) e^-gap. gap >= 0.
 ISENTROPIC_API double log_sum_exp_excess_bound(std::int64_t n, double gap);
-// |o - v*| <= (1 - a_max) diameter of the values: soft against hard attention.
+// |o - v*| <= (1 - a_max) diameter of the values: soft versus hard attention.
 ISENTROPIC_API double hard_attention_distance_bound(double peak, double diameter);
-// The spectral norm of da/ds is at most 2 (1 - a_max): gradients die where the weights saturate, the winner's too.
+// The spectral norm of da/ds is at most 2 (1 - a_max): gradients vanish where the weights saturate, including the
+// winner's.
 ISENTROPIC_API double softmax_jacobian_bound(double peak);
 
 }  // namespace isentropic::theory

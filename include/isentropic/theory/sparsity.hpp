@@ -14,8 +14,8 @@
 //
 // By hand: exp at gamma = 1: e^{-1/2} = .606531; relu^2 at t = 0: (1/2) / sqrt(3/2) = .408248.
 //
-// gamma is a standard deviation: >= 0 and finite. gamma = 0 stands for the limit; where every weight is 0 (relu^2 with
-// beta <= 0, identity with beta = 0) that is S = 0, as the kernels say it. Error otherwise.
+// gamma is a standard deviation: >= 0 and finite. gamma = 0 means the limit; where every weight is 0 (relu^2 with
+// beta <= 0, identity with beta = 0) that is S = 0, as in the kernels. Error otherwise.
 #pragma once
 
 #include <cstdint>
@@ -43,10 +43,10 @@ inline constexpr double kReluSquaredSparsityAtZero = 0.40824829046386301637;
 // Identity at beta = 0, and as gamma -> inf: its floor. sqrt(2/pi).
 inline constexpr double kIdentitySparsityFloor = std::numbers::sqrt2 * std::numbers::inv_sqrtpi;
 
-// The least S of n keys, n^-1/2: one key has all the mass.
+// The minimum S of n keys, n^-1/2: one key has all the mass.
 ISENTROPIC_API double sparsity_floor(std::int64_t n);
 
-// ---- Exp cut off after degree p: linear attention over C(d + p, p) features ----
+// ---- Exp truncated after degree p: linear attention over C(d + p, p) features ----
 //
 // f(s) = sum_{k <= p} s^k / k!, p even (then f > 0), s ~ N(0, gamma^2):
 //
@@ -64,7 +64,7 @@ ISENTROPIC_API double taylor_features(std::int64_t d, int degree);
 // ---- Linear attention over features: a = q.k, all products non-negative ----
 //
 //   S = 1 / sqrt(1 + q'Cq / (q.m)^2)                            m, C: mean and covariance of the keys' features
-//   S = 1 / sqrt(1 + (deviation / mean)^2 |q|_2^2 / |q|_1^2)    independent features of equal law, q >= 0
+//   S = 1 / sqrt(1 + (deviation / mean)^2 |q|_2^2 / |q|_1^2)    i.i.d. features, q >= 0
 //
 // |q|_2 / |q|_1 lies in [d^-1/2, 1]: all coordinates equal, one coordinate alone.
 ISENTROPIC_API double sparsity_of_features(std::span<const double> query, std::span<const double> mean,
@@ -72,21 +72,21 @@ ISENTROPIC_API double sparsity_of_features(std::span<const double> query, std::s
 ISENTROPIC_API double sparsity_of_independent_features(std::span<const double> query, double mean, double deviation);
 
 // phi(x) of one Gaussian coordinate, x ~ N(0, sigma^2), sigma > 0. By hand, sigma = 1: relu 1/sqrt(2 pi) = .398942 and
-// sqrt(1/2 - 1/(2 pi)) = .583819; exp e^{1/2} and e^{1/2} sqrt(e - 1). deviation/mean is free of sigma for relu
+// sqrt(1/2 - 1/(2 pi)) = .583819; exp e^{1/2} and e^{1/2} sqrt(e - 1). deviation/mean does not depend on sigma for relu
 // (sqrt(pi - 1)) and grows with it for elu + 1 and for exp. Error for the identity, whose products have both signs.
 struct FeatureMoments {
   double mean = 0, deviation = 0;
 };
 ISENTROPIC_API FeatureMoments gaussian_feature_moments(Feature feature, double sigma = 1);
 
-// ---- Decay: a_j = lambda^(n - j), 0 < lambda <= 1, whatever the keys say ----
+// ---- Decay: a_j = lambda^(n - j), 0 < lambda <= 1, independent of the keys' content ----
 //
 //   S^2 = (1 - lambda^n)(1 + lambda) / (n (1 - lambda)(1 + lambda^n)) = tanh(n l/2) / (n tanh(l/2)),  l = -log lambda
 //
 // and 1 at lambda = 1. S sqrt n -> sqrt((1 + lambda) / (1 - lambda)) as n grows at fixed lambda; with 1 - lambda = c/n
 // S -> sqrt((2/c) tanh(c/2)). By hand: lambda = 1/2, n = 2: (3/2) / sqrt(2 5/4) = .948683.
 ISENTROPIC_API double sparsity_of_decay(double lambda, std::int64_t n);
-// The bound above it that leaves 1 - lambda^n out; infinite at lambda = 1.
+// The upper bound obtained by dropping 1 - lambda^n; infinite at lambda = 1.
 ISENTROPIC_API double decay_sparsity_bound(double lambda, std::int64_t n);
 // The limit of S sqrt n.
 ISENTROPIC_API double decay_sparsity_rate(double lambda);

@@ -25,7 +25,7 @@ ISENTROPIC_API double entropy_slope_in_temperature(std::span<const double> score
 // log k.
 ISENTROPIC_API double zero_temperature_entropy(std::span<const double> scores);
 
-// How many terms of the series are kept.
+// The highest order of the series that is kept.
 enum class HighTemperatureOrder : std::uint8_t { second = 2, third = 3, fourth = 4 };
 ISENTROPIC_API double high_temperature_entropy(std::span<const double> scores, double tau,
                                                HighTemperatureOrder order = HighTemperatureOrder::fourth);

@@ -1,11 +1,11 @@
-// Where the gradients of a backward pass are put.
+// Allocates the gradients of a backward pass.
 #include "attention/passes/backward.hpp"
 
 namespace isentropic {
 
 AttentionGradients allocate_gradients(const AttentionProblem& problem) {
   const Dims dims(problem);
-  // Shares are added up before they are rounded.
+  // The shares of shards are added up before rounding.
   const bool shares = problem.shard.total_queries >= 0 || problem.shard.total_keys >= 0;
   const auto type_of = [&](const View& input) { return shares ? statistics_type(problem) : input.type; };
   AttentionGradients out;

@@ -1,4 +1,4 @@
-// What all backward passes share besides kernels.
+// Code shared by all backward passes, apart from kernels.
 #pragma once
 
 #include "attention/problem/dims.hpp"
@@ -9,7 +9,7 @@ namespace isentropic {
 // Zero gradients of query, key, value and lambda.
 AttentionGradients allocate_gradients(const AttentionProblem& problem);
 
-// g x, where a gradient of 0 stays 0 whatever x is: a row or key that nobody sees may hold NaN or Inf.
+// g x, except that a gradient of 0 stays 0 whatever x is: a row or key that is never seen may contain NaN or Inf.
 template <class T>
 inline T contained_product(T g, T x) {
   return g == T(0) ? T(0) : g * x;

@@ -1,5 +1,5 @@
-// The passes a device offers over a validated problem whose row scales are known. Those above look a device's table up
-// (attention/devices.hpp) and know none of them.
+// The passes a device offers over a validated problem whose row scales are known. Callers look up a device's table
+// (attention/devices.hpp) and never name a device's passes directly.
 #pragma once
 
 #include "attention/problem/dims.hpp"
@@ -8,9 +8,9 @@ namespace isentropic {
 
 enum class OutputUse : std::uint8_t { compute, skip };
 
-// The steps in which passes walk. Who cuts a problem into shards cuts at multiples of them.
+// The block sizes of the passes. Code that splits a problem into shards should split at multiples of them.
 inline constexpr std::int64_t kQueryBlock = 96;
-inline constexpr std::int64_t kKeyBlock = 512;  // also how many terms are summed in float32 before they join a record
+inline constexpr std::int64_t kKeyBlock = 512;  // also how many terms are summed in float32 before joining a record
 
 struct Passes {
   // Maps that stream block by block: softmax and Gumbel.
@@ -20,7 +20,7 @@ struct Passes {
                                          const std::vector<RowConstants>& constants, const AttentionUpstream& upstream,
                                          const std::vector<std::int64_t>& hard_keys, BiasGradient bias);
   Tensor (*softmax_key_mass)(const AttentionProblem& problem, const AttentionResult& forward);
-  // Fills lambda (which has its shape already), status and iterations; `visible` is known.
+  // Fills lambda (already allocated), status and iterations; `visible` is known.
   void (*solve_target_entropy)(const AttentionProblem& problem, RowState& state);
 
   // Every map, a few rows at a time with all their scores in a buffer of length n_k.
@@ -36,7 +36,7 @@ struct Passes {
   AttentionResult (*recurrent_forward)(const AttentionProblem& problem, RowState rows, OutputUse output);
 };
 
-// What every forward pass starts from: the rows with their scales, and a zero output where one is wanted.
+// The starting point of every forward pass: the rows with their scales, and a zero output if one is wanted.
 inline AttentionResult empty_result(const AttentionProblem& problem, RowState rows, OutputUse output) {
   const Dims dims(problem);
   AttentionResult result;

@@ -1,4 +1,4 @@
-// The formulas stand above AttentionUpstream in isentropic/attention.hpp.
+// See isentropic/attention.hpp, above AttentionUpstream, for the formulas.
 #include "attention/passes/row_constants.hpp"
 
 #include <cmath>

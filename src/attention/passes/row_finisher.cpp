@@ -1,4 +1,4 @@
-// The parts of a row's end that do not depend on the type of its sum.
+// The parts of finishing a row that do not depend on the type of its sum.
 #include "attention/passes/row_finisher.hpp"
 
 #include <cmath>

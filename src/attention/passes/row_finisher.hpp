@@ -1,4 +1,4 @@
-// The end of a streamed row, on any device: the record becomes statistics, the unnormalised sum an output.
+// Finishes a streamed row, on any device: turns the record into statistics and the unnormalised sum into an output.
 #pragma once
 
 #include "attention/passes/passes.hpp"
@@ -11,14 +11,14 @@ namespace isentropic {
 // Rows may be finished from several threads, each row once.
 class RowFinisher {
  public:
-  // Fills `result`, which must stay where it is: records, output if there is one, statistics by take_statistics().
+  // Fills `result`, which must not move: records, output if any, and, in take_statistics(), statistics.
   RowFinisher(const AttentionProblem& problem, const Visibility& visibility, MomentSet moments,
               AttentionResult& result);
 
-  // The statistics a pass must be able to answer.
+  // The statistics that the pass must supply.
   const Statistics& asked() const { return writer_.asked(); }
 
-  // `sum`: sum_j e^{s_j - m} v_j, which becomes the output; null without values. `groups`: null if not asked for.
+  // `sum`: sum_j e^{s_j - m} v_j, which becomes the output; null without values. `groups`: null if not requested.
   template <class T>
   void finish(std::int64_t b, std::int64_t h, std::int64_t i, const SoftmaxRecord<double>& record,
               const KeyGroupsRecord* groups, T* sum) {
@@ -36,7 +36,7 @@ class RowFinisher {
   void take_statistics() { result_.statistics = writer_.take(); }
 
  private:
-  // e^{m - L}: what turns sums relative to m into weights of the output; 0 for a row without keys.
+  // e^{m - L}: the factor that normalises a sum relative to m; 0 for a row without keys.
   double output_factor(std::int64_t head, const SoftmaxRecord<double>& keys) const;
 
   // The value of the key a straight-through sample chose.

@@ -1,4 +1,4 @@
-// Records of finished rows become the statistics that were asked for.
+// Turns the records of finished rows into the requested statistics.
 #include "attention/passes/statistics_writer.hpp"
 
 #include <cmath>

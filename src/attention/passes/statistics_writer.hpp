@@ -14,7 +14,7 @@ struct PlainRecord {
   double sum_absolute = 0;  // sum |a|
   double sum_squares = 0;   // sum a^2
   double max_absolute = 0;  // max |a|
-  double entropy = 0;       // -sum a log a, where the weights are a distribution
+  double entropy = 0;       // -sum a log a, if the weights are a distribution
   double max_score = 0;
   std::int64_t k = 0;
   std::int64_t argmax = -1;
@@ -39,7 +39,8 @@ class StatisticsWriter {
   const AttentionProblem& problem_;
   Statistics asked_;
   RowStatistics statistics_;
-  // Where the numbers of each statistic go, null for those not asked for: rows set a dozen of them one by one.
+  // Where each statistic's numbers go, null for those not requested: cached because every row writes a dozen of them
+  // individually.
   struct Column {
     void* data = nullptr;
     DType type = DType::float32;

@@ -25,8 +25,8 @@ struct Dims {
   std::int64_t kv_head(std::int64_t h) const { return h / group(); }
 };
 
-// The caller's executor, or the default one. With that, tiny problems stay on the calling thread: waking others costs
-// more than the work, and far more on a busy machine.
+// The caller's executor, or the default one. With the default, tiny problems stay on the calling thread: waking others
+// costs more than the work itself, and far more on a busy machine.
 inline bool worth_threads(const AttentionProblem& problem) {
   constexpr std::int64_t kWorthThreads = 1 << 20;  // multiplications
   const Dims dims(problem);

@@ -1,4 +1,4 @@
-// Masks are put together part by part; each part checks its own numbers.
+// Masks are built part by part; each part checks its own numbers.
 #include "isentropic/mask.hpp"
 
 #include <algorithm>

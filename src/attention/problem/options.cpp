@@ -1,4 +1,4 @@
-// How options are matched with the parameters of a law or map.
+// Matches options with the parameters of a law or map.
 #include "attention/problem/options.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Parameters by name, checked against what a law or map takes.
+// Parameters by name, checked against what a law or map accepts.
 #pragma once
 
 #include "base/list_of.hpp"
@@ -9,17 +9,17 @@
 
 namespace isentropic {
 
-// A value for every parameter, in their order: what is given, else the usual one. An Error where a name is unknown, a
-// value has another type, or one is missing that has no usual value. `of`: "scale log_n", for messages.
+// A value for every parameter, in their order: the given one or the default. Error if a name is unknown, a value has
+// the wrong type, or a parameter without a default is missing. `of`: "scale log_n", for messages.
 std::vector<Option> complete_options(const std::string& of, const std::vector<Parameter>& parameters,
                                      const Options& options);
 
-// A number where the parameter wants one: an integer will do.
+// Converts to a number; integers are accepted too.
 double as_number(const Option& option);
 PerHead as_per_head(const Option& option);
 Option as_option(const PerHead& values);
 
-// The law or map of that name; an Error lists those that are known.
+// The law or map of that name; an Error lists the known names.
 template <class Word>
 const Word& word_named(const char* kind, const std::vector<Word>& words, const std::string& name) {
   for (const Word& word : words)

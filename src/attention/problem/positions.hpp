@@ -9,7 +9,8 @@
 
 namespace isentropic {
 
-// Places 0 ... n - 1 of a shard as positions of the whole, in runs (Shard) that ascend.
+// Maps places (local indices) 0 ... n - 1 of a shard to positions in the whole problem, given its ascending runs
+// (Shard).
 class Positions {
  public:
   Positions(const std::vector<Run>& runs, std::int64_t n) : size_(n) {
@@ -25,7 +26,7 @@ class Positions {
 
   std::int64_t operator[](std::int64_t place) const { return place + piece(place).shift; }
 
-  // The first place whose position is `position` or a later one; n if there is none.
+  // The first place whose position is >= `position`; n if there is none.
   std::int64_t first_from(std::int64_t position) const {
     for (std::size_t p = 0; p + 1 < pieces_.size(); ++p)
       if (position - pieces_[p].shift < pieces_[p + 1].begin)
@@ -33,13 +34,13 @@ class Positions {
     return std::clamp(position - pieces_.back().shift, pieces_.back().begin, size_);
   }
 
-  // The place of a position, -1 if it is not here.
+  // The place of a position, or -1 if it is not in this shard.
   std::int64_t place_of(std::int64_t position) const {
     const std::int64_t place = first_from(position);
     return place < size_ && (*this)[place] == position ? place : -1;
   }
 
-  // Where the neighbours of a place end.
+  // The end of the run that contains `place`.
   std::int64_t run_end(std::int64_t place) const {
     for (const Piece& next : pieces_)
       if (next.begin > place) return next.begin;
@@ -48,7 +49,7 @@ class Positions {
 
  private:
   struct Piece {
-    std::int64_t begin;  // its first place
+    std::int64_t begin;  // first place
     std::int64_t shift;  // position minus place
   };
 

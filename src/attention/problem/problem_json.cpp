@@ -1,4 +1,4 @@
-// Written problems as JSON, in both directions, and the list of all words.
+// Reads and writes problems as JSON, and lists the vocabulary.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -183,7 +183,7 @@ void write_statistics(const Statistics& statistics, OrderedJson& out) {
       if (statistics.has(statistic_named(name))) names.push_back(name);
     out["statistics"] = names;
   }
-  // groups() asks for all of them; one that was asked for by name has the usual groups.
+  // groups() requests all of them; those requested by name use the default group sizes.
   const bool every_group = std::ranges::all_of(
       group_statistic_names(), [&](const std::string& name) { return statistics.has(statistic_named(name)); });
   if (every_group) out["groups"] = {statistics.first_keys(), statistics.recent_keys()};

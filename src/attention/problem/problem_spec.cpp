@@ -1,4 +1,4 @@
-// What a written problem says without its tensors, and the cache of those that were read.
+// A written problem without its tensors, and the cache of parsed problems.
 #include "attention/problem/problem_spec.hpp"
 
 #include <algorithm>
@@ -9,7 +9,8 @@
 namespace isentropic {
 namespace {
 
-// Texts that differ by a number are new ones: a schedule writes one for each step, so old ones are dropped.
+// Texts that differ in one number are distinct entries, and a schedule writes a new one every step, so the cache is
+// cleared when full.
 class SpecCache {
  public:
   std::shared_ptr<const ProblemSpec> find(std::string_view text) const {

@@ -1,4 +1,4 @@
-// Records of rows, read from and written to one array per field.
+// Row records, stored as one array per field.
 #include "isentropic/row_state.hpp"
 
 #include <algorithm>

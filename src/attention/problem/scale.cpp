@@ -1,4 +1,4 @@
-// The scale laws: one table, and what is done with its entries.
+// The scale laws: their table, and the functions on its entries.
 #include "isentropic/scale.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace isentropic {
 namespace {
 
-// The formula of a law (scale_formulas.hpp), as its entry holds it.
+// A law's formula (scale_formulas.hpp), in the form stored in its entry.
 template <LawNumber law>
 double formula(const ScaleTerms& terms) {
   LawTerms x = {{}, terms.d, terms.log_n, terms.row.position};
@@ -35,7 +35,7 @@ Parameter number(const char* name, std::optional<Option> usual) {
   return {.name = name, .type = Parameter::Type::number, .usual = std::move(usual)};
 }
 
-// In the order of LawNumber. Learnable parameters come first; looks_at_n says whether log_n is used.
+// In the order of LawNumber. Learnable parameters come first; looks_at_n is whether log_n is used.
 std::vector<ScaleLaw> make_laws() {
   using enum LawNumber;
   const Parameter factor = {
@@ -80,7 +80,7 @@ std::vector<ScaleLaw> make_laws() {
 
 const ScaleLaw& law_named(const std::string& name) { return word_named("scale", Scale::laws(), name); }
 
-// Finite, not below what the parameter says, and one number where it is not one for each head.
+// Values must be finite, not below the parameter's minimum, and a single number unless the parameter is per head.
 void require_numbers(const ScaleLaw& law, const Parameter& parameter, const PerHead& values) {
   const auto name = [&] { return parameter.name + " of the scale " + law.name; };
   if (values.values().empty()) throw Error(name(), "an empty list", "one value, or one for each head");

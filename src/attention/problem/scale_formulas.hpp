@@ -1,5 +1,5 @@
-// The formulas of the scale laws, for host and device: the table in scale.cpp says what they are called and what their
-// parameters mean (isentropic/scale.hpp).
+// The formulas of the scale laws, for host and device: their names and parameters are in the table of scale.cpp (see
+// isentropic/scale.hpp).
 #pragma once
 
 #include <cmath>
@@ -28,12 +28,12 @@ enum class LawNumber : int {
   target_entropy
 };
 
-// What a formula is written in: the parameters of the row's head, the learnable ones first.
+// The variables of a formula: the parameters for the row's head, the learnable ones first.
 struct LawTerms {
   static constexpr int kMostParameters = 2;
   double parameter[kMostParameters];
   double d;
-  double log_n;           // log_of the keys that the row sees
+  double log_n;           // log_of the number of keys the row sees
   std::int64_t position;  // of the query within its document, from 0
 };
 
@@ -43,7 +43,7 @@ inline constexpr double kNotAFormula = std::numeric_limits<double>::quiet_NaN();
 ISENTROPIC_HOST_DEVICE inline double log_of(double n) { return n > 1 ? std::log(n) : 0.0; }
 
 ISENTROPIC_HOST_DEVICE inline double llama4_scale(const LawTerms& x) {
-  // A query may lie before the first key (aligned to the end, more queries than keys): no step yet.
+  // A query may come before the first key (aligned to the end, more queries than keys): no step yet.
   const std::int64_t passed = x.position < 0 ? 0 : x.position + 1;
   const std::int64_t steps = passed / static_cast<std::int64_t>(x.parameter[0]);
   return (1 + x.parameter[1] * std::log1p(static_cast<double>(steps))) / std::sqrt(x.d);
@@ -55,7 +55,7 @@ ISENTROPIC_HOST_DEVICE inline double nearest_cosine(double log_n, double d) {
   return std::sqrt(-std::expm1(-2 * log_n / d));
 }
 
-// A law that is linear in its learnable parameters has gradients without further ado.
+// A law that is linear in its learnable parameters needs no extra code for its gradients.
 ISENTROPIC_HOST_DEVICE inline double scale_by_law(LawNumber law, const LawTerms& x) {
   switch (law) {
     case LawNumber::inverse_sqrt_d:

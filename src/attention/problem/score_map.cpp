@@ -1,4 +1,4 @@
-// The score maps: how they are written, and what is done with them.
+// The score maps: their written form, and the functions on them.
 #include "isentropic/score_map.hpp"
 
 #include <algorithm>
@@ -43,7 +43,7 @@ Parameter decay_of(std::optional<Option> usual) {
   return {.name = "gamma", .type = Parameter::Type::per_head, .usual = std::move(usual)};
 }
 
-// In the order of ScoreMap::Kind, then the names that stand for one of these.
+// In the order of ScoreMap::Kind, followed by aliases.
 std::vector<ScoreMapWords> make_maps() {
   const auto normaliser = [](const char* usual) { return choice("normaliser", usual, normaliser_names()); };
   const Parameter keys = {.name = "keys", .type = Parameter::Type::integer};

@@ -1,4 +1,4 @@
-// Checks of a problem, each mistake named once and for all callers.
+// Checks of a problem: each mistake is reported in one place, for all callers.
 #include "attention/problem/validate.hpp"
 
 #include <cmath>
@@ -28,7 +28,7 @@ void require_layout(const char* argument, const View& view, std::size_t rank) {
     throw Error(std::string(argument) + " data", "null", "the elements of a tensor " + to_string(view.shape));
 }
 
-// Finite in the type the problem computes in, and positive there when it must be.
+// Finite, and positive if required, in the type the problem computes in.
 enum class Sign : std::uint8_t { any, positive };
 void require_number(const std::string& argument, double value, const AttentionProblem& problem, Sign sign) {
   const bool wide = problem.query.type == DType::float64;
@@ -231,7 +231,7 @@ void validate_scale(const AttentionProblem& problem, const Dims& dims) {
   if (scale.is_target_entropy()) validate_target_entropy(problem);
 }
 
-// Ascending runs of `here` places in all, inside of the whole.
+// Ascending runs with `here` places in total, inside the whole.
 void require_runs(const char* argument, const std::vector<Run>& runs, std::int64_t here, std::int64_t whole) {
   std::int64_t begin = 0, end = 0;  // places so far, positions so far
   std::string met;

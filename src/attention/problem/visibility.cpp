@@ -1,4 +1,4 @@
-// Masks as spans of keys for each row, and the tests of what is not a span.
+// Masks as spans of keys per row, and tests for the parts that are not spans.
 #include "attention/problem/visibility.hpp"
 
 #include "base/element.hpp"
@@ -78,8 +78,8 @@ VisibleSpans Visibility::spans(std::int64_t b, std::int64_t i) const {
   return {local(whole.prefix, keys_), local(whole.band, keys_)};
 }
 
-// Within one document the ends of a band never fall from row to row: if the first and the last row have one, they speak
-// for those between.
+// Within one document the ends of a band never decrease from row to row: if the first and the last row have a band,
+// they bound those in between.
 bool Visibility::ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const {
   const Mask& mask = problem_.mask;
   return mask.document_offsets.empty() && mask.segment_length == 0 && i0 < i1 && spans(b, i0).band.size() > 0 &&
@@ -141,7 +141,7 @@ void Visibility::test_positions(std::int64_t b, std::int64_t h, std::int64_t i, 
                                 std::uint8_t* passed) const {
   const Mask& mask = problem_.mask;
   if (mask.strided_part) {
-    const std::int64_t lag = place(b, i).position - first;  // of the first key; it falls from there on
+    const std::int64_t lag = place(b, i).position - first;  // of the first key; it decreases from there on
     const std::int64_t stride = mask.strided_part->stride, local = mask.strided_part->local;
     std::int64_t phase = (lag % stride + stride) % stride;
     for (std::int64_t j = 0; j < n; ++j) {
@@ -192,7 +192,7 @@ bool Visibility::passes(std::int64_t b, std::int64_t h, std::int64_t i, const Vi
   return passed != 0;
 }
 
-// Of the local keys of `range`.
+// Counts the local keys of `range`.
 std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64_t i, Span range) const {
   const VisibleSpans row = spans(b, i);
   std::int64_t seen = 0;
@@ -209,7 +209,7 @@ std::int64_t Visibility::count_within(std::int64_t b, std::int64_t h, std::int64
   return seen;
 }
 
-// Of all keys of the whole problem, here or not, where no part of the mask is dense.
+// Counts all keys of the whole problem, local or not, provided no part of the mask is dense.
 std::int64_t Visibility::count_whole(std::int64_t b, std::int64_t h, std::int64_t i) const {
   const VisibleSpans row = whole_spans(b, i);
   const Span all{0, total_keys_};
@@ -240,7 +240,7 @@ std::int64_t Visibility::count(std::int64_t b, std::int64_t h, std::int64_t i) c
     const View& given = problem_.shard.visible;
     return static_cast<const std::int64_t*>(given.data)[broadcast_offset(given, b, h, i)];
   }
-  // Dense parts know the local keys only; the other parts know them all.
+  // Dense parts cover only the local keys; the other parts cover all keys.
   return tests_dense_ ? count_within(b, h, i, {0, dims_.n_k}) : count_whole(b, h, i);
 }
 

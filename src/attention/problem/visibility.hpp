@@ -1,8 +1,8 @@
-// A mask made ready for kernels: for each row at most two spans of keys, plus a test for what is not a span.
+// A mask prepared for kernels: at most two spans of keys per row, plus a test for the parts that are not spans.
 //
 // Causal, window, prefix, key lengths, documents and segments are spans. Strided, block-sparse and dense parts
-// (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two in a
-// row, are taken out last.
+// (boolean, additive, and -inf in a dense bias) are tested key by key inside the spans. Excluded keys, at most two per
+// row, are removed last.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ struct Span {
   std::int64_t size() const { return std::max<std::int64_t>(0, end - begin); }
 };
 
-// Where a query lies, in positions of the whole problem's key axis.
+// A query's location on the key axis of the whole problem.
 struct QueryPlace {
   std::int64_t position;  // p_i
   Span document;          // keys of its document
@@ -40,9 +40,9 @@ class Visibility {
   explicit Visibility(const AttentionProblem& problem);
 
   QueryPlace place(std::int64_t b, std::int64_t i) const;
-  // In local keys, cut to [0, n_k).
+  // In local keys, clipped to [0, n_k).
   VisibleSpans spans(std::int64_t b, std::int64_t i) const;
-  // The local keys any of the rows [i0, i1) may see lie within this range.
+  // A range that contains every local key that rows [i0, i1) may see.
   Span reach(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
   TileVisibility tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                       std::int64_t j1) const;
@@ -81,7 +81,7 @@ class Visibility {
   // Keys of the whole problem that the row sees: the n of the scale laws.
   std::int64_t count(std::int64_t b, std::int64_t h, std::int64_t i) const;
 
-  // Of local queries and keys, in the whole problem.
+  // Positions of local queries and keys in the whole problem.
   const Positions& queries() const { return queries_; }
   const Positions& keys() const { return keys_; }
 
@@ -89,13 +89,13 @@ class Visibility {
   VisibleSpans whole_spans(std::int64_t b, std::int64_t i) const;
   std::int64_t count_whole(std::int64_t b, std::int64_t h, std::int64_t i) const;
   bool ends_rise(std::int64_t b, std::int64_t i0, std::int64_t i1) const;
-  // The key-by-key parts for local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
+  // Applies the key-by-key parts to local keys [j0, j0 + n): passed[j] becomes 0 where one of them hides the key.
   void test_keys(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n,
                  std::uint8_t* passed) const;
-  // Those that need no more than a key's position, for positions [first, first + n).
+  // Applies those that need only a key's position, for positions [first, first + n).
   void test_positions(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t first, std::int64_t n,
                       std::uint8_t* passed) const;
-  // f(first, n, passed) for pieces of the span; test(first, n, passed) takes out what it hides.
+  // Calls f(first, n, passed) for pieces of the span; test(first, n, passed) clears the flags of the keys it hides.
   template <class Test, class F>
   static void for_each_piece(Span span, Test test, F f) {
     std::uint8_t passed[256];
@@ -106,7 +106,7 @@ class Visibility {
       f(first, n, passed);
     }
   }
-  // Likewise for local keys; not called when there is no test.
+  // The same for local keys; does nothing if no test is needed.
   template <class F>
   void for_each_passed(std::int64_t b, std::int64_t h, std::int64_t i, Span span, F f) const {
     if (!tests_keys_) return;
@@ -114,7 +114,7 @@ class Visibility {
         span, [&](std::int64_t first, std::int64_t n, std::uint8_t* passed) { test_keys(b, h, i, first, n, passed); },
         f);
   }
-  // f(position) for each key that the row leaves out; there may be no such key.
+  // Calls f(position) for each key the row excludes; the position may be outside the problem.
   template <class F>
   void for_each_excluded_position(std::int64_t b, std::int64_t i, F f) const {
     const Mask& mask = problem_.mask;
@@ -125,7 +125,7 @@ class Visibility {
         static_cast<const std::int64_t*>(mask.excluded_keys.data)[i * mask.excluded_keys.stride[0]];
     if (named >= 0 && named != own) f(named);
   }
-  // f(j) for each local key that the row leaves out.
+  // Calls f(j) for each local key the row excludes.
   template <class F>
   void for_each_excluded(std::int64_t b, std::int64_t i, F f) const {
     for_each_excluded_position(b, i, [&](std::int64_t position) {
@@ -133,9 +133,9 @@ class Visibility {
     });
   }
   std::int64_t count_within(std::int64_t b, std::int64_t h, std::int64_t i, Span range) const;
-  // Whether the row sees local key j but for what it leaves out.
+  // Whether the row sees local key j, ignoring exclusions.
   bool passes(std::int64_t b, std::int64_t h, std::int64_t i, const VisibleSpans& row, std::int64_t j) const;
-  // Of positions.
+  // Takes positions.
   bool passes_layout(std::int64_t b, std::int64_t h, std::int64_t query, std::int64_t key) const;
   bool layout_hides_tile(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, std::int64_t j0,
                          std::int64_t j1) const;

@@ -1,4 +1,4 @@
-// Redundancy, similarity and diversity of heads, and the split of what they say about a label.
+// Redundancy, similarity and diversity of heads, and the decomposition of what they say about a label.
 #include "isentropic/information/attention_heads.hpp"
 
 #include <algorithm>
@@ -114,7 +114,7 @@ HeadDecomposition decompose_heads(const Joint& joint) {
     throw Error("joint", "over " + std::to_string(joint.sizes.size()) + " variables", "1 to 16 heads, followed by Y");
   const std::size_t heads = joint.sizes.size() - 1;
   const Variables y = {heads};
-  // I(Z_S; Y) for every set S, from which everything else follows.
+  // I(Z_S; Y) for every set S; everything else follows from these.
   std::vector<double> information(std::size_t{1} << heads, 0.0);
   for (std::size_t set = 1; set < information.size(); ++set) {
     Variables members;

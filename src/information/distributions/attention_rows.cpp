@@ -9,7 +9,7 @@
 namespace isentropic::information {
 
 Table exact_rows(const std::string& name, const Table& weights) {
-  constexpr double kRounding = 1e-5;  // of sums of float32 weights
+  constexpr double kRounding = 1e-5;  // in sums of float32 weights
   if (weights.rows == 0 || weights.columns == 0 || weights.values.size() != weights.rows * weights.columns)
     throw Error(name, shape_text(weights), "a table of weights");
   Table out = weights;

@@ -1,4 +1,4 @@
-// Attention weights checked and made exact: every row sums to one in double.
+// Checks attention weights and makes them exact: every row sums to one in double.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace isentropic::information {
 
-// Error where a row is not a distribution within 1e-5, or there is none.
+// Error if a row is not a distribution within 1e-5, or if there are no rows.
 Table exact_rows(const std::string& name, const Table& weights);
 
 }  // namespace isentropic::information

@@ -86,7 +86,7 @@ double renyi_entropy(std::span<const double> p, double order) {
   const double peak = *std::max_element(p.begin(), p.end());
   if (std::isinf(order)) return -std::log(peak);
   double sum = 0;
-  if (constexpr double kNearOne = .1; std::abs(order - 1) < kNearOne) {  // log sum p^a vanishes there, as 1 - a does
+  if (constexpr double kNearOne = .1; std::abs(order - 1) < kNearOne) {  // log sum p^a vanishes near 1, as 1 - a does
     for (double x : p)
       if (x > 0) sum += x * std::expm1((order - 1) * std::log(x));
     return std::log1p(sum) / (1 - order);

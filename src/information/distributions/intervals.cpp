@@ -1,4 +1,4 @@
-// Cuts values into intervals by their ranks.
+// Bins values by rank.
 #include "information/distributions/intervals.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Cuts activations into symbols and counts them, or adds noise and looks at distances.
+// Turns activations into symbols and counts them, or adds noise and uses distances.
 #include "isentropic/information/layer_information.hpp"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ namespace {
 using Kind = LayerEstimator::Kind;
 using Labels = std::span<const std::int64_t>;
 
-constexpr std::size_t kRowsWithNoise = 1024;  // time grows with their square
+constexpr std::size_t kRowsWithNoise = 1024;  // time is quadratic in this
 
 struct NamedKind {
   const char* name;
@@ -95,7 +95,7 @@ LayerInformation by_symbols(const LayerEstimator& estimator, const Table& activa
 
 // ---- noise ----
 
-// The same for every layer of as many inputs: what is compared shares its inputs.
+// The same rows for every layer with this number of inputs, so that layers are compared on the same inputs.
 std::vector<std::size_t> some_rows(std::size_t rows) {
   std::vector<std::size_t> out(rows);
   std::iota(out.begin(), out.end(), std::size_t{0});
@@ -106,7 +106,7 @@ std::vector<std::size_t> some_rows(std::size_t rows) {
   return out;
 }
 
-// I(X;T) of rows f_i with noise n_i drawn: the mean of -log((1/N) sum_j exp((|n_i|^2 - |n_i + f_i - f_j|^2) / 2 V)).
+// I(X;T) of rows f_i with drawn noise n_i: the mean of -log((1/N) sum_j exp((|n_i|^2 - |n_i + f_i - f_j|^2) / 2 V)).
 double drawn_information(const Table& outputs, const Table& noise, double variance, Executor& executor) {
   std::vector<double> logs(outputs.rows);
   executor.parallel_for(static_cast<std::int64_t>(outputs.rows), [&](std::int64_t begin, std::int64_t end) {
@@ -149,7 +149,7 @@ class NoisyLayer {
 
  private:
   Table noise_for(const Table& outputs) const {
-    if (estimator_.kind != Kind::noise) return Table(outputs.rows, 0);  // the bounds draw none
+    if (estimator_.kind != Kind::noise) return Table(outputs.rows, 0);  // the bounds need no draws
     Random random(2);
     return {outputs.rows, outputs.columns,
             random.normals(outputs.rows * outputs.columns, std::sqrt(estimator_.parameter))};

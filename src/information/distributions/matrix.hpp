@@ -1,4 +1,4 @@
-// Tables as Eigen's matrices.
+// Tables as Eigen matrices.
 #pragma once
 
 #include <Eigen/Dense>
@@ -9,7 +9,7 @@ namespace isentropic::information {
 
 using Matrix = Eigen::Matrix<double, Eigen::Dynamic, Eigen::Dynamic, Eigen::RowMajor>;
 
-// Views: nothing is copied.
+// These are views, not copies.
 inline Eigen::Map<const Matrix> matrix_of(const Table& table) {
   return {table.values.data(), static_cast<Eigen::Index>(table.rows), static_cast<Eigen::Index>(table.columns)};
 }

@@ -35,7 +35,7 @@ InformationBounds noisy_layer_input_information(const Table& outputs, double noi
     for (auto i = static_cast<std::size_t>(begin); i < static_cast<std::size_t>(end); ++i) {
       double near = 0, nearer = 0;  // the term j = i keeps both away from 0
       for (std::size_t j = 0; j < outputs.rows; ++j) {
-        // exp(-D / 8) to the fourth is exp(-D / 2): one exponential for both bounds.
+        // exp(-D / 8)^4 = exp(-D / 2): one exponential serves both bounds.
         const double wide = std::exp(-squared_distance(outputs.row(i), outputs.row(j)) / (8 * noise_variance));
         near += weights[j] * wide;
         nearer += weights[j] * (wide * wide) * (wide * wide);

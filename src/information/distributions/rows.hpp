@@ -1,4 +1,4 @@
-// Rows of a table by number.
+// Selects rows of a table by index.
 #pragma once
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The one instantiation of the divide-and-conquer SVD.
+// The only instantiation of the divide-and-conquer SVD.
 #include "information/distributions/singular_values.hpp"
 
 template class Eigen::BDCSVD<Eigen::MatrixXd>;

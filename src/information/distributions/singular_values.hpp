@@ -1,4 +1,4 @@
-// Eigen's divide-and-conquer SVD, compiled in one place: every file that instantiates it takes half a minute longer.
+// Eigen's divide-and-conquer SVD, compiled in one place: each further instantiation would take half a minute.
 #pragma once
 
 #include <Eigen/Dense>

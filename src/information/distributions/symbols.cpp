@@ -7,7 +7,7 @@
 namespace isentropic::information {
 namespace {
 
-// Numbers the rows by `less`, equal rows alike.
+// Numbers the rows in the order of `less`; equal rows get the same number.
 template <class Less>
 Symbols ranked(std::size_t rows, const Less& less) {
   std::vector<std::size_t> order(rows);

@@ -1,4 +1,4 @@
-// Symbols: samples whose rows are compared for equality alone, and how often each occurs.
+// Symbols: samples whose rows are only compared for equality, and how often each occurs.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace isentropic::information {
 
-// Row i is symbol of_row[i], 0 ... distinct - 1, numbered in the lexicographic order of the rows.
+// Row i is symbol of_row[i], 0 ... distinct - 1, numbered in lexicographic order of the rows.
 struct Symbols {
   std::vector<std::int64_t> of_row;
   std::size_t distinct = 0;

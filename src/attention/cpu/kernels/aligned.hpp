@@ -1,4 +1,4 @@
-// Buffers that start at a cache line: vectors and tile rows of 64 bytes then never straddle two.
+// Cache-line-aligned buffers: vectors and tile rows of 64 bytes then never straddle two lines.
 #pragma once
 
 #include <cstddef>

@@ -1,4 +1,4 @@
-// amx.hpp on x86-64: a product in steps of tiles, two tiles of rows at a time.
+// amx.hpp on x86-64: a tiled product, two tiles of rows at a time.
 #if defined(__x86_64__)
 
 #include "attention/cpu/kernels/amx.hpp"
@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::int64_t kTileRows = 16, kTileBytes = 64;
 
-// The layout that LDTILECFG reads.
+// The memory layout of LDTILECFG.
 struct alignas(64) TileShapes {
   std::uint8_t palette = 1, start_row = 0, reserved[14] = {};
   std::uint16_t row_bytes[16] = {};
@@ -34,11 +34,11 @@ struct alignas(64) TileShapes {
 };
 
 ISENTROPIC_AMX inline void set_shapes(const TileShapes& shapes) {
-  asm volatile("" : : "r"(&shapes) : "memory");  // GCC 12 is not told that all of it is read
+  asm volatile("" : : "r"(&shapes) : "memory");  // GCC 12 does not know that LDTILECFG reads all of it
   _tile_loadconfig(&shapes);
 }
 
-// Rows [r, r + 16 kRowTiles) by columns [c, c + 16 kStrips): the sums stay in tiles. Tile numbers must be literals.
+// Rows [r, r + 16 kRowTiles) by columns [c, c + 16 kStrips), with sums kept in tiles. Tile numbers must be literals.
 template <int kRowTiles, int kStrips>
 ISENTROPIC_AMX inline void product_tiles(const NarrowProduct& x, std::int64_t r, std::int64_t c, Store store) {
   constexpr bool kTwoRows = kRowTiles == 2, kTwoStrips = kStrips == 2;
@@ -75,7 +75,7 @@ ISENTROPIC_AMX inline void product_tiles(const NarrowProduct& x, std::int64_t r,
   if constexpr (kTwoRows && kTwoStrips) _tile_stored(3, x.sum(r + kTileRows, c + kStrip), out_stride);
 }
 
-// Rows [begin, end) in steps of kRowTiles tiles; columns outside, so that two strips of B stay near.
+// Rows [begin, end) in steps of kRowTiles tiles; columns are the outer loop so that two strips of B stay in cache.
 template <int kRowTiles>
 ISENTROPIC_AMX void product_rows(const NarrowProduct& x, std::int64_t begin, std::int64_t end, Store store) {
   for (std::int64_t c = 0; c < x.cols; c += 2 * kStrip)
@@ -102,8 +102,8 @@ bool available() {
   return once;
 }
 
-// Shapes are set for each product and given back after it: a thread may be shared with another library that uses tiles
-// in its own way. It costs a fraction of a microsecond for each block of products.
+// Shapes are set before each product and released after it, since the thread may also run another library that uses
+// tiles its own way. This costs a fraction of a microsecond per block of products.
 ISENTROPIC_AMX void product(const NarrowProduct& x, Store store) {
   const std::int64_t whole = x.rows / kTileRows * kTileRows, paired = whole / (2 * kTileRows) * (2 * kTileRows);
   if (whole > 0) {

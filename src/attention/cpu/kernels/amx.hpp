@@ -1,11 +1,11 @@
-// Products on the tile registers of AMX (x86-64): eight of 16 rows by 64 bytes, multiplied two bfloat16 at a time.
+// Products on AMX tile registers (x86-64): eight tiles of 16 rows by 64 bytes, multiplying bfloat16 in pairs.
 #pragma once
 
 #include "attention/cpu/kernels/narrow_product.hpp"
 
 namespace isentropic::amx {
 
-// The CPU has the tiles and the system lets this process use them: on Linux, after asking.
+// Whether the CPU has tiles and the system lets this process use them (on Linux, permission is requested).
 bool available();
 
 void product(const NarrowProduct& x, Store store);

@@ -1,7 +1,7 @@
-// e^x for x <= 0 (a little above 0 is fine), without branches so that compilers vectorise loops over it.
+// e^x for x <= 0 (slightly above 0 is fine), branch-free so that compilers vectorise loops over it.
 //
 // float: x = n log 2 + r with |r| <= log(2)/2, e^x = 2^n sum_{k<=7} r^k / k!. The series stops at r^8/8! < 6e-9
-// relative; rounding dominates: at most 2 units in the last place. Below kExpFloor the result is exactly 0.
+// relative; rounding dominates: at most 2 units in the last place. At or below kExpFloor the result is exactly 0.
 #pragma once
 
 #include <bit>
@@ -10,7 +10,8 @@
 
 namespace isentropic {
 
-// Scores this far below the maximum have weight exactly 0; clamping to it keeps (s - m) e^{s - m} free of inf * 0.
+// Scores this far below the maximum have weight exactly 0; clamping to the floor keeps inf * 0 out of
+// (s - m) e^{s - m}.
 template <class T>
 inline constexpr T kExpFloor = T(-87.0);
 template <>
@@ -30,7 +31,7 @@ inline float exp_not_positive(float x) {
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  // Unsigned: far below the floor the difference wraps, and its result is not used.
+  // Unsigned because the difference wraps far below the floor, where the result is not used.
   const std::uint32_t exponent = std::bit_cast<std::uint32_t>(shifted) - std::bit_cast<std::uint32_t>(kRound) + 127u;
   const float power = std::bit_cast<float>(exponent << 23);
   return x <= kExpFloor<float> ? 0.0f : p * power;

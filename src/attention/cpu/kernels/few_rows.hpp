@@ -1,5 +1,5 @@
-// Products with few rows on the left, as in decoding: bound by reading keys and values, which are therefore read once,
-// in place, in whatever floating type they have.
+// Products with few left rows, as in decoding: bound by the bandwidth of keys and values, which are therefore read
+// once, in place, in their own floating type.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@ struct FewRowsProduct {
   std::int64_t keys, width;  // width a multiple of kPad
   T* out;
   std::int64_t out_stride;
-  const T* row_factor;  // of dots
+  const T* row_factor;  // for dots
 };
 
-// out[r, j] = factor_r sum_c left[r, c] right[j, c], in lanes, so that compilers vectorise it.
+// out[r, j] = factor_r sum_c left[r, c] right[j, c], with separate lanes so that compilers vectorise it.
 template <class T>
 void portable_dots(const FewRowsProduct<T>& x) {
   with_element_type(x.right.type, [&]<class E>() {
@@ -67,8 +67,8 @@ void dots(const FewRowsProduct<T>& x) {
     portable_dots(x);
 }
 
-// A weight of exactly 0 does not touch its value. Only a result that is not finite can tell that one did: then it is
-// formed anew with care.
+// A weight of exactly 0 must ignore its value. The fast path multiplies by it anyway, which shows only in a non-finite
+// result; in that case the result is recomputed, skipping zero weights.
 template <class T>
 void weigh(const FewRowsProduct<T>& x) {
   const std::vector<T> before(x.out, x.out + x.rows * x.out_stride);

@@ -24,7 +24,7 @@ inline void portable_gradient_row(const RowConstants& row, std::int64_t n, T* s,
     const T p = hidden ? T(0) : exp_not_positive(x - log_partition);
     const T t = hidden ? T(0) : x - mean;
     const T inner = gate * dp[j] + base + a1 * t + a2 * t * t + a3 * p;
-    dp[j] = p == T(0) ? T(0) : p * inner;  // hidden keys may carry NaN in dp
+    dp[j] = p == T(0) ? T(0) : p * inner;  // dp of hidden keys may be NaN
     s[j] = p;
   }
 }

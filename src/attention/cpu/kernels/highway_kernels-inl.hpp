@@ -1,4 +1,4 @@
-// All inner loops on Highway vectors; included by kernels_highway.cpp once for each target, so without a guard.
+// All inner loops on Highway vectors; included by kernels_highway.cpp once per target, hence no include guard.
 #include "attention/cpu/kernels/highway_products-inl.hpp"
 #include "attention/cpu/kernels/highway_rows-inl.hpp"
 
@@ -6,7 +6,8 @@ HWY_BEFORE_NAMESPACE();
 namespace isentropic {
 namespace HWY_NAMESPACE {
 
-// Chains start apart, so that no compiler finds them equal; enough of them to hide the latency of each.
+// The chains have different starting values so that compilers cannot merge them, and there are enough of them to hide
+// latency.
 double FmaBurst(std::int64_t rounds) {
   const Tag tag;
   constexpr int kChains = 12;

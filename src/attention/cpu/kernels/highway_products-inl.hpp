@@ -1,4 +1,4 @@
-// products.hpp and few_rows.hpp on vectors; compiled once for each target by kernels_highway.cpp.
+// products.hpp and few_rows.hpp on vectors; compiled once per target by kernels_highway.cpp.
 #if defined(ISENTROPIC_HIGHWAY_PRODUCTS) == defined(HWY_TARGET_TOGGLE)
 #ifdef ISENTROPIC_HIGHWAY_PRODUCTS
 #undef ISENTROPIC_HIGHWAY_PRODUCTS
@@ -62,7 +62,7 @@ HWY_INLINE void product_columns(const Product<float>& x, std::int64_t r0, std::i
   }
 }
 
-// Columns outside, rows inside: a panel of B stays in the nearest cache while all rows pass over it.
+// Columns in the outer loop, rows in the inner: a panel of B stays in L1 while all rows pass over it.
 template <Store store>
 void product_panels(const Product<float>& x) {
   constexpr std::int64_t kRows = 6;
@@ -78,7 +78,7 @@ void product_panels(const Product<float>& x) {
   }
 }
 
-// Long sums are cut, so that the panel fits the cache whatever their length.
+// Long sums are split so that the panel always fits in cache.
 void Product_(Product<float> x, Store store) {
   if (store == Store::overwrite) return product_panels<Store::overwrite>(x);
   constexpr std::int64_t kInner = 128;
@@ -97,7 +97,7 @@ HWY_INLINE Vector load(const bfloat16* from) {
   const auto wide = hn::PromoteTo(bits, hn::LoadU(half, reinterpret_cast<const std::uint16_t*>(from)));
   return hn::BitCast(Tag(), hn::ShiftLeft<16>(wide));
 }
-// As to_float() has it.
+// As in to_float().
 HWY_INLINE Vector load(const float16* from) {
   const Tag tag;
   const hn::Rebind<std::uint16_t, Tag> half;
@@ -106,14 +106,14 @@ HWY_INLINE Vector load(const float16* from) {
   const auto sign = hn::ShiftLeft<16>(hn::And(wide, hn::Set(bits, 0x8000)));
   const auto magnitude = hn::ShiftLeft<13>(hn::And(wide, hn::Set(bits, 0x7FFF)));
   const auto value = hn::BitCast(bits, hn::Mul(hn::BitCast(tag, magnitude), hn::Set(tag, 0x1p112f)));
-  const hn::RebindToSigned<Tag> integers;  // what compares on every target
+  const hn::RebindToSigned<Tag> integers;  // signed comparison exists on every target
   const auto special = hn::RebindMask(bits, hn::Gt(hn::BitCast(integers, magnitude), hn::Set(integers, 0x0F7FFFFF)));
   const auto all = hn::Or(magnitude, hn::Set(bits, 0x7F800000));
   return hn::BitCast(tag, hn::Or(sign, hn::IfThenElse(special, all, value)));
 }
 
-// Memory is read from end to end; several keys in a row hide the latency of the sums over lanes. Each key is summed
-// alike, wherever it stands.
+// Memory is read sequentially; handling several keys at a time hides the latency of the sums over lanes. Every key is
+// summed in the same order, whatever its index.
 template <int kRows, int kKeys, class E>
 HWY_INLINE void dot_keys(const FewRowsProduct<float>& x, const E* keys, std::int64_t r0, std::int64_t j) {
   const Tag tag;

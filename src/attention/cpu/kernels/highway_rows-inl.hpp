@@ -1,4 +1,4 @@
-// Rows of scores on vectors: soft cap, softmax, gradients; compiled once for each target by kernels_highway.cpp.
+// Rows of scores on vectors: soft cap, softmax, gradients; compiled once per target by kernels_highway.cpp.
 #if defined(ISENTROPIC_HIGHWAY_ROWS) == defined(HWY_TARGET_TOGGLE)
 #ifdef ISENTROPIC_HIGHWAY_ROWS
 #undef ISENTROPIC_HIGHWAY_ROWS
@@ -17,7 +17,7 @@ HWY_BEFORE_NAMESPACE();
 namespace isentropic {
 namespace HWY_NAMESPACE {
 
-// 2^k value, for the integer k that sits in the low bits of `shifted` and is `k` as a number.
+// 2^k value, for an integer k given both as the number `k` and in the low bits of `shifted`.
 HWY_INLINE Vector times_power_of_two(Vector value, Vector k, Vector shifted) {
 #if HWY_TARGET == HWY_AVX3
   (void)shifted;
@@ -27,15 +27,15 @@ HWY_INLINE Vector times_power_of_two(Vector value, Vector k, Vector shifted) {
   const Tag tag;
   const hn::RebindToSigned<Tag> integers;
   const auto power = hn::ShiftLeft<23>(hn::BitCast(integers, shifted));
-  // NaN must pass: integer arithmetic on its bits may not be trusted to keep it.
+  // NaN must propagate, and integer arithmetic on its bits might not preserve it.
   return hn::IfThenElse(hn::IsNaN(value), value, hn::BitCast(tag, hn::Add(hn::BitCast(integers, value), power)));
 #endif
 }
 
-// e^x for x <= 0 as exp.hpp has it: x = k log 2 + r, a polynomial in r, times 2^k; exactly 1 at 0, exactly 0 at and
-// below the floor. The polynomial has the least relative error on |r| <= log(2)/2 among those of degree 5 that are 1
-// at 0, 9.2e-8; with rounding at most 1.6e-7. (k log 2 in one fused step: off by 2e-9 k, so less than that for weights
-// above 1e-20.)
+// e^x for x <= 0, as in exp.hpp: x = k log 2 + r, a polynomial in r, times 2^k; exactly 1 at 0, exactly 0 at and below
+// the floor. The polynomial has the smallest relative error on |r| <= log(2)/2 among those of degree 5 that are 1 at 0,
+// 9.2e-8; with rounding at most 1.6e-7. (k log 2 is subtracted in one fused step: off by 2e-9 k, which is below that
+// for weights above 1e-20.)
 HWY_INLINE Vector exp_not_positive(Vector x) {
   const Tag tag;
   const Vector shift = hn::Set(tag, 12582912.0f);  // 1.5 * 2^23: adding it rounds to an integer kept in the low bits
@@ -83,7 +83,7 @@ float RowMaximum(const float* s, std::int64_t n) {
   constexpr int kChains = 4;  // hide the latency
   Vector highest[kChains];
   for (Vector& part : highest) part = hn::Set(tag, -std::numeric_limits<float>::infinity());
-  // On x86 the second where either is NaN: a NaN score is passed over.
+  // On x86, Max returns the second operand if either is NaN, so NaN scores are ignored.
   std::int64_t j = 0;
   for (; j + kChains * step <= n; j += kChains * step)
     for (int part = 0; part < kChains; ++part)
@@ -102,7 +102,7 @@ std::int64_t FindScaled(const float* s, std::int64_t n, float factor, float valu
   return n;
 }
 
-// Called where the CPU has the instruction; Highway 1.0.3 has no target for it.
+// Called only if the CPU has the instruction; Highway 1.0.3 has no target for it.
 HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
 #if HWY_TARGET == HWY_AVX3
   __m256i rounded;
@@ -113,7 +113,7 @@ HWY_INLINE void store_rounded(Vector x, bfloat16* to) {
 #endif
 }
 
-// Returns sum_j j e_j if that is asked for (in a row that begins here), else 0.
+// Returns sum_j j e_j if kLocated (the row must begin here), else 0.
 template <MomentSet set, bool kScaled, bool kRounded, bool kLocated>
 HWY_INLINE float exponentiate_row(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& lane_sums,
                                   bfloat16* rounded) {
@@ -128,13 +128,13 @@ HWY_INLINE float exponentiate_row(float* s, std::int64_t n, float factor, float 
     };
     sums[chain] = {load_sums(lane_sums.z), load_sums(lane_sums.u), load_sums(lane_sums.w), load_sums(lane_sums.c)};
   }
-  Vector running[2] = {hn::Zero(tag), hn::Zero(tag)};  // the sums of z after each vector
+  Vector running[2] = {hn::Zero(tag), hn::Zero(tag)};  // sums of the running values of z
   const auto fold = [&](std::int64_t j, int chain) HWY_ATTR {
     SoftmaxMoments<Vector>& part = sums[chain];
     Vector t = hn::LoadU(tag, s + j);
-    if (kScaled) t = hn::Mul(t, scale);  // not fused: the product is rounded as where scores are scaled at once
+    if (kScaled) t = hn::Mul(t, scale);  // not fused, to round as when scores are scaled immediately
     t = hn::Sub(t, maximum);
-    t = hn::Max(floor, t);  // on x86 the second where either is NaN: NaN stays
+    t = hn::Max(floor, t);  // on x86 the second operand if either is NaN: NaN propagates
     const Vector e = exp_not_positive(t);
     if (kRounded)
       store_rounded(e, rounded + j);
@@ -165,7 +165,7 @@ HWY_INLINE float exponentiate_row(float* s, std::int64_t n, float factor, float 
   }
   lane_sums.started = true;
   if (!kLocated) return 0;
-  // Vector i of the N of a chain is part of N - i running sums, so sum_i i e_i = N z - (their sum).
+  // Vector i of a chain's N is included in N - i running sums, so sum_i i e_i = N z - (their sum).
   Vector location = hn::Zero(tag);
   for (int chain = 0; chain < 2; ++chain) {
     const float count = static_cast<float>((n / step + 1 - chain) / 2);
@@ -188,7 +188,7 @@ SoftmaxMoments<float> Sum(const MomentLanes<float>& lane_sums) {
 template <MomentSet set>
 HWY_INLINE void exponentiate(float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
                              bfloat16* rounded) {
-  if (rounded)  // products in 16 bits leave the factor to us: it is 1 in rare cases
+  if (rounded)  // 16-bit products leave the factor to us, and it is rarely 1
     exponentiate_row<set, true, true, false>(s, n, factor, m, sums, rounded);
   else if (factor == 1.0f)
     exponentiate_row<set, false, false, false>(s, n, factor, m, sums, nullptr);
@@ -234,7 +234,7 @@ void AddWeights(const float* s, std::int64_t n, float m, float log_partition, fl
   for (std::int64_t j = 0; j < n; j += lanes()) {
     const Vector score = hn::LoadU(tag, s + j);
     const Vector p = exp_not_positive(hn::Sub(hn::Sub(score, maximum), total));
-    // The maximum of a row may be NaN: it stays with the keys that the row sees.
+    // The row's maximum may be NaN, which must affect only the keys that the row sees.
     hn::StoreU(hn::Add(hn::LoadU(tag, mass + j), hn::IfThenZeroElse(hn::Eq(score, hidden), p)), tag, mass + j);
   }
 }
@@ -250,7 +250,7 @@ void GradientRow(const RowConstants& row, std::int64_t n, float* s, float* dp) {
   const Vector hidden = hn::Set(tag, -std::numeric_limits<float>::infinity());
   const auto differentiate = [&](float* scores, float* gradient) HWY_ATTR {
     const Vector score = hn::LoadU(tag, scores);
-    const auto seen = hn::Not(hn::Eq(score, hidden));  // a NaN is seen
+    const auto seen = hn::Not(hn::Eq(score, hidden));  // a NaN counts as seen
     const Vector x = hn::Sub(score, m);
     const Vector p = hn::IfThenElseZero(seen, exp_not_positive(hn::Sub(x, log_partition)));
     const Vector t = hn::IfThenElseZero(seen, hn::Sub(x, mean));

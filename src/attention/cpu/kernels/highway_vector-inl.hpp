@@ -1,4 +1,4 @@
-// The vectors of the target that is being compiled.
+// The vectors of the target being compiled.
 #if defined(ISENTROPIC_HIGHWAY_VECTOR) == defined(HWY_TARGET_TOGGLE)
 #ifdef ISENTROPIC_HIGHWAY_VECTOR
 #undef ISENTROPIC_HIGHWAY_VECTOR

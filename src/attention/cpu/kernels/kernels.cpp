@@ -1,4 +1,4 @@
-// The list of instruction sets, plain C++ last, and the choice among them.
+// The list of instruction sets, plain C++ last, and the selection of the active one.
 #include "attention/cpu/kernels/kernels.hpp"
 
 #include <cstdlib>

@@ -1,8 +1,8 @@
-// The inner loops, one set for each instruction set.
+// The inner loops, one set per instruction set.
 //
-// The list is in order of preference and ends in plain C++ that runs anywhere. The first set that the CPU can run is
-// taken; the environment variable ISENTROPIC_ISA names another one. An unknown or unsupported name is an Error at the
-// first call that needs kernels.
+// The list is in order of preference and ends with plain C++ that runs anywhere. The first set that the CPU supports is
+// used, unless the environment variable ISENTROPIC_ISA names another one. An unknown or unsupported name is an Error at
+// the first call that needs kernels.
 #pragma once
 
 #include <cstdint>
@@ -36,14 +36,14 @@ struct Kernels {
   // softmax_row.hpp
   float (*row_maximum)(const float* s, std::int64_t n);
   std::int64_t (*find_scaled)(const float* s, std::int64_t n, float factor, float value);
-  // Sets with `narrow` kernels store e as bfloat16 into `rounded` instead, unless it is null.
+  // Sets with `narrow` kernels store e as bfloat16 in `rounded` instead, unless it is null.
   void (*exponentiate)(MomentSet set, float* s, std::int64_t n, float factor, float m, MomentLanes<float>& sums,
                        bfloat16* rounded);
   float (*exponentiate_located)(MomentSet set, float* s, std::int64_t n, float factor, float m,
                                 MomentLanes<float>& sums);
   SoftmaxMoments<float> (*sum)(const MomentLanes<float>&);
-  // `rounds` of independent multiply-adds that never leave the registers: the peak that kernels are measured against.
-  // Returns the number of operations done.
+  // Runs `rounds` of independent register-only multiply-adds, for the peak that kernels are measured against. Returns
+  // the number of operations.
   double (*fma_burst)(std::int64_t rounds);
   // gradient_row.hpp
   void (*gradient_row)(const RowConstants& row, std::int64_t n, float* s, float* dp);
@@ -53,7 +53,7 @@ struct Kernels {
   const NarrowKernels* narrow = nullptr;
 };
 
-// Every set that was built, supported here or not.
+// Every set that was built, whether this CPU supports it or not.
 const std::vector<const Kernels*>& kernel_list();
 
 // The set in use.

@@ -4,7 +4,7 @@
 #if defined(__x86_64__)
 
 #if defined(__GNUC__) && !defined(__clang__)
-// GCC 12 warns of its own intrinsics.
+// GCC 12 warns about its own intrinsics.
 #pragma GCC diagnostic ignored "-Wmaybe-uninitialized"
 #pragma GCC diagnostic ignored "-Wuninitialized"
 #endif
@@ -58,7 +58,7 @@ ISENTROPIC_BF16 inline __m512i widen_to_upper(__m256bh x) {
   return _mm512_slli_epi32(_mm512_cvtepu16_epi32(reinterpret_cast<__m256i>(x)), 16);
 }
 
-// What rounding to bfloat16 left over.
+// The remainder after rounding to bfloat16.
 ISENTROPIC_BF16 inline __m512 rest(__m512 x, __m256bh high) {
   return _mm512_sub_ps(x, _mm512_castsi512_ps(widen_to_upper(high)));
 }
@@ -105,7 +105,7 @@ ISENTROPIC_BF16 void scale(float* x, std::int64_t n, float factor) {
   for (std::int64_t j = 0; j < n; j += kStrip) _mm512_storeu_ps(x + j, _mm512_mul_ps(_mm512_loadu_ps(x + j), by));
 }
 
-// 16 x 16 numbers of 32 bits, transposed in four steps of one shuffle for each row.
+// Transposes 16 x 16 32-bit numbers in four steps of one shuffle per row.
 ISENTROPIC_BF16 inline void transpose(__m512i (&x)[16]) {
   __m512i y[16];
   for (int r = 0; r < 16; r += 2) {

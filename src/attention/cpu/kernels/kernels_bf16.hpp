@@ -1,4 +1,4 @@
-// Products of bfloat16 by AVX-512-BF16 and by AMX tiles. Everything else they take from the AVX-512 set.
+// bfloat16 products with AVX-512-BF16 and with AMX tiles. Everything else comes from the AVX-512 set.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace isentropic {
 
-// Best first; empty where they cannot be built.
+// Best first; empty if they cannot be built.
 std::vector<const Kernels*> bf16_kernels(const Kernels& avx512);
 
 }  // namespace isentropic

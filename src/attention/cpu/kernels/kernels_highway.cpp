@@ -1,8 +1,8 @@
-// The inner loops on Highway vectors, compiled once for each instruction set. Highway serves as headers alone: the
-// choice among the sets is made in kernels.cpp.
+// The inner loops on Highway vectors, compiled once per instruction set. Highway is used header-only: kernels.cpp
+// selects the set.
 #include "attention/cpu/kernels/kernels_highway.hpp"
 
-#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // below AVX2 the plain code serves
+#define HWY_DISABLED_TARGETS (HWY_SSSE3 | HWY_SSE4)  // below AVX2 the plain code is used
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "attention/cpu/kernels/highway_kernels-inl.hpp"
 #include <hwy/foreach_target.h>

@@ -1,7 +1,7 @@
-// The matrix product on factors of 16 bits: out[r, c] (+)= sum_i A[r, i] B[i, c], A and B bfloat16, sums float32.
+// The matrix product of 16-bit factors: out[r, c] (+)= sum_i A[r, i] B[i, c], A and B bfloat16, sums float32.
 //
-// The factors lie as matrix units read them: A row by row, B in strips of kStrip columns whose rows come in pairs,
-// [strip][inner / 2][kStrip][2]. The inner length is a multiple of kNarrowInner, padded with zeros in both.
+// The factors are laid out as matrix units read them: A in row-major order, B in strips of kStrip columns with rows in
+// pairs, [strip][inner / 2][kStrip][2]. The inner length is a multiple of kNarrowInner, zero-padded in both.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ inline constexpr std::int64_t kNarrowInner = 32, kStrip = 16;
 
 inline std::int64_t padded_inner(std::int64_t n) { return (n + kNarrowInner - 1) / kNarrowInner * kNarrowInner; }
 
-// Work for the vector units while tiles are multiplied: kernels that can do both at once call step() every few tiles.
+// Work for the vector units while tiles are multiplied: kernels that can overlap both call step() every few tiles.
 struct OverlappedWork {
   virtual void step() = 0;
 
@@ -38,20 +38,20 @@ struct NarrowProduct {
   float* sum(std::int64_t r, std::int64_t c) const { return out + r * out_stride + c; }
 };
 
-// What a CPU with instructions for such products offers.
+// The kernels of a CPU with instructions for such products.
 struct NarrowKernels {
   void (*product)(const NarrowProduct&, Store);
-  // high = x rounded to bfloat16; low, unless null, what is left of x rounded likewise. n: a multiple of kStrip.
+  // high = x rounded to bfloat16; low, unless null, is the remainder rounded the same way. n: a multiple of kStrip.
   void (*round)(const float* x, std::int64_t n, bfloat16* high, bfloat16* low);
-  // The same for two rows, times a factor each, as a pair of rows of a right factor.
+  // The same for two rows, each times its factor, stored as a pair of rows of a right factor.
   void (*round_pair)(const float* x, float x_factor, const float* y, float y_factor, std::int64_t n,
                      std::int64_t strip_stride, bfloat16* high, bfloat16* low);
   void (*scale)(float* x, std::int64_t n, float factor);
-  // Packing: kStrip rows, `stride` apart and n pairs long, as the columns of a strip; two rows as pairs.
+  // Packing: kStrip rows, `stride` apart and n pairs long, become the columns of a strip; two rows become pairs.
   void (*pack_columns)(const bfloat16* rows, std::int64_t stride, std::int64_t n, bfloat16* strip);
   void (*pack_pair)(const bfloat16* x, const bfloat16* y, bfloat16* out);  // kStrip of each
-  std::int64_t row_group;  // rows to multiply at a time, so that their scores and weights stay in the nearest caches
-  // float16 as two bfloat16 takes four products; true where that still beats float32.
+  std::int64_t row_group;  // rows to multiply at a time, so that their scores and weights stay in cache
+  // float16 split into two bfloat16 takes four products; true if that still beats float32.
   bool splits_float16;
 };
 

@@ -1,8 +1,8 @@
-// The one matrix product of the plain kernels: out[r, c] (+)= sum_i W(r, i) B[i, c].
+// The matrix product of the plain kernels: out[r, c] (+)= sum_i W(r, i) B[i, c].
 //
 // W is read through two strides, so that the same code serves scores (rows times packed keys), outputs (weights times
-// values) and key gradients (transposed weights times queries). Each element is summed over i in order, whatever
-// the block: the same scores come out in every pass, bit for bit.
+// values) and key gradients (transposed weights times queries). Each element is summed over i in order, whatever the
+// block, so every pass computes bit-identical scores.
 #pragma once
 
 #include <algorithm>
@@ -34,14 +34,14 @@ struct Product {
   T* out;
   std::int64_t out_stride;
   const T* row_factor = nullptr;  // overwrite: each row is multiplied by its factor
-  // A weight of exactly 0 does not touch its row of B, where there may be NaN or Inf; nothing else changes, to the bit.
+  // Skips the rows of B with weight exactly 0, which may contain NaN or Inf; other results are bit-identical.
   bool skip_zero_weights = false;
 };
 
 namespace detail {
 
-// Numbers side by side in one register of the smallest target; GCC and Clang keep such a type there. Plain arrays
-// would do, but GCC then vectorises the wrong loop and loses a factor of four.
+// A vector that fits one register of the smallest target; GCC and Clang keep this type in registers. With plain arrays
+// GCC vectorises the wrong loop and loses a factor of four.
 template <class T>
 struct Lanes {
   typedef T Type __attribute__((vector_size(16)));
@@ -101,7 +101,7 @@ void product(const Product<T>& x) {
     portable_product<store>(x);
 }
 
-// Accumulates, carefully when B holds NaN or Inf.
+// Accumulates, skipping zero weights if B may contain NaN or Inf.
 template <class T>
 void accumulate(Product<T> x, bool b_finite) {
   x.skip_zero_weights = !b_finite;

@@ -1,4 +1,4 @@
-// One row of scores folded into its record: the inner loop of the streaming pass.
+// Folds one row of scores into its record: the inner loop of the streaming pass.
 #pragma once
 
 #include <algorithm>
@@ -11,8 +11,8 @@ namespace isentropic {
 
 inline constexpr int kLanes = 16;
 
-// Sums of moments in separate lanes, so that loops over scores are vectorised without reassociating anything and can be
-// interrupted. Kernels use the first 16 or all 32, and those that they have started.
+// Sums of moments in separate lanes, so that loops over scores vectorise without reassociation and can be interrupted.
+// Kernels use the first 16 or all 32; lanes are uninitialised until `started`.
 template <class T>
 struct MomentLanes {
   alignas(64) T z[32], u[32], w[32], c[32];
@@ -31,7 +31,7 @@ inline SoftmaxMoments<T> portable_sum(const MomentLanes<T>& lanes) {
   return {sum(lanes.z), sum(lanes.u), sum(lanes.w), sum(lanes.c)};
 }
 
-// The largest of n scores (a multiple of kLanes); NaN is passed over here and shows up in the sums.
+// The largest of n scores (a multiple of kLanes); NaN is ignored here and shows up in the sums.
 template <class T>
 inline T portable_row_maximum(const T* s, std::int64_t n) {
   T lanes[kLanes];
@@ -97,7 +97,7 @@ inline std::int64_t find_scaled(const T* s, std::int64_t n, T factor, T value) {
     return portable_find_scaled(s, n, factor, value);
 }
 
-// Calls f.operator()<set>() with the set as a constant.
+// Calls f.operator()<set>() with the set as a compile-time constant.
 template <class F>
 decltype(auto) with_moments(MomentSet set, F&& f) {
   switch (set) {
@@ -136,17 +136,17 @@ inline SoftmaxMoments<T> sum(const MomentLanes<T>& lanes) {
     return portable_sum(lanes);
 }
 
-// A row of scores folded into its record, piece by piece.
+// Folds a row of scores into its record, piece by piece.
 template <class T>
 class RecordFold {
  public:
-  // n scores (a multiple of kLanes, hidden ones -inf), still to be multiplied by `factor` > 0, of keys j0, j0 + 1, ...,
-  // of which the row sees `visible`.
+  // n scores (a multiple of kLanes, hidden ones -inf), still to be multiplied by `factor` > 0, for keys j0, j0 + 1,
+  // ...; the row sees `visible` of them.
   void begin(SoftmaxRecord<double>& record, T* s, std::int64_t n, T factor, std::int64_t j0, std::int64_t visible) {
     record_ = &record, s_ = s, n_ = n, at_ = 0, factor_ = factor;
     record.k += visible;
     before_ = record.m, max_ = before_;
-    const bool poisoned = record.m != record.m;  // a NaN score: the row is NaN from there on
+    const bool poisoned = record.m != record.m;  // an earlier NaN score makes the whole row NaN
     highest_ = factor * row_maximum(s, n);
     empty_ = poisoned ||
              (highest_ == -std::numeric_limits<T>::infinity() && std::none_of(s, s + n, [](T x) { return x != x; }));
@@ -156,8 +156,8 @@ class RecordFold {
     sums_.started = false;
   }
 
-  // The next scores, `count` of them (a multiple of 2 kLanes) or what is left, become weights relative to the new
-  // maximum, in the row `rounded` unless it is null. False when that was all.
+  // Turns the next `count` scores (a multiple of 2 kLanes, or all that are left) into weights relative to the new
+  // maximum, written to `rounded` unless it is null. Returns false when none are left.
   bool add(MomentSet set, std::int64_t count, bfloat16* rounded) {
     count = std::min(count, n_ - at_);
     bfloat16* to = rounded ? rounded + at_ : nullptr;
@@ -171,15 +171,15 @@ class RecordFold {
     return at_ < n_;
   }
 
-  // The same for all scores at once, by a function that is given them, their factor, their maximum and the row's, and
-  // returns their sums.
+  // The same for all scores at once, using a function that gets them, their factor, their maximum and the row's
+  // maximum, and returns their sums.
   template <class Fold>
   T end_with(Fold fold) {
     if (empty_) std::fill_n(s_, n_, T(0));
     return empty_ ? T(1) : end(fold(s_, n_, factor_, highest_, static_cast<T>(max_)));
   }
 
-  // The factor by which what was summed before shrinks.
+  // Returns the factor by which earlier sums shrink.
   T end() {
     if (empty_) return T(1);
     const SoftmaxMoments<T> block = sum(sums_);

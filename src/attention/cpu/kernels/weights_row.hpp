@@ -1,4 +1,4 @@
-// The weights of a row added to those of others, key by key:  mass += p,  p = e^{(s - m) - (L - m)}.
+// Adds the weights of a row to those of others, key by key:  mass += p,  p = e^{(s - m) - (L - m)}.
 #pragma once
 
 #include <cstdint>

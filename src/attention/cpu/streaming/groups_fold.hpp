@@ -1,7 +1,7 @@
-// A row of scores folded into the records of its key groups.
+// Folds a row of scores into the records of its key groups.
 //
-// A group's sums are taken relative to the row's maximum, in the same pass that makes the weights, unless the group
-// lies so far below it that they would lose digits: then once more, relative to its own.
+// A group's sums are taken relative to the row's maximum, in the same pass that computes the weights, unless the group
+// lies so far below it that they would lose digits: then they are recomputed relative to the group's own maximum.
 #pragma once
 
 #include <algorithm>
@@ -18,13 +18,13 @@ template <class T>
 class GroupsFold {
  public:
   // n scores (a multiple of kLanes; hidden ones and padding -inf), still to be multiplied by `factor` > 0, become
-  // weights relative to m; the largest is then `highest`. The row sees `visible` of their keys, count(run) of a run's.
-  // Returns the sums of all.
+  // weights relative to m; `highest` is the largest of the scores after multiplication. The row sees `visible` of their
+  // keys, and count(run) of a run's keys. Returns the sums of all.
   template <class Count>
   SoftmaxMoments<double> fold(MomentSet set, T* s, std::int64_t n, T factor, T highest, T m, const KeyRuns& runs,
                               std::int64_t visible, Count count, KeyGroupsRecord& groups) {
     set_ = set, factor_ = factor, m_ = m, sums_ = {};
-    // The group with the most keys is folded where it stands, as if it were alone: the others are set aside meanwhile.
+    // The group with the most keys is folded in place, as if it were alone: the others are set aside for that time.
     const KeyGroup largest = runs.largest_group();
     aside_.clear(), runs_aside_.clear();
     for (const KeyRun& run : runs) {
@@ -41,20 +41,20 @@ class GroupsFold {
                                                       runs.first_position() + aside.run.begin, aside.visible));
       std::copy_n(scores, size, s + aside.run.begin);
     }
-    // A NaN score makes the row NaN from here on: no further block is folded, so no group of it may look whole.
+    // A NaN score makes the row NaN from here on: no further blocks are folded, so every group must become NaN too.
     if (sums_.z != sums_.z)
       for (LocatedRecord& group : groups.group) group.record.sums.z = sums_.z;
     return sums_;
   }
 
  private:
-  // A group as little as this below the row's maximum keeps its digits: u loses log2(16) bits, no weight underflows.
+  // A group no further than this below the row's maximum keeps its digits: u loses log2(16) bits, no weight underflows.
   static constexpr int kNear = 16;
 
   struct Aside {
     KeyRun run;
     std::int64_t visible;  // keys of the run
-    std::int64_t place;    // of its scores in aside_
+    std::int64_t place;    // index of its scores in aside_
   };
 
   static std::int64_t whole_vectors(std::int64_t n) { return (n + kLanes - 1) / kLanes * kLanes; }
@@ -67,7 +67,8 @@ class GroupsFold {
     return place;
   }
 
-  // Scores become weights and join the sums; the record of their keys, the first of which has this position.
+  // Turns scores into weights and adds them to the sums; returns the record of their keys, which start at this
+  // position.
   LocatedRecord fold_part(T* s, std::int64_t n, T highest, std::int64_t first_position, std::int64_t visible) {
     const bool near = m_ - highest <= kNear;
     if (!near) far_.assign(s, s + n);
@@ -98,7 +99,7 @@ class GroupsFold {
       group = merge(group, part);
       return;
     }
-    group.record.sums = add(group.record.sums, part.record.sums);  // as merge would, without its questions
+    group.record.sums = add(group.record.sums, part.record.sums);  // merge() without its case distinctions
     group.record.k += part.record.k;
     group.location += part.location;
   }
@@ -108,7 +109,7 @@ class GroupsFold {
   SoftmaxMoments<double> sums_{};
   std::vector<Aside> runs_aside_;
   std::vector<T> aside_;  // scores of the runs set aside, each padded to whole vectors
-  std::vector<T> far_;    // those of a part that lies far below m
+  std::vector<T> far_;    // scores of a part far below m
 };
 
 }  // namespace isentropic

@@ -9,7 +9,7 @@
 
 namespace isentropic {
 
-// Where a row's groups end and begin, in positions on the whole key axis.
+// The boundaries of a row's groups, in positions on the whole key axis.
 struct GroupBounds {
   std::int64_t first_end, recent_begin, recent_end;
 

@@ -1,4 +1,4 @@
-// Blocks of queries folded along their keys, in parallel; long key axes of few queries are split and merged.
+// Folds blocks of queries along their keys, in parallel; with few queries, long key axes are split and merged.
 #include "attention/cpu/streaming/query_blocks.hpp"
 
 #include <utility>
@@ -9,9 +9,9 @@
 namespace isentropic {
 namespace {
 
-inline constexpr std::int64_t kSplitKeys = 8192;  // keys one task folds when there are few rows
+inline constexpr std::int64_t kSplitKeys = 8192;  // keys per task when there are few rows
 
-// y's keys added to x, for the same rows.
+// Merges y into x, for the same rows.
 template <class T>
 void merge_into(QueryBlockResult<T>& x, const QueryBlockResult<T>& y) {
   const std::int64_t width = x.output.empty() ? 0 : x.output_stride;
@@ -21,7 +21,7 @@ void merge_into(QueryBlockResult<T>& x, const QueryBlockResult<T>& y) {
   }
 }
 
-// Rows against blocks of keys, one block after the other.
+// Folds rows against blocks of keys, sequentially.
 template <class T>
 class QueryBlockFold {
  public:
@@ -45,7 +45,7 @@ class QueryBlockFold {
   void add(const KeyBlock<T>& block) {
     const std::int64_t count = result_.rows();
     if (!in_turns_) return current_->score(0, count, block, nullptr), current_->finish(nullptr);
-    // Two groups take turns: while one is multiplied, rows of the other pass through the softmax.
+    // Two groups alternate: while one is multiplied, rows of the other go through the softmax.
     const std::int64_t size = active_kernels().narrow->row_group;
     for (std::int64_t first = 0; first < count; first += size) {
       if (!current_->score(first, std::min(size, count - first), block, last_)) continue;
@@ -73,7 +73,7 @@ template <class T>
 QueryBlockResult<T> fold_keys(const ScoreContext& context, const KeyBlocks<T>& keys, const SoftmaxPass& pass,
                               std::int64_t b, Span heads, std::int64_t i0, std::int64_t i1, Span range) {
   QueryBlockFold<T> fold(context, pass, b, heads, i0, i1);
-  // Where blocks start does not depend on rows, so a row's sums do not depend on which rows share its block.
+  // Block boundaries do not depend on the rows, so a row's sums do not depend on which rows share its block.
   keys.for_each(b, context.dims.kv_head(heads.begin), range, [&](const KeyBlock<T>& block) { fold.add(block); });
   return fold.take();
 }
@@ -84,7 +84,7 @@ void for_each_query_block(const ScoreContext& context, const SoftmaxPass& pass,
   const Dims& dims = context.dims;
   const std::int64_t blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   const std::int64_t splits = blocks == 1 ? std::max<std::int64_t>(1, (dims.n_k + kSplitKeys - 1) / kSplitKeys) : 1;
-  // Few rows are bound by what they read: the heads that share keys then read them together.
+  // With few rows the pass is memory-bound, so the heads that share keys read them together.
   const std::int64_t together = dims.n_q <= kFewRows ? dims.group() : 1, teams = dims.heads / together;
   const KeyBlocks<T> key_blocks(context.problem, context.planes, {.values = pass.values});
   std::vector<QueryBlockResult<T>> pieces(splits > 1 ? dims.batch * teams * splits : 0);
@@ -94,7 +94,7 @@ void for_each_query_block(const ScoreContext& context, const SoftmaxPass& pass,
     for (std::int64_t task = begin; task < end; ++task) {
       const std::int64_t split = task % splits, block = task / splits % blocks;
       const std::int64_t h = task / splits / blocks % teams * together, b = task / splits / blocks / teams;
-      // The last rows first: causal ones see the most keys, and the long tasks should not come last.
+      // Last rows first: under a causal mask they see the most keys, and long tasks should not come last.
       const std::int64_t i0 = (blocks - 1 - block) * kQueryBlock, i1 = std::min(i0 + kQueryBlock, dims.n_q);
       Span keys = context.visibility.reach(b, i0, i1);
       if (splits > 1) keys = {std::max(keys.begin, split * kSplitKeys), std::min(keys.end, (split + 1) * kSplitKeys)};

@@ -1,4 +1,4 @@
-// A group of rows against one block of keys, in steps that can run overlapped the products of another group.
+// A group of rows against one block of keys, in steps that can overlap with the products of another group.
 #pragma once
 
 #include <algorithm>
@@ -26,14 +26,14 @@ class QueryGroup final : public OverlappedWork {
         piece_(std::max<std::int64_t>(
             2 * kLanes, (1 << 15) / (padded_inner(context.dims.d) + padded_inner(context.dims.d_v)) / 32 * 32)) {}
 
-  // Once they are loaded.
+  // To be called once the queries are loaded.
   void use_queries() {
     tile_.use_queries(rows_.b, rows_.h, queries_);
     for (std::int64_t row = 0; pass_.groups && row < rows_.rows(); ++row)
       bounds_.emplace_back(context_.visibility.place(rows_.b, rows_.query(row)), context_.problem.statistics);
   }
 
-  // False when none of the rows sees a key of the block.
+  // Returns false if none of the rows sees a key of the block.
   bool score(std::int64_t first, std::int64_t count, const KeyBlock<T>& block, OverlappedWork* overlapped) {
     first_ = first, values_ = block.values;
     tile_.select_rows(first, count);
@@ -45,10 +45,10 @@ class QueryGroup final : public OverlappedWork {
     return scored_ = true;
   }
 
-  // The next scores become weights.
+  // Turns the next scores into weights.
   void step() override { fold(piece_); }
 
-  // The rows that are left, then the values; nothing when there are no scores.
+  // Processes the remaining rows, then the values; a no-op if there are no scores.
   void finish(OverlappedWork* overlapped) {
     while (rows_left_ > 0) fold(tile_.stride());
     if (std::exchange(scored_, false) && pass_.values) add_values(overlapped);
@@ -70,12 +70,12 @@ class QueryGroup final : public OverlappedWork {
     add_weighted(tile_.row(0), tile_.stride(), tile_.rows(), values_, keys, out, stride);
   }
 
-  // Weights go to the values in 16 bits.
+  // Whether weights are multiplied with the values in 16 bits.
   bool rounds() const { return pass_.values && values_.narrow; }
-  // And nobody needs them in 32.
+  // Whether, in addition, nothing needs them in 32 bits.
   bool rounds_at_once() const { return rounds() && context_.planes == 1 && !context_.problem.dropout && !pass_.groups; }
 
-  // Up to `count` scores of the row whose turn it is.
+  // Folds up to `count` scores of the current row.
   void fold(std::int64_t count) {
     if (rows_left_ == 0) return;
     const std::int64_t r = tile_.rows() - rows_left_;
@@ -110,7 +110,7 @@ class QueryGroup final : public OverlappedWork {
                context_.visibility.keys()[tile_.keys.begin], tile_.visible(r));
   }
 
-  // shrink: of what is in the output so far.
+  // shrink: the factor for the output so far.
   void end_row(std::int64_t r, T shrink) {
     const std::int64_t row = first_ + r;
     shrink_[r] = shrink;
@@ -130,9 +130,9 @@ class QueryGroup final : public OverlappedWork {
   PackedRows<T> values_;
   bool scored_ = false, row_begun_ = false;
   std::int64_t first_ = 0, rows_left_ = 0;
-  std::int64_t piece_;  // scores of a step: as many steps as there are calls for one while a block is multiplied
+  std::int64_t piece_;  // scores per step, so that one block's product makes enough step() calls to process them all
   RecordFold<T> row_;
-  std::vector<T> shrink_;            // what is in the output so far is relative to an older maximum
+  std::vector<T> shrink_;            // factors for the output so far, which is relative to an older maximum
   NarrowLeft narrow_;                // the weights in 16 bits
   std::vector<GroupBounds> bounds_;  // of all rows, for key groups
   GroupsFold<T> groups_fold_;

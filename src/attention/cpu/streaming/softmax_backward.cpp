@@ -1,8 +1,8 @@
-// The backward of streaming maps in one sweep: every tile of scores is formed once and feeds dQ, dK and dV.
+// The backward pass of streaming maps in one sweep: every tile of scores is computed once and feeds dQ, dK and dV.
 //
-// A task owns a share of the keys of one kv head, so dK and dV are its own; what it adds to dQ goes to a buffer of its
-// own, and the buffers are added in order at the end. How many shares there are depends on the problem alone: no
-// atomics, and the same bits whatever the number of threads. Bias gradients take a sweep more, when asked for.
+// A task owns a share of the keys of one kv head, so dK and dV are exclusive to it; its contribution to dQ goes to its
+// own buffer, and the buffers are added in order at the end. The number of shares depends only on the problem: no
+// atomics, and bit-identical results for any number of threads. Bias gradients, if requested, take another sweep.
 #include <algorithm>
 #include <cmath>
 
@@ -14,10 +14,10 @@ namespace isentropic {
 namespace {
 
 inline constexpr std::int64_t kLeastTasks = 16;
-// Of all shares' dQ together, or four times dQ if that is more.
+// Total size of all shares' dQ buffers, or four times dQ if that is more.
 inline constexpr std::int64_t kBufferElements = 1 << 24;
 
-// Every share-th block of the keys: causal rows make the first blocks the longest, so shares are dealt like cards.
+// Key blocks are dealt to shares round-robin, because causal rows make the first blocks the longest.
 struct KeyShares {
   std::int64_t blocks, count;
 
@@ -30,15 +30,15 @@ struct KeyShares {
   }
 };
 
-// Rows of one head as they are multiplied: for scores, and for dK and dV. Rows that are not finite stay in the compute
-// type there: weights of 0 must pass them by.
+// Rows of one head in the forms in which they are multiplied: for scores, and for dK and dV. Non-finite rows stay in
+// the compute type for the latter, because weights of 0 must skip them.
 template <class T>
 class HeadOperands {
  public:
   GradientRows<T> rows;
   std::vector<T> lambda;
-  NarrowLeft queries_t, upstream_t;  // transposed, for dK^T and dV^T; absent when the others are to be used
-  LoadedRows<T> scaled;              // queries times lambda, for dK; absent where lambda can go into dS instead
+  NarrowLeft queries_t, upstream_t;  // transposed, for dK^T and dV^T; absent if `scaled` or upstream() is used instead
+  LoadedRows<T> scaled;              // queries times lambda, for dK; absent if lambda can be applied to dS instead
 
   HeadOperands(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1)
       : rows(context, b, h, i0, i1) {
@@ -67,7 +67,7 @@ class HeadOperands {
   LoadedRows<T> wide_upstream_;
 };
 
-// Sums over rows for a block of keys: [keys, stride], or transposed, [width, keys], where factors have 16 bits.
+// Sums over rows for a block of keys: [keys, stride], or transposed, [width, keys], if factors have 16 bits.
 template <class T>
 struct BlockSums {
   std::int64_t width, stride, keys_stride;
@@ -179,7 +179,7 @@ class Sweep {
                rows.finite);
   }
 
-  // All rows of a head, kept until another head comes.
+  // Loads all rows of a head, which are cached until another head is needed.
   void load_head(std::int64_t b, std::int64_t h) {
     if (loaded_b_ == b && loaded_h_ == h) return;
     loaded_b_ = b, loaded_h_ = h;

@@ -7,19 +7,19 @@
 namespace isentropic {
 namespace {
 
-// e^{(s - m) - (L - m)}: the maximum is exact in any type, L alone is not.
+// For e^{(s - m) - (L - m)}: the maximum is exact in any type, L alone is not.
 struct KeyMassRow {
   double max_score;
   double log_partition;  // L - m, the sink included
 };
 
-// Of one head: adds the weights of every `step`-th block of queries, from `first` on, to those of all keys.
+// For one head: adds the weights of every `step`-th block of queries, starting at `first`, to the mass of all keys.
 template <class T>
 void sum_columns(const ScoreContext& context, const std::vector<KeyMassRow>& origins, const KeyBlocks<T>& keys,
                  std::int64_t b, std::int64_t h, std::int64_t first, std::int64_t step, double* mass) {
   const Dims& dims = context.dims;
   ScoreTile<T> tile(context);
-  std::vector<T> block_mass(padded(kKeyBlock));  // of one block of queries: few enough for T
+  std::vector<T> block_mass(padded(kKeyBlock));  // over one block of queries: few enough terms for T
   for (std::int64_t i0 = first * kQueryBlock; i0 < dims.n_q; i0 += step * kQueryBlock) {
     const std::int64_t i1 = std::min(i0 + kQueryBlock, dims.n_q);
     tile.load_queries(b, h, i0, i1);
@@ -49,7 +49,7 @@ Tensor softmax_key_mass(const AttentionProblem& problem, const AttentionResult& 
     origins[row] = {keys.m, log_partition(with_sink(problem, row / dims.n_q % dims.heads, keys)) - keys.m};
   }
   Tensor out(statistics_type(problem), {dims.batch, dims.heads, dims.n_k});
-  // Few heads are cut into parts, as many on any number of threads, which are then added up in their order.
+  // With few heads the queries are split into parts, independently of the number of threads, and added up in order.
   constexpr std::int64_t kTasks = 64;
   const std::int64_t heads = dims.batch * dims.heads, query_blocks = (dims.n_q + kQueryBlock - 1) / kQueryBlock;
   const std::int64_t parts =

@@ -1,5 +1,5 @@
-// The streaming passes of softmax and Gumbel maps: keys block by block, a record for each row.
-// attention/passes/passes.hpp says what each one does.
+// The streaming passes of softmax and Gumbel maps: keys block by block, one record per row. See
+// attention/passes/passes.hpp for what each one does.
 #pragma once
 
 #include "attention/passes/passes.hpp"

@@ -1,4 +1,4 @@
-// Rows solved for a target entropy: statistics-only passes over the keys, one Newton step of every row in each.
+// Solves rows for a target entropy: statistics-only passes over the keys, one Newton step per row in each.
 #include <cmath>
 
 #include "attention/cpu/streaming/query_blocks.hpp"
@@ -7,7 +7,7 @@
 namespace isentropic {
 namespace {
 
-// What a pass can tell apart: a few units in the last place of H, whose error grows like 1 + log k.
+// The resolution of a pass: a few units in the last place of H, whose error grows like 1 + log k.
 template <class T>
 double tolerance(std::int64_t visible) {
   const double steps = std::is_same_v<T, float> ? 8 : 4096;

@@ -6,8 +6,9 @@
 
 namespace isentropic {
 
-// Sums d loss / d bias row by row, in double. Rows of ALiBi problems have a sum each and may be added from several
-// threads; elements of dense biases and relative tables are shared by rows, so their adders must not meet.
+// Sums d loss / d bias row by row, in double. Rows of ALiBi problems have one sum each and may be added from several
+// threads; elements of dense biases and relative tables are shared by rows, so callers must not add to them
+// concurrently.
 class BiasAccumulator {
  public:
   explicit BiasAccumulator(const ScoreContext& context) : context_(context) {
@@ -18,7 +19,7 @@ class BiasAccumulator {
 
   bool rows_share() const { return kind() == Bias::Kind::dense || kind() == Bias::Kind::relative; }
 
-  // The gradients of row (b, h, i) with respect to the bias of neighbouring keys j0, j0 + 1, ...
+  // Adds the gradients of row (b, h, i) with respect to the bias of neighbouring keys j0, j0 + 1, ...
   template <class T>
   void add(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0, std::int64_t n, const T* gradient) {
     if (kind() == Bias::Kind::none) return;
@@ -29,7 +30,7 @@ class BiasAccumulator {
         sum -= static_cast<double>(gradient[j]) * static_cast<double>(std::abs(first - j));
       return;
     }
-    // Where elements lie in the sums, which are contiguous whatever the strides of the bias are.
+    // The layout of the sums, which are contiguous whatever the strides of the bias.
     const View place(sums_.data(), context_.problem.bias.values().shape);
     if (kind() == Bias::Kind::dense) {
       double* out = sums_.data() + broadcast_offset(place, b, h, i, j0);
@@ -61,13 +62,13 @@ class BiasAccumulator {
   std::vector<double> sums_;
 };
 
-// How many tasks can fill a bias gradient without sharing an element, and which rows (b, h, block) are whose.
+// How many tasks can fill a bias gradient without sharing an element, and which task owns which rows (b, h, block).
 struct BiasTasks {
   std::int64_t batches, heads, blocks;
 
   BiasTasks(const Bias& bias, const Dims& dims, std::int64_t query_blocks)
       : batches(dims.batch), heads(dims.heads), blocks(query_blocks) {
-    if (bias.kind() == Bias::Kind::alibi) return;  // every row has a sum of its own
+    if (bias.kind() == Bias::Kind::alibi) return;  // every row has its own sum
     const Shape& shape = bias.values().shape;
     const bool dense = bias.kind() == Bias::Kind::dense;
     batches = dense ? shape[0] : 1;

@@ -1,7 +1,7 @@
 // Blocks of rows, converted to the compute type and laid out for products.hpp.
 //
-// This and key_blocks.hpp are the only places that read query, key and value memory: a paged cache needs a change here
-// and nowhere else.
+// This file and key_blocks.hpp are the only places that read query, key and value memory: a paged cache would only need
+// changes here.
 #pragma once
 
 #include <cstdint>
@@ -16,13 +16,13 @@
 
 namespace isentropic {
 
-// Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0; or as factors of 16 bits.
-// Those of several heads lie one head after the other.
+// Rows [begin, end) of a [batch, heads, n, width] tensor as [rows, padded width], padding 0; or as 16-bit factors.
+// Several heads are stored consecutively.
 template <class T>
 struct LoadedRows {
   std::int64_t begin = 0, end = 0, heads = 1, width = 0;
   Buffer<T> data;
-  NarrowLeft narrow;  // in place of data when it has planes
+  NarrowLeft narrow;  // used instead of `data` if it has planes
   bool finite = true;
 
   std::int64_t rows_of_head() const { return end - begin; }
@@ -60,7 +60,7 @@ struct LoadedRows {
   }
 };
 
-// The features q and k are replaced by, for maps that are linear in them.
+// The feature map applied to q and k, for maps that are linear in it.
 inline Feature feature_of(const ScoreMap& map) {
   return map.kind() == ScoreMap::Kind::linear ? map.feature() : Feature::identity;
 }

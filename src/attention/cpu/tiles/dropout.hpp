@@ -1,12 +1,11 @@
-// Dropout of one row's weights, or of their gradients: the same factors both times.
+// Dropout of one row's weights or of their gradients, with the same factors.
 #pragma once
 
 #include "attention/cpu/tiles/score_tile.hpp"
 
 namespace isentropic {
 
-// Multiplies x[j] of neighbouring keys j0, j0 + 1, ... by 1 / (1 - probability) where the key is kept, and by 0
-// elsewhere.
+// Multiplies x[j] of neighbouring keys j0, j0 + 1, ... by 1 / (1 - probability) if the key is kept, else by 0.
 template <class T>
 inline void apply_dropout(const ScoreContext& context, std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t j0,
                           std::int64_t n, T* x) {

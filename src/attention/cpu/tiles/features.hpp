@@ -1,4 +1,4 @@
-// Feature maps phi of linear attention, element by element, and their derivatives.
+// Elementwise feature maps phi of linear attention, and their derivatives.
 #pragma once
 
 #include <cmath>
@@ -7,7 +7,7 @@
 
 namespace isentropic {
 
-// What the keys of batch entry b are multiplied by before phi: all of its rows share the number of its keys.
+// The factor on the keys of batch entry b before phi: all of its rows share its number of keys.
 inline double key_factor(const AttentionProblem& problem, std::int64_t b) {
   const std::vector<std::int64_t>& lengths = problem.mask.lengths;
   return problem.map.key_factor(lengths.empty() ? problem.key.shape[2] : lengths[static_cast<std::size_t>(b)]);

@@ -1,4 +1,4 @@
-// Gradients of a block of scores: a score tile, the weights it stands for and dS, formed together.
+// Gradients of a block of scores: a score tile, its weights and dS, computed together.
 #pragma once
 
 #include <vector>
@@ -21,7 +21,7 @@ struct GradientContext {
 template <class T>
 struct GradientRows {
   LoadedRows<T> queries, upstream;
-  std::vector<bool> silent;  // no upstream gradient at all: the row gives nothing, whatever it holds
+  std::vector<bool> silent;  // upstream gradients all 0: the row contributes nothing, whatever it contains
 
   GradientRows(const GradientContext& context, std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1) {
     queries.load(context.scores.problem.query, b, h, i0, i1, context.scores.planes);
@@ -37,7 +37,7 @@ class GradientTile {
  public:
   explicit GradientTile(const GradientContext& context) : tile(context.scores), context_(context) {}
 
-  // Rows and their upstream gradients, which the caller has loaded and keeps.
+  // Rows and their upstream gradients, loaded and owned by the caller.
   void use_rows(std::int64_t b, std::int64_t h, const GradientRows<T>& rows) {
     b_ = b, h_ = h, rows_ = &rows;
     tile.use_queries(b, h, rows.queries);
@@ -45,7 +45,7 @@ class GradientTile {
 
   void load_keys(const KeyBlock<T>& block) { tile.load_keys(block); }
 
-  // False when no row sees a key of the block.
+  // Returns false if no row sees a key of the block.
   bool compute() {
     if (tile.compute() == TileVisibility::none) return false;
     const std::int64_t rows = tile.queries().rows(), stride = tile.stride();
@@ -56,11 +56,11 @@ class GradientTile {
     return true;
   }
 
-  // Weights as they multiply the values: sink, dropout and straight-through included.
+  // Weights as multiplied with the values, including sink, dropout and straight-through.
   T* weights(std::int64_t r) { return tile.row(r); }
-  // d loss / d s through cap and Gumbel temperature, that is d loss / d x.
+  // d loss / d s taken through cap and Gumbel temperature, that is, d loss / d x.
   T* scaled_gradient(std::int64_t r) { return gradient_.data() + r * tile.stride(); }
-  // d loss / d bias, before the cap's derivative; valid when it was asked for.
+  // d loss / d bias, before the cap's derivative; valid if keep_bias_gradient() was called.
   const T* bias_gradient(std::int64_t r) const { return bias_gradient_.data() + r * padded(tile.keys.rows()); }
 
   void keep_bias_gradient() { keep_bias_ = true; }
@@ -101,7 +101,7 @@ class GradientTile {
       return;
     }
     const T gate = static_cast<T>(constants.gate);
-    for (std::int64_t j = 0; j < n; ++j) p[j] = p[j] == T(0) ? T(0) : p[j] * gate;  // a NaN gate stays with its keys
+    for (std::int64_t j = 0; j < n; ++j) p[j] = p[j] == T(0) ? T(0) : p[j] * gate;  // a NaN gate spares zero weights
     apply_dropout(context_.scores, b_, h_, i, tile.keys.begin, n, p);
   }
 

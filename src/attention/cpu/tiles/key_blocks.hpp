@@ -1,16 +1,17 @@
-// Keys and values in blocks of kKeyBlock, packed once for a pass and shared by all its tasks and query heads.
+// Keys and values in blocks of kKeyBlock, packed once per pass and shared by all its tasks and query heads.
 //
-// Transposed blocks lie in panels of kPanel columns, [panel][width][kPanel]: a panel fits the nearest cache, and rows
-// of scores are products with it. Row-major blocks are read in place when type and width allow, else converted and
-// padded. The memory is that of keys and values once more, linear in n.
+// Transposed blocks are stored in panels of kPanel columns, [panel][width][kPanel]: a panel fits in L1, and rows of
+// scores are products with it. Row-major blocks are read in place if type and width allow, otherwise converted and
+// padded. This takes as much memory as keys and values again, linear in n.
 //
-// A block does not go beyond a run of neighbouring positions (Shard): within it positions count on from its first key.
+// A block never crosses the end of a run of consecutive positions (Shard), so its positions count up from its first
+// key.
 //
-// Where the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
+// If the problem and the CPU have 16-bit factors (narrow_blocks.hpp), blocks are packed as those instead.
 //
-// Few rows do not pay for packing: with at most kFewRows of them (decoding) keys and values are read in place in their
-// own type, or converted when a task visits a block and kept by nobody. Which way is taken depends on the problem
-// alone.
+// Packing does not pay off for few rows: with at most kFewRows of them (decoding) keys and values are read in place in
+// their own type, or converted each time a task visits a block and then discarded. The choice depends only on the
+// problem.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +27,7 @@ namespace isentropic {
 inline constexpr std::int64_t kPanel = 64;
 inline constexpr std::int64_t kFewRows = 4;
 
-// Rows of a packed tensor as products read them: [rows, stride], width rounded up to kPad; or in 16 bits.
+// Rows of a packed tensor in the form products read: [rows, stride], width rounded up to kPad; or in 16 bits.
 template <class T>
 struct PackedRows {
   const T* data = nullptr;
@@ -47,8 +48,8 @@ struct PackedColumns {
 template <class T>
 struct KeyBlock {
   std::int64_t begin = 0, end = 0;
-  PackedColumns<T> transposed_keys;    // rows of scores are products with them; absent for few rows
-  PackedColumns<T> transposed_values;  // likewise for d loss / d weights
+  PackedColumns<T> transposed_keys;    // for scores; absent for few rows
+  PackedColumns<T> transposed_values;  // for d loss / d weights
   PackedRows<T> keys, values;
 
   std::int64_t rows() const { return end - begin; }
@@ -95,18 +96,18 @@ void add_weighted(const T* weights, std::int64_t weight_stride, std::int64_t row
         values.finite);
 }
 
-// What a pass reads.
+// What a pass needs.
 struct KeyNeeds {
   bool keys = false;               // row-major keys, for dQ
   bool values = false;             // row-major values, for the output
   bool transposed_values = false;  // for d loss / d weights
-  bool by_index = false;           // block() is called, not for_each() alone
+  bool by_index = false;           // block() is called, not only for_each()
 };
 
 template <class T>
 class KeyBlocks {
  public:
-  // planes: those of 16-bit factors, 0 for the compute type; as the ScoreContext of the pass has it.
+  // planes: the number of 16-bit planes, or 0 for the compute type; the same as in the ScoreContext of the pass.
   KeyBlocks(const AttentionProblem& problem, int planes, const KeyNeeds& needs)
       : problem_(problem),
         dims_(problem),
@@ -129,7 +130,7 @@ class KeyBlocks {
     return blocks_[(b * dims_.kv_heads + kv_head) * count() + index];
   }
 
-  // f(block) for the blocks that hold keys of the range.
+  // Calls f(block) for the blocks that contain keys of the range.
   template <class F>
   void for_each(std::int64_t b, std::int64_t kv_head, Span range, F f) const {
     KeyBlock<T> visited;
@@ -151,7 +152,7 @@ class KeyBlocks {
     NarrowStorage narrow_keys, narrow_values;
   };
 
-  // Multiples of kKeyBlock and where runs end; n_k comes last.
+  // Multiples of kKeyBlock and the ends of runs; n_k comes last.
   static std::vector<std::int64_t> block_begins(const AttentionProblem& problem) {
     const std::int64_t n = problem.key.shape[2];
     const Positions positions(problem.shard.key_runs, n);
@@ -185,12 +186,12 @@ class KeyBlocks {
       block.values = rows(problem_.value, b, head, block, Feature::identity, Check::finite, storage.values);
     if (needs_.transposed_values)
       block.transposed_values.panels = transpose(block.values, block.rows(), dims_.d_v, storage.transposed_values);
-    // What was only a step on the way is not kept.
+    // Intermediate results are not kept.
     if (!needs_.keys) storage.keys = {}, block.keys.data = nullptr;
     if (!needs_.values) storage.values = {}, block.values.data = nullptr;
   }
 
-  // A forward pass of few rows.
+  // For a forward pass of few rows.
   void pack_few(std::int64_t b, std::int64_t head, KeyBlock<T>& block, Storage& storage) const {
     const auto place = [&](const View& view, Feature feature, double factor, LoadedRows<T>& converted) -> InPlace {
       const std::int64_t offset = b * view.stride[0] + head * view.stride[1] + block.begin * view.stride[2];
@@ -204,8 +205,8 @@ class KeyBlocks {
     if (needs_.values) block.values.in_place = place(problem_.value, Feature::identity, 1, storage.values);
   }
 
-  // One tensor's rows in 16 bits, for those that are wanted. Rows that are not finite stay in the compute type: weights
-  // of 0 must pass them by.
+  // Packs one tensor's rows in 16 bits, as columns, rows or both. Non-finite rows stay in the compute type, because
+  // weights of 0 must skip them.
   void pack_narrow(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block, LoadedRows<T>& loaded,
                    NarrowStorage& storage, PackedColumns<T>* columns, PackedRows<T>* rows) const {
     loaded.load(view, b, head, block.begin, block.end, planes_);
@@ -216,10 +217,11 @@ class KeyBlocks {
     if (rows && !finite) *rows = this->rows(view, b, head, block, Feature::identity, Check::finite, loaded);
   }
 
-  // Forward passes do not multiply by row-major keys: theirs need no check, and decoding is bound by what it reads.
+  // Forward passes do not multiply by row-major keys, so those need no check, which would be costly in memory-bound
+  // decoding.
   enum class Check : std::uint8_t { finite, nothing };
 
-  // In place where the memory already is what products read.
+  // In place if the memory already has the form products read.
   static PackedRows<T> rows(const View& view, std::int64_t b, std::int64_t head, const KeyBlock<T>& block,
                             Feature feature, Check check, LoadedRows<T>& storage, double factor = 1) {
     const std::int64_t width = view.shape[3];
@@ -256,7 +258,7 @@ class KeyBlocks {
   int planes_;
   KeyNeeds needs_;
   bool few_rows_, checks_keys_;
-  std::vector<std::int64_t> begins_;  // of the blocks, and where the last one ends
+  std::vector<std::int64_t> begins_;  // of the blocks, and the end of the last one
   std::vector<KeyBlock<T>> blocks_;
   std::vector<Storage> storage_;
 };

@@ -1,7 +1,7 @@
-// Factors of 16 bits, packed for narrow_product.hpp.
+// 16-bit factors, packed for narrow_product.hpp.
 //
-// bfloat16 is packed as it is: one plane. float16 has three bits more than bfloat16 holds, so it goes as the exact sum
-// of two, a plane of high and one of low parts, and a product is the sum over all pairs of planes.
+// bfloat16 is packed unchanged, in one plane. float16 has three more bits than bfloat16, so it is stored as the exact
+// sum of two, in a plane of high and a plane of low parts, and a product is the sum over all pairs of planes.
 #pragma once
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 
 namespace isentropic {
 
-// Planes of a problem's factors; 0: they are held in the compute type.
+// Number of planes of a problem's factors; 0: they are stored in the compute type.
 inline int narrow_planes(const AttentionProblem& problem) {
   const NarrowKernels* narrow = active_kernels().narrow;
   if (!narrow) return 0;
@@ -24,8 +24,8 @@ inline int narrow_planes(const AttentionProblem& problem) {
   return problem.query.type == DType::float16 && narrow->splits_float16 ? 2 : 0;
 }
 
-// Left factors: [plane][rows][stride], stride a multiple of kNarrowInner, padding 0. There are rows of 0 up to a
-// multiple of kStrip behind the last one.
+// Left factors: [plane][rows][stride], stride a multiple of kNarrowInner, padding 0. Zero rows follow the last one up
+// to a multiple of kStrip.
 struct NarrowLeft {
   int planes = 0;
   std::int64_t rows = 0, stride = 0;
@@ -59,12 +59,12 @@ struct NarrowLeft {
     return highest < 0x7f80;  // the bits of infinity; NaN lies above
   }
 
-  // Row r from n numbers, n a multiple of kStrip.
+  // Sets row r from n numbers, n a multiple of kStrip.
   void round_row(std::int64_t r, const float* x, std::int64_t n) {
     active_kernels().narrow->round(x, n, row(0, r), planes == 2 ? row(1, r) : nullptr);
     pad_row(r, n);
   }
-  // Row r has n elements, the rest is padding.
+  // Zeroes the padding of row r after its n elements.
   void pad_row(std::int64_t r, std::int64_t n) {
     for (int plane = 0; plane < planes; ++plane) std::fill(row(plane, r) + n, row(plane, r) + stride, bfloat16{0});
   }
@@ -128,8 +128,8 @@ inline void round_rows(int planes, const float* rows, std::int64_t count, std::i
                                         out.pair(0, r / 2, 0), planes == 2 ? out.pair(1, r / 2, 0) : nullptr);
 }
 
-// out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first:
-// while sums are small, so is what rounding loses.
+// out (+)= A B over the first `inner` elements, for rows [first, first + rows) of A and cols columns. Low planes first,
+// so that little is lost to rounding while the sums are small.
 inline void multiply(const NarrowLeft& a, std::int64_t first, const NarrowRight& b, std::int64_t rows,
                      std::int64_t inner, std::int64_t cols, float* out, std::int64_t out_stride, Store store,
                      OverlappedWork* overlapped = nullptr) {

@@ -2,7 +2,7 @@
 //
 //   x = lambda r;  cap tanh(x / cap);  + bias;  + additive mask;  Gumbel: (s + g) / tau;  unseen keys: -inf.
 //
-// Every pass, forward or backward, gets its scores here, so that they agree bit for bit.
+// Every pass, forward or backward, gets its scores here, so that they are bit-identical.
 #pragma once
 
 #include <cmath>
@@ -17,16 +17,16 @@
 
 namespace isentropic {
 
-// The types that a pass can multiply in.
+// The types a pass can multiply in.
 enum class Factors : std::uint8_t { compute_type, sixteen_bits_too };
 
-// What passes share: the problem, its mask made ready and the scale of every row.
+// What passes share: the problem, its prepared mask and the scale of every row.
 struct ScoreContext {
   const AttentionProblem& problem;
   Dims dims;
   Visibility visibility;
   const Tensor& lambda;  // [batch, heads, n_q]
-  int planes;            // of 16-bit factors; 0: factors are of the compute type
+  int planes;            // of 16-bit factors; 0: factors are in the compute type
 
   ScoreContext(const AttentionProblem& problem_, const Tensor& lambda_, Factors factors)
       : problem(problem_),
@@ -35,14 +35,14 @@ struct ScoreContext {
         lambda(lambda_),
         planes(factors == Factors::sixteen_bits_too && dims.n_q > kFewRows ? narrow_planes(problem) : 0) {}
 
-  // Of a row, in the type of the computation, which is that of lambda.
+  // The scale of a row, in the compute type, which is that of lambda.
   template <class T>
   T scale(std::int64_t row) const {
     return lambda.values<T>()[static_cast<std::size_t>(row)];
   }
 };
 
-// Products in 16 bits do not apply lambda on their way; whoever reads the scores once can do it without a pass more.
+// 16-bit products do not apply lambda; a caller that reads the scores only once can apply it itself and save a pass.
 enum class Lambda : std::uint8_t { now, may_wait };
 
 template <class T>
@@ -61,7 +61,7 @@ class ScoreTile {
     use_queries(b, h, loaded_);
   }
 
-  // Rows of head h and perhaps those behind it, which the caller has loaded and keeps.
+  // Rows of head h and possibly of following heads, loaded and owned by the caller.
   void use_queries(std::int64_t b, std::int64_t h, const LoadedRows<T>& block) {
     b_ = b, h_ = h, queries_ = &block;
     select_rows(0, block.rows());
@@ -70,7 +70,7 @@ class ScoreTile {
       lambda_[r] = context_.template scale<T>(context_.dims.row(b, head(r), query(r)));
   }
 
-  // Of those rows only [first, first + count), of a single head: row r of the tile is row first + r of the block.
+  // Selects rows [first, first + count) of those, for a single head: row r of the tile is row first + r of the block.
   void select_rows(std::int64_t first, std::int64_t count) {
     first_ = first, count_ = count;
     span_ = {queries().begin + first, queries().begin + first + count};
@@ -96,11 +96,11 @@ class ScoreTile {
     return map.kind() == ScoreMap::Kind::gumbel ? T(1 / map.tau()) : T(1);
   }
 
-  // What a row's scores are still to be multiplied by: 1 unless compute() was allowed to leave lambda out.
+  // The factor still to be applied to a row's scores: 1 unless compute() was allowed to omit lambda.
   T pending_factor(std::int64_t r) const { return lambda_pending_ ? lambda_[first_ + r] : T(1); }
 
-  // Fills rows x stride() scores; padding is -inf. Nothing is computed when no row sees a key. Keys behind the last one
-  // that a row may see are cut off the block first: along a causal diagonal that is half of it.
+  // Fills rows x stride() scores; padding is -inf. Nothing is computed if no row sees a key. Keys beyond the last one
+  // that a row may see are first cut from the block: along a causal diagonal that is half of it.
   TileVisibility compute(Lambda lambda = Lambda::now, OverlappedWork* overlapped = nullptr) {
     if (reach_end_ <= keys.begin) return TileVisibility::none;
     keys.end = std::min(keys.end, reach_end_);
@@ -145,7 +145,7 @@ class ScoreTile {
     const AttentionProblem& problem = context_.problem;
     const std::int64_t h = head(r), i = query(r), n = keys.rows();
     T* s = row(r);
-    if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // whatever the content
+    if (problem.map.kind() == ScoreMap::Kind::decay) std::fill_n(s, n, T(0));  // independent of content
     if (problem.soft_cap)
       soft_cap(s, cap_derivative_.data() + r * stride(), stride(), static_cast<T>(*problem.soft_cap));
     add_bias(h, i, s);
@@ -178,7 +178,7 @@ class ScoreTile {
   void add_dense(const View& view, std::int64_t h, std::int64_t i, T* s) const {
     with_element_type(view.type, [&]<class E>() {
       const E* values = static_cast<const E*>(view.data) + broadcast_offset(view, b_, h, i, keys.begin);
-      if (view.shape[3] == 1) {  // one number for the whole row
+      if (view.shape[3] == 1) {  // one value for the whole row
         const T value = from_element<T>(*values);
         for (std::int64_t j = 0; j < keys.rows(); ++j) s[j] += value;
         return;
@@ -197,7 +197,7 @@ class ScoreTile {
     }
   }
 
-  // f(j - keys.begin, p_i - position of key j)
+  // Calls f(j - keys.begin, p_i - position of key j) for each key.
   template <class F>
   void for_each_lag(std::int64_t i, F f) const {
     const std::int64_t first = context_.visibility.place(b_, i).position - context_.visibility.keys()[keys.begin];

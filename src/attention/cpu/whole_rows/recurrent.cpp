@@ -28,7 +28,7 @@ class State {
     for (T& x : sum_) x *= gamma;
     for (double& x : squares_) x *= static_cast<double>(gamma) * static_cast<double>(gamma);
     for (std::int64_t c = 0; c < d_; ++c) {
-      if (key[c] == T(0)) continue;  // a weight of 0 does not touch its value
+      if (key[c] == T(0)) continue;  // a weight of 0 ignores its value
       sum_[c] += key[c];
       for (std::int64_t v = 0; v < d_v_; ++v) outer_[c * d_v_ + v] += key[c] * value[v];
       for (std::int64_t e = 0; e < d_ && !squares_.empty(); ++e)
@@ -36,7 +36,7 @@ class State {
     }
   }
 
-  // Lets `steps` positions pass without a key.
+  // Advances by `steps` positions without a key.
   void age(T gamma, std::int64_t steps) {
     const T factor = static_cast<T>(std::pow(static_cast<double>(gamma), static_cast<double>(steps)));
     for (T& x : outer_) x *= factor;
@@ -44,8 +44,8 @@ class State {
     for (double& x : squares_) x *= static_cast<double>(factor) * static_cast<double>(factor);
   }
 
-  // The factor goes to the query, before the sum: small features make it large and the sum small, each past what T
-  // holds.
+  // The factor is applied to the query before the sum: small features make the factor large and the sum small, each
+  // possibly out of range in T.
   void read(const T* query, double factor, T* out) const {
     std::fill_n(out, d_v_, T(0));
     for (std::int64_t c = 0; c < d_; ++c) {
@@ -69,7 +69,7 @@ class State {
  private:
   std::int64_t d_, d_v_;
   std::vector<T> outer_, sum_;
-  std::vector<double> squares_;  // of small features they would underflow in a float
+  std::vector<double> squares_;  // double, because squares of small features would underflow in float
 };
 
 // A row of features phi(factor x): the tensor's, or a single 1 for decay alone.
@@ -99,7 +99,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
   State<T> state(decay_only ? 1 : dims.d, values ? dims.d_v : 0, squares);
   std::vector<T> out(std::max<std::int64_t>(1, dims.d_v));
   LoadedRows<T> value;
-  std::int64_t absorbed = 0, position = 0;  // keys in the state; the position it stands at
+  std::int64_t absorbed = 0, position = 0;  // keys in the state; its current position
   for (std::int64_t i = 0; i < dims.n_q; ++i) {
     const VisibleSpans seen = visibility.spans(b, i);
     const std::int64_t count = seen.band.size();
@@ -111,7 +111,7 @@ void run_head(const AttentionProblem& problem, std::int64_t b, std::int64_t h, S
     }
     const std::int64_t row = dims.row(b, h, i);
     const std::int64_t here = visibility.place(b, i).position;
-    // Ageing cancels in normalised weights, and long ageing would only underflow.
+    // Ageing cancels in l1-normalised weights, and long ageing would only underflow.
     if (count > 0 && here > position && gamma != T(1) && map.normaliser() != Normaliser::l1) {
       state.age(gamma, here - position);
       position = here;

@@ -1,4 +1,4 @@
-// Maps whose weights may be 0: sparsemax and entmax on one row, and their gradients. Hidden keys have score -inf.
+// Maps with possibly zero weights: sparsemax and entmax on one row, and their gradients. Hidden keys have score -inf.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ bool hidden(T score) {
   return score == -std::numeric_limits<T>::infinity();
 }
 
-// Whether no finite weights come of the scores, which is then what they say.
+// Whether the scores give no finite weights; if so, sets the weights of visible keys to NaN.
 template <class T>
 bool is_not_finite(std::span<const T> scores, std::span<T> weights) {
   const auto spoils = [](T s) { return s != s || s == std::numeric_limits<T>::infinity(); };
@@ -25,7 +25,7 @@ bool is_not_finite(std::span<const T> scores, std::span<T> weights) {
   return true;
 }
 
-// The threshold t with sum max(s - t, 0) = 1, by sorting the scores within 1 of the maximum: no other can count.
+// The threshold t with sum max(s - t, 0) = 1, by sorting the scores within 1 of the maximum: no others can have weight.
 template <class T>
 void sparsemax(std::span<const T> scores, std::span<T> weights) {
   if (is_not_finite(scores, weights)) return;
@@ -47,11 +47,12 @@ void sparsemax(std::span<const T> scores, std::span<T> weights) {
             : static_cast<T>(std::max(0.0, static_cast<double>(scores[j]) - static_cast<double>(highest) - threshold));
 }
 
-// Of (alpha - 1) s - t.
+// The weight for `above` = (alpha - 1) s - t.
 inline double entmax_weight(double alpha, double above) { return above > 0 ? std::pow(above, 1 / (alpha - 1)) : 0.0; }
 
-// t with sum max(x - t, 0)^{1 / (alpha - 1)} = 1, where the largest x is 0: it alone is 1 at t = -1, and k keys are at
-// most 1/k each at t = -k^{1 - alpha}. Newton's steps, halved intervals where they leave it.
+// t with sum max(x - t, 0)^{1 / (alpha - 1)} = 1, where the largest x is 0. The bracket: at t = -1 the largest alone
+// has weight 1, and at t = -k^{1 - alpha} the k keys have at most 1/k each. Newton's steps, with bisection when they
+// leave the bracket.
 inline double entmax_threshold(double alpha, std::span<const double> x) {
   constexpr int kMostSteps = 100;
   double low = -1, high = -std::pow(static_cast<double>(x.size()), 1 - alpha), t = low;
@@ -76,7 +77,7 @@ void entmax(double alpha, std::span<const T> scores, std::span<T> weights) {
   if (is_not_finite(scores, weights) || std::all_of(scores.begin(), scores.end(), hidden<T>)) return;
   const double highest = *std::max_element(scores.begin(), scores.end());
   const auto raised = [&](T s) { return (alpha - 1) * (static_cast<double>(s) - highest); };
-  std::vector<double> candidates;  // others are below any threshold
+  std::vector<double> candidates;  // all others are below any threshold
   for (T s : scores)
     if (raised(s) > -1) candidates.push_back(raised(s));
   const double threshold = entmax_threshold(alpha, candidates);
@@ -86,7 +87,7 @@ void entmax(double alpha, std::span<const T> scores, std::span<T> weights) {
     weights[j] = static_cast<T>(entmax_weight(alpha, raised(scores[j]) - threshold) / sum);
 }
 
-// Of entmax, and of sparsemax, which is alpha = 2:
+// For entmax, and for sparsemax, which is alpha = 2:
 // dS_j = r_j (dA_j - sum_k r_k dA_k / sum_k r_k), r = a^{2 - alpha} where a is not 0.
 template <class T>
 void entmax_backward(double alpha, std::span<const T> weights, std::span<T> gradient) {
@@ -102,13 +103,13 @@ void entmax_backward(double alpha, std::span<const T> weights, std::span<T> grad
         weights[j] != 0 ? static_cast<T>(rate(weights[j]) * (static_cast<double>(gradient[j]) - sum / rates)) : T(0);
 }
 
-// <dA, da / dalpha>, the formula of attention.hpp by l = log a and w = a^{1 - alpha} - 1, as a_j - r_j = a_j (sum_k a_k
-// w_k - w_j) / (1 + sum_k a_k w_k): near alpha = 1, where its terms cancel, differences of nearly equal numbers would
-// leave no digits.
+// <dA, da / dalpha>, the formula of attention.hpp in terms of l = log a and w = a^{1 - alpha} - 1, since
+// a_j - r_j = a_j (sum_k a_k w_k - w_j) / (1 + sum_k a_k w_k): near alpha = 1, where its terms cancel, differences of
+// nearly equal numbers would leave no digits.
 template <class T>
 double entmax_alpha_gradient(double alpha, std::span<const T> weights, std::span<const T> gradient) {
   const double excess = alpha - 1;
-  double total = 0;  // 1, but for the rounding to T
+  double total = 0;  // 1 up to rounding to T
   for (T a : weights) total += static_cast<double>(a);
   const auto log_of = [&](T a) { return std::log(static_cast<double>(a) / total); };
   double entropy = 0, w = 0;

@@ -13,7 +13,7 @@
 namespace isentropic {
 namespace {
 
-// Orders need comparable numbers: a row with a NaN score becomes NaN as a whole.
+// Sorting needs comparable numbers: a row with a NaN score becomes NaN entirely.
 template <class T>
 bool spread_nan(std::span<T> scores) {
   if (std::none_of(scores.begin(), scores.end(), [](T s) { return s != s; })) return false;
@@ -54,7 +54,7 @@ SoftmaxRecord<double> WholeRowMap<T>::softmax_record(const MapInput& row, std::s
   record.k = row.visible;
   for (std::int64_t j = 0; j < std::ssize(scores); ++j) {
     if (hidden(scores[j])) continue;
-    if (!(scores[j] <= record.m)) record.m = scores[j], record.a = j;  // a NaN is taken too, and stays
+    if (!(scores[j] <= record.m)) record.m = scores[j], record.a = j;  // a NaN is accepted too, and stays
   }
   for (T score : scores) {
     if (hidden(score)) continue;
@@ -64,7 +64,7 @@ SoftmaxRecord<double> WholeRowMap<T>::softmax_record(const MapInput& row, std::s
   return record;
 }
 
-// By the kernels of the streaming pass. False, and nothing done, where no finite weights come of it.
+// Uses the kernels of the streaming pass. Returns false, leaving the weights alone, if they would not be finite.
 template <class T>
 bool WholeRowMap<T>::streaming_softmax(std::span<const T> scores, std::span<T> weights) {
   buffer_.assign(static_cast<std::size_t>(padded(std::ssize(scores))), -std::numeric_limits<T>::infinity());
@@ -123,8 +123,8 @@ T WholeRowMap<T>::decay(const MapInput& row, std::int64_t j) const {
   return decays ? static_cast<T>(std::pow(map_.gamma()[row.head], static_cast<double>(row.lag - j))) : T(1);
 }
 
-// A common factor cancels under l1 and l2: counting lags from the last visible key keeps powers of gamma from
-// underflow.
+// A common factor cancels under l1 and l2, so counting lags from the last visible key keeps powers of gamma from
+// underflowing.
 template <class T>
 MapInput WholeRowMap<T>::seen_from_last_key(MapInput row, std::span<const T> scores) const {
   if (map_.normaliser() != Normaliser::l1 && map_.normaliser() != Normaliser::l2) return row;
@@ -186,7 +186,7 @@ double WholeRowMap<T>::alpha_gradient(const MapInput& row, std::span<const T> we
 template <class T>
 void WholeRowMap<T>::backward(const MapInput& row, std::span<const T> scores, std::span<const T> weights,
                               std::span<T> gradient) {
-  double inner = 0;  // <dA, a>, what a normaliser feeds back
+  double inner = 0;  // <dA, a>, for the gradient through the normaliser
   for (std::size_t j = 0; j < scores.size(); ++j)
     if (weights[j] != 0) inner += static_cast<double>(gradient[j]) * static_cast<double>(weights[j]);
   if (map_.kind() == ScoreMap::Kind::sparsemax) return entmax_backward<T>(2, weights, gradient);

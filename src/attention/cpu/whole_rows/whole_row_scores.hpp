@@ -1,4 +1,4 @@
-// All scores of a few rows at once, [rows, n_k]: memory linear in n. The scores are those of score_tile.hpp.
+// All scores of a few rows at once, [rows, n_k]: memory linear in n. Scores are computed by score_tile.hpp.
 #pragma once
 
 #include <span>

@@ -1,4 +1,4 @@
-// The passes that hold whole rows of scores, and the recurrent form. attention/passes/passes.hpp says what each one
+// The passes that keep whole rows of scores, and the recurrent form. See attention/passes/passes.hpp for what each one
 // does.
 #pragma once
 

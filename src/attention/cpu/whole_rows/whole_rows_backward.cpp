@@ -1,5 +1,5 @@
-// The backward of maps that hold whole rows. One task owns a kv head and runs through its rows in order, so that key
-// and value gradients are summed the same way whatever the number of threads.
+// The backward pass of maps that need whole rows. One task owns a kv head and processes its rows in order, so that key
+// and value gradients are summed in the same order for any number of threads.
 #include "attention/cpu/tiles/bias_gradient.hpp"
 #include "attention/cpu/whole_rows/whole_row_scores.hpp"
 #include "attention/cpu/whole_rows/whole_rows.hpp"
@@ -30,7 +30,7 @@ class WholeRowsBackward {
         rows_(context, keys),
         map_(context.problem.map) {}
 
-  // Bias gradients go to `bias`, where not null.
+  // Adds bias gradients to `bias` unless it is null.
   void run(std::int64_t b, std::int64_t kv_head, BiasAccumulator* bias) {
     KeySums<T> sums{std::vector<T>(dims_.n_k * padded(dims_.d), T(0)),
                     std::vector<T>(dims_.n_k * padded(dims_.d_v), T(0))};
@@ -69,7 +69,7 @@ class WholeRowsBackward {
     });
   }
 
-  // dA becomes dS; weights become what multiplies the values.
+  // dA becomes dS; weights become those that multiply the values.
   void differentiate_row(std::int64_t b, std::int64_t h, std::int64_t i, std::int64_t r) {
     const AttentionProblem& problem = context_.problem;
     const std::span<T> scores = rows_.row(r), weights(weights_.data() + r * dims_.n_k, scores.size());
@@ -83,7 +83,7 @@ class WholeRowsBackward {
     apply_dropout(context_, b, h, i, 0, dims_.n_k, gradient.data());
     if (problem.map.kind() == ScoreMap::Kind::top_k) {
       const std::int64_t keys = forward_.selected.shape().back();
-      // A NaN row selected nothing: all of it stays NaN.
+      // A NaN row selected nothing and stays NaN entirely.
       if (constants_[row].max_score == constants_[row].max_score)
         WholeRowMap<T>::keep(forward_.selected.template values<std::int64_t>().subspan(row * keys, keys), scores);
       softmax_gradient_row(constants_[row], dims_.n_k, scores.data(), gradient.data());
@@ -91,14 +91,14 @@ class WholeRowsBackward {
     } else {
       map_.forward(rows_.map_input(r), scores, weights);
       for (std::int64_t j = 0; j < dims_.n_k; ++j)
-        if (scores[j] == -std::numeric_limits<T>::infinity()) gradient[j] = T(0);  // NaN values of hidden keys
+        if (scores[j] == -std::numeric_limits<T>::infinity()) gradient[j] = T(0);  // values of hidden keys may be NaN
       if (!alpha_.empty()) alpha_[row] = map_.alpha_gradient(rows_.map_input(r), weights, gradient);
       map_.backward(rows_.map_input(r), scores, weights, gradient);
     }
     apply_dropout(context_, b, h, i, 0, dims_.n_k, weights.data());
   }
 
-  // From dx = gradient_ to dQ and dlambda (stored) and to dK, dV (summed).
+  // From dx = gradient_ computes dQ and dlambda (stored) and dK and dV (accumulated).
   void spread(std::int64_t b, std::int64_t h, std::int64_t i0, std::int64_t i1, KeySums<T>& sums) {
     const std::int64_t n = dims_.n_k, rows = i1 - i0, stride = padded(dims_.d), value_stride = padded(dims_.d_v);
     const LoadedRows<T>& queries = rows_.tile.queries();
@@ -117,7 +117,7 @@ class WholeRowsBackward {
     store_queries(b, h, i0, i1, gathered);
     for (std::int64_t r = 0; r < rows; ++r) {
       const T lambda = context_.template scale<T>(dims_.row(b, h, i0 + r));
-      for (std::int64_t j = 0; j < n; ++j)  // hidden keys stay out of it, whatever lambda is
+      for (std::int64_t j = 0; j < n; ++j)  // hidden keys are excluded whatever lambda is
         if (gradient_[r * n + j] != T(0)) gradient_[r * n + j] *= lambda;
     }
     accumulate(
@@ -171,7 +171,7 @@ class WholeRowsBackward {
   const AttentionResult& forward_;
   const std::vector<RowConstants>& constants_;
   const AttentionUpstream& upstream_;
-  std::vector<double>& alpha_;  // of entmax: <dA, da / dalpha> of every row; else empty
+  std::vector<double>& alpha_;  // entmax: <dA, da / dalpha> of every row; otherwise empty
   AttentionGradients& out_;
   const KeyBlocks<T>& keys_;
   WholeRowScores<T> rows_;
@@ -192,7 +192,7 @@ AttentionGradients whole_rows_backward(const AttentionProblem& problem, const At
   std::vector<double> alpha(has_alpha ? dims.rows() : 0, 0.0);
   BiasAccumulator bias_sums(context);
   const bool wants_bias = bias == BiasGradient::compute && problem.bias.kind() != Bias::Kind::none;
-  // Rows of different heads may share elements of the bias: then one thread runs through all of them in order.
+  // If rows of different heads share elements of the bias, one thread processes all of them in order.
   Executor& executor = wants_bias && bias_sums.rows_share() ? serial_executor() : executor_of(problem);
   with_compute_type(problem.query.type, [&]<class T>() {
     const KeyBlocks<T> keys(problem, context.planes, {.keys = true, .transposed_values = upstream.output.present()});

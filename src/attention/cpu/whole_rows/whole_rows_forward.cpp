@@ -1,4 +1,4 @@
-// Forward passes that hold whole rows: every map that does not stream, weights of requested rows, key mass.
+// Forward passes over whole rows: every map that does not stream, weights of requested rows, key mass.
 #include <functional>
 
 #include "attention/cpu/tiles/dropout.hpp"
@@ -57,7 +57,7 @@ void forward_rows(const ScoreContext& context, const KeyBlocks<T>& keys, std::in
     store(result.output, dims.row(b, h, i0 + r) * dims.d_v, dims.d_v, out.data() + r * padded(dims.d_v));
 }
 
-// f(b, h, i0, i1) for blocks of kBufferedRows rows.
+// Calls f(b, h, i0, i1) for blocks of kBufferedRows rows.
 template <class F>
 void for_each_row_block(const ScoreContext& context, F f) {
   const Dims& dims = context.dims;
@@ -71,7 +71,7 @@ void for_each_row_block(const ScoreContext& context, F f) {
       });
 }
 
-// Rows that follow one another, by their places in the list: they share what reading the keys costs.
+// Runs of consecutive rows, as index ranges of the list: they share the cost of reading the keys.
 std::vector<Span> runs_of_neighbours(const std::vector<std::int64_t>& rows) {
   std::vector<Span> out;
   for (std::int64_t at = 0; at < std::ssize(rows); ++at) {
@@ -83,7 +83,7 @@ std::vector<Span> runs_of_neighbours(const std::vector<std::int64_t>& rows) {
   return out;
 }
 
-// The share of the normaliser that keys hold next to a sink.
+// The keys' share of the normaliser when there is a sink.
 double key_share(const AttentionProblem& problem, std::int64_t head, const SoftmaxRecord<double>& keys) {
   return std::exp(log_partition(keys) - log_partition(with_sink(problem, head, keys)));
 }

@@ -295,7 +295,7 @@ cudaError_t launch(void (*kernel)(Parameters...), std::int64_t blocks, std::size
   return launch_kernel(kernel, static_cast<unsigned>(blocks), kThreads, shared, stream, arguments...);
 }
 
-// f(R()) with the type of sums.
+// Calls f(R()) with the type of the sums.
 template <class F>
 auto with_real(ElementType type, F f) {
   return type == ElementType::float64 ? f(double()) : f(float());

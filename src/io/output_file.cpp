@@ -58,7 +58,7 @@ int write_all(int file, Pieces pieces) {
 
 volatile std::sig_atomic_t pending_signal = 0;
 
-// Blocks signals that would terminate the program during its lifetime, then raises the last one received.
+// Defers signals that would end the program during the lifetime of the object, then delivers the last one.
 class SignalsWait {
  public:
   SignalsWait() {

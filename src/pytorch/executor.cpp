@@ -15,8 +15,7 @@ namespace isentropic::pytorch {
 
 int TorchThreads::threads() const { return at::in_parallel_region() ? 1 : at::get_num_threads(); }
 
-// at::parallel_for splits a range into equal parts, but tasks differ in cost, so every thread takes the next task
-// instead.
+// at::parallel_for splits a range into equal parts, but tasks differ in cost: here every thread takes the next task.
 void TorchThreads::parallel_for(std::int64_t count, const Work& work) {
   const std::int64_t workers = std::min<std::int64_t>(threads(), count);
   if (workers <= 1) return serial_executor().parallel_for(count, work);

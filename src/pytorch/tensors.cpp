@@ -44,8 +44,7 @@ at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
 
 namespace {
 
-// All axes of a tensor but the last, from outermost to innermost. Axes of size 1 stay where they are: their strides are
-// meaningless.
+// All axes of a tensor but the last, outermost first. Axes of size 1 stay in place: their strides are meaningless.
 std::vector<std::size_t> outer_axes(const at::Tensor& tensor) {
   const c10::SymIntArrayRef sizes = tensor.sym_sizes(), strides = tensor.sym_strides();
   std::vector<std::size_t> axes, long_axes;

@@ -73,8 +73,7 @@ std::string svg(const Figure& figure);
 // Text safe inside XML.
 std::string escape(const std::string& text);
 
-// Positions as close to `wanted` as possible, at least `gap` apart, in the same order, and within [low, high] if they
-// fit.
+// Positions as close to `wanted` as possible, at least `gap` apart, in the same order, within [low, high] if they fit.
 std::vector<double> spread(const std::vector<double>& wanted, double gap, double low, double high);
 
 }  // namespace isentropic::report

@@ -64,8 +64,7 @@ std::vector<double> spread(const std::vector<double>& wanted, double gap, double
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return wanted[i]; });
 
-  // Blocks of touching labels: each is placed at the mean of its members' wanted positions; overlapping blocks are
-  // merged.
+  // Blocks of touching labels: each is placed at the mean of its members' wishes; overlapping blocks are merged.
   struct Block {
     double sum = 0;  // of wanted - offset within the block
     std::size_t count = 0;

@@ -25,8 +25,7 @@ class TextTable {
   // A line of dashes before the next row.
   void add_rule();
 
-  // Lines end in '
-  // ' and have no trailing blanks.
+  // Lines end in '\n' and have no trailing blanks.
   std::string str() const;
 
  private:

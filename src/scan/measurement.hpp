@@ -1,7 +1,6 @@
 // The data a scan receives about a model's attention: one layer over one window of text at a time, from any framework.
 //
-// A scan never holds a full weight matrix: it takes statistics of each of the n rows, and weights of a few sampled
-// rows.
+// A scan never holds a full weight matrix: it takes statistics of all n rows, and weights of a few sampled rows.
 #pragma once
 
 #include <cstdint>

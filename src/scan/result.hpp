@@ -111,8 +111,7 @@ struct Result {
   std::vector<std::string> other_layers;  // not attention, or attention that was not captured
   std::vector<Alternative> alternatives = {};
   TheoryCheck theory = {};
-  // Which text the rows and keys of such a layer come from: cross-attention looks from the written text at the text
-  // read.
+  // Which text the rows and keys of such a layer come from: in cross-attention, the text written and the text read.
   bool rows_are_written(Kind kind) const { return kind != Kind::encoder && !written_of_window.empty(); }
   bool keys_are_written(Kind kind) const { return kind == Kind::decoder && !written_of_window.empty(); }
   const std::vector<std::string>& tokens_of_rows(Kind kind) const {

@@ -20,8 +20,7 @@ Pooling pooling_for(std::size_t heads);
 // The first rows of a table, with sums of neighbouring columns.
 information::Table pooled(const information::Table& table, const Pooling& pooling);
 
-// All pairs of heads, given as tables of the same shape: 1 - mean over rows of JS / log 2. Symmetric, 1 on the
-// diagonal.
+// All pairs of heads, as tables of one shape: 1 - mean over rows of JS / log 2. Symmetric, 1 on the diagonal.
 std::vector<std::vector<double>> similarity_matrix(const std::vector<information::Table>& heads, Executor& executor);
 
 // For every head (of two or more), the most similar other one.

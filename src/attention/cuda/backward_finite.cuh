@@ -21,8 +21,8 @@ __device__ inline std::uint32_t nan_unless_zero(std::uint32_t pair) {
   return pair;
 }
 
-// Zeroes the non-finite among kNumbers numbers from `at` on, using all threads of a block; calls found(pair) for each
-// changed pair.
+// Zeroes non-finite numbers among the kNumbers at `at`, using all threads of a block; calls found(pair) for each
+// change.
 template <class E, int kNumbers, class Found>
 __device__ inline void zero_what_is_not_finite(std::uint32_t at, Found found) {
 #pragma unroll 1

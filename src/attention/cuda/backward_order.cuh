@@ -151,7 +151,7 @@ class BackwardOrder {
     return static_cast<int>((min(end, p.n_k) + kKeys - 1) / kKeys);
   }
 
-  // Binary search: the first query block in [low, high) for which `late`, which never reverts to false, holds; else
+  // Binary search in [low, high) for the first query block where `late`, which never reverts to false, holds; else
   // high.
   template <class Late>
   __device__ static int first_that(int low, int high, Late late) {

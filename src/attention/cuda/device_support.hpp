@@ -9,7 +9,7 @@ namespace isentropic::cuda {
 
 inline constexpr int kOldestMajor = 8;  // compute capability: sm_80
 
-// Empty if they can; otherwise the reason, phrased to follow "because": from a device's answer, or by querying the
+// Empty if they can; otherwise the reason, phrased to follow "because": from a device's answer, or by asking the
 // device.
 std::string why_unsupported(cudaError_t answer, int major, int minor);
 std::string why_unsupported(int device);

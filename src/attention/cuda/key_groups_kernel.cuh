@@ -96,8 +96,7 @@ __device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const 
       const GroupSums sums = row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half),
                                           softmax.reference(t, half), rows.position[row], first_key);
       if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
-      // Keys that are tested one by one are not counted, so their entropy is not clamped to the logarithm of their
-      // number.
+      // Keys that are tested one by one are not counted, so their entropy is not clamped to log k.
       if (!has_tests(p)) kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
       write_key_groups(out, (at.b * p.heads + at.h) * p.n_q + i, rows.first_sums[row], rows.recent_sums[row], sums,
                        kept);

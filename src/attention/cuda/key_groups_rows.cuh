@@ -74,8 +74,7 @@ __device__ inline std::int64_t count_without_first(const RowSpans& seen, int fir
   return max(0, seen.prefix_end - max(seen.prefix_begin, first_end)) + max(0, seen.end - max(seen.begin, first_end));
 }
 
-// Merges the first keys into all others (`kept`: their record; `sums`: the same keys, with distance) and writes the
-// statistics.
+// Merges the first keys into the others (`kept`: their record; `sums`: the same with distance), writes the statistics.
 __device__ inline void write_key_groups(const KeyGroupArrays& out, std::int64_t place, const GroupSums& first,
                                         const GroupSums& recent, const GroupSums& sums,
                                         const SoftmaxRecord<float>& kept) {

@@ -1,5 +1,4 @@
-// Gradient constants: D = sum_c gO_c O_c by a few lanes per row, then everything else by one thread per row of the
-// block.
+// Gradient constants: D = sum_c gO_c O_c by a few lanes per row, then the rest by one thread per row of the block.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 

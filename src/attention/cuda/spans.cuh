@@ -71,8 +71,7 @@ class MaskedRow {
     return {position, first, {least(first, length_), least(first + segment, length_)}};
   }
 
-  // Rows before the first document see an empty span before all keys; those after the last, an empty span behind its
-  // keys.
+  // Rows before the first document get an empty span before all keys; those after the last, one behind its keys.
   ISENTROPIC_HOST_DEVICE RowPlace in_documents(std::int64_t b, std::int64_t query) const {
     const std::int64_t list = mask_.documents_by_batch ? b * (mask_.documents + 1) : 0;
     const auto query_at = [&](std::int64_t t) { return within(entry_of(mask_.query_offsets, list + t), 0, queries_); };

@@ -10,8 +10,7 @@
 
 namespace isentropic::cuda {
 
-// `parts` parts: arrays [parts, batch, heads, n_q], real; output [parts, batch, heads, n_q, d_v], real, 16-byte
-// aligned.
+// `parts` parts: arrays [parts, batch, heads, n_q]; output [parts, batch, heads, n_q, d_v], 16-byte aligned; all real.
 struct PartialRows {
   std::int64_t parts = 0;
   RowArrays rows;

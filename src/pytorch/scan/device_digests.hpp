@@ -1,5 +1,4 @@
-// Digests of sampled rows on a GPU, if kernels for them were built: they register themselves when the library is
-// loaded.
+// Digests of sampled rows on a GPU, if kernels for them were built: they register themselves when the library loads.
 #pragma once
 
 #include <ATen/ATen.h>

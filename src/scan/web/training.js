@@ -65,8 +65,7 @@ const layer_mean = (layer) => run.steps.map((_, s) => mean_known(d3.range(run.la
 // A few layers use the colours of other plots, many a scale from the first to the last.
 const layer_colour = (layer) => (run.layers.length <= 8 ? colour(layer) : d3.interpolateTurbo ? d3.interpolateTurbo(0.05 + (0.9 * layer) / (run.layers.length - 1)) : d3.interpolateViridis(layer / run.layers.length));
 
-// One thin line per head, one thick line for the mean of each layer; for a chosen head, its own line among those of its
-// layer.
+// One thin line per head, one thick line per layer mean; for a chosen head, its own line among those of its layer.
 function draw_curves(place, room) {
   const term = run.terms[state.term], steps = run.steps, [low, high] = value_range(), chosen = state.head;
   place.replaceChildren(element("h2", {}, `${term.title[0].toUpperCase()}${term.title.slice(1)} by step`), element("p", { class: "note" }, chosen

@@ -139,7 +139,7 @@ class BackwardBlock {
     return {seen.begin - first, seen.end - first, seen.prefix_begin - first, seen.prefix_end - first};
   }
 
-  // Whether some row may not see a non-finite key or is non-finite itself; kLeakAt holds the last turn that found one.
+  // Whether this turn has a row that may not see a non-finite key or is non-finite itself; kLeakAt holds the last such.
   __device__ bool may_leak(int turn) const {
     return load_shared(shared + Shape::kLeakAt) == static_cast<std::uint32_t>(turn);
   }

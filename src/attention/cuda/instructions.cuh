@@ -51,7 +51,7 @@ __device__ inline void load_fragments_transposed(std::uint32_t (&out)[4], std::u
                : "r"(row));
 }
 
-// Stores two or four such matrices, in one instruction since sm_90. Lane l passes the address of row l % 8, matrix l / 8.
+// Stores two or four such matrices: one instruction since sm_90. Lane l passes the address of row l % 8, matrix l / 8.
 #if __CUDA_ARCH__ >= 900
 inline constexpr bool kStoresMatrices = true;
 __device__ inline void store_matrices(std::uint32_t row, const std::uint32_t (&x)[2]) {

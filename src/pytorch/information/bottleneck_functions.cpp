@@ -29,7 +29,7 @@ static void give(Results& out, const BottleneckCode& code) {
 static void give(Results& out, const BottleneckDefects& found) {
   give_all(out, found.monotone, found.slope, found.ceiling, found.iteration);
 }
-// With its defects; the points come last, because their number varies.
+// The curve with its defects; the points come last, because their number varies.
 static void give(Results& out, const BottleneckCurve& curve) {
   give_all(out, curve.kind, curve.information, curve.entropy_x, curve.entropy_y, defects(curve));
   for (const BottleneckCode& code : curve.points) give(out, code);

@@ -1,4 +1,4 @@
-// Times forward and backward passes after comparing their results with a plain computation.
+// Times forward and backward passes after verifying their results against a plain computation.
 #include "bench/attention_bench.hpp"
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace isentropic::bench {
 namespace {
 
-// Random queries, keys and values, and the same numbers in bfloat16.
+// Random queries, keys and values, and the same in bfloat16.
 struct Inputs {
   std::int64_t heads, n, d;
   std::vector<float> wide[3];
@@ -39,7 +39,7 @@ struct Inputs {
   }
 };
 
-// The last row of head 0, formed naively in double, against what the library says.
+// Compares the last row of head 0 with a naive computation in double.
 void verify(const Inputs& in, const AttentionResult& result, const std::string& what) {
   const std::int64_t i = in.n - 1;
   std::vector<double> p(static_cast<std::size_t>(in.n));
@@ -62,7 +62,7 @@ void verify(const Inputs& in, const AttentionResult& result, const std::string& 
     throw Error("answer of " + what, "wrong", "that of a plain computation; not timed");
 }
 
-// Value gradients sum over keys to the upstream gradients summed over rows, because weights sum to one.
+// Value gradients summed over keys equal upstream gradients summed over rows, because weights sum to one.
 void verify(const AttentionUpstream& upstream, const Tensor& upstream_tensor, const AttentionGradients& gradients) {
   const auto total = [](const Tensor& tensor) {
     double sum = 0, size = 0;
@@ -95,8 +95,8 @@ double fma_rate() {
   return total / time * 1e-9;
 }
 
-// Rounds over all variants until each has had its time; three rounds unless that takes ten times as long. Each round
-// measures the peak anew: on a shared machine it changes while a case runs.
+// Cycles through all variants until each has had its time; at least three rounds, unless these take ten times as long.
+// Each round measures the peak anew: on a shared machine it changes during a case.
 std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double& highest_peak) {
   std::vector<std::vector<double>> times(variants.size()), fractions(variants.size());
   double spent = 0;

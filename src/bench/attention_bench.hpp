@@ -1,10 +1,10 @@
-// How fast the attention call is, as a fraction of the machine's own multiply-add peak measured in the same run.
+// The speed of the attention call, as a fraction of the machine's own multiply-add peak measured in the same run.
 //
-// Each case is verified first and a wrong answer is not timed. The variants of a case (statistics none, entropy, all)
-// are interleaved, so that their ratios hold on a noisy machine; every number is a median. A fraction of the peak is
-// one of the peak measured just before.
+// Each case is verified first; wrong results are not timed. The variants of a case (statistics none, entropy, all) are
+// interleaved, so that their ratios hold on a noisy machine; every number is a median. Fractions refer to the peak
+// measured just before.
 //
-// Operations counted: 4 d for each pair (query, key it sees) forward, 2 d for statistics alone, 10 d backward.
+// Operations counted: 4 d for each pair (query, visible key) forward, 2 d for statistics alone, 10 d backward.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ struct Options {
   std::vector<std::int64_t> lengths = {512, 1024, 2048, 4096, 8192, 16384};
   std::vector<std::int64_t> sizes = {64, 128};  // d
   std::int64_t decode_keys = 131072;            // keys of the decoding cases; 0: none
-  double seconds = 0.5;                         // spent on each variant at least
+  double seconds = 0.5;                         // minimum for each variant
 };
 
 struct Timing {
@@ -30,27 +30,27 @@ struct Timing {
   bool causal;
   std::string statistics;  // none, entropy, all, groups (of keys)
   double seconds, gflops, peak_fraction;
-  double spread;  // of the seconds: the middle half of them, over the median
+  double spread;  // interquartile range of the seconds over their median
 };
 
-// One query for each head against many keys: bound by reading them. The peer is a plain loop that reads the same
-// memory on all threads, interleaved.
+// One query per head against many keys: memory-bound. The reference is a plain loop that reads the same memory on all
+// threads, interleaved with it.
 struct DecodeTiming {
   std::string dtype;
   std::int64_t n, d, heads, kv_heads;
   double seconds, gigabytes_per_second;
-  double read_fraction;  // of what the plain loop reaches
+  double read_fraction;  // of the plain loop's bandwidth
 };
 
 struct Report {
   int threads;
   std::string isa;
-  double fma_peak_gflops;  // multiply-adds of all threads at once: the best burst of the run
+  double fma_peak_gflops;  // best burst of the run, with multiply-adds on all threads
   std::vector<Timing> cases;
   std::vector<DecodeTiming> decode;
 };
 
-// The calls tell of each result as it is there.
+// The functions are called with each result as soon as it is available.
 struct Progress {
   std::function<void(const std::vector<Timing>&)> timings = [](const auto&) {};  // one group of interleaved variants
   std::function<void(const DecodeTiming&)> decode = [](const auto&) {};

@@ -1,4 +1,4 @@
-// Decoding: one query for each head against a long cache, limited by memory bandwidth.
+// Decoding: one query per head against a long cache, limited by memory bandwidth.
 #include <cmath>
 #include <cstring>
 #include <numeric>
@@ -11,7 +11,7 @@
 namespace isentropic::bench {
 namespace {
 
-// Cheap numbers in [-1, 1): gigabytes of them.
+// Cheap numbers in [-1, 1), because gigabytes are needed.
 template <class E>
 std::vector<E> fill(std::int64_t count, std::uint64_t state) {
   std::vector<E> out(static_cast<std::size_t>(count));
@@ -47,7 +47,7 @@ std::uint64_t read(std::span<const std::byte> memory) {
   return std::accumulate(sums.begin(), sums.end(), std::uint64_t{0});
 }
 
-// The entropy of the last head, naively in double.
+// The entropy of the last head, computed naively in double.
 template <class E>
 void verify(const std::vector<E>& query, const std::vector<E>& key, const DecodeTiming& sizes, double met) {
   const auto number = [](E x) {
@@ -57,7 +57,7 @@ void verify(const std::vector<E>& query, const std::vector<E>& key, const Decode
       return static_cast<double>(x);
   };
   const E *q = query.data() + (sizes.heads - 1) * sizes.d, *k = key.data() + (sizes.kv_heads - 1) * sizes.n * sizes.d;
-  double z = 0, u = 0;  // scores are small: no maximum is needed
+  double z = 0, u = 0;  // scores are small: no maximum needs to be subtracted
   for (std::int64_t j = 0; j < sizes.n; ++j) {
     double s = 0;
     for (std::int64_t c = 0; c < sizes.d; ++c) s += number(q[c]) * number(k[j * sizes.d + c]);

@@ -14,7 +14,7 @@ inline double seconds_of(const std::function<void()>& work) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
 }
 
-// The value that a share of the values lie below.
+// The value below which the given share of the values lies.
 inline double quantile(std::vector<double> values, double share) {
   const auto place = values.begin() + static_cast<std::ptrdiff_t>(share * static_cast<double>(values.size() - 1) + 0.5);
   std::nth_element(values.begin(), place, values.end());

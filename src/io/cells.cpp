@@ -15,7 +15,7 @@ bool equal_in_any_case(std::string_view text, std::string_view lower) {
   return std::ranges::equal(text, lower, {}, lowered);
 }
 
-// The place of the quote that closes the one at `open`; the end of the line where there is none.
+// The position of the quote that closes the one at `open`; the end of the line if there is none.
 std::size_t closing_quote(std::string_view line, std::size_t open) {
   std::size_t at = open + 1;
   while (at < line.size() && (line[at] != '"' || (at + 1 < line.size() && line[at + 1] == '"')))
@@ -54,7 +54,7 @@ bool split(std::string_view line, char separator, std::vector<std::string_view>*
     std::size_t end = quoted ? close + 1 : first;
     while (end < line.size() && !separates(line[end])) ++end;
     const std::string_view cell = trimmed(line.substr(begin, end - begin));
-    const bool whole = quoted && cell.size() == close + 1 - first;  // nothing behind the quotes
+    const bool whole = quoted && cell.size() == close + 1 - first;  // nothing after the quotes
     if (separator != kBlanks || !cell.empty()) out->push_back(whole ? cell.substr(1, cell.size() - 2) : cell);
     begin = end + 1;
   }

@@ -28,7 +28,7 @@ std::string expected_columns(std::size_t count, const std::vector<std::string>& 
   return fmt::format("{} or one of {}{}", numbers, fmt::join(shown, ", "), names.size() > kShown ? ", ..." : "");
 }
 
-// One item of the list: the columns from first to last.
+// One item of the list: the first and the last column of a range.
 std::pair<std::size_t, std::size_t> range_of(const std::string& argument, const std::string& item, std::size_t count,
                                              const std::vector<std::string>& names) {
   const auto named = std::find(names.begin(), names.end(), item);

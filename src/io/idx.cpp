@@ -1,4 +1,4 @@
-// Reads IDX files through zlib, which takes plain and packed ones alike.
+// Reads IDX files through zlib, which accepts both plain and gzipped ones.
 #include "io/idx.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ class IdxFile {
     if (!file_) throw Error(path_, "not readable", "an IDX file");
   }
 
-  // The sizes of an array with so many axes, each at least 1.
+  // The sizes of an array with this many axes, each at least 1.
   template <std::size_t axes>
   std::array<std::size_t, axes> sizes() {
     const std::uint32_t magic = word(), wanted = 0x0800 + axes;
@@ -44,7 +44,7 @@ class IdxFile {
     std::size_t product = 1;
     for (std::size_t& size : out) {
       size = word();
-      // Sizes are below 2^32 and the product is at most 2^30, so that this does not overflow.
+      // Sizes are below 2^32 and the product is at most 2^30, so this does not overflow.
       if (size == 0 || (product *= size) > kMostBytes)
         throw Error(path_, fmt::format("with a size of {} in its header", size),
                     fmt::format("sizes of 1 and more whose product is at most {}", kMostBytes));
@@ -78,12 +78,12 @@ class IdxFile {
     if (read_some(to, count) < count) throw Error(path_, "cut off", "as many bytes as its header says");
   }
 
-  // Fewer where the file ends.
+  // Returns fewer at the end of the file.
   std::size_t read_some(std::uint8_t* to, std::size_t count) {
     const int got = gzread(file_.get(), to, static_cast<unsigned>(count));
     int status = Z_OK;
     gzerror(file_.get(), &status);
-    if (got < 0 || status == Z_BUF_ERROR)  // the latter where an archive ends without its checksum
+    if (got < 0 || status == Z_BUF_ERROR)  // the latter if an archive ends without its checksum
       throw Error(path_, "damaged", "an IDX file of bytes, plain or packed with gzip");
     return static_cast<std::size_t>(got);
   }

@@ -1,14 +1,14 @@
-// Labelled images in IDX files, as MNIST comes: plain, or packed with gzip under the same name and ".gz".
+// Labelled images in IDX files, the format of MNIST: plain, or gzipped under the same name with ".gz" appended.
 //
-//   FOLDER/train-images-idx3-ubyte   00 00 08 03, count, rows, columns (32 bits each, big-endian), then a byte per
-//   pixel FOLDER/train-labels-idx1-ubyte   00 00 08 01, count, then a byte per label FOLDER/t10k-... the same for the
-//   test
+//   FOLDER/train-images-idx3-ubyte   00 00 08 03, count, rows, columns (32 bits each, big-endian), a byte per pixel
+//   FOLDER/train-labels-idx1-ubyte   00 00 08 01, count, a byte per label
+//   FOLDER/t10k-...                  the same for the test set
 //
-// Files are not trusted: memory grows with what is read, never with what a header promises. By hand: a file of one
-// image of 1 x 2 pixels is 16 + 2 bytes long.
+// Files are untrusted: memory grows with what is read, never with what a header promises. By hand: a file of one image
+// of 1 x 2 pixels is 16 + 2 bytes long.
 //
-// Error names the file: missing, cut off, too long, with another magic number or a count of zero; pixels beyond 2^30;
-// images and labels of different counts.
+// Throws Error, which names the file, if one is missing, truncated, too long, or has another magic number or a count of
+// zero; for more than 2^30 pixels; and for different counts of images and labels.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +27,7 @@ struct LabelledImages {
 // part: "train" or "t10k".
 LabelledImages read_labelled_images(const std::string& folder, const std::string& part);
 
-// CRC-32 of pixels and labels, to tell one set from another.
+// CRC-32 of pixels and labels, to distinguish data sets.
 std::uint32_t checksum(const LabelledImages& images);
 
 }  // namespace isentropic::io

@@ -1,4 +1,4 @@
-// Reads elements one after the other; every length is held against what is there.
+// Reads elements sequentially; every length is checked against the bytes available.
 #include "io/mat.hpp"
 
 #include <zlib.h>
@@ -37,7 +37,7 @@ std::string whole_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// A part of the file, read from its start to its end.
+// A part of the file, read from start to end.
 class Bytes {
  public:
   Bytes(const std::string& path, std::string_view bytes, bool swapped)
@@ -80,7 +80,7 @@ struct Element {
 
 Element next_element(Bytes* bytes) {
   const auto first = bytes->number<std::uint32_t>();
-  if (const std::uint32_t length = first >> 16; length != 0) {  // small: type and length share a word
+  if (const std::uint32_t length = first >> 16; length != 0) {  // small element: type and length share a word
     Bytes word = bytes->part(4);
     if (length > 4) damaged(bytes->path(), "damaged: a small element of more than four bytes");
     return {first & 0xFFFF, word.part(length)};
@@ -124,7 +124,7 @@ std::vector<double> numbers_as(Bytes data, std::size_t count) {
   return out;
 }
 
-// MATLAB stores numbers in the smallest type that holds them, whatever the class of the matrix.
+// MATLAB stores numbers in the smallest type that can represent them, whatever the class of the matrix.
 std::vector<double> numbers_in(const Element& element, std::size_t count) {
   constexpr std::array<std::size_t, 14> kSizes = {0, 1, 1, 2, 2, 4, 4, 4, 0, 8, 0, 0, 8, 8};
   const std::size_t size = element.type < kSizes.size() ? kSizes[element.type] : 0;
@@ -154,7 +154,7 @@ std::vector<double> numbers_in(const Element& element, std::size_t count) {
   }
 }
 
-// None for what is no real matrix of two dimensions.
+// Empty unless it is a real matrix of two dimensions.
 std::optional<NamedMatrix> matrix_in(Bytes bytes) {
   Bytes flags = expected_element(&bytes, kUint32, "flags").data;
   const auto flag = flags.number<std::uint32_t>();

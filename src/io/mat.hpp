@@ -5,8 +5,8 @@
 //   15          an element compressed with zlib; 14 a matrix: flags, dimensions, name, real part
 //
 // Real numeric and logical matrices of two dimensions are read; everything else in the file (text, cells, structures,
-// complex and sparse matrices) is passed over. Error names the file: missing, truncated, of another version, damaged,
-// or with a matrix that is larger than a gigabyte.
+// complex and sparse matrices) is skipped. Throws Error, which names the file, if it is missing, truncated, of another
+// version or damaged, or if a matrix is larger than a gigabyte.
 #pragma once
 
 #include <string>

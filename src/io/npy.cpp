@@ -1,4 +1,4 @@
-// NumPy's array file: the magic word, a version, the length of a header, a header that is the text of a Python
+// NumPy's array file: the magic string, a version, the length of a header, a header that is the text of a Python
 // dictionary {'descr': '<f8', 'fortran_order': False, 'shape': (100, 2), }, then the numbers.
 #include <fmt/format.h>
 
@@ -24,8 +24,8 @@ enum class Order { rows_together, columns_together };
 
 struct Layout {
   char kind = 'f';        // f: floating point, i: signed, u: unsigned, b: boolean
-  std::size_t bytes = 8;  // of a number
-  bool swapped = false;   // the other byte order
+  std::size_t bytes = 8;  // per number
+  bool swapped = false;   // the opposite byte order
   Order order = Order::rows_together;
   std::size_t rows = 0, columns = 1;
   std::size_t offset = 0;  // of the first number
@@ -35,8 +35,7 @@ struct Layout {
   throw Error(path, what, "a NumPy array of numbers with one or two dimensions");
 }
 
-// The header, from left to right. Nothing but the three known entries, each once, is taken for one: what a header means
-// is not guessed.
+// Parses the header from left to right. Accepts only the three known entries, each once, and does not guess.
 class Header {
  public:
   Header(const std::string& path, std::string_view text) : path_(path), text_(text) {}
@@ -141,7 +140,7 @@ void read_exactly(const std::string& path, std::ifstream& in, char* out, std::si
   if (static_cast<std::size_t>(in.gcount()) != bytes) malformed(path, "cut off while it was read");
 }
 
-// The text of the header, and where the numbers begin.
+// The text of the header, and the offset of the numbers.
 std::pair<std::string, std::size_t> header_of(const std::string& path, std::ifstream& in, std::size_t file_bytes) {
   unsigned char start[12] = {};
   in.read(reinterpret_cast<char*>(start), 12);
@@ -162,7 +161,7 @@ std::pair<std::string, std::size_t> header_of(const std::string& path, std::ifst
   return {header, begin + length};
 }
 
-// The header says how much must follow; the file must hold just that.
+// The file must contain exactly as many numbers as the header announces.
 Layout layout_of(const std::string& path, std::ifstream& in, std::size_t file_bytes) {
   const auto [header, offset] = header_of(path, in, file_bytes);
   Layout out;
@@ -204,14 +203,14 @@ double number_at(const char* source, const Layout& layout) {
   }
 }
 
-// Numbers side by side in the file, a stretch of them at a time.
+// Consecutive numbers in the file, read in chunks.
 class Stretch {
  public:
   Stretch(const std::string& path, std::ifstream& in, const Layout& layout, std::size_t numbers)
       : path_(path), in_(in), layout_(layout), bytes_(numbers * layout.bytes) {}
   void load(std::size_t first) {
     const std::size_t place = layout_.offset + first * layout_.bytes;
-    if (place != next_) in_.seekg(static_cast<std::streamoff>(place));  // which would empty the stream's buffer
+    if (place != next_) in_.seekg(static_cast<std::streamoff>(place));  // seeking would drop the stream's buffer
     read_exactly(path_, in_, bytes_.data(), bytes_.size());
     next_ = place + bytes_.size();
   }
@@ -244,7 +243,7 @@ Samples read_npy(const std::string& path, const std::vector<Selection>& selectio
   const auto keep_at = [&](double value, std::size_t p, std::size_t r, std::size_t c) {
     keep(path, options, value, r, plan.columns[p][c], &plan.parts[p].table(r, c));
   };
-  // By rows: one row after the other, all parts from it. By columns: every wanted column at once.
+  // Row-major: row by row, with all parts of each. Column-major: each wanted column in one read.
   if (layout.order == Order::rows_together) {
     Stretch row(path, in, layout, layout.columns);
     for (std::size_t r = 0; r < layout.rows; ++r) {

@@ -1,4 +1,4 @@
-// Writes beside the target and renames, so that a reader never sees half a file.
+// Writes next to the target and renames, so that a reader never sees a partial file.
 #include "io/output_file.hpp"
 
 #include <fcntl.h>
@@ -22,7 +22,7 @@ namespace fs = std::filesystem;
   throw Error(argument, path, std::string("a file that can be written (") + std::strerror(error) + ")");
 }
 
-// Where the bytes end up: links are followed, so that a link stays a link.
+// The file to be written: follows links, so that a link remains a link.
 fs::path target_of(const std::string& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -35,7 +35,7 @@ bool is_special(const fs::path& target) {
   return fs::exists(status) && !fs::is_regular_file(status);
 }
 
-// At random: a process that was killed may have left its own, and the next one in a container has the same id.
+// A random name: a killed process may have left its file, and the next process in a container has the same id.
 fs::path temporary_beside(const fs::path& target) {
   return target.string() + ".part-" + std::to_string(std::random_device{}());
 }
@@ -58,7 +58,7 @@ int write_all(int file, Pieces pieces) {
 
 volatile std::sig_atomic_t pending_signal = 0;
 
-// Keeps signals that would end the program until the object dies, then delivers the last of them.
+// Defers signals that would end the program during the lifetime of the object, then delivers the last one.
 class SignalsWait {
  public:
   SignalsWait() {
@@ -70,7 +70,7 @@ class SignalsWait {
   ~SignalsWait() {
     for (std::size_t i = 0; i < kSignals.size(); ++i) ::sigaction(kSignals[i], &before_[i], nullptr);
     const int signal = pending_signal;
-    pending_signal = 0;  // once: a program may survive it
+    pending_signal = 0;  // once: the program may survive it
     if (signal != 0) std::raise(signal);
   }
   SignalsWait(const SignalsWait&) = delete;
@@ -111,7 +111,7 @@ void check_writable(const std::string& argument, const std::string& path) {
   if (fs::is_directory(target, error)) fail(argument, path, EISDIR);
   if (fs::exists(target, error) && ::access(target.c_str(), W_OK) != 0) fail(argument, path, errno);
   if (is_special(target)) return;
-  // Only an attempt tells the truth about read-only file systems, quotas and missing folders.
+  // Only an attempt reveals read-only file systems, quotas and missing folders.
   const fs::path temporary = temporary_beside(target);
   const SignalsWait guard;
   const int file = create(temporary);

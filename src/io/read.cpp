@@ -19,7 +19,7 @@ bool is_complete(const std::vector<Part>& parts, std::size_t row) {
   });
 }
 
-// Those with a missing value in any part, from all parts.
+// Drops rows with a missing value in any part, from all parts.
 void drop_incomplete_rows(const std::string& path, Samples* samples) {
   std::vector<Part>& parts = samples->parts;
   const std::size_t rows = parts.front().table.rows;
@@ -62,7 +62,7 @@ Samples read(const std::string& path, const std::vector<Selection>& selections, 
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored)) throw Error(path, "missing", "a data file");
   if (std::filesystem::is_directory(path, ignored)) throw Error(path, "a directory", "a data file");
-  // A pipe is opened once only, to be read: what its writer sent meanwhile would be lost.
+  // A pipe may be opened only once, for reading: data written in between would be lost.
   const bool file = std::filesystem::is_regular_file(path, ignored);
   if (file && !std::ifstream(path)) throw Error(path, "not readable", "a data file");
   const bool npy = std::filesystem::path(path).extension() == ".npy";

@@ -13,7 +13,7 @@
 namespace isentropic::io {
 namespace {
 
-// Lines that hold something, with their numbers from 1.
+// Lines that are not blank or comments, with their numbers from 1.
 class Lines {
  public:
   explicit Lines(const std::string& path) : path_(path), in_(path, std::ios::binary) {}
@@ -29,7 +29,7 @@ class Lines {
   std::size_t number() const { return number_; }
 
  private:
-  // As getline, but what has no lines (a device, an archive) is refused before it fills the memory.
+  // Like getline, but rejects data without lines (a device, an archive) before it fills the memory.
   bool get() {
     constexpr std::size_t kLongest = std::size_t{1} << 26;
     line_.clear();
@@ -49,7 +49,7 @@ class Lines {
   std::size_t number_ = 0;
 };
 
-// 0, 1, 2, ... from `begin` on, and at least one of them.
+// Whether the cells from `begin` on are 0, 1, 2, ..., with at least one of them.
 bool counts_up(const std::vector<std::string_view>& cells, std::size_t begin) {
   for (std::size_t i = begin; i < cells.size(); ++i)
     if (cells[i] != std::to_string(i - begin)) return false;
@@ -93,7 +93,7 @@ class TextReader {
   }
 
  private:
-  // The cells of the next line; as many as in the first.
+  // Reads the cells of the next line; there must be as many as in the first.
   bool next_row() {
     if (!lines_.next()) return false;
     if (separator_ == '\0') separator_ = separator_of(lines_.line());
@@ -113,7 +113,7 @@ class TextReader {
 
   bool has_index() const { return count_ > 1 && !names_.empty() && names_[0].empty(); }
 
-  // The first column is left out where it names the rows.
+  // Skips the first column if it names the rows.
   std::size_t first_of_all_columns() const {
     const bool row_names = options_.content == Content::numbers && count_ > 1 && !names_.empty() &&
                            !is_missing(cells_[0]) && !number_in(cells_[0]);
@@ -154,7 +154,7 @@ class TextReader {
   std::size_t count_ = 0;
   std::vector<std::string_view> cells_;
   std::vector<std::string> names_;                // empty without a header
-  std::vector<std::vector<TextColumn>> columns_;  // of each part
+  std::vector<std::vector<TextColumn>> columns_;  // per part
   Samples out_;
 };
 

@@ -1,4 +1,4 @@
-// Turns the cells of a column into numbers: as numbers, booleans or categories.
+// Converts the cells of a column to numbers: as numbers, booleans or categories.
 #include "io/text_columns.hpp"
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// The cells of one column of a text file, each of the kind of the first.
+// The cells of one column of a text file, all of the same kind as the first.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@ namespace isentropic::io {
 
 class TextColumn {
  public:
-  // The value of a cell: its number, 1 or 0 for True or False, the number of its text; not a number where it is
-  // missing. `place` tells an Error where the cell stands.
+  // The value of a cell: its number, 1 or 0 for True or False, or its text's number; NaN if missing. `place` returns
+  // the cell's location for an Error.
   template <class Place>
   double value(std::string_view cell, const Options& options, const Place& place) {
     double out = 0;
@@ -24,13 +24,13 @@ class TextColumn {
  private:
   enum class Kind { unknown, number, truth, text };
 
-  // What was expected where the cell is none of it.
+  // Returns what was expected if the cell is not of the column's kind, else null.
   const char* read(std::string_view cell, const Options& options, double* out);
   [[noreturn]] static void refuse(std::string_view cell, const char* expected, const std::string& place,
                                   const Options& options);
 
   Kind kind_ = Kind::unknown;
-  std::unordered_map<std::string, double> number_of_;  // of each distinct text
+  std::unordered_map<std::string, double> number_of_;  // one per distinct text
 };
 
 }  // namespace isentropic::io

@@ -1,4 +1,4 @@
-// Watches the parser: depth, number of values, duplicate keys.
+// Hooks into the parser to check depth, number of values and duplicate keys.
 #include "io/untrusted_json.hpp"
 
 #include <cstdint>
@@ -40,7 +40,7 @@ class Watch {
   const std::string& place_;
   const JsonLimits& limits_;
   std::size_t values_ = 0;
-  std::vector<std::unordered_set<std::string>> keys_;  // of the objects that are open
+  std::vector<std::unordered_set<std::string>> keys_;  // of the open objects
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// JSON from files that nobody vouches for: limits against hostile text, and values as error messages show them.
+// JSON from untrusted files: limits against hostile text, and values as shown in error messages.
 #pragma once
 
 #include <cstddef>
@@ -14,17 +14,17 @@ struct JsonLimits {
   std::size_t values;
 };
 
-// The object that `text` holds. Throws Error, which begins with `place` (a file, or a part of it), where the text is
-// not JSON, not an object, beyond the limits, or gives a key of one object twice.
+// Parses `text` as an object. Throws Error, which begins with `place` (a file, or a part of it), if the text is not
+// JSON, is not an object, exceeds the limits, or repeats a key within an object.
 nlohmann::json parse_object(const std::string& place, std::string_view text, const JsonLimits& limits);
 
-// For messages: as JSON, in one line of ASCII, its end left out when it is long.
+// For messages: one line of ASCII JSON, truncated if long.
 std::string excerpt(const nlohmann::json& value);
 
-// The member of an object, or null when it is absent.
+// The member of an object, or null if absent.
 const nlohmann::json* member(const nlohmann::json& object, std::string_view key);
 
-// Whether the value is a whole number from 0 to 2^63 - 1.
+// Whether the value is an integer from 0 to 2^63 - 1.
 bool is_size(const nlohmann::json& value);
 
 }  // namespace isentropic::io

@@ -1,4 +1,4 @@
-// The operators on the CPU: the library's call.
+// The operators on the CPU: each calls the library.
 #include <torch/library.h>
 
 #include "pytorch/attention.hpp"
@@ -57,8 +57,8 @@ Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::
   });
 }
 
-// Weights [batch, heads, rows, n_k - first_key] of some rows, those of the keys from first_key on, before dropout; no
-// gradient. What is known of rows that are finished saves nothing here: whole rows are formed.
+// Weights [batch, heads, rows, n_k - first_key] of some rows, for the keys from first_key on, before dropout; no
+// gradient. Finished records would save nothing here: whole rows are computed anyway.
 at::Tensor weights_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
                        at::IntArrayRef rows, const std::optional<at::Tensor>&, std::int64_t first_key) {
   return with_python_errors([&] {

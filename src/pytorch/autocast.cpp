@@ -1,4 +1,4 @@
-// Under autocast query, key and value take the region's type; statistics and losses stay float32 as always.
+// Under autocast query, key and value are cast to the region's type; statistics and losses stay float32 as always.
 #include <ATen/autocast_mode.h>
 #include <torch/library.h>
 
@@ -40,7 +40,7 @@ LossTotal total_autocast(const at::Tensor& query, const at::Tensor& key, const a
                          std::optional<double> soft_cap, bool exclude_self, double loss_factor, double partition_factor,
                          double square_factor, bool form_gradients) {
   const Region<device> region;
-  // Gradients in float16 would vanish before an upstream gradient lifts them.
+  // In float16, gradients would underflow before an upstream gradient scales them up.
   form_gradients = form_gradients && region.type != at::kHalf;
   return softmax_loss_total(region.cast(query), region.cast(key), target, scale, bias, weights, soft_cap, exclude_self,
                             loss_factor, partition_factor, square_factor, form_gradients);

@@ -15,16 +15,16 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// A parameter may be one number for all heads, or repeat along axes: what they contribute is summed.
+// A parameter may be one number for all heads, or broadcast along axes: the gradient is summed over these.
 at::Tensor for_parameter(const at::Tensor& gradient, const at::Tensor& parameter) {
   if (parameter.dim() <= gradient.dim()) return at::sum_to(gradient, parameter.sym_sizes()).to(parameter.options());
   const at::Tensor by_head = parameter.sym_numel() == 1 ? gradient.sum() : gradient;
   return by_head.reshape_symint(parameter.sym_sizes()).to(parameter.options());
 }
 
-// Checkpointing compares the shapes of what is saved with those of the pass it repeats, which may be one without
-// statistics; so the fields that not every pass has (row_state.hpp) are saved apart, and where they are missing, views
-// of the others stand in for them, recognised by their strides of 0.
+// Checkpointing compares the shapes of saved tensors with those of the repeated pass, which may be one without
+// statistics. So the fields that not every pass has (row_state.hpp) are saved separately; missing ones are replaced by
+// views of the others, recognised by their strides of 0.
 using RowParts = std::array<at::Tensor, 3>;
 
 RowParts parts_of(const at::Tensor& rows) {
@@ -43,7 +43,7 @@ at::Tensor rows_of(const RowParts& parts) {
   return is_there(parts[1]) ? at::cat({parts[0], parts[1]}) : parts[0];
 }
 
-// Of the terms at `places`, from what attention_backward found; undefined where a term has none.
+// Gradients of the terms at `places`, from the results of attention_backward; undefined if a term has none.
 std::vector<at::Tensor> term_gradients(c10::string_view problem, at::TensorList terms, const at::Tensor& bias,
                                        const at::Tensor& sink, const at::Tensor& scale, const at::Tensor& map,
                                        at::IntArrayRef places) {
@@ -65,7 +65,7 @@ std::vector<at::Tensor> term_gradients(c10::string_view problem, at::TensorList 
   return out;
 }
 
-// The operator of that name: an empty tensor where a term has no gradient.
+// The operator of that name: an empty tensor if a term has no gradient.
 std::vector<at::Tensor> term_gradients_operator(c10::string_view problem, at::TensorList terms, const at::Tensor& bias,
                                                 const at::Tensor& sink, const at::Tensor& scale, const at::Tensor& map,
                                                 at::IntArrayRef places) {
@@ -106,7 +106,7 @@ class Attention : public torch::autograd::Function<Attention> {
     const std::shared_ptr<const ProblemSpec> spec = cached_spec(problem);
     const at::Tensor rows = rows_of({saved[4], saved[5], saved[6]});
     const auto wanted = [&](std::optional<std::size_t> place) {
-      const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted there
+      const std::size_t tensors_before = value ? 3 : 2;  // only tensors are counted here
       return place && context->needs_input_grad(tensors_before + *place);
     };
     const auto [query_gradient, key_gradient, value_gradient, bias, sink, scale, map] =
@@ -125,7 +125,7 @@ class Attention : public torch::autograd::Function<Attention> {
   }
 };
 
-// Whether a graph is to be recorded. Recording costs as much as a small problem itself.
+// Whether to record a graph. Recording costs as much as a small problem itself.
 bool is_differentiated(const at::Tensor& tensor) {
   return tensor.defined() && ((at::GradMode::is_enabled() && tensor.requires_grad()) || tensor._fw_grad(0).defined());
 }

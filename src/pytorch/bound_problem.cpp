@@ -1,4 +1,4 @@
-// Fills the places that a problem's text leaves to tensors.
+// Fills in the parts of a problem that its text leaves to tensors.
 #include "pytorch/bound_problem.hpp"
 
 #include "attention/problem/validate.hpp"
@@ -16,7 +16,7 @@ std::vector<std::int64_t> integers_of(const at::Tensor& tensor) {
   return {flat.const_data_ptr<std::int64_t>(), flat.const_data_ptr<std::int64_t>() + flat.numel()};
 }
 
-// Rows outside of every document would be zeros that nobody asked for.
+// Rows outside every document would silently be zeros.
 void require_whole(const std::vector<std::int64_t>& offsets, std::int64_t n, const char* of) {
   if (!offsets.empty() && offsets.front() == 0 && offsets.back() == n) return;
   throw Error("documents", to_string(Shape(offsets)),

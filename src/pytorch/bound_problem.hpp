@@ -1,7 +1,7 @@
 // A problem as an operator receives it: a text (attention/problem/problem_spec.hpp) and the tensors it names.
 //
-// A PyTorch schema knows tensors, numbers and strings but no structures, and what is in a schema is there for ever; the
-// text holds whatever is not a tensor.
+// A PyTorch schema has tensors, numbers and strings but no structures, and whatever is in a schema stays there for
+// ever; so the text carries everything that is not a tensor.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -21,22 +21,22 @@ struct BoundProblem {
                const std::optional<at::Tensor>& value, at::TensorList tensors);
   BoundProblem(const BoundProblem&) = delete;
 
-  // One of the tensors beside query, key and value; null if the text names none of that name.
+  // One of the tensors besides query, key and value; null if the text does not name it.
   const at::Tensor* find(std::string_view name) const;
 
   std::shared_ptr<const ProblemSpec> spec;
   std::vector<at::Tensor> tensors;
-  TensorKeepAlive keep_alive;  // what the views of the problem look at
+  TensorKeepAlive keep_alive;  // owns what the problem's views point to
   AttentionProblem problem;
 };
 
-// ---- Which statistics an operator returns, and where ----
+// ---- The statistics an operator returns, and in which tensor ----
 
 struct StatisticsLayout {
   explicit StatisticsLayout(const AttentionProblem& problem);
   std::vector<Statistic> differentiable;  // in the operator's `statistics`
-  std::vector<Statistic> measured;        // in `measures`: no gradient
-  std::vector<Statistic> counted;         // in `counts`: integers
+  std::vector<Statistic> measured;        // in `measures`, without a gradient
+  std::vector<Statistic> counted;         // in `counts`, as integers
 };
 
 }  // namespace isentropic::pytorch

@@ -1,4 +1,4 @@
-// A problem on PyTorch's threads.
+// Runs a problem on PyTorch's threads.
 #pragma once
 
 #include "attention/problem/dims.hpp"

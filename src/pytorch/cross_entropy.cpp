@@ -1,4 +1,4 @@
-// Cross-entropy over the rows of a matrix, from C++: checks, rows that do not count and smoothing around the operators
+// Cross-entropy over the rows of a matrix, from C++: checks, ignored rows and smoothing around the operators
 // softmax_loss and softmax_loss_total.
 #include <cmath>
 
@@ -25,7 +25,7 @@ void check(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& 
   TORCH_CHECK_VALUE(options.z_loss >= 0, "z_loss is ", options.z_loss, "; expected a number >= 0");
 }
 
-// Over all classes, [N]. Linear without a cap; with one it is attention with weights s / classes and values 1.
+// The mean over all classes, [N]. Linear without a cap; with one it is attention with weights s / classes and values 1.
 at::Tensor mean_scores(const at::Tensor& rows, const at::Tensor& weight, const LinearCrossEntropyOptions& options) {
   at::Tensor mean;
   if (options.soft_cap) {
@@ -42,7 +42,7 @@ at::Tensor mean_scores(const at::Tensor& rows, const at::Tensor& weight, const L
   return options.bias.defined() ? mean + options.bias.mean() : mean;
 }
 
-// The plug-in entropy of classes, of those that count.
+// The plug-in entropy of the classes of counted rows.
 at::Tensor entropy_of(const at::Tensor& targets, const at::Tensor& counted, std::int64_t classes, at::ScalarType type) {
   const at::Tensor known = counted.logical_and(targets.ge(0)).logical_and(targets.lt(classes));
   const at::Tensor ones = known.to(type);
@@ -60,11 +60,11 @@ Loss linear_cross_entropy(const at::Tensor& input, const at::Tensor& weight, con
   const at::Tensor rows = input.reshape({target.numel(), input.size(-1)}), targets = target.flatten();
   const at::ScalarType wide = statistics_type(rows);
   const at::Tensor known = targets.ne(options.ignore_index);
-  // A class out of range fails in the operator; -1 there means no class at all.
+  // The operator rejects classes out of range, and takes -1 to mean no class at all.
   const at::Tensor wanted = at::where(known, at::where(targets < 0, -2, targets), -1);
   const at::Tensor weights =
       options.example_weight.defined() ? known.to(wide) * options.example_weight.flatten().to(wide) : known.to(wide);
-  // A row that does not count may hold anything: nothing of it may meet a product, forward or backward.
+  // A row that is not counted may contain NaN or Inf: it must not enter any product, forward or backward.
   const at::Tensor counted = weights.ne(0);
   const at::Tensor scale = number_like(options.scale, rows);
   const auto bias = if_defined(options.bias);

@@ -1,5 +1,4 @@
-// Kernels for NVIDIA GPUs, where they were built (ISENTROPIC_CUDA): they announce themselves when the library is
-// loaded.
+// Kernels for NVIDIA GPUs, if they were built (ISENTROPIC_CUDA): they register themselves when the library is loaded.
 #pragma once
 
 #include <optional>
@@ -8,7 +7,7 @@
 
 namespace isentropic::pytorch {
 
-// The operators of the same names for problems that the kernels take; nothing for others.
+// The operators of the same names for problems that the kernels support; empty results for others.
 struct CudaKernels {
   std::optional<Forward> (*forward)(c10::string_view problem, const at::Tensor& query, const at::Tensor& key,
                                     const std::optional<at::Tensor>& value, at::TensorList terms);
@@ -30,7 +29,7 @@ struct CudaKernels {
                                    const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& groups);
 };
 
-// Null: none were built.
+// Null if none were built.
 inline const CudaKernels*& cuda_kernels() {
   static const CudaKernels* kernels = nullptr;
   return kernels;

@@ -1,4 +1,4 @@
-// Rotary positions on a GPU, where a kernel for them was built: it announces itself when the library is loaded.
+// Rotary positions on a GPU, if a kernel for them was built: it registers itself when the library is loaded.
 #pragma once
 
 #include "isentropic/pytorch/positions.hpp"
@@ -6,13 +6,13 @@
 namespace isentropic::pytorch {
 
 struct DeviceRotate {
-  // 16-bit x [batch, heads, n, d] on a GPU, all of whose features turn by a float32 rotation [n, d].
+  // Whether x is 16-bit [batch, heads, n, d] on a GPU, with all features rotated by a float32 rotation [n, d].
   bool (*fits)(const at::Tensor& x, const Rotation& rotation) = nullptr;
-  // Of what fits, back where a gradient goes back.
+  // Requires fits(x, rotation); `back` rotates backwards, as for a gradient.
   at::Tensor (*turn)(const at::Tensor& x, const Rotation& rotation, bool back) = nullptr;
 };
 
-// Without functions: none was built.
+// Without functions if none was built.
 inline DeviceRotate& rotate_on_cuda() {
   static DeviceRotate rotate;
   return rotate;

@@ -1,4 +1,4 @@
-// What the operators refuse, in PyTorch's terms: the library's Error becomes ValueError in Python, or TypeError.
+// Errors of the operators in PyTorch's terms: the library's Error becomes ValueError in Python, or TypeError.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,7 +15,7 @@ struct WrongType : Error {
   using Error::Error;
 };
 
-// Inside of it throw Error, not PyTorch's errors.
+// Inside `work`, throw Error rather than PyTorch's errors.
 template <class Work>
 auto with_python_errors(Work&& work) {
   try {
@@ -27,7 +27,7 @@ auto with_python_errors(Work&& work) {
   }
 }
 
-// The backward operators are reached with gradients switched on only when somebody wants the gradient of a gradient.
+// The backward operators are called with gradients enabled only for double backward.
 inline void refuse_second_derivative(const std::vector<at::Tensor>& inputs) {
   bool any = false;
   for (const at::Tensor& input : inputs) any = any || (input.defined() && input.requires_grad());

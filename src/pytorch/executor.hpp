@@ -1,4 +1,4 @@
-// Work on PyTorch's threads: torch.set_num_threads is obeyed, and no second pool of threads exists.
+// Runs work on PyTorch's threads: torch.set_num_threads applies, and there is no second thread pool.
 #pragma once
 
 #include "isentropic/executor.hpp"

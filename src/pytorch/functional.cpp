@@ -1,4 +1,4 @@
-// The operators from C++: typed options become a problem's text and the tensors beside it.
+// Calls the operators from C++: typed options become a problem's text and its tensors.
 #include <ATen/core/dispatch/Dispatcher.h>
 
 #include "attention/problem/problem_spec.hpp"
@@ -11,7 +11,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Options as the operators take them.
+// Options in the form the operators take.
 struct Call {
   explicit Call(const AttentionOptions& options) {
     set_mask(options.mask);

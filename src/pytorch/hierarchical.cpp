@@ -16,7 +16,7 @@ using Backward = std::tuple<at::Tensor, at::Tensor, at::Tensor>;
 
 struct Levels {
   std::int64_t block;
-  bool exact;  // blocks are scored by their log-partition, else by their mean key
+  bool exact;  // blocks are scored by their log-partition, otherwise by their mean key
   std::optional<double> block_scale;
 
   HierarchicalProblem with(const AttentionProblem& attention) const {
@@ -37,7 +37,7 @@ Forward forward_cpu(c10::string_view text, const at::Tensor& query, const at::Te
   });
 }
 
-// The forward pass is repeated: its state is a handful of records for every block, more than is worth saving.
+// Repeats the forward pass: its state is a handful of records per block, too much to be worth saving.
 Backward backward_cpu(c10::string_view text, const at::Tensor& query, const at::Tensor& key, const at::Tensor& value,
                       at::TensorList terms, std::int64_t block, bool exact, std::optional<double> block_scale,
                       const at::Tensor& gradient) {

@@ -1,4 +1,4 @@
-// InfoNCE from C++: candidates of several kinds around the operator softmax_loss.
+// InfoNCE from C++: various kinds of candidates around the operator softmax_loss.
 #include <cmath>
 
 #include "isentropic/pytorch/contrastive_losses.hpp"
@@ -7,14 +7,14 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Rows over their norms; a row of zeros stays, with a gradient of 0.
+// Rows divided by their norms; a row of zeros stays 0, with a gradient of 0.
 at::Tensor rows_over_norms(const at::Tensor& x) {
   const at::Tensor norm = at::linalg_vector_norm(x, 2, -1, true, statistics_type(x));
   return at::where(norm > 0, x / at::where(norm > 0, norm, 1.0), 0.0).to(x.scalar_type());
 }
 
 struct ReducedLoss {
-  at::Tensor loss, rows, entropy;  // as asked for; of every row
+  at::Tensor loss, rows, entropy;  // reduced as requested; per row
 };
 
 ReducedLoss find_positives(const at::Tensor& query, const at::Tensor& key, const at::Tensor& scale,
@@ -45,7 +45,7 @@ Loss both_ways(const at::Tensor& query, const at::Tensor& key, const at::Tensor&
                     key.size(0));
 }
 
-// Log-partition and entropy over the negatives alone. Scores of own negatives are fewer than the negatives' numbers.
+// Log-partition and entropy over the negatives alone. For own negatives, the scores are smaller than the negatives.
 std::pair<at::Tensor, at::Tensor> over_negatives(const at::Tensor& query, const at::Tensor& negatives,
                                                  const at::Tensor& scale, bool shared) {
   if (shared) {
@@ -74,7 +74,7 @@ Loss against_negatives(const at::Tensor& query, const at::Tensor& key, const at:
   return with_bound(reduced_rows(losses, reduction), entropy, losses, negatives.size(-2) + 1);
 }
 
-// For every query the mean of the keys of its class, [N, d], and how many they are, [N].
+// For every query, the mean of the keys of its class, [N, d], and their number, [N].
 std::pair<at::Tensor, at::Tensor> class_means(const at::Tensor& key, const at::Tensor& labels,
                                               const at::Tensor& key_labels, bool exclude_self) {
   const at::Tensor wide = key.to(statistics_type(key));
@@ -116,7 +116,7 @@ at::Tensor checked_positives(const at::Tensor& query, const at::Tensor& key, con
                     positives.sizes(), "; expected [", query.size(0), "]");
   TORCH_CHECK_TYPE(positives.scalar_type() == at::kLong, "positives has type ", positives.scalar_type(),
                    "; expected int64");
-  // To look at a GPU's would wait for it: the operator refuses what is out of range.
+  // Reading a GPU's tensor would synchronise: there the operator rejects what is out of range.
   TORCH_CHECK_VALUE(!options.exclude_self || !positives.is_cpu() || !positives.eq(own).any().item<bool>(),
                     "positives has a row itself; expected another key with exclude_self");
   return at::where(positives < 0, -2, positives);  // -1 would mean none

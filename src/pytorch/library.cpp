@@ -1,4 +1,4 @@
-// The operators' schemas, and what is the same on every device: their shapes.
+// The operators' schemas, and the device-independent part: shapes.
 #include <ATen/native/CPUFallback.h>
 #include <torch/library.h>
 
@@ -38,7 +38,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The names of statistics, measures and counts that attention returns, in their order.
+// The names of the statistics, measures and counts that attention returns, in order.
 std::tuple<Names, Names, Names> layout(c10::string_view text) {
   return with_python_errors([&] {
     const StatisticsLayout found(cached_spec(text)->without_tensors());
@@ -51,7 +51,7 @@ std::tuple<Names, Names, Names> layout(c10::string_view text) {
   });
 }
 
-// The set that the CPU's kernels use, and those it could use, best first.
+// The instruction set that the CPU's kernels use, and those it could use, best first.
 std::tuple<std::string, Names> instruction_sets_here() {
   return with_python_errors([&] {
     std::tuple<std::string, Names> out;
@@ -168,7 +168,7 @@ TORCH_LIBRARY_IMPL(isentropic, Meta, library) {
   library.impl("attention_key_mass", key_mass_meta);
 }
 
-// What has no kernel or fallback of its own on a GPU runs on copies on the CPU.
+// Operators without a kernel or fallback on a GPU run on copies on the CPU.
 void run_on_cpu(const c10::OperatorHandle& operation, torch::jit::Stack* stack) {
   at::native::cpu_fallback(operation, stack);
 }

@@ -1,4 +1,4 @@
-// A loss as the operator receives it, on PyTorch's threads.
+// A loss as the operator receives it, run on PyTorch's threads.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -17,7 +17,7 @@ struct LossCall {
     problem.query = keep_alive(query, "query");
     problem.key = keep_alive(key, "key");
     problem.target = keep_alive(target, "target");
-    if (scale.is_cpu()) problem.scale = scale.item<double>();  // a device's stays there: nobody waits for it
+    if (scale.is_cpu()) problem.scale = scale.item<double>();  // a device's stays there: reading it would synchronise
     if (bias) problem.bias = keep_alive(*bias, "bias");
     problem.soft_cap = soft_cap;
     problem.exclude_self = exclude_self;

@@ -1,4 +1,4 @@
-// Checks of what contrastive losses are given.
+// Checks of the inputs of contrastive losses.
 #include "pytorch/loss_rows.hpp"
 
 #include <cmath>

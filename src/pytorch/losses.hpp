@@ -1,11 +1,11 @@
 // The operators isentropic::softmax_loss, its backward, and softmax_loss_total (isentropic/softmax_loss.hpp).
 //
-// query [N, d], key [M, d], target int64 [N] (-1: none), scale [], bias [M]. The total is what most training wants,
+// query [N, d], key [M, d], target int64 [N] (-1: none), scale [], bias [M]. The total is what training mostly needs,
 //
 //   sum_i weight_i (loss_factor loss_i + partition_factor L_i + square_factor L_i^2),
 //
-// rows of weight 0 left out. Its upstream gradient is one number, so that the gradients can be formed while the scores
-// are at hand (form_gradients) and the backward pass has only to multiply.
+// without rows of weight 0. Its upstream gradient is one number, so the gradients can be computed while the scores are
+// available (form_gradients), and the backward pass only has to multiply.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -20,7 +20,7 @@ namespace isentropic::pytorch {
 using LossForward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;   // loss, L, H [N]; records
 using LossBackward = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor>;  // query, key, scale [], bias
 
-// The total []; loss, L, H [N]; records; gradients as LossBackward has them, for a total with gradient 1, or empty.
+// The total []; loss, L, H [N]; records; gradients as in LossBackward, for an upstream gradient of 1, or empty.
 using LossTotal = std::tuple<at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor, at::Tensor,
                              at::Tensor, at::Tensor>;
 
@@ -42,31 +42,31 @@ using LossTotalOperator = LossTotal(const at::Tensor& query, const at::Tensor& k
                                     double loss_factor, double partition_factor, double square_factor,
                                     bool form_gradients);
 
-// The operators, whatever the device.
+// The operators, dispatched on the device.
 ISENTROPIC_API LossForwardOperator softmax_loss_forward;
 ISENTROPIC_API LossBackwardOperator softmax_loss_backward;
 ISENTROPIC_API LossTotalOperator softmax_loss_total;
 
-// The same out of PyTorch's operators, some rows at a time.
+// The same composed of PyTorch's operators, some rows at a time.
 ISENTROPIC_API LossForwardOperator chunked_loss_forward;
 ISENTROPIC_API LossBackwardOperator chunked_loss_backward;
 
-// The total out of the other two operators.
+// The total composed of the other two operators.
 ISENTROPIC_API LossTotalOperator loss_total_by_rows;
 
-// What the rows of a total receive: gradients of loss and L where the total's is 1.
+// The upstream gradients of the rows of a total: of loss and L, for an upstream gradient of 1.
 struct TotalUpstream {
   at::Tensor loss, log_partition;  // [N]
 };
 TotalUpstream upstream_of_total(const at::Tensor& weights, const at::Tensor& log_partition, double loss_factor,
                                 double partition_factor, double square_factor);
 
-// The total itself, from the rows.
+// The total itself, computed from the rows.
 at::Tensor total_of_rows(const at::Tensor& weights, const at::Tensor& loss, const at::Tensor& log_partition,
                          double loss_factor, double partition_factor, double square_factor);
 
-// Kernels for NVIDIA GPUs, where they were built (ISENTROPIC_CUDA): they announce themselves when the library is
-// loaded. What they do not take is for the chunks above.
+// Kernels for NVIDIA GPUs, if they were built (ISENTROPIC_CUDA): they register themselves when the library is loaded.
+// What they do not support goes to the chunked operators above.
 struct CudaLosses {
   bool (*take)(const at::Tensor& query, const at::Tensor& key);
   LossForwardOperator* forward;
@@ -74,7 +74,7 @@ struct CudaLosses {
   LossTotalOperator* total;
 };
 
-// Null: none were built.
+// Null if none were built.
 inline const CudaLosses*& cuda_losses() {
   static const CudaLosses* kernels = nullptr;
   return kernels;

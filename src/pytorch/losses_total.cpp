@@ -1,4 +1,4 @@
-// isentropic::softmax_loss_total: a weighted sum of the rows of a loss, whose gradients may be formed with it.
+// isentropic::softmax_loss_total: a weighted sum of a loss's rows, whose gradients may be computed along with it.
 #include <torch/csrc/autograd/custom_function.h>
 #include <torch/library.h>
 
@@ -11,7 +11,7 @@ namespace {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-// In place. A factor with an axis keeps its type in the product: one of 16 bits would be another factor.
+// In place. The factor gets an axis to take part in type promotion: a 0-dim one would be rounded to 16 bits.
 at::Tensor scaled(at::Tensor gradient, const at::Tensor& factor) {
   return at::mul_out(gradient, gradient, factor.reshape({1}));
 }
@@ -63,15 +63,15 @@ class SoftmaxLossTotal : public torch::autograd::Function<SoftmaxLossTotal> {
  private:
   static constexpr const char* kGradients = "gradients";
 
-  // They are scaled where they lie and given away: of a large batch they are most of the memory. Another backward pass
-  // over the same graph forms the scores again.
+  // Scaled in place and released: for a large batch they are most of the memory. Another backward pass over the same
+  // graph recomputes the scores.
   static LossBackward formed_gradients(Context* context, const at::Tensor& of_total) {
     const std::vector<at::Tensor> formed = context->saved_data[kGradients].toTensorVector();
     context->saved_data.erase(kGradients);
     return {scaled(formed[0], of_total), scaled(formed[1], of_total), formed[2] * of_total, formed[3] * of_total};
   }
 
-  // Something else than the total was used as well: the scores are formed again.
+  // A result other than the total was used as well: the scores are recomputed.
   static LossBackward from_rows(Context* context, const List& saved, const List& gradients) {
     at::Tensor of_loss = gradients[1], of_log_partition = gradients[2];
     if (gradients[0].defined()) {
@@ -103,7 +103,7 @@ TotalUpstream upstream_of_total(const at::Tensor& weights, const at::Tensor& log
                                 double partition_factor, double square_factor) {
   at::Tensor slope = at::full_like(weights, partition_factor);
   if (square_factor != 0) slope = slope + 2 * square_factor * log_partition;
-  // A weight of 0 leaves the row out, whatever it holds.
+  // A weight of 0 excludes the row, even if it contains NaN.
   return {weights * loss_factor, at::where(weights.ne(0), weights * slope, 0.0)};
 }
 

@@ -9,7 +9,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-constexpr double kLeastAlpha = 1.001;  // below it entmax is softmax but for rounding
+constexpr double kLeastAlpha = 1.001;  // below it, entmax equals softmax up to rounding
 constexpr double kFirstNoise = 0.01;
 
 void check(const MultiHeadAttentionOptions& options) {
@@ -43,7 +43,7 @@ void check(const MultiHeadAttentionOptions& options) {
                     "documents hold more or fewer queries than keys; expected as many, for rotary positions");
 }
 
-// [n_q], or [batch, n_q] where the batch entries have lengths of their own.
+// [n_q], or [batch, n_q] if the batch entries have their own lengths.
 at::Tensor places_of_queries(const Mask& mask, std::int64_t n_q, std::int64_t n_k, at::Device device) {
   const at::Tensor places = at::arange(n_q, at::TensorOptions(device).dtype(at::kLong));
   if (mask.align == Align::start || !mask.document_offsets.empty()) return places;
@@ -67,7 +67,7 @@ at::Tensor in_heads(const at::Tensor& x, std::int64_t heads) {
   return x.unflatten(-1, {heads, x.size(-1) / heads}).transpose(1, 2);
 }
 
-// Inputs of the query and key projections.
+// Inputs of the query and key projections, with sinusoidal positions added.
 at::Tensor placed(const at::Tensor& x, const at::Tensor& places, const MultiHeadAttentionOptions& options) {
   if (options.positions != Positions::sinusoidal) return x;
   const std::int64_t width = x.size(-1);
@@ -75,7 +75,7 @@ at::Tensor placed(const at::Tensor& x, const at::Tensor& places, const MultiHead
                  .to(x.scalar_type());
 }
 
-// Queries and keys in heads.
+// Queries and keys, split into heads, with rotary positions applied.
 at::Tensor turned(const at::Tensor& x, const at::Tensor& places, const MultiHeadAttentionOptions& options) {
   if (options.positions != Positions::rotary) return x;
   return rotate(x, rotation(places.unsqueeze(-2), frequencies(x.size(-1) / 2, options.base), x.scalar_type()));
@@ -89,7 +89,7 @@ void check_inputs(const at::Tensor& Q, const at::Tensor& K, const at::Tensor& V,
   TORCH_CHECK_VALUE(V.size(1) == K.size(1), "V has ", V.size(1), " rows; expected ", K.size(1), ", as K");
 }
 
-// Where learning starts.
+// The initial values of the raw parameters.
 at::Tensor raw_alphas(const PerHead& alpha, std::int64_t heads) {
   const std::vector<double>& numbers = alpha.values();
   const auto count = static_cast<std::int64_t>(numbers.size());
@@ -180,7 +180,7 @@ MultiHeadAttentionOutput MultiHeadAttentionImpl::forward(const at::Tensor& Q, at
       turned(in_heads(W_K(placed(K, key_places, options)), options.num_kv_heads), key_places, options);
   AttentionOptions call = attention_options(mask);
   const bool is_random = options.map.kind() == ScoreMap::Kind::gumbel;
-  if (is_random && !weights_of_rows.empty()) call.seed = draw_seed();  // output and weights show one sample
+  if (is_random && !weights_of_rows.empty()) call.seed = draw_seed();  // so that output and weights use the same sample
   const AttentionOutput found = attention(query, key, in_heads(W_V(V), options.num_kv_heads), call);
   MultiHeadAttentionOutput out;
   out.statistics = found.statistics;

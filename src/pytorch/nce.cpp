@@ -32,7 +32,7 @@ Loss nce(const at::Tensor& query, const at::Tensor& key, const at::Tensor& noise
   const at::Tensor losses =
       softplus_of(-odds) + softplus_sum(query.to(wide) * scale, noise.to(wide), -(std::log(ratio) + of_noise.to(wide)),
                                         -log_z, std::log(ratio / static_cast<double>(samples)), 0);
-  // Seen from the likelier side, where nothing cancels; beyond 1e3 it is 0, at infinite odds too.
+  // Computed for the likelier side, where nothing cancels; beyond 1e3 the entropy is 0, also at infinite odds.
   const at::Tensor certain = odds.abs().clamp_max(1e3);
   const at::Tensor entropy = softplus_of(-certain) + certain * at::sigmoid(-certain);
   const at::Tensor ceiling = number_like(std::log1p(1 / ratio) + std::log(ratio) / (1 + ratio), losses);

@@ -1,4 +1,4 @@
-// Parts of rows on the CPU, and their merge on any device.
+// Partial attention on the CPU, and its merge on any device.
 #include "pytorch/partial.hpp"
 
 #include <torch/library.h>
@@ -11,7 +11,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Of one group of keys: a record and the sum of positions (isentropic/key_groups.hpp).
+// Numbers per group of keys: a record and the sum of positions (isentropic/key_groups.hpp).
 constexpr std::int64_t kGroupNumbers = kRecord + 1;
 
 at::Tensor pack_groups(const AttentionProblem& problem, const std::vector<KeyGroupsRecord>& groups) {
@@ -92,9 +92,9 @@ Forward finish_cuda(c10::string_view text, const at::Tensor& query, const at::Te
 
 // ---- The merge of softmax_record.hpp, on arrays ----
 
-// What a part's sums are multiplied by, seen from the larger maximum, and how far that is.
+// The factor that rebases a part's sums to the larger maximum, and the difference of the maxima.
 struct Rebase {
-  at::Tensor factor, distance;  // e^{m_part - m}, m_part - m; of a part without keys 0 and 0
+  at::Tensor factor, distance;  // e^{m_part - m}, m_part - m; for a part without keys 0 and 0
 
   Rebase(const at::Tensor& part, const at::Tensor& all) {
     const at::Tensor empty = part.isneginf();
@@ -102,7 +102,7 @@ struct Rebase {
     factor = distance.exp().masked_fill_(empty, 0);
   }
 
-  // The sums z, u, w, c of a part, [count, ...]: one, two or four of them.
+  // The rebased sums z, u, w, c of a part, [count, ...]: one, two or four of them.
   at::Tensor sums(const at::Tensor& of) const {
     std::vector<at::Tensor> out = {factor * of[0]};
     if (of.size(0) > 1) out.push_back(factor * (of[1] + distance * of[0]));
@@ -138,7 +138,7 @@ PartialTensors merge_parts(const at::Tensor& output, const at::Tensor& rows, con
   const at::Tensor x = rows[kMaximumField], y = other_rows[kMaximumField], m = at::maximum(x, y);
   const Rebase mine(x, m), theirs(y, m);
   const at::Tensor sums = mine.sums(rows.slice(0, kSumFields)) + theirs.sums(other_rows.slice(0, kSumFields));
-  // Counts add up; of equal maxima the one with the lower index is the row's.
+  // Counts add up; if maxima are equal, the lower index wins.
   const at::Tensor a = row_counts[1], b = other_counts[1];
   const at::Tensor takes_other =
       (y > x).logical_or((y == x).logical_and(b >= 0).logical_and((b < a).logical_or(a < 0)));

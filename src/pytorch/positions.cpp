@@ -33,7 +33,7 @@ at::Tensor rotate_plainly(const at::Tensor& x, const Rotation& rotation) {
   return r == x.size(-1) ? out : at::cat({out, x.narrow(-1, r, x.size(-1) - r)}, -1);
 }
 
-// The kernel's, whose gradient turns back.
+// Calls the kernel; its gradient is the backward rotation.
 class DeviceRotation : public torch::autograd::Function<DeviceRotation> {
  public:
   using Context = torch::autograd::AutogradContext;

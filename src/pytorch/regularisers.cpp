@@ -15,7 +15,7 @@ const at::Tensor& statistic_of(const std::map<std::string, at::Tensor>& layer, c
   return found->second;
 }
 
-// A term without a gradient would be added to the loss and do nothing.
+// A term without a gradient would be added to the loss with no effect.
 void require_gradient(const char* name, const at::Tensor& x, const char* where_from) {
   TORCH_CHECK_VALUE(!at::GradMode::is_enabled() || x.requires_grad(), name, " has no gradient; expected ", where_from,
                     ", or NoGradGuard around an evaluation");
@@ -60,7 +60,7 @@ at::Tensor information_bottleneck_loss(const at::Tensor& task_loss, const at::Te
 at::Tensor gaussian_information_upper_bound(const at::Tensor& mean, const at::Tensor& log_variance) {
   TORCH_CHECK_VALUE(mean.sizes() == log_variance.sizes(), "log_variance has shape ", log_variance.sizes(),
                     "; expected ", mean.sizes(), ", as the mean");
-  // expm1: at variances near 1 the difference to log_variance is all there is.
+  // expm1: for variances near 1, exp(log_variance) - 1 and log_variance nearly cancel.
   return 0.5 * (mean.square() + log_variance.expm1() - log_variance).sum(-1).mean();
 }
 

@@ -27,7 +27,7 @@ std::int64_t sums_of(MomentSet moments) {
   return moments == MomentSet::all ? 4 : moments == MomentSet::entropy ? 2 : 1;
 }
 
-// The fields of rows and of row_counts in their order.
+// The fields of rows and of row_counts, in order.
 template <class State>
 auto real_fields(State& state) {
   return std::array{&state.lambda, &state.m, &state.z, &state.u, &state.w, &state.c};
@@ -37,7 +37,7 @@ auto count_fields(State& state) {
   return std::array{&state.k, &state.a, &state.visible, &state.status};
 }
 
-// A field into its place, or `missing` where there is none.
+// Copies a field to its place, or fills with `missing` if it is absent.
 void put(at::Tensor place, const Tensor& field, std::int64_t missing) {
   if (field.present())
     std::memcpy(place.mutable_data_ptr(), field.view().data, place.nbytes());

@@ -1,4 +1,4 @@
-// What is known of every row, as tensors: what a backward pass needs, and the statistics.
+// The state of every row as tensors: what a backward pass needs, and the statistics.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -19,26 +19,26 @@ std::vector<SoftmaxRecord<double>> unpack_records(const at::Tensor& packed);
 
 // The state of rows, one array per field:
 //
-//   rows        [fields, batch, heads, n_q], of the type of statistics: lambda; with a softmax m and z; then u where
-//               the sums are those of MomentSet::entropy, and w, c where they are all
+//   rows        [fields, batch, heads, n_q], in the type of statistics: lambda; with a softmax m and z; then u if the
+//               sums are those of MomentSet::entropy, and w, c if they are all
 //   row_counts  [4, batch, heads, n_q] int64: k, a, n of the whole problem (-1: not counted), and the status of a
 //               target entropy (else 0)
 //
-// The number of fields says which sums there are: fewer than the problem wants where checkpointing repeated the forward
+// The number of fields tells which sums are present: fewer than the problem wants if checkpointing repeated the forward
 // pass with fewer statistics.
 inline constexpr std::int64_t kScaleField = 0, kMaximumField = 1, kSumFields = 2;  // where z, u, w, c begin
 inline constexpr std::int64_t kCounts = 4;
 
-// Of the problem's rows: 1, 3, 4 or 6.
+// The number of fields for the problem's rows: 1, 3, 4 or 6.
 std::int64_t row_fields(const AttentionProblem& problem);
 
 std::pair<at::Tensor, at::Tensor> pack_rows(const AttentionProblem& problem, const AttentionResult& result);
 
-// `statistics`, `measures` and `counts` of the operator (attention.hpp); what they are made of is moved out.
+// `statistics`, `measures` and `counts` of the operator (attention.hpp); their sources are moved from.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> stack_statistics(const AttentionProblem& problem,
                                                                 RowStatistics& statistics);
 
-// The result of the forward pass as far as the backward pass looks at it.
+// The forward results, as far as the backward pass needs them.
 AttentionResult unpack_rows(const AttentionProblem& problem, const at::Tensor& rows, const at::Tensor& row_counts,
                             const at::Tensor& output, const at::Tensor& selected);
 

@@ -1,4 +1,4 @@
-// Cross-entropy against soft targets from C++: the log-partitions of softmax_loss less the scores of target_score.
+// Cross-entropy against soft targets from C++: the log-partitions of softmax_loss minus the scores of target_score.
 #include "isentropic/pytorch/losses.hpp"
 #include "pytorch/loss_rows.hpp"
 #include "pytorch/target_score.hpp"

@@ -1,5 +1,5 @@
-// isentropic::softplus_sum out of PyTorch's operators, a block of queries at a time. The gradient needs the sigmoid of
-// the same scores, which are formed again.
+// isentropic::softplus_sum composed of PyTorch's operators, a block of queries at a time. The gradient needs the
+// sigmoid of the same scores, which are recomputed.
 #include "pytorch/softplus_sum.hpp"
 
 #include <torch/csrc/autograd/custom_function.h>
@@ -11,7 +11,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// log log(1 + e^x), which is x where e^x is below the rounding of 1.
+// log log(1 + e^x), which is x if e^x is below the rounding error of 1.
 at::Tensor log_softplus(const at::Tensor& x) {
   const at::Tensor near = x.clamp_min(-40);
   return at::where(x < -40, x, at::logaddexp(near, at::zeros_like(near)).log());

@@ -2,8 +2,9 @@
 //
 //   out_i = e^{log_factor} sum_j log(1 + e^{q_i . x_j + column_j + row_i}),
 //
-// some queries at a time: the scores are never held together (`held` at once; 0: as many as the device likes). A large
-// noise ratio makes the factor large and the terms small, each past what a float holds: they meet as logarithms.
+// some queries at a time: the scores are never all in memory (`held` at a time; 0: chosen for the device). A large
+// noise ratio makes the factor large and the terms small, each out of a float's range, so they are combined as
+// logarithms.
 // query [N, d], noise [M, d] or [N, M, d], column [M] or [N, M], row [N], all of one type, float32 or float64.
 #pragma once
 
@@ -24,7 +25,7 @@ using SoftplusSumBackwardOperator = SoftplusSumGradients(const at::Tensor& query
                                                          double log_factor, std::int64_t held,
                                                          const at::Tensor& gradient);
 
-// The operators, whatever the device.
+// The operators, dispatched on the device.
 ISENTROPIC_API SoftplusSumOperator softplus_sum;
 ISENTROPIC_API SoftplusSumBackwardOperator softplus_sum_backward;
 

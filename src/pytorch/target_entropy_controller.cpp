@@ -1,4 +1,4 @@
-// The controller of kappa: averages of what was observed, and bounded steps of log kappa.
+// The controller of kappa: averages of observed entropies and variances, and bounded steps of log kappa.
 #include <ATen/core/grad_mode.h>
 #include <c10/util/Exception.h>
 

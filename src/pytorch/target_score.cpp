@@ -13,7 +13,7 @@ namespace {
 
 using MaybeTensor = std::optional<at::Tensor>;
 
-// A target that is 0 hides its class, whatever that scores.
+// A target of 0 hides its class, even if its score is NaN or Inf.
 at::Tensor product_of_targets(const at::Tensor& t, const at::Tensor& x) { return at::where(t.eq(0), 0.0, t * x); }
 
 // The problem, and a block of its rows in the type of statistics.
@@ -40,11 +40,11 @@ class SoftTargets {
     at::Tensor rows, t, ids, keys, slope, scores;  // [n, d], [n, k] each; keys [n, k, d] or [V, d]; slope: of the cap
   };
 
-  // Before the forward pass: what it has seen, the other need not look through again.
+  // Called before the forward pass only: the backward pass need not check the same targets again.
   void require_probabilities() const {
-    if (logits_ || !target_.is_cpu() || target_.numel() == 0) return;  // to look would wait for a device
+    if (logits_ || !target_.is_cpu() || target_.numel() == 0) return;  // reading it would synchronise
     const auto least = at::where(counted_, target_.amin(1), 0.0).min().item<double>();
-    TORCH_CHECK_VALUE(!(least < 0),  // NaN is no mistake
+    TORCH_CHECK_VALUE(!(least < 0),  // NaN is not an error
                       "target has a negative number; expected probabilities (logits=True takes a teacher's logits)");
   }
 
@@ -56,7 +56,7 @@ class SoftTargets {
   }
 
   at::Tensor zeros(at::IntArrayRef sizes) const { return at::zeros(sizes, query_.options().dtype(type_)); }
-  // Adds [n, k] (or [n, k, d]) to the classes [V] (or [V, d]) that they belong to.
+  // Adds [n, k] (or [n, k, d]) to their classes in [V] (or [V, d]).
   void add_by_class(at::Tensor& sum, const at::Tensor& x, const Block& block) const {
     if (ids_.defined())
       sum.index_add_(0, block.ids.flatten(), x.flatten(0, 1));
@@ -83,7 +83,7 @@ class SoftTargets {
     TORCH_CHECK_TYPE(ids_.scalar_type() == at::kLong, "ids has type ", ids_.scalar_type(), "; expected int64");
     TORCH_CHECK_VALUE(ids_.sizes() == target_.sizes(), "ids has shape ", ids_.sizes(), "; expected the target's ",
                       target_.sizes());
-    if (!ids_.is_cpu() || ids_.numel() == 0) return;  // to look would wait for a device, which checks by itself
+    if (!ids_.is_cpu() || ids_.numel() == 0) return;  // reading would synchronise; devices check by themselves
     const std::int64_t low = ids_.min().item<std::int64_t>(), high = ids_.max().item<std::int64_t>();
     TORCH_CHECK_VALUE(low >= 0 && high < key_.size(0), "ids has ", low < 0 ? low : high, "; expected a class, up to ",
                       key_.size(0) - 1);

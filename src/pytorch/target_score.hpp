@@ -1,12 +1,11 @@
-// The operator isentropic::target_score and its backward: what soft targets add to a streaming softmax.
+// The operator isentropic::target_score and its backward: the part of soft-target losses beyond a streaming softmax.
 //
 //   loss_i = m_i L_i - sum_j t_ij s_ij,   s_iv = (cap(x_i . w_v) + b_v) / temperature
 //
-// L is the log-partition (losses.hpp); this operator has the sum, the mass m_i = sum_j t_ij, the entropy
-// -sum_j t_ij log t_ij and the marginal sum_i t_iv of the targets. They are given [N, V], or [N, k] with the classes
-// they speak of, ids int64 [N, k]; as probabilities, or as logits: t_i = softmax(target_i / temperature). Both passes
-// look at some rows at a time: nothing of the size [N, V] is formed. Rows that are not counted give 0. Targets get no
-// gradient.
+// L is the log-partition (losses.hpp); this operator computes the sum, the mass m_i = sum_j t_ij, the entropy -sum_j
+// t_ij log t_ij and the marginal sum_i t_iv of the targets. These are given as [N, V], or as [N, k] with their class
+// ids, int64 [N, k]; as probabilities, or as logits: t_i = softmax(target_i / temperature). Both passes process some
+// rows at a time: nothing of size [N, V] is created. Rows that are not counted give 0. Targets get no gradient.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -34,7 +33,7 @@ using TargetScoreBackwardOperator = TargetScoreGradients(const at::Tensor& query
                                                          double temperature, bool logits,
                                                          const at::Tensor& score_gradient);
 
-// The operators, whatever the device. counted: bool [N].
+// The operators, dispatched on the device. counted: bool [N].
 ISENTROPIC_API TargetScoreOperator target_score;
 ISENTROPIC_API TargetScoreBackwardOperator target_score_backward;
 

@@ -1,4 +1,4 @@
-// PyTorch's types and shapes as the library's.
+// Conversions between PyTorch's types and shapes and the library's.
 #include "pytorch/tensors.hpp"
 
 #include <algorithm>
@@ -44,8 +44,7 @@ at::Tensor with_contiguous_rows(const at::Tensor& tensor) {
 
 namespace {
 
-// The axes of a tensor but the last, from the outermost to the innermost. Axes of one place stay where they are: their
-// strides mean nothing.
+// All axes of a tensor but the last, outermost first. Axes of size 1 stay in place: their strides are meaningless.
 std::vector<std::size_t> outer_axes(const at::Tensor& tensor) {
   const c10::SymIntArrayRef sizes = tensor.sym_sizes(), strides = tensor.sym_strides();
   std::vector<std::size_t> axes, long_axes;
@@ -63,7 +62,7 @@ std::vector<std::size_t> outer_axes(const at::Tensor& tensor) {
 
 std::vector<c10::SymInt> strides_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes) {
   std::vector<c10::SymInt> strides(sizes.size(), 1);
-  // As PyTorch has it, empty axes count as axes of one place. (Said without max(): that would stay in the strides.)
+  // As in PyTorch, empty axes count as axes of size 1. (Written without max(), which would remain in symbolic strides.)
   c10::SymInt stride = sizes.back() == 0 ? c10::SymInt(1) : sizes.back();
   const std::vector<std::size_t> axes = outer_axes(like);
   for (auto axis = axes.rbegin(); axis != axes.rend(); ++axis) {
@@ -76,7 +75,7 @@ std::vector<c10::SymInt> strides_in_order_of(const at::Tensor& like, c10::SymInt
 }  // namespace
 
 at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options) {
-  // The usual case, which need not be worked out; symbols would be asked about more than they know.
+  // The common case needs no work; symbolic sizes are excluded because the check would force guards on them.
   const bool has_symbols = like.unsafeGetTensorImpl()->has_symbolic_sizes_strides();
   if (!has_symbols && like.is_contiguous()) return at::empty_symint(sizes, options);
   return at::empty_strided_symint(sizes, strides_in_order_of(like, sizes), options);

@@ -1,4 +1,4 @@
-// PyTorch's tensors as the library's views, and the library's tensors as PyTorch's; nothing is copied.
+// Views of PyTorch's tensors for the library, and the library's tensors as PyTorch's; nothing is copied.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,13 +14,13 @@ namespace isentropic::pytorch {
 // TypeError for a type the library does not have.
 DType type_of(const at::Tensor& tensor, const char* argument);
 
-// A view of a tensor of the CPU or a GPU whose last axis is contiguous.
+// A view of a tensor on the CPU or a GPU whose last axis is contiguous.
 View view_of(const at::Tensor& tensor, const char* argument);
 
 // The same tensor with its last axis contiguous.
 at::Tensor with_contiguous_rows(const at::Tensor& tensor);
 
-// Views of tensors that live as long as this does.
+// Keeps the tensors behind views alive.
 class TensorKeepAlive {
  public:
   View operator()(const at::Tensor& tensor, const char* argument) {
@@ -42,7 +42,7 @@ inline std::vector<at::Tensor> on_cpu(at::TensorList tensors) {
   return out;
 }
 
-// Every tensor of a tuple on a device.
+// Moves every tensor of a tuple to a device.
 template <class Tuple>
 Tuple moved_to(const Tuple& tensors, at::Device device) {
   return std::apply([&](const auto&... tensor) { return Tuple(tensor.to(device)...); }, tensors);
@@ -58,16 +58,16 @@ inline at::ScalarType statistics_type(const at::Tensor& query) {
 // The lowest finite value of a floating type.
 double lowest(at::ScalarType type);
 
-// A new tensor of the given sizes whose axes lie in memory as those of `like` do (the last one innermost): the output
-// of a transposed view is one, too. Axes that repeat (a stride of 0) have no order: then it is contiguous.
+// A new tensor of the given sizes whose axes have the same memory order as those of `like` (the last one innermost):
+// for a transposed view the output is one, too. Axes with stride 0 have no order: the tensor is then contiguous.
 at::Tensor empty_in_order_of(const at::Tensor& like, c10::SymIntArrayRef sizes, const at::TensorOptions& options);
-// The same numbers in that order; a copy only where they lie otherwise.
+// The same numbers in that memory order; copied only if necessary.
 at::Tensor in_order_of(const at::Tensor& like, const at::Tensor& tensor);
 
-// A copy of a tensor of the CPU.
+// A copy of a tensor on the CPU.
 Tensor from_torch(const at::Tensor& tensor);
 
-// Takes the memory over. An absent tensor becomes an empty one of type float32.
+// Takes over the memory. An absent tensor becomes an empty one of type float32.
 at::Tensor to_torch(Tensor&& tensor);
 
 }  // namespace isentropic::pytorch

@@ -1,4 +1,4 @@
-// Gradients of derived statistics carried over to L, H, E, V and the collision sum.
+// Propagates gradients of derived statistics to L, H, E, V and the collision sum.
 #include "pytorch/upstream.hpp"
 
 #include <cmath>

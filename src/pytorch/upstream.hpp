@@ -1,6 +1,6 @@
-// Upstream gradients of what an operator returned, as the library takes them.
+// Upstream gradients of an operator's results, in the form the library takes.
 //
-// The library has gradients of L, H, E, V and sum p^2; the other differentiable statistics follow from these:
+// The library has gradients of L, H, E, V and sum p^2; the other differentiable statistics are derived from these:
 //
 //   normalised_entropy  H / log k            effective_keys  e^H
 //   participation       1 / sum p^2          sparsity        1 / sqrt(k sum p^2)
@@ -22,7 +22,7 @@ class Upstream {
            const std::optional<at::Tensor>& statistics);
 
   AttentionUpstream views() const;
-  // What sink_mass sends to sigma directly, [heads].
+  // The gradient that sink_mass contributes to sigma directly, [heads].
   at::Tensor sink_share() const;
 
  private:

@@ -1,4 +1,4 @@
-// The module, and the two formulas that studies use as well.
+// The module, and two formulas that studies also use.
 #include "isentropic/pytorch/variational_bottleneck.hpp"
 
 #include <ATen/ATen.h>
@@ -6,7 +6,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Codes begin nearly without noise, sigma = 0.0067: training raises it where that is cheap.
+// Codes start nearly without noise, sigma = 0.0067: training raises it where that is cheap.
 constexpr double kOffset = 5;
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace {
 
 // Sizes in user units; the picture is meant for a width of about 900 pixels.
 constexpr double kPlotWidth = 288, kPlotHeight = 340, kLeft = 46, kTop = 112, kBottom = 48;
-constexpr double kLabelGap = 15.5;   // between the baselines of two labels
+constexpr double kLabelGap = 15.5;   // between baselines of labels
 constexpr double kLeader = 16;       // from the end of a line to its label
-constexpr double kBetweenRows = 54;  // with the title of the lower panel
+constexpr double kBetweenRows = 54;  // includes the title of the lower panel
 constexpr double kRowHeight = kPlotHeight + kBottom + kBetweenRows;
 
 struct Colour {
@@ -24,7 +24,7 @@ constexpr Colour kPalette[kColours] = {
     {"#d55e00", "#ff8c42"},  // vermillion
     {"#0072b2", "#58b0ec"},  // blue
     {"#b5508a", "#e394c1"},  // reddish purple
-    {"#7a7300", "#d3c84a"},  // olive, for Okabe and Ito's yellow, which white swallows
+    {"#7a7300", "#d3c84a"},  // olive instead of Okabe and Ito's yellow, which is invisible on white
     {"#00845f", "#3fcf9f"},  // bluish green
     {"#b87700", "#f2b134"},  // orange
     {"#6a4bb0", "#b39dff"},  // violet
@@ -43,7 +43,7 @@ std::string style() {
          ".strong{stroke-width:3.4}.strong-label{font-weight:700}.ceiling{stroke-dasharray:1.5 5}"
          ".dot.dot{stroke-width:1.5}.leader{fill:none;stroke-width:.8;opacity:.55}.grid{stroke-width:1}.axis{stroke-"
          "width:1}"
-         // Light, then what changes in the dark.
+         // Light colours, then the overrides for dark mode.
          ".page,.dot{fill:#fff}.ink{fill:#1f2328}.soft{fill:#59636e}.grid{stroke:#e6e9ed}.axis{stroke:#9aa3ad}"
          ".strong{stroke:#1f2328}.strong-label{fill:#1f2328}.ceiling{stroke:#8b949e}.ceiling-label{fill:#6e7781}" +
          light +
@@ -75,7 +75,7 @@ class PanelWriter {
 
   std::string str() {
     frame();
-    // The strong line last, so that it lies on top.
+    // Strong lines last, so that they are on top.
     for (const bool strong : {false, true})
       for (const Line& line : panel_.lines)
         if ((stroke_class(line) == "strong") == strong) curve(line);

@@ -1,4 +1,4 @@
-// Axes and the placing of labels: the part of a chart that is arithmetic.
+// Axes and label placement: the arithmetic part of a chart.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -20,7 +20,7 @@ Axis linear_axis(std::string label, double low, double high, int count) {
   const double power = std::pow(10.0, std::floor(std::log10(rough)));
   const double unit = rough / power;
   const double step = power * (unit < 1.5 ? 1 : unit < 3.5 ? 2 : unit < 7.5 ? 5 : 10);
-  constexpr double kSlack = 1e-9;  // a bound that is a multiple up to rounding stays where it is
+  constexpr double kSlack = 1e-9;  // a bound that is a multiple up to rounding is kept
   const auto first = static_cast<std::int64_t>(std::floor(low / step + kSlack));
   const auto last = static_cast<std::int64_t>(std::ceil(high / step - kSlack));
   Axis axis{std::move(label), static_cast<double>(first) * step, static_cast<double>(last) * step};
@@ -37,7 +37,7 @@ Axis log2_axis(std::string label, double low, double high) {
   const int count = static_cast<int>(std::lround(std::log2(high / low)));
   for (int i = 0; i <= count; ++i) {
     const double value = low * std::exp2(i);
-    // The end is always numbered; the number before it would touch it.
+    // The end is always numbered; a number just before it would touch it.
     const bool numbered = i == count || (i % 2 == 0 && count - i >= 2);
     axis.ticks.push_back({value, numbered ? fmt::format("{:.0f}", value) : ""});
   }
@@ -45,7 +45,7 @@ Axis log2_axis(std::string label, double low, double high) {
 }
 
 Axis log10_axis(std::string label, double low, double high) {
-  constexpr double kSlack = 1e-9;  // a bound that is a power up to rounding stays where it is
+  constexpr double kSlack = 1e-9;  // a bound that is a power up to rounding is kept
   const int first = static_cast<int>(std::floor(std::log10(low) + kSlack));
   const int last = std::max(first + 1, static_cast<int>(std::ceil(std::log10(high) - kSlack)));
   Axis axis{std::move(label), std::pow(10.0, first), std::pow(10.0, last), AxisScale::log};
@@ -64,7 +64,7 @@ std::vector<double> spread(const std::vector<double>& wanted, double gap, double
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::ranges::stable_sort(order, {}, [&](std::size_t i) { return wanted[i]; });
 
-  // Blocks of touching labels: each wants the mean of what its members want; blocks that overlap become one.
+  // Blocks of touching labels: each is placed at the mean of its members' wishes; overlapping blocks are merged.
   struct Block {
     double sum = 0;  // of wanted - offset within the block
     std::size_t count = 0;

@@ -1,4 +1,4 @@
-// Writes the file, element after element.
+// Writes the file, element by element.
 #include "report/document.hpp"
 
 #include "report/chart.hpp"
@@ -7,7 +7,7 @@
 namespace isentropic::report {
 namespace {
 
-// JSON that no browser takes for markup: "<" cannot occur, so neither can "</script>" nor "<!--".
+// JSON that no browser can mistake for markup: it contains no "<", so neither "</script>" nor "<!--".
 std::string inert(std::string_view json) {
   std::string out;
   for (char c : json) c == '<' ? out += "\\u003c" : out += c;

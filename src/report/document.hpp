@@ -1,5 +1,5 @@
-// The frame of a page: one HTML file with its data, styles, D3 and scripts inside. It may fetch nothing, and what its
-// data says is never taken for markup.
+// The frame of a page: one HTML file with its data, styles, D3 and scripts inside. It fetches nothing, and its data is
+// never interpreted as markup.
 #pragma once
 
 #include <string>

@@ -1,5 +1,5 @@
-// A file as part of the program: the assembler takes it in as it is, between symbol_begin and symbol_end. CMake names
-// the files and rebuilds the source when they change (cmake/EmbedWebFiles.cmake).
+// Embeds a file in the program: the assembler includes it verbatim between symbol_begin and symbol_end. CMake names the
+// files and rebuilds the source when they change (cmake/EmbedWebFiles.cmake).
 #pragma once
 
 #define ISENTROPIC_EMBED(symbol, file)                                                                             \

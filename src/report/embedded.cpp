@@ -1,4 +1,4 @@
-// Takes the files in.
+// Embeds the files.
 #include "report/embedded.hpp"
 
 #include "report/embed_file.hpp"

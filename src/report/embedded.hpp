@@ -1,4 +1,4 @@
-// The files of a page that are part of the program.
+// The files of a page, embedded in the program.
 #pragma once
 
 #include <array>
@@ -7,8 +7,8 @@
 namespace isentropic::report {
 
 std::string_view page_style();  // web/page.css
-std::string_view d3_script();   // D3, with its notice in the first line
-// web/formulas.js, plots.js, frames.js and text_parts.js: functions that draw, in the order in which they run.
+std::string_view d3_script();   // D3, with its licence notice in the first line
+// web/formulas.js, plots.js, frames.js and text_parts.js: drawing functions, in the order in which they run.
 std::array<std::string_view, 4> drawing_scripts();
 std::string_view page_script();  // web/page.js, which draws the parts of a page with them
 

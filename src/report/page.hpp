@@ -1,10 +1,9 @@
-// One HTML file that holds everything it shows: data, style, script and D3 are inside, so it opens without a network,
-// light or dark by the reader's preference, on paper and on a phone.
+// A self-contained HTML file: data, style, script and D3 are inside, so it opens without a network, light or dark by
+// the reader's preference, on paper and on a phone.
 //
-// A page is a list of parts: prose, tables that sort, curve plots, heat maps, rows of them, points that move, lists of
-// cards that can be searched and filtered, counts of those cards, and glossaries. The parts travel as JSON; web/page.js
-// draws them.
-// Formulas in the prose and on the cards are written in ASCII, "e^{-gamma^2/2}" or "1/sqrt d", and set as MathML
+// A page is a list of parts: prose, sortable tables, curve plots, heat maps, rows of these, animated points, card lists
+// with search and filters, counts of these cards, and glossaries. The parts are passed as JSON; web/page.js draws them.
+// Formulas in prose and on cards are written in ASCII, "e^{-gamma^2/2}" or "1/sqrt d", and rendered as MathML
 // (web/formulas.js).
 //
 //   Page page{.title = "...", .subtitle = "..."};
@@ -27,36 +26,35 @@ struct Prose {
   std::vector<std::string> paragraphs = {};
 };
 
-// Cells are text; columns whose cells are all numbers are set to the right and sort by value. Long tables can be
-// filtered.
+// Cells are text; columns of numbers only are right-aligned and sorted by value. Long tables can be filtered.
 struct DataTable {
   std::string title = {};
   std::vector<std::string> columns = {};
   std::vector<std::vector<std::string>> rows = {};
 };
 
-// Colours run from low to high whatever the data, so that two maps can be compared.
+// The colour range is fixed from low to high, independent of the data, so that maps can be compared.
 struct HeatMap {
   std::string title = {}, x_label = {}, y_label = {};
-  std::vector<std::vector<double>> rows = {};  // values that are not finite are left empty
+  std::vector<std::vector<double>> rows = {};  // non-finite values are left empty
   double low = 0, high = 1;
   std::vector<std::string> row_names = {}, column_names = {};  // empty: numbered from 0
 };
 
-// Side by side where there is room, below each other where there is not.
+// Side by side if there is room, otherwise stacked.
 struct Row {
   std::vector<std::variant<Plot, HeatMap, DataTable>> parts = {};
 };
 
-// Points that move: planes side by side under one slider, with a button that plays all frames in turn.
+// Animated points: planes side by side under one slider, with a button that plays all frames.
 struct Frames {
   struct Series {
     std::string label = {};
-    std::vector<std::vector<double>> x = {}, y = {};  // by frame, then by point; the mean point leaves a trail
+    std::vector<std::vector<double>> x = {}, y = {};  // by frame, then point; the mean point leaves a trail
   };
   struct Plane {
     std::string title = {};
-    std::vector<Series> series = {};  // of one label in all planes: one colour
+    std::vector<Series> series = {};  // the same label has the same colour in all planes
   };
   std::string title = {}, x_label = {}, y_label = {};
   std::vector<std::string> names = {};  // of the frames: "epoch 10"
@@ -66,16 +64,16 @@ struct Frames {
 // changed: right only in another form. limited: right under a condition.
 enum class Tone : unsigned char { good, bad, changed, limited, quiet };
 
-// One entry of a list: a line with mark and title, below it text, numbers and small plots.
+// One entry of a list: a line with mark and title, and below it text, numbers and small plots.
 struct Card {
   std::string title = {}, mark = {};
   Tone tone = Tone::quiet;
   std::string text = {};
-  std::string origin = {};                                      // where it comes from: "section 3, equation (16)"
+  std::string origin = {};                                      // its source: "section 3, equation (16)"
   std::vector<std::pair<std::string, std::string>> facts = {};  // "use instead": "..."
   DataTable numbers = {};
   std::vector<Plot> plots = {};
-  std::vector<std::string> facets = {};  // one value for each facet of the list
+  std::vector<std::string> facets = {};  // one value per facet of the list
 };
 
 struct CardList {
@@ -83,7 +81,7 @@ struct CardList {
   std::vector<Card> cards = {};
 };
 
-// How many cards of a list below have some value of one of its facets; a click filters the list by it.
+// Number of cards in a list below that have a given value of one of its facets; a click filters the list by it.
 struct Counts {
   struct Count {
     std::string facet = {}, value = {};  // "verdict", "corrected"
@@ -94,7 +92,7 @@ struct Counts {
   std::vector<Count> counts = {};
 };
 
-// Terms, laws, sources: a label and what it stands for.
+// Terms, laws, sources: a label and its meaning.
 struct Glossary {
   struct Entry {
     std::string label = {}, text = {};

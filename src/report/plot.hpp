@@ -1,4 +1,4 @@
-// What a curve plot shows, whoever draws it: an HTML page (page.hpp) draws it with D3.
+// The contents of a curve plot, independent of who draws it: an HTML page (page.hpp) draws it with D3.
 #pragma once
 
 #include <cstdint>
@@ -13,17 +13,17 @@ enum class PlotScale : std::uint8_t { linear, log };
 enum class CurveStyle : std::uint8_t {
   measured,  // points joined by a line
   formula,   // a plain line
-  points,    // points that are not joined, in the colour of the curve before them
-  bound      // dashed, grey: a limit rather than a value
+  points,    // unconnected points, in the colour of the previous curve
+  bound      // dashed, grey: a limit, not a value
 };
 
-inline constexpr int kInk = -1;  // the colour of the text: for the curve that the others are compared with
+inline constexpr int kInk = -1;  // the text colour: for the curve that the others are compared with
 
 struct PlotCurve {
   std::string label = {};
-  std::vector<double> x = {}, y = {};  // points that are not finite are left out
+  std::vector<double> x = {}, y = {};  // non-finite points are skipped
   CurveStyle style = CurveStyle::measured;
-  std::optional<int> colour = {};  // 0 ... 7 or kInk; none: the next one. What belongs together across plots shares it
+  std::optional<int> colour = {};  // 0 ... 7 or kInk; none: the next one. Shared by what belongs together across plots
 };
 
 struct Plot {

@@ -40,7 +40,7 @@ Stroke stroke_of(const PlotCurve& curve) {
   return strong ? Stroke::strong : Stroke::plain;
 }
 
-// A chart does not name its vertical axis.
+// Charts have no label on the vertical axis.
 std::string title_of(const Plot& plot) {
   const bool named = plot.y_label.empty() || plot.title.find(plot.y_label) != std::string::npos;
   return named ? plot.title : plot.title + ": " + plot.y_label;
@@ -57,7 +57,7 @@ Panel panel_of(const Plot& plot) {
   for (const PlotCurve& curve : plot.curves) {
     const Stroke stroke = stroke_of(curve);
     const bool has_own = stroke == Stroke::ceiling || curve.colour;
-    if (curve.style == CurveStyle::points && !has_own) --next;  // the colour of the curve before
+    if (curve.style == CurveStyle::points && !has_own) --next;  // the previous curve's colour
     out.lines.push_back({curve.label, curve.x, curve.y, curve.colour.value_or(std::max(next, 0)), stroke});
     if (!has_own) ++next;
   }

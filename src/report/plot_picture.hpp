@@ -1,4 +1,4 @@
-// The plots of a page as a picture: what a study shows in a browser, for a document.
+// The plots of a page as a picture: a study's browser output, for a document.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace isentropic::report {
 
-// Axes hold every curve. Logarithmic ones are marked at powers of two where all values are whole numbers.
+// Axes cover every curve. Logarithmic ones have ticks at powers of two if all values are integers.
 Panel panel_of(const Plot& plot);
 
 // columns: panels in a row; 0: all.

@@ -1,4 +1,4 @@
-// Aligns columns by displayed characters, not by bytes.
+// Aligns columns by displayed characters rather than bytes.
 #include "report/text_table.hpp"
 
 #include <algorithm>

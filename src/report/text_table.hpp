@@ -1,4 +1,4 @@
-// A table of plain text with aligned columns: the first to the left, the others to the right.
+// A table of plain text with aligned columns: the first left-aligned, the others right-aligned.
 //
 //   law        64   1024
 //   ─────────────────────
@@ -13,19 +13,19 @@
 
 namespace isentropic::report {
 
-// Characters (code points) of a UTF-8 text.
+// Number of characters (code points) in a UTF-8 text.
 std::size_t display_width(const std::string& text);
 
 class TextTable {
  public:
   explicit TextTable(std::vector<std::string> header) : rows_{std::move(header)} {}
 
-  // Shorter rows are filled with empty cells.
+  // Shorter rows are padded with empty cells.
   void add_row(std::vector<std::string> cells);
   // A line of dashes before the next row.
   void add_rule();
 
-  // Lines end in '\n' and carry no trailing blanks.
+  // Lines end in '\n' and have no trailing blanks.
   std::string str() const;
 
  private:

@@ -1,4 +1,4 @@
-// Means of alternatives, the best of them, and their lines for terminals.
+// Means over alternatives, the best of them, and their lines for terminals.
 #include "scan/alternatives.hpp"
 
 #include <fmt/format.h>
@@ -34,7 +34,7 @@ std::string line(const Alternative& alternative) {
   return out + "\n";
 }
 
-// How it does at the longest of the lengths, beside the model as it is.
+// The losses at the longest of the lengths, next to those of the unchanged model.
 std::string at_longest(const Result& result) {
   const std::size_t last = result.lengths.size() - 1;
   std::string out = fmt::format("at length {}: as it is {}, mean H {:.3f}\n", result.lengths[last].length,

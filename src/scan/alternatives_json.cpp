@@ -32,7 +32,7 @@ std::vector<double> values_of(const Json& json) {
   return out;
 }
 
-// One of the numbers for every head, layer by layer; empty where no head has it.
+// One of the numbers for every head, layer by layer; empty if no head has it.
 Json by_head(const Result& result, const Alternative& alternative, double AlternativeHead::*number) {
   if (std::isnan(mean_over_heads(alternative, number))) return Json::array();
   Json out = Json::array();

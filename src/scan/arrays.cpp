@@ -1,4 +1,4 @@
-// Lays the arrays out and packs them.
+// Builds the arrays and packs them.
 #include "scan/arrays.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace isentropic::scan {
 namespace {
 
 template <class T>
-std::string bytes_of(T x) {  // little-endian, as every machine that this runs on
+std::string bytes_of(T x) {  // little-endian, as on every supported machine
   std::string out(sizeof(T), '\0');
   std::memcpy(out.data(), &x, sizeof(T));
   return out;
@@ -38,7 +38,7 @@ std::string npy(const std::vector<T>& values, std::size_t columns) {
 
 // ---- zip ----
 
-std::uint32_t checksum(const std::string& bytes) {  // CRC-32, as zip has it
+std::uint32_t checksum(const std::string& bytes) {  // CRC-32, as in zip
   static const std::array<std::uint32_t, 256> table = [] {
     std::array<std::uint32_t, 256> out{};
     for (std::uint32_t i = 0; i < 256; ++i) {
@@ -97,7 +97,7 @@ void add_statistics(const Result& result, Archive* out) {
   }
 }
 
-// One row for each head; as long as the longest, NaN behind the end of others.
+// One row per head, as long as the longest; shorter ones are padded with NaN.
 void add_rows(const std::string& name, const std::vector<std::vector<double>>& rows, Archive* out) {
   std::size_t columns = 0;
   for (const auto& row : rows) columns = std::max(columns, row.size());

@@ -1,11 +1,11 @@
-// The numbers of a scan as arrays that NumPy loads: an .npz file, which is a zip archive of .npy files, uncompressed.
+// The numbers of a scan as arrays for NumPy: an .npz file, which is a zip archive of .npy files, uncompressed.
 //
-//   layer, head                       [heads], the head that each entry of the others belongs to
-//   entropy, peak, ...                [heads], the means of the statistics; NaN where one was not measured
+//   layer, head                       [heads], the head that each entry of the other arrays belongs to
+//   entropy, peak, ...                [heads], the means of the statistics; NaN if not measured
 //   entropy_deviation, ...            [heads], between texts or windows
 //   entropy_curve                     [heads, points]
-//   lengths, loss_by_length           [lengths], where there are any, and entropy_by_length [heads, lengths]
-//   rows_entropy, rows_peak, ...      [heads, rows] of the first window, where rows were kept
+//   lengths, loss_by_length           [lengths], if there are any, and entropy_by_length [heads, lengths]
+//   rows_entropy, rows_peak, ...      [heads, rows] of the first window, if rows were kept
 #pragma once
 
 #include <string>

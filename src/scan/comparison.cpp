@@ -1,4 +1,4 @@
-// Subtracts, and puts heads in order.
+// Computes differences, and sorts heads by them.
 #include "scan/comparison.hpp"
 
 #include <algorithm>
@@ -63,7 +63,7 @@ HeadComparison compare_heads(const Comparison& of, std::size_t index, const std:
 
 }  // namespace
 
-// Of many different numbers of heads the first ones are named.
+// If layers differ in their number of heads, only the first few are listed.
 std::string shape_of(const Result& result) {
   constexpr std::size_t kNamed = 8;
   const std::vector<std::int64_t> heads = heads_by_layer(result);

@@ -1,4 +1,4 @@
-// Writes comparisons as JSON, and finds the results in what --json wrote.
+// Writes comparisons as JSON, and reads the results in the output of --json.
 #include <nlohmann/json.hpp>
 
 #include "isentropic/error.hpp"

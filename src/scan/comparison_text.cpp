@@ -1,4 +1,4 @@
-// A comparison in words: sentences for the head of a page, and a table for terminals.
+// A comparison in words: sentences for the top of a page, and a table for terminals.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -16,7 +16,7 @@ struct LabelChange {
   std::size_t heads = 0;
 };
 
-// The commonest first.
+// Most frequent first.
 std::vector<LabelChange> label_changes(const Comparison& comparison) {
   std::vector<LabelChange> out;
   for (const Rule& rule : rules()) {
@@ -46,7 +46,7 @@ std::string changed_labels_sentence(const Comparison& comparison) {
 }
 
 struct LengthPair {
-  std::size_t first, second;  // indices of one length in both
+  std::size_t first, second;  // indices of the same length in the two results
 };
 std::vector<LengthPair> common_lengths(const Comparison& comparison) {
   std::vector<LengthPair> out;

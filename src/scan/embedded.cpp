@@ -1,4 +1,4 @@
-// Takes the web files in.
+// Embeds the web files.
 #include "scan/embedded.hpp"
 
 #include "report/embed_file.hpp"

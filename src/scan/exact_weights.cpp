@@ -1,4 +1,4 @@
-// Cuts the tile out, and finds heavy keys.
+// Cuts out the tile, and finds heavy keys.
 #include "scan/exact_weights.hpp"
 
 #include <algorithm>

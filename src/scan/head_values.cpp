@@ -1,4 +1,4 @@
-// Looks numbers up.
+// Looks up numbers.
 #include "scan/head_values.hpp"
 
 #include <set>

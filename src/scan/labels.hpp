@@ -1,4 +1,4 @@
-// What a head does, in a word: rules with thresholds of our own, each with the number that it looked at.
+// What a head does, in a word: rules with thresholds of our own, each with the number it tests.
 //
 //   previous_token   mean weight of the token before                                     >= 0.5
 //   retrieval        mean weight of the tokens that followed earlier occurrences of the
@@ -13,8 +13,8 @@
 //   dispersing       slope dH / dlog n over the lengths, of layers without a window       >= 0.9
 //   large_scores     largest score                                                        >= 100
 //
-// collapsed is not said of a head that one of the first three describes, redundant not of sinks and dispersed heads
-// (they all look alike), local not of previous_token.
+// collapsed is omitted for a head that one of the first three describes, redundant for sinks and dispersed heads (they
+// all look alike), local for previous_token.
 #pragma once
 
 #include <limits>
@@ -30,10 +30,10 @@ struct Rule {
   std::string meaning;   // one sentence
   std::string quantity;  // what is compared
   double threshold;
-  bool at_least;  // false: at most
+  bool at_least;  // otherwise at most
 };
 
-// In the order in which labels are given.
+// In the order in which labels are assigned.
 const std::vector<Rule>& rules();
 const Rule& rule(const std::string& label);
 
@@ -43,7 +43,7 @@ struct Label {
   std::string detail = {};  // "key 0", "head 3.1"; may be empty
 };
 
-// What the rules look at. A rule is silent about what was not measured.
+// The numbers that the rules test. A rule does not apply if its number was not measured.
 struct Evidence {
   double previous = kNotMeasured, retrieval = kNotMeasured, sink = kNotMeasured, local = kNotMeasured;
   double normalised_entropy = kNotMeasured, entropy_without_first = kNotMeasured;

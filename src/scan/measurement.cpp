@@ -1,4 +1,4 @@
-// What layers see.
+// Which keys layers see.
 #include "scan/measurement.hpp"
 
 #include <algorithm>
@@ -34,7 +34,7 @@ LayerDescription self_attention_with(std::span<const std::int64_t> visible) {
   };
   if (n == 0 || fits(Kind::decoder, {}) || fits(Kind::encoder, {})) return out;
   if (fits(Kind::decoder, std::ranges::max(visible)) || fits(Kind::encoder, visible.front())) return out;
-  bool looks_back = true;  // a mask of another form
+  bool looks_back = true;  // none of these fits: a mask of another form
   for (std::int64_t i = 0; i < n; ++i) looks_back = looks_back && visible[static_cast<std::size_t>(i)] <= i + 1;
   out.kind = looks_back ? Kind::decoder : Kind::encoder;
   out.window.reset();

@@ -9,7 +9,7 @@
 namespace isentropic::scan {
 namespace {
 
-// By what factor a label's number meets its rule; 0 where that cannot be said.
+// The factor by which a label's number exceeds its rule's threshold; 0 if unknown.
 double excess(const Label& label) {
   const auto given = std::ranges::find(rules(), label.name, &Rule::label);
   if (given == rules().end() || !std::isfinite(label.value)) return 0;
@@ -24,7 +24,7 @@ std::vector<LabelCount> label_counts(const Result& result) {
   for (const HeadResult& head : result.heads)
     for (const Label& label : head.labels) {
       auto found = std::ranges::find(out, label.name, &LabelCount::label);
-      if (found == out.end()) found = out.insert(out.end(), {label.name});  // of a later version
+      if (found == out.end()) found = out.insert(out.end(), {label.name});  // from a later version
       ++found->heads;
     }
   std::erase_if(out, [](const LabelCount& count) { return count.heads == 0; });
@@ -34,7 +34,7 @@ std::vector<LabelCount> label_counts(const Result& result) {
 
 std::vector<std::size_t> heads_by_interest(const Result& result) {
   const std::vector<LabelCount> counts = label_counts(result);
-  // How common its rarest label is; that label's excess, negative so that the largest comes first.
+  // The frequency of its rarest label, then that label's excess, negated so that the largest comes first.
   const auto rank = [&](std::size_t index) {
     std::pair<std::size_t, double> out{result.heads.size() + 1, 0};
     for (const Label& label : result.heads[index].labels)

@@ -1,4 +1,4 @@
-// Which labels and heads are worth naming first: one order for terminals, sentences and pages.
+// Which labels and heads to name first: one order for terminals, sentences and pages.
 #pragma once
 
 #include <cstddef>
@@ -13,11 +13,11 @@ struct LabelCount {
   std::string label;
   std::size_t heads = 0;
 };
-// The labels that some head has, the commonest first; equally common ones in the order of rules().
+// The labels that any head has, most frequent first; equally frequent ones in the order of rules().
 std::vector<LabelCount> label_counts(const Result& result);
 
-// Indices of all heads, those that tell most first: those with the rarest labels, among them those that meet their rule
-// by the most, then heads without labels.
+// Indices of all heads, the most interesting first: those with the rarest labels, ordered by how far they exceed their
+// rule's threshold, then heads without labels.
 std::vector<std::size_t> heads_by_interest(const Result& result);
 
 }  // namespace isentropic::scan

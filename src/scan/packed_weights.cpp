@@ -1,4 +1,4 @@
-// Packs.
+// Packs weights.
 #include "scan/packed_weights.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Puts the page together: its data, and the scripts that draw it.
+// Assembles the page: its data, and the scripts that draw it.
 #include "scan/page.hpp"
 
 #include "report/chart.hpp"

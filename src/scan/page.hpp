@@ -3,8 +3,9 @@
 //
 //   io::write_file("--html", path, scan::page(result));
 //
-// Everything is inside (report/document.hpp), under 3 MB for 1024 heads at 32768 tokens, 5 MB for two such results: at
-// most kHeadsInFull heads carry all their curves and matrices, the others an entropy curve of kShortCurve points.
+// The file is self-contained (report/document.hpp), under 3 MB for 1024 heads at 32768 tokens, 5 MB for two such
+// results: at most kHeadsInFull heads have all their curves and matrices, the others an entropy curve of kShortCurve
+// points.
 #pragma once
 
 #include <string>
@@ -19,17 +20,17 @@ namespace isentropic::scan {
 inline constexpr std::size_t kHeadsInFull = 64, kShortCurve = 32;
 
 struct PageOptions {
-  std::vector<std::pair<std::size_t, std::size_t>> heads = {};  // layer, head: held in full whatever their labels
+  std::vector<std::pair<std::size_t, std::size_t>> heads = {};  // layer, head: shown in full whatever their labels
   std::size_t most_in_full = kHeadsInFull;
 };
 
-// Throw Error for a head that is not there, and for more than kHeadsInFull.
+// Throw Error for a head that does not exist, and for more than kHeadsInFull.
 std::string page(const Result& result, const PageOptions& options = {});
 std::string page(const Comparison& comparison, const PageOptions& options = {});
 
-// For each head whether the page holds all of it. First those that are asked for; then those with the rarest labels,
-// among them those that meet their rule by the most; then heads without labels, while there is room. In a comparison
-// heads with other labels come before those, the largest change first.
+// For each head, whether the page contains all of it. Requested heads come first; then those with the rarest labels,
+// ordered by how far they exceed their rule's threshold; then, if there is room, heads without labels. In a comparison,
+// heads whose labels changed come before these, the largest change first.
 std::vector<bool> shown_in_full(const Result& result, const PageOptions& options = {});
 std::vector<bool> shown_in_full(const Comparison& comparison, const PageOptions& options = {});
 

@@ -16,7 +16,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr int kDigits = 4;
 
-// Row by row: a symmetric matrix is told by half of it.
+// Row by row: half of a symmetric matrix suffices.
 std::vector<double> above_diagonal(const std::vector<std::vector<double>>& matrix) {
   std::vector<double> out;
   for (std::size_t row = 0; row < matrix.size(); ++row)
@@ -24,7 +24,7 @@ std::vector<double> above_diagonal(const std::vector<std::vector<double>>& matri
   return out;
 }
 
-// Which of the texts of page_tokens() the rows or keys of a layer stand for; null where they are no tokens.
+// The text of page_tokens() that a layer's rows or keys correspond to; null if they are not tokens.
 struct Axis {
   std::int64_t size = 0;
   Json text = nullptr;
@@ -32,7 +32,7 @@ struct Axis {
 Axis axis_of(const Result& result, std::int64_t known, bool is_written) {
   const auto tokens = std::ssize(is_written ? result.written_of_window : result.tokens_of_window);
   Axis out{known};
-  if (known == 0) out.size = tokens > 0 ? tokens : result.length;  // a file of an earlier version
+  if (known == 0) out.size = tokens > 0 ? tokens : result.length;  // a file from an earlier version
   if (tokens > 0 && tokens == out.size) out.text = is_written ? "written" : "read";
   return out;
 }
@@ -81,7 +81,7 @@ Json terms_json(const std::vector<Term>& columns) {
   return out;
 }
 
-// What one result says; a comparison has it twice.
+// The data of one result; a comparison has two.
 Json one_result(const Result& result, const std::vector<Term>& columns, const std::vector<bool>& in_full) {
   Json out = Json::object();
   for (const char* list : {"facts", "layers", "lengths"}) out[list] = Json::array();

@@ -36,7 +36,7 @@ void add_drawings(const HeadResult& head, Json* out) {
   (*out)["tile"] = matrix_json(head.tile.weights);
   (*out)["tile"]["first_row"] = head.tile.first_row;
   (*out)["tile"]["first_key"] = head.tile.first_key;
-  (*out)["rows"] = Json::array();  // position, what the other keys share, keys with their weights
+  (*out)["rows"] = Json::array();  // position, the total of the other keys, keys with their weights
   for (const ExactRow& row : head.exact_rows) {
     Json keys = Json::array();
     for (const KeyWeight& key : row.keys) keys.push_back({key.position, rounded(key.weight, kDigitsOfValues)});

@@ -1,4 +1,4 @@
-// Chooses the heads that the page holds in full.
+// Chooses the heads that the page shows in full.
 #include <algorithm>
 #include <iterator>
 
@@ -25,7 +25,7 @@ std::vector<std::size_t> asked_for(const Result& result, const PageOptions& opti
   return out;
 }
 
-// The first of these that differ, while there is room.
+// The first distinct ones, while there is room.
 std::vector<bool> chosen_of(const std::vector<std::size_t>& order, std::size_t heads, std::size_t room) {
   std::vector<bool> out(heads);
   for (const std::size_t index : order) {

@@ -1,5 +1,5 @@
-// The texts of a page, read and written: the beginning of every stretch, where special tokens stand, and tokens that
-// drawings name.
+// The texts of a page, read and written: the beginning of every stretch, the positions of special tokens, and the
+// tokens that drawings name.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 #include <set>
@@ -14,7 +14,7 @@ using Json = nlohmann::ordered_json;
 
 constexpr std::size_t kTokensOfStretch = 32, kSpecialTokens = 64, kLongestToken = 40;
 
-// <s>, </s>, <|endoftext|>, [CLS]: how tokenizers write what is not text.
+// <s>, </s>, <|endoftext|>, [CLS]: the forms in which tokenizers write special tokens.
 bool looks_special(const std::string& token) {
   if (token.size() < 3 || token.size() > kLongestToken) return false;
   const bool angles = token.front() == '<' && token.back() == '>',
@@ -26,7 +26,7 @@ bool looks_special(const std::string& token) {
   });
 }
 
-// Where tokens that tiles and rows name stand, in what was read and in what an encoder-decoder wrote.
+// Positions of the tokens that tiles and rows name, in the text read and in the text an encoder-decoder wrote.
 struct NamedPositions {
   std::set<std::int64_t> read, written;
 };
@@ -76,7 +76,7 @@ Json text_json(const std::vector<std::string>& tokens, const std::set<std::int64
 
 }  // namespace
 
-// UTF-8 is not cut within one.
+// Does not split UTF-8 characters.
 std::string cut_token(const std::string& token) {
   std::size_t characters = 0;
   for (std::size_t i = 0; i < token.size(); ++i) {

@@ -1,4 +1,4 @@
-// Writes results as JSON and reads them again. A number that was not measured is null.
+// Writes results as JSON and reads them back. A number that was not measured is null.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -16,11 +16,11 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kFormat = "isentropic scan";
 constexpr int kVersion = 1;
 
-// Six digits are more than any of the numbers is worth, and half the size of the file.
+// Six digits exceed the precision of all of these numbers, and halve the size of the file.
 constexpr int kJsonDigits = 6;
 Json number(double x) { return rounded(x, kJsonDigits); }
 Json numbers(const std::vector<double>& values) { return all_rounded(values, kJsonDigits); }
-// Casts of other numbers would not be defined.
+// Casting other numbers would be undefined.
 std::int64_t whole(const Json& json) {
   constexpr std::int64_t kMost = std::int64_t{1} << 62;
   if (!json.is_number_integer() || json < 0 || json > kMost) throw Json::type_error::create(302, "a count", &json);
@@ -177,7 +177,7 @@ Result read(const Json& json) {
   throw Error(place, "not a scan", "a file that isentropic scan --json wrote");
 }
 
-// The heads of the layers, layer by layer, and matrices that are rectangles: everything else relies on it.
+// Checks that heads are listed layer by layer and matrices are rectangular: everything else relies on it.
 void check_heads(const Result& result, const std::string& place) {
   std::size_t index = 0;
   for (std::size_t layer = 0; layer < result.layers.size(); ++layer)

@@ -1,4 +1,4 @@
-// Numbers for JSON with as many digits as they are worth.
+// Numbers for JSON with only their significant digits.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,7 +12,7 @@
 
 namespace isentropic::scan {
 
-// The double nearest to the decimal number, so that it is written with as many digits; null for what is not finite.
+// The double nearest to the decimal number, so that it prints with that many digits; null if not finite.
 inline nlohmann::ordered_json rounded(double x, int digits) {
   if (!std::isfinite(x)) return nullptr;
   const std::string text = fmt::format("{:.{}g}", x, digits);

@@ -13,7 +13,7 @@ namespace {
 
 float weight_at(const SampledRow& row, std::int64_t key) { return row.weights[static_cast<std::size_t>(key)]; }
 
-// Of the keys [begin, end) that the row sees.
+// The weight of the keys of [begin, end) that the row sees.
 double weight_of(const SampledRow& row, std::int64_t begin, std::int64_t end) {
   double sum = 0;
   for (std::int64_t j = std::max(begin, row.place.begin); j < std::min(end, row.place.end); ++j)
@@ -21,7 +21,7 @@ double weight_of(const SampledRow& row, std::int64_t begin, std::int64_t end) {
   return sum;
 }
 
-// weight(j): what key j is given.
+// weight(j): the weight given to key j.
 template <class Weight>
 void find_evidence(const SampledRow& row, Weight weight, double* out) {
   const SampledPlace& place = row.place;
@@ -34,7 +34,7 @@ void find_evidence(const SampledRow& row, Weight weight, double* out) {
   out[1] = recent, out[2] = copied;
 }
 
-// In one pass over the row: the heaviest so far, in descending order.
+// One pass over the row that keeps the heaviest so far, in descending order.
 void find_heaviest(const SampledRow& row, double* keys, double* weights, double* rest) {
   std::size_t count = 0;
   *rest = 0;

@@ -1,4 +1,4 @@
-// Adds up sampled rows.
+// Accumulates sampled rows.
 #include "scan/sampled_tally.hpp"
 
 #include <algorithm>
@@ -39,7 +39,7 @@ void KeyWeights::add(const SampledRow& row) {
   const SampledPlace& place = row.place;
   sums_.resize(std::max(sums_.size(), row.weights.size()));
   rows_.resize(sums_.size());
-  auto other = static_cast<std::int64_t>(row.offset);  // shuffled_key(j) - begin, key after key
+  auto other = static_cast<std::int64_t>(row.offset);  // shuffled_key(j) - begin, updated from key to key
   for (std::int64_t j = place.begin; j < place.end; ++j) {
     sums_[static_cast<std::size_t>(j)] += row.weights[static_cast<std::size_t>(place.begin + other)];
     ++rows_[static_cast<std::size_t>(j)];

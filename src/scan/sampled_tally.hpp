@@ -1,7 +1,7 @@
-// What the weights of sampled rows say about one head, added up row by row.
+// Statistics of one head from the weights of sampled rows, accumulated row by row.
 //
 //   previous    p(i - 1)
-//   retrieval   (p(T) - c) / (1 - c), c = |T| / k; rows that have a T (sampling.hpp)
+//   retrieval   (p(T) - c) / (1 - c), c = |T| / k; only rows that have a T (sampling.hpp)
 //   local       p of the last 16 keys, in rows with k >= 64
 //   profile     p by distance |i - j|: 0, 1, 2-3, 4-7, 8-15, ...
 #pragma once
@@ -21,7 +21,7 @@ class SampledTally {
   void add(const SampledPlace& place, const RowEvidence& evidence);
   void add_profile(const SampledPlace& place, std::span<const double> profile);
 
-  double previous() const;  // NaN: no row could tell
+  double previous() const;  // NaN if no row contributed
   double retrieval() const;
   double local() const;
   std::vector<double> profile() const;
@@ -38,11 +38,11 @@ class SampledTally {
   std::int64_t rows_ = 0;
 };
 
-// The mean weight of every key over the sampled rows that see it, when the keys are in their other order.
+// The mean weight of every key over the sampled rows that see it, with the keys in shuffled order.
 class KeyWeights {
  public:
   void add(const SampledRow& row);
-  // The largest, of the keys that kFewestRows or more see; NaN: there is none.
+  // The largest mean among keys that at least kFewestRows rows see; NaN if there are none.
   double largest() const;
 
   static constexpr std::int64_t kFewestRows = 4;

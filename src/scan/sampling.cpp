@@ -1,4 +1,4 @@
-// Chooses rows, and finds what they could copy.
+// Chooses rows, and finds the keys they could copy from.
 #include "scan/sampling.hpp"
 
 #include <algorithm>
@@ -17,7 +17,7 @@ std::vector<std::int32_t> copy_targets(std::span<const std::int32_t> ids, const 
   return out;
 }
 
-// Without a common factor with k, near the golden section of it.
+// Coprime to k and near its golden section.
 std::int64_t shuffle_step(std::int64_t k) {
   std::int64_t step = static_cast<std::int64_t>(0.6180339887498949 * static_cast<double>(k)) | 1;
   while (k > 1 && std::gcd(step, k) != 1) ++step;
@@ -29,7 +29,7 @@ std::int64_t shuffle_step(std::int64_t k) {
 std::vector<std::int64_t> rows_to_sample(std::int64_t n, std::span<const std::int32_t> ids, std::int64_t count) {
   const std::int64_t first = std::min<std::int64_t>(8, n - 1);
   std::vector<std::int64_t> repeated;
-  std::unordered_map<std::int32_t, std::int64_t> seen;  // token: where it occurred first
+  std::unordered_map<std::int32_t, std::int64_t> seen;  // first occurrence of each token
   for (std::int64_t i = 0; i < std::ssize(ids); ++i) {
     const auto [place, is_new] = seen.try_emplace(ids[static_cast<std::size_t>(i)], i);
     if (i >= first && !is_new && place->second < i - 1) repeated.push_back(i);

@@ -1,8 +1,8 @@
-// Which rows of a window a scan looks at, and what is known of each before its weights are.
+// Which rows of a window a scan samples, and what is known of each before its weights.
 //
 //   T = { j + 1 : j < i - 1, token j = token i }   of row i: the keys that a head would copy from
 //
-// Layers that see the same are asked for the same rows, so everything is found once for a window.
+// Layers with the same visible keys share the same rows, so everything is computed once per window.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,7 @@ namespace isentropic::scan {
 // Some rows of a layer.
 struct SampledPlaces {
   std::vector<SampledPlace> rows = {};
-  std::vector<std::int32_t> targets = {};  // of all rows, one after the other
+  std::vector<std::int32_t> targets = {};  // of all rows, concatenated
 
   std::span<const std::int32_t> targets_of(const SampledPlace& row) const {
     return std::span(targets).subspan(static_cast<std::size_t>(row.first_target),
@@ -31,11 +31,11 @@ struct SampledPlaces {
 class Sampling {
  public:
   void begin_text() { ++texts_, windows_ = 0; }
-  // The tokens; an encoder-decoder writes others than it reads; an image has none.
+  // The tokens; an encoder-decoder writes different ones than it reads; an image has none.
   void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written);
   bool is_first_window() const { return texts_ == 1 && windows_ == 1; }
 
-  // References hold until the next window.
+  // References are valid until the next window.
   const std::vector<std::int64_t>& rows_to_sample(const LayerDescription& layer, std::int64_t rows, std::int64_t count);
   const SampledPlaces& places(const LayerDescription& layer, std::int64_t rows, std::int64_t keys,
                               const std::vector<std::int64_t>& positions);
@@ -44,7 +44,7 @@ class Sampling {
   }
 
  private:
-  // Empty where rows are no tokens.
+  // Empty if rows are not tokens.
   std::span<const std::int32_t> ids_of_rows(const LayerDescription& layer, std::int64_t rows) const;
   bool reads(const LayerDescription& layer) const { return layer.kind == Kind::encoder || written_.empty(); }
   SampledPlaces found_places(const LayerDescription& layer, std::int64_t rows, std::int64_t keys,

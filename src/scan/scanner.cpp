@@ -1,4 +1,4 @@
-// Puts the texts together: means, spreads, labels that most texts give, neighbours and slopes.
+// Combines the texts: means, spreads, labels that most texts give, nearest heads and slopes.
 #include "scan/scanner.hpp"
 
 #include <algorithm>
@@ -20,7 +20,7 @@ std::string name_of(const Neighbour& head) {
   return "head " + std::to_string(head.layer) + "." + std::to_string(head.head);
 }
 
-// Over the texts; over the windows of a text that is alone.
+// Spreads over the texts, or over the windows of a single text.
 std::map<std::string, Spread> spreads(const std::vector<std::unique_ptr<TextTally>>& texts, std::size_t layer,
                                       std::size_t head) {
   std::map<std::string, Spread> out;
@@ -39,7 +39,7 @@ std::map<std::string, Spread> spreads(const std::vector<std::unique_ptr<TextTall
   return out;
 }
 
-// Those that more than half of the texts give, with their mean value and the first one's detail.
+// Labels that more than half of the texts give, with their mean value and the detail of the first one.
 std::vector<Label> of_most(const std::vector<std::vector<Label>>& by_text) {
   std::vector<Label> out;
   for (const Rule& rule : rules()) {
@@ -127,7 +127,7 @@ void Scanner::add(const SampledDigests& digests) {
   texts_.back()->add(digests, executor_);
   if (!digests.layout.is_drawn) return;
   exact_.add_rows(digests);
-  if (!digests.shuffled_sinks.empty()) measure_layer(digests.layer);  // the last of them
+  if (!digests.shuffled_sinks.empty()) measure_layer(digests.layer);  // with the layer's last rows
 }
 std::vector<std::int64_t> Scanner::rows_of_tile(std::int64_t rows) const {
   return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
@@ -146,8 +146,8 @@ void Scanner::add_length(const LengthResult& length, const std::vector<std::vect
   length_entropies_.push_back(entropies);
 }
 
-// Heads are compared over the first window of the first text, those of one kind whose rows and keys are the same: all
-// heads of a layer are.
+// Heads are compared over the first window of the first text, within groups of one kind with the same rows and keys;
+// all heads of a layer are in one group.
 void Scanner::compare_heads() {
   using Shape = std::tuple<Kind, std::size_t, std::size_t>;
   std::vector<information::Table> tables(result_.heads.size());
@@ -217,9 +217,9 @@ void Scanner::describe_head(HeadResult* head) {
   exact_.describe(head);
 }
 
-// As soon as all rows have come: a GPU computes the next layer meanwhile.
+// Called as soon as all rows have arrived, while a GPU computes the next layer.
 void Scanner::measure_layer(std::size_t layer) {
-  constexpr std::size_t kColumns = 48;  // the index takes a joint distribution of them for each pair of heads
+  constexpr std::size_t kColumns = 48;  // the redundancy needs a joint distribution of columns for each pair of heads
   const auto heads = static_cast<std::size_t>(layers_[layer].heads);
   matrices_.resize(std::max(matrices_.size(), layer + 1));
   LayerMatrices& out = matrices_[layer];
@@ -249,7 +249,7 @@ void Scanner::count_labels_of_shuffled_keys() {
   std::map<std::string, double> counts;
   for (const HeadResult& head : result_.heads)
     for (const Label& label : labels(texts_.front()->null_evidence(head.layer, head.head))) ++counts[label.name];
-  for (const char* name : {"previous_token", "retrieval", "sink", "local"})  // those that look at positions
+  for (const char* name : {"previous_token", "retrieval", "sink", "local"})  // those based on positions
     result_.null_rates.push_back({name, counts[name] / static_cast<double>(result_.heads.size())});
 }
 

@@ -1,15 +1,15 @@
-// Adds up what a model's attention does over windows of texts, and says what was found.
+// Accumulates what a model's attention does over windows of texts, and reports the result.
 //
 //   Scanner scanner(result);                         // what is known of model and text
 //   scanner.begin_text("book.txt");
 //   for each window:
 //     scanner.begin_window(ids);
-//     for each layer: scanner.add_layer(description) when it is first met, scanner.add(rows), scanner.add(sampled),
+//     for each layer: scanner.add_layer(description) on its first occurrence, scanner.add(rows), scanner.add(sampled),
 //     scanner.add_tile(tile), scanner.add_residual(layer, ratio)
 //     scanner.add_loss(nats, tokens);
 //   Result found = scanner.finish();
 //
-// Memory is linear in the length of a window, whatever their number.
+// Memory is linear in the length of a window, whatever the number of windows.
 #pragma once
 
 #include <memory>
@@ -35,26 +35,26 @@ class Scanner {
   Scanner(const Scanner&) = delete;
   Scanner& operator=(const Scanner&) = delete;
 
-  std::size_t add_layer(LayerDescription layer);  // its number
+  std::size_t add_layer(LayerDescription layer);  // returns its index
   const LayerDescription& layer(std::size_t number) const { return layers_[number]; }
   void begin_text(const std::string& name);
-  // The tokens; an encoder-decoder writes others than it reads; an image has none.
+  // The tokens; an encoder-decoder writes different ones than it reads; an image has none.
   void begin_window(std::span<const std::int32_t> ids, std::span<const std::int32_t> written = {});
   std::vector<std::int64_t> rows_to_sample(std::size_t layer, std::int64_t rows, std::int64_t count);
   void set_picture(Picture picture) { result_.picture = std::move(picture); }
-  // Rows of the first window are kept one by one (Result::rows).
+  // Keeps the individual rows of the first window (Result::rows).
   void keep_rows() { keeps_rows_ = true; }
   void add(const LayerRows& rows);
   void add(const SampledRows& sampled);  // may come in several parts
   void add(const SampledDigests& digests);
-  // Rows whose weights are shown one by one, to be fetched like the sampled ones; none after the first window.
+  // Rows whose individual weights are shown, to be fetched like the sampled ones; empty after the first window.
   std::vector<std::int64_t> rows_of_tile(std::int64_t rows) const;
   void add_tile(const SampledRows& tile);  // may come in several parts
   void add_residual(std::size_t layer, double ratio);
-  // Of a statistic that is no mean over rows: one number for each head.
+  // Adds a statistic that is not a mean over rows: one number per head.
   void add_statistic(std::size_t layer, const std::string& name, std::span<const double> by_head);
   void add_loss(double mean, std::int64_t tokens);
-  // Entropies of the last tokens by layer and head; lengths rise.
+  // Entropies of the last tokens by layer and head; lengths must ascend.
   void add_length(const LengthResult& length, const std::vector<std::vector<double>>& entropies);
 
   Result finish();
@@ -66,7 +66,7 @@ class Scanner {
   void add_up_losses();
   void count_labels_of_shuffled_keys();
 
-  // What the sampled rows of the first window say about the heads of a layer as matrices.
+  // Results per layer from the matrices of its heads' sampled rows in the first window.
   struct LayerMatrices {
     std::vector<double> effective_ranks;
     double redundancy = kNotMeasured;
@@ -76,7 +76,7 @@ class Scanner {
   Result result_;
   Sampling sampling_;
   ExactWeights exact_;
-  std::vector<KeyWeights> shuffled_keys_;  // by head, of the layer whose rows are coming
+  std::vector<KeyWeights> shuffled_keys_;  // by head, for the layer whose rows are arriving
   bool keeps_rows_ = false;
   std::vector<LayerDescription> layers_;
   std::vector<LayerMatrices> matrices_;  // by layer

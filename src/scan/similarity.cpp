@@ -15,9 +15,9 @@ namespace {
 
 using information::Table;
 
-// The logarithm of a positive float32, of 0 a finite number, to 3e-7: log(2^e m) = e log 2 + 2 artanh((m - 1) / (m +
-// 1)) for m in [sqrt(1/2), sqrt 2). Nearly all the time of a comparison goes into these, and unlike the library's the
-// compiler makes vectors of them.
+// The logarithm of a positive float32 (for 0, a finite number), to 3e-7: log(2^e m) = e log 2 + 2 artanh(y) with y = (m
+// - 1) / (m + 1) for m in [sqrt(1/2), sqrt 2). Comparisons spend nearly all their time here, and unlike the library's
+// logarithm this one is vectorised by the compiler.
 float fast_log(float x) {
   constexpr std::int32_t kRootOfHalf = 0x3f3504f3;  // the bits of sqrt(1/2)
   const auto bits = std::bit_cast<std::int32_t>(x);
@@ -27,7 +27,7 @@ float fast_log(float x) {
   return static_cast<float>(e) * std::numbers::ln2_v<float> + 2 * s * series;
 }
 
-// -sum_j p_j log p_j of p = (x + y) / 2.
+// -sum_j p_j log p_j for p = (x + y) / 2.
 double entropy_of_mean(std::span<const float> x, std::span<const float> y) {
   constexpr std::size_t kLanes = 8;
   float sums[kLanes] = {};

@@ -1,4 +1,4 @@
-// Least squares on one line.
+// Least-squares fit of a line.
 #include "scan/slope.hpp"
 
 #include <cmath>

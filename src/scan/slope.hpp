@@ -1,5 +1,5 @@
-// How entropy grows with the keys a row sees, n: dH / dlog n by least squares. 1 for a head that looks everywhere
-// evenly, 0 for one that looks at a fixed number of keys.
+// How entropy grows with the number n of keys a row sees: dH / dlog n by least squares. 1 for a head that looks
+// everywhere evenly, 0 for one that looks at a fixed number of keys.
 #pragma once
 
 #include <vector>
@@ -8,7 +8,7 @@
 
 namespace isentropic::scan {
 
-// NaN: fewer than two lengths, or not an entropy for each.
+// NaN if there are fewer than two lengths, or not an entropy for each.
 double entropy_slope(const std::vector<LengthResult>& lengths, const std::vector<double>& entropies);
 
 }  // namespace isentropic::scan

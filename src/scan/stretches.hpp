@@ -1,5 +1,4 @@
-// A row of numbers cut into stretches of equal length, as nearly as possible: number i of n is in stretch
-// i * count / n.
+// Splits a row of numbers into stretches of nearly equal length: number i of n is in stretch i * count / n.
 #pragma once
 
 #include <algorithm>
@@ -11,12 +10,12 @@
 
 namespace isentropic::scan {
 
-// Where a stretch begins; that of stretch `count` is n.
+// The beginning of a stretch; for stretch `count` it is n.
 ISENTROPIC_HOST_DEVICE inline std::size_t stretch_begin(std::size_t stretch, std::size_t n, std::size_t count) {
   return (stretch * n + count - 1) / count;
 }
 
-// The sum of each of `count` stretches; the numbers themselves where there are no more.
+// The sum of each of `count` stretches; the numbers themselves if there are at most `count`.
 template <class T>
 std::vector<double> stretch_sums(std::span<const T> values, std::size_t count) {
   count = std::min(count, values.size());
@@ -27,7 +26,7 @@ std::vector<double> stretch_sums(std::span<const T> values, std::size_t count) {
   return out;
 }
 
-// Their means.
+// The means of the stretches.
 template <class T>
 std::vector<double> stretch_means(std::span<const T> values, std::size_t count) {
   std::vector<double> out = stretch_sums(values, count);

@@ -1,4 +1,4 @@
-// Counts heads and layers, and says so.
+// Counts heads and layers, and puts the counts into sentences.
 #include "scan/summary.hpp"
 
 #include <fmt/format.h>
@@ -52,7 +52,7 @@ const Phrase* phrase_for(const std::string& label) {
   return found == std::end(kPhrases) ? nullptr : found;
 }
 
-// Of heads that rest on one key: how many of them on the first.
+// For heads that rest on one key: how many of them rest on the first.
 std::string with_first_key(const Result& result, const LabelCount& count) {
   std::size_t first_key = 0;
   for (const HeadResult& head : result.heads)
@@ -62,7 +62,7 @@ std::string with_first_key(const Result& result, const LabelCount& count) {
   return 2 * first_key > count.heads ? ", most of them the first token" : "";
 }
 
-// The commonest four labels.
+// The four most frequent labels.
 std::string labels_sentence(const Result& result) {
   constexpr std::size_t kMost = 4;
   std::vector<LabelCount> counts = label_counts(result);
@@ -92,7 +92,7 @@ struct View {
   std::vector<std::size_t> layers;
 };
 
-// Those of few layers first; what sees everything first among equals.
+// Views of few layers first; among equals, the one that sees everything.
 std::vector<View> views(const Result& result) {
   std::vector<View> out;
   for (std::size_t i = 0; i < result.layers.size(); ++i) {

@@ -12,7 +12,7 @@
 namespace isentropic::scan {
 namespace {
 
-// Statistics that some head has: not every layer has all of them.
+// Statistics of any head: not every layer has all of them.
 std::set<std::string> statistics_of(const Result& result) {
   std::set<std::string> out;
   for (const HeadResult& head : result.heads)
@@ -33,7 +33,7 @@ std::string labels_cell(const HeadResult& head) {
   return out;
 }
 
-// What a module is called may hold anything.
+// Module names may contain anything.
 std::string cell(std::string text) {
   for (char& c : text)
     if (c == '\t' || c == '\n' || c == '\r') c = ' ';

@@ -1,4 +1,4 @@
-// The heads of a scan as tables that other tools read.
+// The heads of a scan as tables for other tools.
 #pragma once
 
 #include <string>
@@ -7,11 +7,11 @@
 
 namespace isentropic::scan {
 
-// A line for each head: layer, head, module, kind, window, labels (comma-separated) and the mean of every statistic.
-// Tabs between columns, names in the first line; what was not measured is empty.
+// One line per head: layer, head, module, kind, window, labels (comma-separated) and the mean of every statistic.
+// Tab-separated, names in the first line; empty if not measured.
 std::string tsv(const Result& result);
 
-// {"3-1": [0.42], ...}: the retrieval score of every head, layer-head, as tools for retrieval heads load it.
+// {"3-1": [0.42], ...}: the retrieval score of every layer-head, in the format that tools for retrieval heads load.
 std::string retrieval_scores(const Result& result);
 
 }  // namespace isentropic::scan

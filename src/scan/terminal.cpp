@@ -1,4 +1,4 @@
-// What was read, what the heads do, the notable ones, and the lengths.
+// The text read, what the heads do, the notable ones, and the lengths.
 #include "scan/terminal.hpp"
 
 #include <fmt/format.h>

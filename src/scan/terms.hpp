@@ -1,4 +1,4 @@
-// What the numbers of a scan mean: a title, a sentence and a range for each statistic, for pages and terminals.
+// The meaning of a scan's numbers: a title, a sentence and a range for each statistic, for pages and terminals.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@ struct Term {
   std::string title;     // "normalised entropy"
   std::string unit;      // "nats", "keys"; empty: a plain number
   std::string meaning;   // one sentence
-  bool is_share;         // in [0, 1], whatever the model
-  bool is_heavy_tailed;  // better seen on a logarithmic scale
+  bool is_share;         // always in [0, 1]
+  bool is_heavy_tailed;  // best shown on a logarithmic scale
 };
 
-// Two that are not statistics of rows: what the nearest head and the lengths say about a head.
+// Two numbers that are not statistics of rows: from the nearest head and from the lengths.
 inline constexpr const char* kSimilarity = "nearest_similarity";
 inline constexpr const char* kSlope = "entropy_slope";
 
-// The statistics of heads, the most telling first, then kSimilarity and kSlope.
+// The statistics of heads, the most informative first, then kSimilarity and kSlope.
 const std::vector<Term>& terms();
-// A statistic that has no entry goes by its name.
+// A statistic without an entry is titled by its name.
 Term term(const std::string& name);
 
-// Numbers of the text, of layers and of lengths: name and sentence.
+// Numbers describing the text, layers and lengths: name and sentence.
 struct Definition {
   std::string name, meaning;
 };

@@ -1,4 +1,4 @@
-// Adds up statistics, key mass and sampled rows, head by head.
+// Accumulates statistics, key mass and sampled rows, head by head.
 #include "scan/text_tally.hpp"
 
 #include <algorithm>
@@ -111,7 +111,7 @@ void TextTally::keep_for_comparison(const RowDigest& digest, HeadTally* head) {
   constexpr Pooling kept;
   const std::span<const double> columns = digest.columns();
   if (head->sampled_columns == 0) head->sampled_columns = columns.size();
-  if (head->sampled_columns != columns.size()) return;  // the layer ran again over other keys
+  if (head->sampled_columns != columns.size()) return;  // the layer ran again with other keys
   if (head->sampled_rows.size() >= kept.rows * head->sampled_columns) return;
   for (const double weight : columns) head->sampled_rows.push_back(static_cast<float>(weight));
 }
@@ -142,7 +142,7 @@ Evidence TextTally::evidence(std::size_t layer, std::size_t head) const {
   };
   Evidence out;
   out.retrieval = tally.sampled.retrieval();
-  if (layers_[layer].kind != Kind::cross) {  // positions of two texts are neither near nor far
+  if (layers_[layer].kind != Kind::cross) {  // distances between positions of two texts mean nothing
     out.previous = tally.sampled.previous();
     out.local = tally.local.mean();
   }
@@ -178,7 +178,7 @@ information::Table TextTally::sampled_rows(std::size_t layer, std::size_t head) 
   information::Table out(tally.sampled_rows.size() / tally.sampled_columns, tally.sampled_columns);
   std::ranges::copy(tally.sampled_rows, out.values.begin());
   for (std::size_t row = 0; row < out.rows; ++row) {
-    double sum = 0;  // below 1 where a sink takes its share; 0 for a row that sees nothing
+    double sum = 0;  // below 1 if a sink takes part of the mass; 0 for a row that sees nothing
     for (const double weight : out.row(row)) sum += weight;
     for (double& weight : out.row(row)) weight = sum > 0 ? weight / sum : 1 / static_cast<double>(out.columns);
   }

@@ -1,4 +1,4 @@
-// One text: what its windows say about every head.
+// One text: the statistics of every head over its windows.
 #pragma once
 
 #include <cstdint>
@@ -16,11 +16,11 @@
 
 namespace isentropic::scan {
 
-// Mean and standard deviation of what was added.
+// Mean and standard deviation of the values added.
 class Running {
  public:
   void add(double value, double weight = 1);
-  double mean() const;  // NaN: nothing was added
+  double mean() const;  // NaN if nothing was added
   double deviation() const;
 
  private:
@@ -28,20 +28,20 @@ class Running {
 };
 
 struct HeadTally {
-  std::map<std::string, Running> statistics;  // one value for each window
+  std::map<std::string, Running> statistics;  // one value per window
   Running local;                              // rows with 64 keys or more
   double largest_score = kNotMeasured;
   SampledTally sampled;
   std::vector<HeavyKey> sinks;  // the heaviest key of each window
-  std::vector<double> curve;    // of the first window, as all that follows
+  std::vector<double> curve;    // from here on: of the first window
   std::vector<double> key_strip;
   std::vector<float> patches;  // mean weight of every key, in a window without tokens
   std::vector<HeavyKey> heavy_keys;
   std::vector<std::vector<double>> blocks;
-  std::vector<std::int64_t> block_rows;  // sampled rows in each of them
-  std::vector<float> sampled_rows;       // as Pooling keeps them, row after row
+  std::vector<std::int64_t> block_rows;  // number of sampled rows in each
+  std::vector<float> sampled_rows;       // pooled as by Pooling, row after row
   std::size_t sampled_columns = 0;
-  SampledTally shuffled;  // the same rows with their keys in another order
+  SampledTally shuffled;  // the same rows with shuffled keys
   double shuffled_sink = kNotMeasured;
 };
 
@@ -60,14 +60,14 @@ class TextTally {
   void add_residual(std::size_t layer, double ratio) { residuals[layer].add(ratio); }
 
   Evidence evidence(std::size_t layer, std::size_t head) const;
-  // Of the sampled rows with their keys shuffled.
+  // Evidence from the sampled rows with their keys shuffled.
   Evidence null_evidence(std::size_t layer, std::size_t head) const;
-  // Of the first window, scaled to sum to 1; Pooling says how many.
+  // Sampled rows of the first window, normalised to sum to 1; Pooling sets their number.
   information::Table sampled_rows(std::size_t layer, std::size_t head) const;
 
   std::vector<std::vector<HeadTally>> heads;  // layer, head
   std::vector<Running> residuals;             // by layer
-  std::vector<Extent> extents;                // of each layer, in the first window
+  std::vector<Extent> extents;                // by layer, in the first window
   Running loss;
   std::int64_t windows = 0, tokens = 0;
 

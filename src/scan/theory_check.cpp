@@ -1,4 +1,4 @@
-// Texts and JSON of what closed forms say.
+// Texts and JSON of closed-form predictions.
 #include "scan/theory_check.hpp"
 
 #include <fmt/format.h>

@@ -1,22 +1,22 @@
-// What closed forms say of a model's heads, beside what was measured.
+// Closed-form predictions for a model's heads, next to the measurements.
 //
-// Of a row that sees n keys, the scores s_j (as they enter the softmax) have a standard deviation b over its keys. Were
-// they Gaussian, the row would be spread over many keys below the freezing point b = sqrt(2 log n) and rest on a few
-// above it, and its expected entropy would be a known function of b and n (theory/random_energy.hpp,
+// In a row that sees n keys, the scores s_j (as they enter the softmax) have a standard deviation b over its keys. If
+// they were Gaussian, the row would be spread over many keys below the freezing point b = sqrt(2 log n) and rest on a
+// few above it, and its expected entropy would be a known function of b and n (theory/random_energy.hpp,
 // random_scores.hpp).
 //
-// Noise eps on the scores, independent from key to key, moves the output o = sum a_j v_j by (theory/noise.hpp)
+// Noise eps on the scores, independent between keys, moves the output o = sum a_j v_j by (theory/noise.hpp)
 //
 //   bias ~ -r sum a_j^2 (v_j - o),     rms ~ sqrt(r sum a_j^2 |v_j - o|^2),     r = Var(e^eps) / (E e^eps)^2
 //
-// The worst change of the scores of size |ds| = 1 moves it by the largest singular value of [a_j (v_j - o)]_j, to first
-// order. Leaving out all but a row's kTopKeys heaviest keys, of mass m together, moves it by at most 2 m max|v - mean
-// v| (theory/top_k.hpp), whatever the values are.
+// The worst perturbation of the scores with |ds| = 1 moves it, to first order, by the largest singular value of [a_j
+// (v_j - o)]_j. Omitting all but a row's kTopKeys heaviest keys, with total mass m, moves it by at most 2 m max|v -
+// vbar|, vbar the mean of v (theory/top_k.hpp), whatever the values are.
 //
-// A row whose token has occurred before has a match: the key after the latest earlier occurrence, at which a head that
-// copies should look. Scores multiplied by f have the mean surprise S(f) = mean -log p(match) and the mean entropy
-// H(f). They are the same exactly where S is least (dS/df = mean E_p s - s_match): there the head is as uncertain as it
-// should be. f < 1: it is too sure of itself; f > 1: not enough.
+// A row whose token has occurred before has a match: the key after the latest earlier occurrence, where a copying head
+// should look. Scores multiplied by f have the mean surprise S(f) = mean -log p(match) and the mean entropy H(f). The
+// two are equal exactly where S is minimal (dS/df = mean E_p s - s_match): there the head is as uncertain as it should
+// be. f < 1: it is overconfident; f > 1: underconfident.
 #pragma once
 
 #include <cstddef>
@@ -40,17 +40,17 @@ struct TheoryHead {
   double skewness = kNone;           // of the scores: 0 for Gaussian ones
   double excess_kurtosis = kNone;    // of the scores: 0 for Gaussian ones
   double entropy = kNone;            // of the sampled rows
-  double predicted_entropy = kNone;  // of Gaussian scores with this spread and number
+  double predicted_entropy = kNone;  // of as many Gaussian scores with this spread
   double worst_gain = kNone;         // |do| over |ds| in the worst direction, over the mean |o|
-  double left_out = kNone;           // m, the mass outside of the kTopKeys heaviest keys
+  double left_out = kNone;           // m, the mass outside the kTopKeys heaviest keys
   double left_out_change = kNone;    // of the output, over the mean |o|
   double left_out_bound = kNone;     // 2 m max|v - mean v| over the mean |o|
   double noise_rms = kNone;          // rms of |o~ - o| over the mean |o|
   double predicted_rms = kNone;
   double noise_bias = kNone;  // of o~ - o along the predicted direction, over the mean |o|
   double predicted_bias = kNone;
-  double match_entropy = kNone, match_surprise = kNone;  // H(1) and S(1), over rows that have a match
-  double calibrated_factor = kNone;  // f with H(f) = S(f), in [1/256, 256]; NaN: smaller, the head does not look there
+  double match_entropy = kNone, match_surprise = kNone;  // H(1) and S(1), over rows with a match
+  double calibrated_factor = kNone;  // f with H(f) = S(f), in [1/256, 256]; NaN: smaller, the head ignores matches
 
   bool is_spread() const { return spread < freezing_point; }
   // |skewness| < 0.5 and |excess kurtosis| < 1; the thresholds are ours.
@@ -59,14 +59,14 @@ struct TheoryHead {
 
 struct TheoryCheck {
   std::string noise = {};              // "gaussian:0.5"; empty: none
-  std::vector<TheoryHead> heads = {};  // as Result::heads; empty: not asked for
+  std::vector<TheoryHead> heads = {};  // as Result::heads; empty: not requested
 };
 
 std::string theory_text(const Result& result);
 
 nlohmann::ordered_json json_of(const TheoryCheck& check);
-TheoryCheck theory_of(const nlohmann::ordered_json& json);  // throws as nlohmann does
-// For the page: names, titles and sentences of the numbers, and a row of them for each head.
+TheoryCheck theory_of(const nlohmann::ordered_json& json);  // throws nlohmann's exceptions
+// For the page: names, titles and sentences of the numbers, and one row per head.
 nlohmann::ordered_json theory_page_data(const Result& result);
 
 }  // namespace isentropic::scan

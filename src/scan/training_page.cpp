@@ -39,7 +39,7 @@ struct HistoryLayer {
   std::size_t heads = 0;
 };
 
-// Steps rise; layers are in the order in which they were met.
+// Steps ascend; layers are in order of appearance.
 struct History {
   std::map<std::int64_t, const Json*> steps;
   std::vector<HistoryLayer> layers;
@@ -69,7 +69,7 @@ History read_history(const Json& json) {
     if (!layers.is_object()) refuse_history(" at step " + key, "not an object", "{layer: {statistic: [by head]}}");
     for (const auto& [name, record] : layers.items()) see_layer(name, record, " of " + name + " at step " + key, &out);
   }
-  // The most telling first, as in the table of terms.
+  // The most informative first, as in the table of terms.
   const auto place = [](const Term& term) {
     return std::ranges::find(terms(), term.name, &Term::name) - terms().begin();
   };
@@ -77,7 +77,7 @@ History read_history(const Json& json) {
   return out;
 }
 
-// Those that the page holds.
+// The steps that the page contains.
 std::vector<std::int64_t> chosen_steps(const History& history) {
   std::size_t numbers = 0;
   for (const HistoryLayer& layer : history.layers) numbers += layer.heads * history.statistics.size();
@@ -116,7 +116,7 @@ Json curves_json(const History& history, const std::vector<std::int64_t>& steps)
   return out;
 }
 
-// kind, layer (its number, or null), head, step, value, statistic
+// kind, layer (its index, or null), head, step, value, statistic
 Json alarms_json(const Json& json, const History& history) try {
   Json out = Json::array();
   for (const Json& alarm : json.value("alarms", Json::array())) {

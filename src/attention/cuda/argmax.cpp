@@ -1,4 +1,4 @@
-// Chooses the kernel that finds the places of maxima.
+// Chooses the argmax kernel.
 #include "attention/cuda/argmax.hpp"
 
 #include "attention/cuda/tensor_cores.hpp"

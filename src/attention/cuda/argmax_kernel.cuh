@@ -1,5 +1,5 @@
-// Places of maxima on tensor cores: a block of queries against blocks of keys, as in the forward pass, without weights
-// and values. Scores are those of the forward pass to the last bit.
+// Row argmaxes on tensor cores: a block of queries against blocks of keys, as in the forward pass, without weights and
+// values. Scores are bit-identical to those of the forward pass.
 #pragma once
 
 #include "attention/cuda/argmax.hpp"
@@ -13,7 +13,7 @@ struct ArgmaxShape {
   using E = typename Element<type>::T;
   static constexpr int kWidth = kWidth_;
   static constexpr bool kExtras = true, kDense = true;
-  static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // of 16 rows, for each warp
+  static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // 16-row tiles per warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64, kScoreTiles = kKeys / 8;
   static constexpr std::uint32_t kKeyBytes = kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
@@ -23,7 +23,7 @@ struct ArgmaxShape {
   static_assert(kBytes <= 99 << 10, "what a thread block can have on every GPU");
 };
 
-// The highest score that a lane has seen of a row, and its key.
+// The highest score this lane has seen in a row, and its key.
 struct Highest {
   float score;
   int key;

@@ -9,7 +9,7 @@ namespace {
 
 std::int64_t tiles_over(std::int64_t n, int size) { return (n + size - 1) / size; }
 
-// What is read or drawn for each score.
+// Whether anything is read or drawn for each score.
 bool reads_or_draws(const Problem& p) { return has_dense_terms(p) || p.dropout > 0; }
 bool has_cap_or_slopes(const Problem& p) { return p.soft_cap > 0 || p.slopes; }
 // Whether the kernel has more terms than a1.
@@ -17,9 +17,9 @@ bool has_higher_terms(const BackwardProblem& in, BackwardTile tile) {
   return in.rows.a2 || in.rows.a3 || tile != BackwardTile::large;
 }
 
-// In bytes; each part begins at a multiple of 256.
+// Sizes in bytes; each part begins at a multiple of 256.
 struct BackwardWorkspaceSizes {
-  std::size_t products = 0, slopes = 0, turns = 0;  // which begin as zeros
+  std::size_t products = 0, slopes = 0, turns = 0;  // these begin as zeros
   std::size_t rows = 0, higher = 0;
 
   BackwardWorkspaceSizes(const BackwardProblem& problem, BackwardTile tile) {
@@ -57,7 +57,7 @@ BackwardWorkspace divided_workspace(const BackwardProblem& problem, const Backwa
 
 bool is_wide(const Problem& p) { return p.d > 128 || p.d_v > 128; }
 
-// Instead of the one that is asked for: soft cap, slopes and dense terms leave no registers for a large tile.
+// Overrides the requested tile: soft cap, slopes and dense terms leave no registers for a large one.
 BackwardTile fitting_tile(const Problem& p, BackwardTile tile) {
   if (is_wide(p)) return BackwardTile::wide;
   return reads_or_draws(p) || has_cap_or_slopes(p) ? BackwardTile::small : tile;
@@ -98,13 +98,13 @@ bool device_has_room(const Problem& p, BackwardTile tile) {
   return known && bytes >= backward_tile_size(backward_width(p.d, p.d_v), tile).shared_bytes;
 }
 
-// The largest that the GPU has room for.
+// The largest tile that fits on the GPU.
 BackwardTile backward_tile_of_device(const Problem& p) {
   if (is_wide(p)) return BackwardTile::wide;
   return device_has_room(p, BackwardTile::large) ? BackwardTile::large : BackwardTile::small;
 }
 
-// Heads of up to 256 numbers, in chunks of 16 bytes.
+// Heads up to 256 wide, in chunks of 16 bytes.
 bool fits_wide_heads(const Problem& p) {
   const auto fits = [](std::int64_t width) { return width > 0 && width <= 256 && width % 8 == 0; };
   return suits_tensor_cores(p) && is_wide(p) && fits(p.d) && fits(p.d_v) && device_has_room(p, BackwardTile::wide) &&

@@ -12,7 +12,7 @@
 
 namespace isentropic::cuda {
 
-// RowConstants of isentropic/attention.hpp, one array for each field, real [batch, heads, n_q].
+// RowConstants of isentropic/attention.hpp, one array per field, real [batch, heads, n_q].
 struct RowConstantArrays {
   void *max_score = nullptr, *log_partition = nullptr, *mean_score = nullptr;  // m, L - m, E - m
   void *gate = nullptr, *base = nullptr;
@@ -25,7 +25,7 @@ struct Gradients {
   Strides query_stride, key_stride, value_stride;
   void* lambda = nullptr;    // [batch, heads, n_q]
   void* slopes = nullptr;    // [heads]
-  void* bias = nullptr;      // contiguous [batch, heads, n_q, n_k], of the finished score: for each entry that is seen
+  void* bias = nullptr;      // contiguous [batch, heads, n_q, n_k], of the finished score: for each visible entry
   void* relative = nullptr;  // [heads, 2 reach + 1]
 };
 
@@ -35,8 +35,8 @@ struct BackwardProblem {
   const void* output_gradient = nullptr;  // type of the inputs; null: none
   Strides output_gradient_stride;
   Gradients gradients;
-  bool deterministic = false;  // dQ is then added up in a fixed order, as everything else always is
-  void* workspace = nullptr;   // of backward_workspace(problem) bytes, at a multiple of 256
+  bool deterministic = false;  // dQ is then also summed in a fixed order, as everything else always is
+  void* workspace = nullptr;   // backward_workspace(problem) bytes, aligned to 256
 };
 
 bool has_backward(const BackwardProblem& problem);

@@ -1,5 +1,5 @@
-// Copies into the shared memory of a block of the backward pass: its keys and values, then block after block of queries
-// and output gradients. All are asynchronous.
+// Asynchronous copies into the shared memory of a backward block: its own keys and values once, then each block of
+// queries and output gradients in turn.
 #pragma once
 
 #include <type_traits>
@@ -18,7 +18,7 @@ class BackwardCopies {
   using Order = BackwardOrder<kQueries, kKeys>;
   using QueryBlock = typename Order::QueryBlock;
 
-  // Numbers, not the order: a reference to it would keep its owner in memory.
+  // Copies the order's numbers: holding a reference would force its owner out of registers into memory.
   __device__ BackwardCopies(const BackwardProblem& problem, const Order& order, std::uint32_t shared_)
       : in(problem), p(problem.problem), b(order.b), kv_head(order.kv_head), j0(order.j0), shared(shared_) {}
 
@@ -35,17 +35,17 @@ class BackwardCopies {
     __syncthreads();
   }
 
-  // Those from `end` on are zeros.
+  // Keys from `end` on are zero-filled.
   __device__ void copy_keys(std::int64_t end) const { copy_own<kD>(shared, p.key, p.key_stride, end, p.d); }
   __device__ void copy_values(std::int64_t end) const {
     copy_own<kValueD>(shared + Shape::kValuesAt, p.value, p.value_stride, end, p.d_v);
   }
 
-  // Where this thread's share of the next block begins.
+  // Points at this thread's share of the next block.
   __device__ void aim_at(const QueryBlock& block) {
     query_share = share_of<kD>(p.query, p.query_stride, block);
     output_share = in.output_gradient ? share_of<kValueD>(in.output_gradient, in.output_gradient_stride, block)
-                                      : query_share;  // of which nothing is read
+                                      : query_share;  // never read
   }
   __device__ void aim_at_next() {
     query_share += kQueries * p.query_stride.row;
@@ -55,7 +55,7 @@ class BackwardCopies {
     copy_share<kD, kQueries, kBackwardThreads>(queries(buffer), query_share, p.query_stride.row, rows_from(block),
                                                used<kD>(p.d));
   }
-  // Zeros where there are none.
+  // Zero-filled if there is no output gradient.
   __device__ void copy_output_gradients(const QueryBlock& block, int buffer) const {
     copy_share<kValueD, kQueries, kBackwardThreads>(output_gradients(buffer), output_share,
                                                     in.output_gradient_stride.row,
@@ -75,7 +75,7 @@ class BackwardCopies {
   template <int kWidth>
   __device__ void copy_own(std::uint32_t to, const void* all, const Strides& stride, std::int64_t end,
                            std::int64_t width) const {
-    const void* present = all ? all : p.query;  // zeros where there is nothing to read
+    const void* present = all ? all : p.query;  // without a tensor nothing is read: zeros
     const E* from = static_cast<const E*>(present) + b * stride.batch + kv_head * stride.head;
     copy_rows<kWidth, kKeys, kBackwardThreads>(to, from, stride.row, j0, all ? end : 0, used<kWidth>(width));
   }

@@ -1,4 +1,4 @@
-// What the backward pass reads or draws for each score of a row: tests of its key, terms that are added, dropout.
+// Terms the backward pass reads or draws for each score of a row: key tests, additive terms, dropout.
 #pragma once
 
 #include "attention/cuda/scores.cuh"
@@ -12,12 +12,12 @@ class DenseRow {
 
   __device__ bool operator()(int j) const { return sees(p, Head{b, h}, row, j); }
 
-  // Of a key that is seen.
+  // The terms added to the score of a visible key.
   __device__ float added(int j) const {
     const bool any = p.tests.mask.data || p.bias.data || p.slopes || p.relative;
     return any ? score_terms<float>(p, b, h, row.i, row.position, j) : 0.0f;
   }
-  // What dropout does to the weights of keys j and j + 1, j even.
+  // Dropout factors for the weights of keys j and j + 1, j even.
   __device__ DropoutFactors<float> dropout(int j) const {
     DropoutFactors<float> factors(p, {b, h}, row.i, j & ~3);
     factors.kept >>= j & 3;

@@ -1,5 +1,5 @@
-// What is left when all blocks of keys have added to G: the gradients of query and lambda, dQ = lambda G and
-// dlambda = q.G; and the gradient of the slopes, from the parts of blocks.
+// After all blocks of keys have added to G: the gradients of query and lambda, dQ = lambda G and dlambda = q.G, and the
+// gradient of the slopes from the blocks' partial sums.
 #include "attention/cuda/backward_tiles.cuh"
 #include "attention/cuda/tensor_cores.hpp"
 #include "attention/cuda/thread_block.cuh"
@@ -7,7 +7,7 @@
 namespace isentropic::cuda {
 namespace {
 
-// Four lanes, neighbours from a multiple of four on, each with four words: lane l gets word l of each.
+// Transposes 4 x 4 words among four neighbouring lanes, starting at a multiple of four: lane l gets word l of each.
 __device__ inline void transpose_among_four(std::uint32_t (&x)[4]) {
 #pragma unroll
   for (int distance = 1; distance <= 2; distance *= 2) {
@@ -22,8 +22,8 @@ __device__ inline void transpose_among_four(std::uint32_t (&x)[4]) {
   }
 }
 
-// A block for each tile of G, its threads as they were when they added to it. Chunks of 16 bytes are written where the
-// rows of the gradient begin at multiples of that.
+// One block per tile of G, with its threads arranged as when they added to it. Writes 16-byte chunks if the gradient's
+// rows begin at multiples of 16 bytes.
 template <class E, int kQueries, int kD>
 class QueryGradients {
  public:
@@ -73,7 +73,7 @@ class QueryGradients {
 #pragma unroll
         for (int first = 0; first < Tiles::kColumnTiles; first += 4) {
           std::uint32_t pairs[4] = {pair_of(first), pair_of(first + 1), pair_of(first + 2), pair_of(first + 3)};
-          transpose_among_four(pairs);  // to the columns of one tile
+          transpose_among_four(pairs);  // so that each lane has the columns of one tile
           const int column = Tiles::first_column() + (first + Tiles::lane() % 4) * 8;
           if (is_row) *reinterpret_cast<uint4*>(row + column) = {pairs[0], pairs[1], pairs[2], pairs[3]};
         }
@@ -141,7 +141,7 @@ cudaError_t query_gradients(const BackwardProblem& problem, float* products, Bac
   return launch_kernel(kernel, blocks, kBackwardThreads, 0, stream, problem, products, in_chunks);
 }
 
-// A warp for each head: lanes add every 32nd part, then what lanes found, in one order.
+// One warp per head: each lane sums every 32nd part, then the lanes' sums are added in a fixed order.
 __global__ void slope_gradient_kernel(const float* parts, std::int64_t count, float* gradients) {
   double sum = 0;
   for (std::int64_t part = threadIdx.x; part < count; part += 32) sum += parts[blockIdx.x * count + part];

@@ -1,11 +1,11 @@
-// Numbers of 16 bits in shared memory that are not finite, and how a sum over weights of 0 is kept from seeing them.
+// Finds non-finite 16-bit numbers in shared memory and keeps them out of sums in which their weight is 0.
 #pragma once
 
 #include "attention/cuda/backward_tiles.cuh"
 
 namespace isentropic::cuda {
 
-// Of two numbers; what is not finite becomes 0.
+// A packed pair with non-finite numbers replaced by 0.
 template <class E>
 __device__ inline std::uint32_t finite_pair(std::uint32_t pair) {
   constexpr std::uint32_t kExponent = std::is_same_v<E, __half> ? 0x7c00u : 0x7f80u;
@@ -14,14 +14,15 @@ __device__ inline std::uint32_t finite_pair(std::uint32_t pair) {
   return pair;
 }
 
-// Of two numbers; what is neither 0 nor -0 becomes NaN.
+// A packed pair with every number other than 0 and -0 replaced by NaN.
 __device__ inline std::uint32_t nan_unless_zero(std::uint32_t pair) {
   if (pair & 0x7fffu) pair |= 0x7fffu;
   if (pair & 0x7fff0000u) pair |= 0x7fff0000u;
   return pair;
 }
 
-// Of kNumbers numbers from `at` on, by all threads of a block; found(pair) for each pair that is changed.
+// Zeroes non-finite numbers among the kNumbers at `at`, using all threads of a block; calls found(pair) for each
+// change.
 template <class E, int kNumbers, class Found>
 __device__ inline void zero_what_is_not_finite(std::uint32_t at, Found found) {
 #pragma unroll 1

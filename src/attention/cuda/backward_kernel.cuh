@@ -1,9 +1,10 @@
 // The fused backward pass on tensor cores: a block of keys against the blocks of queries that see it.
 //
-// Eight warps hold the gradients of the block's keys and values in registers, for all heads that share them, so nothing
-// is added to these from outside. For each block of queries S = Q K^T and dP = dO V^T are made in registers; weights P
-// and score gradients dx go through shared memory, rounded, into dV += P^T dO, G += dx K (in memory: other blocks of
-// keys add to it too) and dK += dx^T Q. Meanwhile the next queries and output gradients travel into shared memory.
+// Eight warps hold the gradients of the block's keys and values in registers, for all heads that share them, so no
+// other block adds to these. For each block of queries, S = Q K^T and dP = dO V^T are formed in registers; weights P
+// and score gradients dx are rounded into shared memory and used in dV += P^T dO, G += dx K (in global memory: other
+// blocks of keys add to it too) and dK += dx^T Q. Meanwhile the next queries and output gradients are copied into
+// shared memory.
 #pragma once
 
 #include "attention/cuda/backward_copies.cuh"
@@ -49,7 +50,7 @@ class BackwardBlock {
     if (threadIdx.x == 0) store_shared(shared + Shape::kLeakAt, turns);
     QueryBlock here = order.first();
     if (turns > 0) {
-      // Keys that no row sees are zeros: a weight of 0 would not hide what they hold.
+      // Keys that no row sees are zero-filled: a weight of 0 would not mask an Inf or NaN in them.
       copies.copy_keys(order.seen_keys);
       copies.copy_values(order.seen_keys);
       copies.aim_at(here);
@@ -119,13 +120,13 @@ class BackwardBlock {
       }
   }
 
-  // Which keys a row sees, by their numbers from this lane's first column on.
+  // Tests whether a row sees a key, by the key's offset from this lane's first column.
   struct SeenByAll {
     __device__ bool operator()(int) const { return true; }
   };
   struct SeenKeys {
     int begin, end, prefix_begin, prefix_end;
-    // Without branches, which the compiler would make of && and ||.
+    // Bitwise operators: the compiler would turn && and || into branches.
     __device__ bool operator()(int j) const {
       return ((j >= begin) & (j < end)) | ((j >= prefix_begin) & (j < prefix_end));
     }
@@ -138,13 +139,13 @@ class BackwardBlock {
     return {seen.begin - first, seen.end - first, seen.prefix_begin - first, seen.prefix_end - first};
   }
 
-  // Whether some row may not see a key that is not finite, or be such a row itself: the last turn of which that was so.
+  // Whether this turn has a row that may not see a non-finite key or is non-finite itself; kLeakAt holds the last such.
   __device__ bool may_leak(int turn) const {
     return load_shared(shared + Shape::kLeakAt) == static_cast<std::uint32_t>(turn);
   }
 
-  // Of queries and keys each reaches a score of this thread or another, as output gradients do their products. Values
-  // need no look: they are in no sum over keys or rows.
+  // Every non-finite query or key reaches a score of some thread, and every non-finite output gradient a product.
+  // Values need no check: they are in no sum over keys or rows.
   __device__ bool is_finite(const ScoreTile& scores, const ScoreTile& products, int buffer) const {
     float zero = 0;
 #pragma unroll
@@ -161,8 +162,8 @@ class BackwardBlock {
     return zero == 0;
   }
 
-  // Numbers of keys, queries, output gradients and scales that are not finite become 0. Rows that see such a key or
-  // have such a query have score gradients that are NaN; weights become NaN where the output gradient was not finite.
+  // Zeroes non-finite keys, queries, output gradients and scales. Rows that see such a key or have such a query already
+  // have NaN score gradients; weights become NaN where the output gradient was not finite.
   __device__ void keep_what_is_finite(int buffer) const {
     const auto ignore = [](int) {};
     zero_what_is_not_finite<E, kKeys * kD>(shared, ignore);
@@ -190,7 +191,7 @@ class BackwardBlock {
     return out;
   }
 
-  // Weights and score gradients of a row's keys that this lane holds, rounded, into shared memory.
+  // Writes the weights and score gradients of this lane's keys of a row, rounded, to shared memory.
   template <class Seen>
   __device__ void differentiate_row(const float (&scores)[Scores::kColumnTiles][4],
                                     const float (&products)[Scores::kColumnTiles][4], int t, int half,
@@ -215,7 +216,7 @@ class BackwardBlock {
     }
   }
 
-  // Of two neighbouring keys of a row.
+  // Two neighbouring keys of a row.
   template <class Seen>
   __device__ void differentiate_pair(const float* scores, const float* products, int tile, const Terms& terms,
                                      const Seen& seen, ScoreGradient (&found)[2]) {
@@ -241,7 +242,7 @@ class BackwardBlock {
                                                  copies.output_gradients(buffer), [](std::uint32_t(&)[4], int) {});
   }
 
-  // Scales of rows join dx here, in units of 1 / sqrt d that keep its size.
+  // Row scales multiply dx here, in units of 1 / sqrt d so that its magnitude is preserved.
   __device__ void add_to_keys(int buffer) {
     const std::uint32_t left = shared + Shape::kGradientsAt, right = copies.queries(buffer);
     if (!p.scales)
@@ -270,7 +271,7 @@ class BackwardBlock {
       for (int tile = 0; tile < Products::kColumnTiles; ++tile) tile_of_products.add(t, tile, sums[t][tile]);
   }
 
-  // What this block of keys adds to the gradient of a head's slope.
+  // Writes this key block's contribution to the gradient of a head's slope.
   __device__ void write_slope(int h) {
     float sum = slope_sum;
 #pragma unroll

@@ -1,4 +1,4 @@
-// Which keys a block of the backward pass owns, which blocks of queries it visits, and in what order blocks add to G.
+// Which keys a backward block owns, which query blocks it visits, and the order in which blocks add to G.
 #pragma once
 
 #include "attention/cuda/instructions.cuh"
@@ -20,9 +20,9 @@ class BackwardOrder {
   int b, kv_head;
   int key_blocks;
   std::int64_t j0;  // first key
-  int seen_keys;    // of the batch entry, those before the last that some row may see
+  int seen_keys;    // keys of the batch entry before the end of the last one that some row may see
 
-  // turns: null where the order of additions is free. share: an integer of shared memory.
+  // turns: null if the order of additions is free. share: an integer in shared memory.
   __device__ BackwardOrder(const Problem& problem, unsigned* turns, int* share)
       : key_blocks(static_cast<int>((problem.n_k + kKeys - 1) / kKeys)),
         p(problem),
@@ -42,17 +42,17 @@ class BackwardOrder {
     return std::int64_t{b * static_cast<int>(p.heads) + block.h} * tiles + block.tile;
   }
 
-  // Every row of the block sees every key of this one.
+  // Whether every row of the query block sees every key of this block.
   __device__ bool sees_all(const QueryBlock& block) const {
     return block.tile >= first_whole && block.tile < end_whole;
   }
 
-  // The keys that come last add first: in causal attention each block of keys then begins where it need not wait, one
-  // block of queries behind the one before it. A warp adds to a part of its own of a block of queries, so it waits for
-  // the same warp of other blocks alone.
+  // Blocks of later keys add first: in causal attention each block of keys then starts where it need not wait, one
+  // block of queries behind the block before it. A warp adds to its own part of a block of queries, so it waits only
+  // for the same warp of other blocks.
   //
-  // Nearly always the others have added already, which an early glance tells at no cost beside the products: additions
-  // that are issued after it reach the memory after theirs.
+  // The others have nearly always added already, and an early glance at the counter, hidden behind the products, shows
+  // it: additions issued after the glance reach memory after theirs.
   __device__ unsigned glance(const QueryBlock& block) const { return glance_at_count(added_by_warp(block)); }
   __device__ void wait_to_add(const QueryBlock& block, unsigned glanced) const {
     const auto wanted = static_cast<unsigned>(visitors_before(block));
@@ -74,16 +74,16 @@ class BackwardOrder {
     return added + product_tile(block) * kBackwardWarps + threadIdx.x / 32;
   }
 
-  // Blocks that wait for others must begin after them, and nothing says that blocks begin in the order of their
-  // numbers.
+  // A block that waits for others must start after them, and blocks need not start in the order of their indices.
   __device__ static unsigned started_before(unsigned* count, int* share) {
     if (threadIdx.x == 0) *share = static_cast<int>(atomicAdd(count, 1u));
     __syncthreads();
     return static_cast<unsigned>(*share);
   }
 
-  // A few heads at a time, as many as keep what all their blocks read in the cache; of these the first keys first:
-  // causal rows see these the most, and long work should not come last. In a fixed order the last ones must come first.
+  // A few heads at a time: as many as keep everything their blocks read in the cache. Within these, the first keys come
+  // first: they are visible to most causal rows, and long work should not come last. With a fixed order of additions,
+  // the last keys come first instead.
   __device__ void choose_keys(std::int64_t number) {
     const std::int64_t blocks = key_blocks, all = p.batch * p.kv_heads;
     const std::int64_t at_once = max(std::int64_t{1}, kCached / (p.n_q * p.d * 8 * group() + 1));
@@ -93,8 +93,8 @@ class BackwardOrder {
     kv_head = static_cast<int>(head % p.kv_heads), b = static_cast<int>(head / p.kv_heads);
   }
 
-  // Bands never fall with i: the blocks of queries whose rows may see these keys are neighbours. A prefix is seen by
-  // all rows, and where it varies nothing is left out.
+  // Bands never move backwards as i grows, so the query blocks whose rows may see these keys are contiguous. All rows
+  // see the prefix; if it varies, no query block is skipped.
   __device__ void find_tiles() {
     first_tile = end_tile = first_whole = end_whole = 0, seen_keys = 0, prefix_blocks = 0;
     if (p.n_q == 0) return;
@@ -105,14 +105,15 @@ class BackwardOrder {
     seen_keys = static_cast<int>(p.visible.prefix_varies ? p.n_k : min(max(prefix, end), p.n_k));
     end_tile = tiles;
     const bool in_prefix = !p.visible.prefix_varies && j0 >= top.prefix_begin && j0 + kKeys <= top.prefix_end;
-    const int full = j0 + kKeys <= p.n_k ? static_cast<int>(p.n_q / kQueries) : 0;  // blocks without missing rows
+    const int full = j0 + kKeys <= p.n_k ? static_cast<int>(p.n_q / kQueries) : 0;  // without a partial last block
     if (key_block() >= prefix_blocks) p.visible.spans ? find_tiles_of_spans() : find_tiles_of_band();
     first_whole = first_tile, end_whole = max(first_tile, min(end_tile, full));
     if (!in_prefix) p.visible.spans ? find_whole_tiles_of_spans() : find_whole_tiles_of_band();
   }
 
-  // Blocks whose last row's band reaches these keys, up to those whose first row's begins beyond them. Whole ones:
-  // whose first row's band reaches the last of these keys, up to those whose last row's begins after the first.
+  // From the first query block whose last row's band reaches these keys to the first whose first row's band begins
+  // beyond them. Whole ones: from the first whose first row's band reaches the last of these keys to the first whose
+  // last row's band begins after the first key.
   __device__ void find_tiles_of_spans() {
     first_tile = first_that(0, tiles, [&](int tile) { return end_block(tile) > key_block(); });
     end_tile = first_that(first_tile, tiles, [&](int tile) { return begin_block(tile) > key_block(); });
@@ -125,7 +126,7 @@ class BackwardOrder {
         first_that(first_whole, end_whole, [&](int tile) { return spans_of(p, b, row(tile + 1) - 1).begin > j0; });
   }
 
-  // The same where row i sees [i + offset - left + 1, i + offset + right], of the keys there are.
+  // The same where row i sees the keys [i + offset - left + 1, i + offset + right] that exist.
   __device__ void find_tiles_of_band() {
     const std::int64_t first_row = j0 - p.visible.offset - p.visible.right;
     const std::int64_t end_row = j0 + kKeys - p.visible.offset + p.visible.left - 1;
@@ -138,19 +139,20 @@ class BackwardOrder {
     first_whole = block_among(first_tile, end_whole, first_row + kQueries - 1);
     end_whole = block_among(first_whole, end_whole, end_row - 1);
   }
-  // The block of queries that has the row, or the nearest of [low, high].
+  // The query block that contains the row, clamped to [low, high].
   __device__ static int block_among(int low, int high, std::int64_t row) {
     return static_cast<int>(max(std::int64_t{low}, min(max(row, std::int64_t{0}) / kQueries, std::int64_t{high})));
   }
 
-  // Of the band of a block of queries.
+  // The range of key blocks in the band of a query block.
   __device__ int begin_block(int tile) const { return spans_of(p, b, std::int64_t{tile} * kQueries).begin / kKeys; }
   __device__ int end_block(int tile) const {
     const std::int64_t end = spans_of(p, b, (std::int64_t{tile} + 1) * kQueries - 1).end;
     return static_cast<int>((min(end, p.n_k) + kKeys - 1) / kKeys);
   }
 
-  // The first block of queries of [low, high) of which `late`, which never turns false again, is true; else high.
+  // Binary search in [low, high) for the first query block where `late`, which never reverts to false, holds; else
+  // high.
   template <class Late>
   __device__ static int first_that(int low, int high, Late late) {
     while (low < high) {
@@ -163,7 +165,7 @@ class BackwardOrder {
     return low;
   }
 
-  // Blocks of later keys that visit the block of queries.
+  // Number of later key blocks that visit the query block.
   __device__ int visitors_before(const QueryBlock& block) const {
     const int own = key_block(), end = end_block(block.tile);
     if (own >= prefix_blocks) return end - 1 - own;

@@ -1,4 +1,4 @@
-// The five products of the backward pass, each over blocks in shared memory, and which part of it a warp holds.
+// The five products of the backward pass, each over blocks in shared memory, and the part of each that a warp holds.
 #pragma once
 
 #include "attention/cuda/backward_shape.cuh"
@@ -13,12 +13,12 @@ struct BackwardProducts {
   using Scores = QueryTiles<kQueries, kKeys>;
   using Products = QueryTiles<kQueries, kD>;
   using ScoreTile = float[2][Scores::kColumnTiles][4];
-  // Of gradients of keys and values: a quarter of the keys, half of the width.
+  // Gradients of keys and values: a warp holds a quarter of the keys and half of the width.
   static constexpr int kOwnKeys = kKeys / 4, kKeyTiles = kOwnKeys / 16;
   template <int kWidth>
   using KeySums = float[kKeyTiles][kWidth / 16][4];
 
-  // sums = rows columns^T, of blocks of queries and of keys.
+  // sums = rows columns^T, for a block of queries and a block of keys.
   template <int kWidth>
   __device__ static void multiply(ScoreTile& sums, std::uint32_t rows, std::uint32_t columns) {
     const std::uint32_t row = rows + chunk_offset<kWidth>(Scores::first_row() + lane() % 16, lane() / 16);
@@ -35,7 +35,7 @@ struct BackwardProducts {
         });
   }
 
-  // sums = gradients keys, of dx and the block's keys.
+  // sums = gradients keys, for dx and the block's keys.
   __device__ static void multiply_gradients(float (&sums)[2][Products::kColumnTiles][4], std::uint32_t gradients,
                                             std::uint32_t keys) {
     const std::uint32_t row = gradients + chunk_offset<kKeys>(Products::first_row() + lane() % 16, lane() / 16);
@@ -51,14 +51,14 @@ struct BackwardProducts {
         });
   }
 
-  // Of a tile of sums over rows, the first that this lane holds.
+  // The first column this lane holds of a tile of sums over rows.
   template <int kWidth>
   __device__ static int own_column(int tile) {
     if constexpr (Shape::kWide) return tile / 4 * 64 + warp() / 4 * 32 + tile % 4 * 8 + lane() % 4 * 2;
     return warp() / 4 * (kWidth / 2) + tile * 8 + lane() % 4 * 2;
   }
 
-  // sums += left^T right, of P or dx and a block of queries; change(fragments, step) may scale the left side.
+  // sums += left^T right, for P or dx and a block of queries; change(fragments, step) may scale the left side.
   template <int kWidth, class Change>
   __device__ static void multiply_transposed(KeySums<kWidth>& sums, std::uint32_t left, std::uint32_t right,
                                              Change change) {

@@ -1,11 +1,11 @@
-// The numbers that the backward pass needs of each row of a block of queries, in shared memory.
+// The per-row numbers the backward pass needs for a block of queries, in shared memory.
 #pragma once
 
 #include "attention/cuda/backward_tiles.cuh"
 
 namespace isentropic::cuda {
 
-// Scales are needed longer than the others and lie twice, for this block and the next.
+// Scales are needed longer than the others and are double-buffered, for this block and the next.
 template <int kQueries, BackwardTerms kTerms>
 class RowNumbers {
  public:
@@ -21,7 +21,7 @@ class RowNumbers {
   __device__ const HigherTerms& higher(int row) const { return higher_[row]; }
   __device__ float* scales(int buffer) const { return scales_ + buffer * kQueries; }
 
-  // Asynchronously; groups of threads take turns. What is beyond the last row is 0.
+  // Asynchronous; each group of threads copies one array. Rows out of range are zero-filled.
   __device__ void copy(const Problem& p, const BackwardWorkspace& from, int b, int h, std::int64_t i0,
                        int buffer) const {
     const int row = static_cast<int>(threadIdx.x) % kQueries, group = static_cast<int>(threadIdx.x) / kQueries;

@@ -1,4 +1,4 @@
-// From products to gradients of scores, a row at a time: what the backward pass knows of a row, in units of log 2.
+// From products to score gradients, one row at a time, with the row's constants in units of log 2.
 #pragma once
 
 #include "attention/cuda/launch_backward.hpp"
@@ -6,7 +6,7 @@
 
 namespace isentropic::cuda {
 
-// The gradient of one score, and the weight that values see.
+// The gradient of one score, and the weight that multiplies the value.
 struct ScoreGradient {
   float weight, gradient, slope;
 };
@@ -15,8 +15,8 @@ struct ScoreGradient {
 //
 //   dS = e (gate dP + base + a1 t + a2 (t - mean)^2 + a3 e),
 //
-// where the numbers of the row have been divided by z, a3 by z^2 (PackedRow), and base has taken in what a1 t lacks of
-// a1 (s - E).
+// where the constants of the row have been divided by z, a3 by z^2 (PackedRow), and base absorbs the difference between
+// a1 t and a1 (s - E).
 template <BackwardTerms kTerms>
 struct RowTerms {
   static constexpr bool kAll = kTerms != BackwardTerms::entropy, kExtras = kTerms >= BackwardTerms::extras;
@@ -27,8 +27,8 @@ struct RowTerms {
   float lambda;
   float cap, slope, position;  // kExtras
 
-  // r = q.k of key j, dP = gO.v, which may be anything where the key is not seen. `added` joins the score in place
-  // of slopes (kDense); what dropout does to the weight is `factor`.
+  // r = q.k for key j; dP = gO.v, ignored if the key is not visible. `added` is added to the score instead of slopes
+  // (kDense); `factor` is the dropout factor of the weight.
   __device__ ScoreGradient gradient(float r, float dP, bool seen, int j, float added = 0, float factor = 1) const {
     float t, cap_slope = 1, distance = 0;
     if constexpr (kExtras) {

@@ -1,4 +1,4 @@
-// What a kernel of the backward pass is compiled for, and where things lie in its shared memory.
+// Compile-time parameters of a backward kernel, and its shared-memory layout.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -20,11 +20,11 @@ struct BackwardShape {
   static constexpr int kKeyBytes = kKeys * kD * 2, kQueryBytes = kQueries * kD * 2, kScoreBytes = kQueries * kKeys * 2;
   static constexpr int kValueBytes = kKeys * kValueD * 2, kOutputBytes = kQueries * kValueD * 2;
   static constexpr int kConstantBytes = kBackwardRowBytes * kQueries;
-  // Blocks of output gradients in shared memory: what it has room for.
+  // As many buffers of output gradients as fit into shared memory.
   static constexpr int kOutputBuffers =
       (kSize.shared_bytes - kKeyBytes - kValueBytes - 2 * kQueryBytes - 2 * kScoreBytes - kConstantBytes) /
       kOutputBytes;
-  // Where things lie.
+  // Offsets in shared memory.
   static constexpr int kValuesAt = kKeyBytes, kQueriesAt = kValuesAt + kValueBytes;
   static constexpr int kOutputsAt = kQueriesAt + 2 * kQueryBytes;
   static constexpr int kWeightsAt = kOutputsAt + kOutputBuffers * kOutputBytes;

@@ -1,4 +1,4 @@
-// What the kernels of the backward pass share: products of tiles, and G in the order of fragments.
+// Shared by the backward kernels: products of tiles, and G in fragment order.
 #pragma once
 
 #include <type_traits>
@@ -8,9 +8,9 @@
 
 namespace isentropic::cuda {
 
-// Which part of each product a warp holds. Scores and G: 32 queries, and a share of the keys or of the width.
-// Gradients of keys and values: a quarter of the keys, half of the width. Tiles are 16 x 8. Of more than 128 numbers,
-// which need not be a power of two, a warp takes its share of every 64.
+// The part of each product that a warp holds. Scores and G: 32 queries, and a share of the keys or of the width.
+// Gradients of keys and values: a quarter of the keys, half of the width. Tiles are 16 x 8. If the width exceeds 128,
+// it need not be a power of two, and a warp takes its share of every 64 columns.
 template <int kQueries, int kWidth>
 struct QueryTiles {
   static constexpr int kRowWarps = kQueries / 32, kColumnWarps = kBackwardWarps / kRowWarps;
@@ -26,15 +26,15 @@ struct QueryTiles {
   }
 };
 
-// From the address of chunk 0 or 1 of a row of kWidth numbers to that `step` pairs of chunks on.
+// Given the address of chunk 0 or 1 of a row of kWidth numbers, the address `step` pairs of chunks further on.
 template <int kWidth>
 __device__ inline std::uint32_t chunks_on(std::uint32_t address, int step) {
   if constexpr (kWidth > 128) return pairs_on(address, step);
   return address ^ (step * 32);
 }
 
-// A tile of G. Additions of a warp fall on neighbouring numbers: each lane's four of a fragment where one instruction
-// adds four, else the lanes' first ones, their second ones and so on.
+// A tile of G, laid out so that a warp's additions hit adjacent addresses: each lane's four numbers of a fragment where
+// one instruction adds four, otherwise all lanes' first numbers, then all second ones, and so on.
 template <int kQueries, int kD>
 class ProductTile {
  public:
@@ -63,7 +63,7 @@ class ProductTile {
   float* own;
 };
 
-// sums += left right, kSteps steps of 16; load_left(to, step, t) and load_right(to, step, pair of tiles) load
+// sums += left right, in kSteps steps of 16; load_left(to, step, t) and load_right(to, step, pair of tiles) load
 // fragments.
 template <class E, int kSteps, int kRowTiles, int kColumnTiles, class Left, class Right>
 __device__ inline void multiply_tiles(float (&sums)[kRowTiles][kColumnTiles][4], Left load_left, Right load_right) {
@@ -87,7 +87,7 @@ __device__ inline void multiply_tiles(float (&sums)[kRowTiles][kColumnTiles][4],
         [&](std::uint32_t(&to)[4], int turn) { load_right(to, turn / kPairs, turn % kPairs); },
         [&](const std::uint32_t(&right)[4], int turn) { use_pair(right, turn / kPairs, turn % kPairs); });
   } else {
-    // One loop over all turns is too much for the compiler to take apart where divisions are not shifts.
+    // Here turn / kPairs is not a shift, and the compiler cannot unroll a single loop over all turns.
     std::uint32_t ring[2][4];
     load_right(ring[0], 0, 0);
 #pragma unroll
@@ -112,7 +112,7 @@ __device__ inline void clear(float (&sums)[kRowTiles][kColumnTiles][4]) {
       for (int e = 0; e < 4; ++e) sums[t][tile][e] = 0;
 }
 
-// Two pairs of numbers, multiplied.
+// The products of two packed pairs.
 template <class E>
 __device__ inline std::uint32_t multiply_pair(std::uint32_t x, std::uint32_t y) {
   using Pair = std::conditional_t<std::is_same_v<E, __half>, __half2, __nv_bfloat162>;

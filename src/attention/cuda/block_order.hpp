@@ -1,5 +1,5 @@
-// Which rows a thread block takes: a few heads at a time, as many as keep their keys in the cache; of these the last
-// rows first: causal ones see the most keys, and long work should not come last.
+// The order in which thread blocks process rows: a few heads at a time, as many as keep their keys in the cache, and
+// within these the last rows first: causal ones see the most keys, and long work should not come last.
 #pragma once
 
 #include <algorithm>
@@ -14,7 +14,7 @@ struct BlockPlace {
 };
 
 struct BlockOrder {
-  unsigned rows, blocks, heads, all_heads, at_once;  // rows of a block, blocks of a head, heads (of all batch entries)
+  unsigned rows, blocks, heads, all_heads, at_once;  // rows per block, blocks per head, heads (all: over the batch)
 
   BlockOrder(const Problem& p, int rows_of_block)
       : rows(static_cast<unsigned>(rows_of_block)),

@@ -1,4 +1,4 @@
-// Asks a GPU for its compute capability.
+// Queries the compute capability of a GPU.
 #include "attention/cuda/device_support.hpp"
 
 namespace isentropic::cuda {

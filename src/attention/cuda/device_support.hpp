@@ -7,10 +7,10 @@
 
 namespace isentropic::cuda {
 
-inline constexpr int kOldestMajor = 8;  // of compute capability: sm_80
+inline constexpr int kOldestMajor = 8;  // compute capability: sm_80
 
-// Empty: they can. Else why not, in words that follow "because": of what a device answered, or of a device that is
-// asked.
+// Empty if they can; otherwise the reason, phrased to follow "because": from a device's answer, or by asking the
+// device.
 std::string why_unsupported(cudaError_t answer, int major, int minor);
 std::string why_unsupported(int device);
 

@@ -1,4 +1,4 @@
-// Chooses the kernel.
+// Chooses the forward kernel.
 #include "attention/cuda/forward.hpp"
 
 #include "attention/cuda/key_groups.hpp"
@@ -11,7 +11,7 @@ namespace {
 template <ElementType type, int d>
 cudaError_t with_moments(const Problem& problem, const ForwardOutput& output, cudaStream_t stream) {
   using enum MomentSet;
-  // Fewer moments would save next to nothing of what these cost.
+  // Accumulating fewer moments would save next to nothing compared with the cost of these.
   if (has_dense_terms(problem)) return launch_forward<type, d, d, all, ForwardTerms::dense>(problem, output, stream);
   if (has_extras(problem)) return launch_forward<type, d, d, all, ForwardTerms::extras>(problem, output, stream);
   if (output.groups.any()) return launch_forward<type, d, d, all, ForwardTerms::groups>(problem, output, stream);

@@ -1,8 +1,9 @@
-// What is read or tested for each score on tensor cores: dense masks and biases, relative tables, strided and
+// Terms read or tested for each score on tensor cores: dense masks and biases, relative tables, strided and
 // block-sparse tests, excluded keys. Scores are in units of log 2; those of hidden keys become kHidden.
 //
-// A lane holds the scores of two neighbouring keys, the first of them even: they are read at once where they lie beside
-// each other. What is the same for all rows, such as a mask of padding, is read once for all of a lane's rows.
+// A lane holds the scores of two neighbouring keys, the first of them even, and reads both in one load where they are
+// adjacent in memory. Terms that are the same for all rows, such as a padding mask, are read once for all of a lane's
+// rows.
 #pragma once
 
 #include "attention/cuda/forward_rows.cuh"
@@ -11,7 +12,7 @@
 
 namespace isentropic::cuda {
 
-inline constexpr float kLeastScore = -9e29f;  // of a key that is seen: more than kHidden
+inline constexpr float kLeastScore = -9e29f;  // of a visible key: greater than kHidden
 
 // An element as it is added to a score; -inf hides.
 template <class T>
@@ -31,10 +32,10 @@ __device__ inline float term_of(T x) {
 __device__ inline void add_term(float term, float& score) {
   const float sum = fmaf(term, kLog2E, score);
   const bool hidden = term == -INFINITY || score == kHidden;
-  score = hidden ? kHidden : sum < kLeastScore ? kLeastScore : sum;  // a NaN stays
+  score = hidden ? kHidden : sum < kLeastScore ? kLeastScore : sum;  // a NaN stays NaN
 }
 
-// What is added to the scores of two neighbours.
+// The terms added to the scores of two neighbouring keys.
 struct TermPair {
   float x, y;
 };
@@ -44,12 +45,12 @@ struct alignas(2 * sizeof(T)) Neighbours {
   T x, y;
 };
 
-// A row of a dense term from a lane's first key on.
+// A row of a dense term, starting at a lane's first key.
 template <class T>
 struct TermRow {
   const T* data;
   std::int64_t stride;
-  int left;  // keys from there on
+  int left;  // number of keys from there on
 
   __device__ TermRow(const DenseTerm& term, std::int64_t b, std::int64_t h, std::int64_t i, int first, std::int64_t n_k)
       : data(static_cast<const T*>(term.data) + offset_in(term.stride, b, h, i, first)),
@@ -63,7 +64,7 @@ struct TermRow {
     const auto both = *reinterpret_cast<const Neighbours<T>*>(data + j);
     return {term_of(both.x), term_of(both.y)};
   }
-  // Keys that are not there are hidden.
+  // Keys out of range are hidden.
   __device__ TermPair one_by_one(int j) const {
     return {j < left ? term_of(data[j * stride]) : -INFINITY,
             j + 1 < left ? term_of(data[(j + 1) * stride]) : -INFINITY};
@@ -137,7 +138,7 @@ __device__ __forceinline__ void add_dense_term(const Problem& p, const DenseTerm
   }
 }
 
-// j / divisor and j % divisor, of a lane's keys in steps of eight and their neighbours: no division for each.
+// j / divisor and j % divisor for a lane's keys, in steps of eight, and their neighbours, without a division per key.
 struct SteppedDivision {
   int divisor, quotient, remainder;
 
@@ -155,7 +156,7 @@ struct SteppedDivision {
   __device__ bool divides(int e) const { return e == 0 ? remainder == 0 : remainder + 1 == divisor; }
 };
 
-// Hides the keys of a row that fail a test of p.tests, its mask aside.
+// Hides the keys of a row that fail a test of p.tests other than its mask.
 template <class Shape>
 __device__ __forceinline__ void test_row(const Problem& p, const ForwardBlock<Shape>& at, int t, int half, int j0,
                                          Scores<Shape>& scores) {
@@ -202,7 +203,7 @@ __device__ __forceinline__ void add_relative(const Problem& p, const ForwardBloc
                         [&](float& s, int j) { add_term(middle[min(max(lag - j, -reach), reach)], s); });
 }
 
-// To scores that are scaled and capped.
+// Expects scores that are already scaled and capped.
 template <class Shape>
 __device__ __forceinline__ void add_dense_terms(const Problem& p, const ForwardBlock<Shape>& at, int j0,
                                                 Scores<Shape>& scores) {

@@ -1,4 +1,4 @@
-// Dropout in the forward pass on tensor cores: the choices of scores.cuh, on weights as the product takes them.
+// Dropout in the forward pass on tensor cores: makes the choices of scores.cuh on packed weights.
 #pragma once
 
 #include "attention/cuda/problem.hpp"
@@ -7,13 +7,13 @@
 
 namespace isentropic::cuda {
 
-// A weight is kept where its 32 bits are no less than this: (bits + 1/2) 2^-32 >= probability.
+// A weight is kept if its 32 bits are at least this: (bits + 1/2) 2^-32 >= probability.
 __device__ inline std::uint64_t least_kept(double probability) {
   const double x = probability * 0x1p32, whole = floor(x);
   return static_cast<std::uint64_t>(whole) + (x - whole > 0.5 ? 1 : 0);
 }
 
-// What a block's dropout is drawn with. It lies in shared memory and is read from there each time: registers are short.
+// What a block's dropout is drawn with. Kept in shared memory and reread each time, because registers are scarce.
 struct DropoutKey {
   std::uint64_t seed, least;
 
@@ -22,7 +22,7 @@ struct DropoutKey {
   }
 };
 
-// The bits of four keys, the group'th of row (b, h, i).
+// The random bits of four keys, number `group` of row (b, h, i).
 __device__ inline PhiloxCounter dropout_bits(std::uint64_t seed, int b, int h, int i, int group) {
   return philox({static_cast<std::uint32_t>(group), static_cast<std::uint32_t>(i),
                  static_cast<std::uint32_t>(h) | static_cast<std::uint32_t>(RandomStream::dropout),
@@ -36,7 +36,7 @@ __device__ inline bool is_kept(const volatile DropoutKey& key, int b, int h, int
   return (j % 4 < 2 ? low : high) >= key.least;
 }
 
-// Zeros the weights of a row that are dropped; `j` is the first of the lane's keys, two of every eight.
+// Zeros the dropped weights of a row; `j` is the first of the lane's keys, two of every eight.
 template <int kTiles>
 __device__ inline void drop_weights(const volatile DropoutKey& key, int b, int h, int i, int j, int half,
                                     std::uint32_t (&weights)[kTiles][2]) {

@@ -1,8 +1,9 @@
-// Statistics over key groups in the forward pass: the running sums are those of all keys but the first ones.
+// Key-group statistics in the forward pass: the running sums cover all keys but the first ones.
 //
-// In the few blocks of keys that hold first or recent keys of some row these are summed apart, in shared memory; the
-// weights of all keys go into the product with the values. The reference is common to all keys of a row: should the
-// first ones tower so far above the others that these lose digits, a pass over key groups looks at the block again.
+// In the few blocks of keys that contain first or recent keys of some row, these are summed separately, in shared
+// memory; the weights of all keys go into the product with the values. All keys of a row share one reference: if the
+// first keys exceed the others by so much that the others lose digits, a pass over key groups processes the block
+// again.
 #pragma once
 
 #include "attention/cuda/forward_rows.cuh"
@@ -19,7 +20,7 @@ struct FirstSums : GroupSums {
     const float delta = m - reference;
     return rebase(SoftmaxMoments<float>{z, u, w, c}, delta, exp2_fast(delta));
   }
-  // Sums that are seen from `reference`, which is never lower than before.
+  // Adds sums taken relative to `reference`, which never decreases.
   __device__ void add_sums(float reference, const SoftmaxMoments<float>& sums, float sum_of_distances) {
     const SoftmaxMoments<float> all = add(seen_from(reference), sums);
     distance = (z == 0 ? 0.0f : distance * share(reference)) + sum_of_distances;
@@ -27,7 +28,7 @@ struct FirstSums : GroupSums {
   }
 };
 
-// Weights of a block as RunningSoftmax::weigh makes them, the groups summed apart.
+// Computes a block's weights like RunningSoftmax::weigh, summing the groups separately.
 template <class Shape>
 __device__ __forceinline__ void weigh_with_groups(typename Shape::Groups& rows, int first_row, int j0,
                                                   const Scores<Shape>& scores,
@@ -72,11 +73,11 @@ __device__ __forceinline__ void weigh_with_groups(typename Shape::Groups& rows, 
     }
 }
 
-// Where the other keys' weights sum to less, their entropy log z - u / z is the difference of numbers of 40 bits and
-// more, and the smallest weights come near to underflow.
+// If the other keys' weights sum to less than this, their entropy log z - u / z is a difference of numbers of magnitude
+// 40 log 2 and more, and the smallest weights approach underflow.
 inline constexpr float kDrowned = 0x1p-40f;
 
-// Writes the groups' statistics and lets the first keys join the sums. first_key: where columns are counted from.
+// Writes the groups' statistics and adds the first keys to the sums. first_key: the origin of the column numbers.
 template <class Shape>
 __device__ __forceinline__ void finish_groups(const Problem& p, const KeyGroupArrays& out,
                                               const ForwardBlock<Shape>& at, const typename Shape::Groups& rows,

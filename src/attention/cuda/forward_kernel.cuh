@@ -1,8 +1,8 @@
 // The fused forward pass on tensor cores: a block of queries against blocks of keys, output and records in registers.
 //
-// Scores come out of the products in float32 and stay in registers: they become weights, whose sums make the record
-// and which, rounded, are the left side of the product with the values. While scores are made, values travel into
-// shared memory; while values are multiplied, the next keys do.
+// Scores come out of the products in float32 and stay in registers: they become weights, whose sums make up the record
+// and which, rounded, are the left operand of the product with the values. Values are copied to shared memory while
+// scores are computed, and the next keys while values are multiplied.
 #pragma once
 
 #include "attention/cuda/forward_dropout.cuh"
@@ -17,24 +17,24 @@ namespace isentropic::cuda {
 template <ElementType type, int kWidth_, int kValueWidth_, MomentSet kMoments_, ForwardTerms kTerms>
 struct ForwardShape {
   using E = typename Element<type>::T;
-  static constexpr int kWidth = kWidth_, kValueWidth = kValueWidth_;  // of keys and values
-  static constexpr bool kIsWide = kWidth > 128;                       // heads may then be narrower than this
+  static constexpr int kWidth = kWidth_, kValueWidth = kValueWidth_;  // keys; values
+  static constexpr bool kIsWide = kWidth > 128;                       // narrower heads then fit too
   static constexpr MomentSet kMoments = kMoments_;
   static constexpr bool kDense = kTerms == ForwardTerms::dense, kExtras = kDense || kTerms == ForwardTerms::extras;
   static constexpr bool kHasGroups = kTerms == ForwardTerms::groups;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kRowTiles = kValueWidth > 128 || (kDense && kWidth > 64) ? 1 : 2;  // of 16 rows, for each warp
+  static constexpr int kRowTiles = kValueWidth > 128 || (kDense && kWidth > 64) ? 1 : 2;  // 16-row tiles per warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = kWidth > 64 || kDense ? 64 : kHasGroups ? 96 : 128;
-  // Small heads leave room for the next block of keys and values while this one is used.
+  // Small heads leave room to double-buffer keys and values.
   static constexpr bool kTwoStages = kWidth <= 64;
-  // A second, shorter way to hide keys pays where the compiler still finds registers, which is a matter of trial.
+  // A second, shorter way to hide keys pays off as long as it causes no spills; found by trial.
   static constexpr bool kHidesByEnd = kMoments == MomentSet::entropy;
-  // Where the compiler then finds registers for everything else is a matter of trial.
+  // Only where this causes no spills; found by trial.
   static constexpr bool kHighestInRegisters =
       kMoments == MomentSet::partition || (kWidth == 128 && kMoments == MomentSet::all && kTerms == ForwardTerms::none);
   static constexpr int kScoreTiles = kKeys / 8, kOutputTiles = kValueWidth / 8;
   using Softmax = RunningSoftmax<kMoments, kRowTiles, kHighestInRegisters, kHasGroups>;
-  using Counts = LaneNumbers<kRowTiles, false>;  // of keys that a lane has seen
+  using Counts = LaneNumbers<kRowTiles, false>;  // number of keys each lane has seen
   using Groups = GroupedRows<kRows, FirstSums>;
   static constexpr std::uint32_t kKeysAt = kRows * kRowBytes<kWidth>;
   static constexpr std::uint32_t kValuesAt = kKeysAt + kKeys * kRowBytes<kWidth>;
@@ -49,7 +49,7 @@ struct ForwardShape {
   static constexpr int kBytes = kGroupsAt + (kHasGroups ? sizeof(Groups) : 0);
 };
 
-// Adds the keys of a block that are not hidden to those that the lane has seen.
+// Counts the visible keys of a block.
 template <class Shape>
 __device__ __forceinline__ void count_keys(Scores<Shape>& scores, typename Shape::Counts& counts) {
 #pragma unroll
@@ -72,7 +72,7 @@ __device__ __forceinline__ void drop_weights(const volatile DropoutKey& key, con
       drop_weights(key, at.b, at.h, at.row_of(t, half), first_key_of_lane(j0), half, weights[t]);
 }
 
-// Leaves finite values to the product.
+// Adds infinite and NaN values to the output directly, and leaves the finite ones to the product.
 template <class Shape>
 __device__ __forceinline__ void add_infinities(const Problem& p, const ForwardBlock<Shape>& at, int j0,
                                                unsigned char* values, const volatile DropoutKey& dropout,

@@ -1,4 +1,4 @@
-// The rows of a thread block of the forward pass, the blocks of keys that they see, and which scores a lane holds.
+// The rows of a thread block of the forward pass, the key blocks they see, and the scores each lane holds.
 #pragma once
 
 #include "attention/cuda/block_order.hpp"
@@ -16,14 +16,14 @@ struct Element<ElementType::float16> {
   using T = __half;
 };
 
-// The rows of a thread block and the blocks of keys that they see. It lies in shared memory: registers are short.
+// The rows of a thread block and the key blocks they see. Kept in shared memory, because registers are scarce.
 template <class Shape>
 struct ForwardBlock {
   int b, h, kv_head, i0;
   int seen_by_all_begin, seen_by_all_end;  // keys of the band that every row sees
   int prefix, prefix_blocks, band_block, end_block;
-  int end;                // of the keys that any row sees
-  std::uint32_t queries;  // where they lie in shared memory
+  int end;                // end of the keys that any row sees
+  std::uint32_t queries;  // their address in shared memory
 
   __device__ ForwardBlock(const Problem& p, const BlockPlace& place, std::uint32_t shared)
       : b(place.b),
@@ -43,7 +43,7 @@ struct ForwardBlock {
   __device__ int row_of(int t, int half) const {
     return i0 + threadIdx.x / 32 * (16 * Shape::kRowTiles) + t * 16 + half * 8 + threadIdx.x % 32 / 4;
   }
-  // Blocks of the prefix and of the band are visited.
+  // Only blocks of the prefix and of the band are visited.
   __device__ int skip_gap(int block) const { return block >= prefix_blocks ? max(block, band_block) : block; }
   __device__ bool is_whole(int j0) const {
     return j0 + Shape::kKeys <= seen_by_all_end && (j0 >= seen_by_all_begin || j0 + Shape::kKeys <= prefix);
@@ -53,8 +53,8 @@ struct ForwardBlock {
 template <class Shape>
 using Scores = Accumulators<Shape::kRowTiles, Shape::kScoreTiles>;
 
-// f(score, key) for those of a row that this lane holds, keys numbered from first_key_of_lane on: a comparison with one
-// then takes a constant, and no register.
+// Calls f(score, key) for this lane's scores of a row, with keys numbered from first_key_of_lane, so that comparing a
+// key takes a constant rather than a register.
 template <class Shape, class F>
 __device__ __forceinline__ void for_each_score(Scores<Shape>& scores, int t, int half, F f) {
 #pragma unroll

@@ -1,4 +1,4 @@
-// From products to scores of the softmax in units of log 2, and keys that a row does not see.
+// From products to softmax scores in units of log 2, and hiding keys that a row does not see.
 #pragma once
 
 #include "attention/cuda/forward_dense.cuh"
@@ -6,7 +6,7 @@
 
 namespace isentropic::cuda {
 
-// Where only the ends of bands fall into the block, as on a causal diagonal.
+// For blocks of keys that contain only the ends of bands, as on a causal diagonal.
 template <class Shape>
 __device__ __forceinline__ void hide_keys_beyond(const Problem& p, const ForwardBlock<Shape>& at, int j0,
                                                  Scores<Shape>& scores) {
@@ -38,7 +38,7 @@ __device__ __forceinline__ void hide_keys(const Problem& p, const ForwardBlock<S
     }
 }
 
-// lambda, soft cap, slopes and dense terms, where the maximum of the products is not that of the scores.
+// Applies lambda, soft cap, slopes and dense terms, for when the largest product need not be the largest score.
 template <class Shape>
 __device__ __forceinline__ void finish_scores(const Problem& p, const ForwardBlock<Shape>& at, int j0,
                                               const float* lambda, Scores<Shape>& scores) {

@@ -1,5 +1,5 @@
-// Infinities and NaN among values that some rows of a block see and others do not: 0 times them is not 0. They are
-// added to the rows that see them, and taken out of the product.
+// Infinite and NaN values that some rows of a block see and others do not: 0 times them is not 0. They are added to the
+// rows that see them, and removed from the product.
 #pragma once
 
 #include "attention/cuda/products.cuh"
@@ -7,7 +7,7 @@
 
 namespace isentropic::cuda {
 
-// f(four words) for all of a tile, by a block.
+// Calls f(four words) for the whole tile, using all threads of a block.
 template <int kBytes, int kThreads, class F>
 __device__ inline void for_each_chunk(unsigned char* tile, F f) {
 #pragma unroll 1
@@ -21,7 +21,7 @@ __device__ inline uint4 infinite_halves(const uint4& words) {
           infinite_halves<E>(words.w)};
 }
 
-// Whether anything is infinite or NaN, the same for all threads of the block.
+// Whether any value is infinite or NaN; the same for all threads of the block.
 template <class E, int kBytes, int kThreads>
 __device__ inline bool block_has_infinities(unsigned char* tile) {
   std::uint32_t found = 0;
@@ -32,7 +32,7 @@ __device__ inline bool block_has_infinities(unsigned char* tile) {
   return __syncthreads_or(found != 0);
 }
 
-// Zeros instead, once all threads of the block are here.
+// Replaces them by zeros, after a barrier.
 template <class E, int kBytes, int kThreads>
 __device__ inline void clear_infinities_of_block(unsigned char* tile) {
   __syncthreads();
@@ -43,8 +43,8 @@ __device__ inline void clear_infinities_of_block(unsigned char* tile) {
   __syncthreads();
 }
 
-// To the fragments of one row of the lane, those of the keys, numbered from the tile's first, for which seen(key)
-// holds.
+// Adds the infinite and NaN values of the keys for which seen(key) holds to the fragments of one row of the lane. Keys
+// are numbered from the tile's first.
 template <class E, int kKeys, int kOutputTiles, class Seen>
 __device__ inline void add_infinities_of_row(const unsigned char* tile, Seen seen, int half,
                                              float (&output)[kOutputTiles][4]) {

@@ -1,4 +1,4 @@
-// Sums over the rows of a head, by one block and in a fixed order.
+// Sums over the rows of a head, by one block, in a fixed order.
 #pragma once
 
 #include "attention/cuda/problem.hpp"
@@ -7,11 +7,11 @@ namespace isentropic::cuda {
 
 constexpr int kThreadsOfHeadSum = 1024;
 
-// Over the threads of the block; the sum is whole in thread 0. Blocks may call it again and again.
+// Sums over the threads of the block; only thread 0 gets the total. May be called repeatedly.
 __device__ inline double sum_of_block(double value) {
   __shared__ double sums[kThreadsOfHeadSum / 32];
   for (int distance = 16; distance > 0; distance /= 2) value += __shfl_down_sync(0xffffffffu, value, distance);
-  __syncthreads();  // the sums before these have been read
+  __syncthreads();  // all threads have read the previous sums
   if (threadIdx.x % 32 == 0) sums[threadIdx.x / 32] = value;
   __syncthreads();
   double sum = 0;
@@ -20,10 +20,10 @@ __device__ inline double sum_of_block(double value) {
   return sum;
 }
 
-// value(b, i) summed over batch entries and rows, in a block of kThreadsOfHeadSum threads; whole in thread 0.
+// value(b, i) summed over batch entries and rows by a block of kThreadsOfHeadSum threads; only thread 0 gets the total.
 template <class F>
 __device__ double sum_over_rows(const Problem& p, F value) {
-  // The rows of a thread lie kThreadsOfHeadSum apart: a step that is divided once.
+  // A thread's rows are kThreadsOfHeadSum apart, so that a single division gives the step.
   const std::int64_t batch_step = kThreadsOfHeadSum / p.n_q, row_step = kThreadsOfHeadSum % p.n_q;
   std::int64_t b = threadIdx.x / p.n_q, i = threadIdx.x % p.n_q;
   double sum = 0;

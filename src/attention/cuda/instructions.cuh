@@ -1,5 +1,5 @@
-// Instructions for which CUDA C++ has no name: asynchronous copies, fragment loads, matrix products, ordered counters.
-// Addresses of shared memory are 32 bits, as the instructions take them.
+// Instructions that CUDA C++ does not expose: asynchronous copies, fragment loads, matrix products, ordered counters.
+// Shared-memory addresses are 32 bits, as the instructions expect.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -22,24 +22,24 @@ __device__ inline std::uint32_t load_shared(std::uint32_t from) {
   return x;
 }
 
-// 16 bytes into shared memory, asynchronously; zeros instead unless `valid`.
+// Copies 16 bytes to shared memory asynchronously; zeros unless `valid`.
 __device__ inline void copy_async(std::uint32_t to, const void* from, bool valid) {
   const int bytes = valid ? 16 : 0;
   asm volatile("cp.async.cg.shared.global [%0], [%1], 16, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
 }
-// One real number likewise.
+// The same for one float.
 __device__ inline void copy_number(std::uint32_t to, const float* from, bool valid) {
   const int bytes = valid ? 4 : 0;
   asm volatile("cp.async.ca.shared.global [%0], [%1], 4, %2;\n" ::"r"(to), "l"(from), "r"(bytes));
 }
 __device__ inline void commit_copies() { asm volatile("cp.async.commit_group;\n"); }
-// Until at most `kPending` of the committed groups are under way.
+// Waits until at most `kPending` committed groups are still in flight.
 template <int kPending>
 __device__ inline void wait_for_copies() {
   asm volatile("cp.async.wait_group %0;\n" ::"n"(kPending));
 }
 
-// Four 8 x 8 matrices of 16-bit elements; lane l gives the address of a row of matrix l / 8.
+// Loads four 8 x 8 matrices of 16-bit elements; lane l passes the address of a row of matrix l / 8.
 __device__ inline void load_fragments(std::uint32_t (&out)[4], std::uint32_t row) {
   asm volatile("ldmatrix.sync.aligned.m8n8.x4.shared.b16 {%0,%1,%2,%3}, [%4];\n"
                : "=r"(out[0]), "=r"(out[1]), "=r"(out[2]), "=r"(out[3])
@@ -51,8 +51,7 @@ __device__ inline void load_fragments_transposed(std::uint32_t (&out)[4], std::u
                : "r"(row));
 }
 
-// The same two or four matrices, the other way: GPUs since sm_90 do that at once. Lane l gives the address of row l % 8
-// of matrix l / 8.
+// Stores two or four such matrices: one instruction since sm_90. Lane l passes the address of row l % 8, matrix l / 8.
 #if __CUDA_ARCH__ >= 900
 inline constexpr bool kStoresMatrices = true;
 __device__ inline void store_matrices(std::uint32_t row, const std::uint32_t (&x)[2]) {
@@ -69,7 +68,7 @@ template <int kCount>
 __device__ inline void store_matrices(std::uint32_t, const std::uint32_t (&)[kCount]) {}
 #endif
 
-// c += a b, 16 x 16 times 16 x 8.
+// c += a b, with a 16 x 16 and b 16 x 8.
 template <class E>
 __device__ inline void multiply_add(float (&c)[4], const std::uint32_t (&a)[4], std::uint32_t b0, std::uint32_t b1);
 template <>
@@ -87,20 +86,20 @@ __device__ inline void multiply_add<__half>(float (&c)[4], const std::uint32_t (
       : "r"(a[0]), "r"(a[1]), "r"(a[2]), "r"(a[3]), "r"(b0), "r"(b1));
 }
 
-// 2^x in one instruction: 0 for -inf, and below 2^-126.
+// 2^x in one instruction; 0 for -inf and where the result is below 2^-126.
 __device__ inline float exp2_fast(float x) {
   float out;
   asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(out) : "f"(x));
   return out;
 }
 
-// A counter of the device, as it was a moment ago.
+// Reads a device counter; the value may be stale.
 __device__ inline unsigned glance_at_count(const unsigned* count) {
   unsigned found;
   asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];\n" : "=r"(found) : "l"(count) : "memory");
   return found;
 }
-// Until a counter of the device is `value`; what its writers did before they raised it is then seen.
+// Waits until a device counter equals `value`; everything its writers did before incrementing it is then visible.
 __device__ inline void wait_for_count(const unsigned* count, unsigned value) {
   unsigned found;
   do asm volatile("ld.acquire.gpu.global.u32 %0, [%1];\n" : "=r"(found) : "l"(count) : "memory");
@@ -110,7 +109,7 @@ __device__ inline void raise_count(unsigned* count) {
   asm volatile("red.release.gpu.global.add.u32 [%0], 1;\n" ::"l"(count) : "memory");
 }
 
-// A multiprocessor of sm_90 adds four numbers, at a multiple of 16 bytes, at once.
+// sm_90 adds four floats at a 16-byte boundary in one instruction.
 #if __CUDA_ARCH__ >= 900
 inline constexpr bool kAddsFour = true;
 __device__ inline void add_four(float* to, const float (&x)[4]) {

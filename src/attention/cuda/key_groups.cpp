@@ -1,4 +1,4 @@
-// Chooses the kernel of key groups.
+// Chooses the key-group kernel.
 #include "attention/cuda/key_groups.hpp"
 
 #include "attention/cuda/key_groups_launch.hpp"

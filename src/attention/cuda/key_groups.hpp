@@ -1,4 +1,4 @@
-// Statistics over key groups on tensor cores: a pass of its own over queries and keys.
+// Key-group statistics on tensor cores: a separate pass over queries and keys.
 #pragma once
 
 #include "attention/cuda/problem.hpp"

@@ -1,7 +1,7 @@
 // Key groups on tensor cores: a block of queries against blocks of keys, as in the forward pass, without values.
 //
-// The running sums are those of all keys but the first ones, so these cannot drown what the others say. The few blocks
-// of keys that hold first or recent keys of some row sum these apart as well.
+// The running sums cover all keys but the first ones, so that these cannot drown out the others. The few blocks of keys
+// that contain first or recent keys of some row also sum these separately.
 #pragma once
 
 #include "attention/cuda/forward_scores.cuh"
@@ -17,7 +17,7 @@ struct KeyGroupsShape {
   using E = typename Element<type>::T;
   static constexpr int kWidth = kWidth_;
   static constexpr bool kExtras = true, kDense = true;
-  static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // of 16 rows, for each warp
+  static constexpr int kWarps = 4, kThreads = 32 * kWarps, kRowTiles = 2;  // 16-row tiles per warp
   static constexpr int kRows = kWarps * kRowTiles * 16, kKeys = 64, kScoreTiles = kKeys / 8;
   using Softmax = RunningSoftmax<MomentSet::entropy, kRowTiles, true, true>;
   using Rows = GroupedRows<kRows, GroupSums>;
@@ -30,14 +30,14 @@ struct KeyGroupsShape {
   static constexpr int kBytes = kColumnsAt + kThreads * Softmax::Columns::kBytes;
 };
 
-// f(score, key) for those of a row that this lane holds.
+// Calls f(score, key) for this lane's scores of a row.
 template <class Shape, class F>
 __device__ __forceinline__ void for_each_key(Scores<Shape>& scores, int t, int half, int j0, F f) {
   const int first = first_key_of_lane(j0);
   for_each_score<Shape>(scores, t, half, [&](float& s, int j) { f(s, first + j); });
 }
 
-// Of the row's keys that `belongs` is true of, in the block at j0; the same on its four lanes.
+// Sums the keys of a row in the block at j0 for which `belongs` holds; the same on the row's four lanes.
 template <class Shape, class Belongs>
 __device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int half, int j0, int position,
                                                Belongs belongs) {
@@ -57,7 +57,7 @@ __device__ __forceinline__ GroupSums sum_group(Scores<Shape>& scores, int t, int
   return out;
 }
 
-// Sums the groups apart, and hides the first keys from what follows.
+// Sums the groups separately, and hides the first keys from the running sums.
 template <class Shape>
 __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int first_row, int j0, Scores<Shape>& scores) {
   const bool has_first = rows.has_first(j0), has_recent = rows.has_recent(j0, j0 + Shape::kKeys);
@@ -83,7 +83,7 @@ __device__ __forceinline__ void take_groups(typename Shape::Rows& rows, int firs
     }
 }
 
-// first_key: where the columns of the lane's sums are counted from.
+// first_key: the origin of the column numbers in the lane's sums.
 template <class Shape>
 __device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const ForwardBlock<Shape>& at,
                              const typename Shape::Rows& rows, int first_key, typename Shape::Softmax& softmax) {
@@ -96,7 +96,7 @@ __device__ void write_groups(const Problem& p, const KeyGroupArrays& out, const 
       const GroupSums sums = row_of_lanes(softmax.sums[t][half].z, softmax.columns.at(t, half),
                                           softmax.reference(t, half), rows.position[row], first_key);
       if (i >= p.n_q || threadIdx.x % 4 != 0) continue;
-      // Keys that are tested one by one are not counted: entropies are then not cut to the logarithm of how many.
+      // Keys that are tested one by one are not counted, so their entropy is not clamped to log k.
       if (!has_tests(p)) kept.k = count_without_first(spans_of(p, at.b, i), rows.first_end[row]);
       write_key_groups(out, (at.b * p.heads + at.h) * p.n_q + i, rows.first_sums[row], rows.recent_sums[row], sums,
                        kept);

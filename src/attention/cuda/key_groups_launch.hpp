@@ -1,11 +1,11 @@
-// The kernels of key groups, each compiled from a file of its own (key_groups_instance.cu.in).
+// The key-group kernels, each compiled in its own file (key_groups_instance.cu.in).
 #pragma once
 
 #include "attention/cuda/problem.hpp"
 
 namespace isentropic::cuda {
 
-// With every term that a score can have.
+// Supports every term of a score.
 template <ElementType type, int d>
 cudaError_t launch_key_groups(const Problem& problem, const KeyGroupArrays& groups, cudaStream_t stream);
 

@@ -1,4 +1,4 @@
-// The key groups of a block of rows: where they lie, their sums, and the statistics that are written.
+// The key groups of a block of rows: their bounds, their sums, and the statistics written.
 #pragma once
 
 #include "attention/cuda/running_softmax.cuh"
@@ -6,12 +6,12 @@
 
 namespace isentropic::cuda {
 
-// A group of a row's keys, in units of log 2: sum of 2^(s - m), and of that times p - j.
+// The sums over a group of a row's keys, in units of log 2: 2^(s - m), and 2^(s - m) (p - j).
 struct GroupSums {
   float m = -INFINITY, z = 0, distance = 0;
 
   __device__ float reference() const { return m == -INFINITY ? 0.0f : m; }
-  // Of the sums, as seen from `higher`.
+  // The factor that rebases the sums to the maximum `higher`.
   __device__ float share(float higher) const { return m == -INFINITY ? 1.0f : exp2_fast(m - higher); }
   __device__ void merge(const GroupSums& other) {
     const GroupSums one = *this;
@@ -22,17 +22,17 @@ struct GroupSums {
   }
 };
 
-// It lies in shared memory, with the sums of groups that are summed apart: First those of the first keys. The first
-// keys of a row end at `first_end`, the recent ones at its position.
+// Kept in shared memory, with the sums of the groups that are summed separately; First is the type of those of the
+// first keys. A row's first keys end at `first_end`, its recent ones at its position.
 template <int kRows, class First>
 struct GroupedRows {
-  int recent;                                    // keys of that group, at most
-  int last_first_end, recent_begin, recent_end;  // what the groups of any row reach
+  int recent;                                    // maximum size of that group
+  int last_first_end, recent_begin, recent_end;  // bounds over all rows
   int first_end[kRows], position[kRows];
   First first_sums[kRows];
   GroupSums recent_sums[kRows];
 
-  // By all threads, at least kRows of them; the caller waits before anything is read.
+  // Called by all threads, at least kRows of them; the caller synchronises before reading anything.
   __device__ void find(const Problem& p, const KeyGroupArrays& groups, int b, int i0) {
     constexpr std::int64_t kMost = std::int64_t{1} << 30;
     if (threadIdx.x == 0) {
@@ -55,12 +55,12 @@ struct GroupedRows {
   }
 
   __device__ int begin_of_recent(int row) const { return max(first_end[row], position[row] - recent + 1); }
-  // Some row may have keys of these groups among [j0, end).
+  // Whether some row may have keys of the group in [j0, end).
   __device__ bool has_first(int j0) const { return j0 < last_first_end; }
   __device__ bool has_recent(int j0, int end) const { return j0 < recent_end && end > recent_begin; }
 };
 
-// From the sums of a row's lanes, whose columns are counted from each one's key `first_key` on: the same on all four.
+// From the sums of a row's four lanes, with each lane's columns counted from its key `first_key`; the same on all four.
 __device__ inline GroupSums row_of_lanes(float z, float columns, float reference, int position, int first_key) {
   GroupSums out;
   out.z = row_sum(z);
@@ -69,12 +69,12 @@ __device__ inline GroupSums row_of_lanes(float z, float columns, float reference
   return out;
 }
 
-// Keys that are not among the first ones.
+// Number of visible keys that are not among the first ones.
 __device__ inline std::int64_t count_without_first(const RowSpans& seen, int first_end) {
   return max(0, seen.prefix_end - max(seen.prefix_begin, first_end)) + max(0, seen.end - max(seen.begin, first_end));
 }
 
-// What was summed apart joins the keys but the first (`kept`: their record; `sums`: the same keys, with distance).
+// Merges the first keys into the others (`kept`: their record; `sums`: the same with distance), writes the statistics.
 __device__ inline void write_key_groups(const KeyGroupArrays& out, std::int64_t place, const GroupSums& first,
                                         const GroupSums& recent, const GroupSums& sums,
                                         const SoftmaxRecord<float>& kept) {

@@ -1,4 +1,4 @@
-// Chooses the kernel of key mass.
+// Chooses the key-mass kernel.
 #include "attention/cuda/key_mass.hpp"
 
 #include "attention/cuda/key_mass_launch.hpp"

@@ -1,7 +1,8 @@
 // Key mass on tensor cores: a block of keys against the blocks of queries that see it, as in the backward pass.
 //
-// Scores are made transposed, K Q^T: a lane then holds scores of a few keys only, and their sums over all queries stay
-// in its registers. Rows are finished, so a weight is 2^(score - L), in units of log 2, with nothing to rescale.
+// Scores are computed transposed, K Q^T: a lane then holds the scores of only a few keys, and their sums over all
+// queries stay in its registers. The records are finished, so a weight is 2^(score - L), in units of log 2, with
+// nothing to rescale.
 #pragma once
 
 #include <type_traits>
@@ -19,9 +20,9 @@ struct KeyMassShape {
   static constexpr int kWidth = kWidth_;
   static constexpr bool kExtras = kExtras_;
   static constexpr int kWarps = 4, kThreads = 32 * kWarps;
-  static constexpr int kKeyTiles = 2;  // of 16 keys, for each warp
+  static constexpr int kKeyTiles = 2;  // 16-key tiles per warp
   static constexpr int kKeys = kWarps * kKeyTiles * 16, kQueries = 64, kQueryTiles = kQueries / 8;
-  // Shared memory: the keys, then two of everything that belongs to a block of queries.
+  // Shared memory: the keys, then two buffers of everything per block of queries.
   static constexpr std::uint32_t kQueryBytes = kQueries * kRowBytes<kWidth>;
   static constexpr std::uint32_t kQueriesAt = kKeys * kRowBytes<kWidth>;
   static constexpr std::uint32_t kNumbersAt = kQueriesAt + 2 * kQueryBytes;
@@ -30,7 +31,7 @@ struct KeyMassShape {
   static constexpr int kBytes = kPositionsAt + 2 * kQueries * sizeof(int);
 };
 
-// A score times `factor` is in units of log 2.
+// `factor` converts a product to a score in units of log 2.
 struct alignas(8) QueryNumbers {
   float factor, log_partition;
 };
@@ -89,7 +90,7 @@ class KeyMassBlock {
   }
 
  private:
-  // What the scores of a query share; `of` is its place in a block.
+  // What the scores of a query have in common.
   struct QueryRow {
     QueryNumbers numbers;
     RowSpans spans;
@@ -103,7 +104,7 @@ class KeyMassBlock {
     return static_cast<int>(order.j0) + (warp() * Shape::kKeyTiles + t) * 16 + half * 8 + lane() / 4;
   }
 
-  // Keys that no row sees are zeros.
+  // Keys that no row sees are zero-filled.
   __device__ void copy_keys() {
     const E* from =
         static_cast<const E*>(p.key) + order.b * p.key_stride.batch + order.kv_head / in.sharers * p.key_stride.head;
@@ -114,7 +115,7 @@ class KeyMassBlock {
     copy_rows<Shape::kWidth, kQueries, Shape::kThreads>(queries(buffer), from, p.query_stride.row, block.i0(), p.n_q);
   }
 
-  // By the threads of a block's queries. Rows without keys, and those that are not there, give no weight.
+  // For the threads that own a query. Rows without keys and rows out of range give no weight.
   __device__ QueryRow read_row(const QueryBlock& block) const {
     QueryRow out = {{0, INFINITY}, {0, 0, 0, 0}, 0};
     const std::int64_t i = block.i0() + threadIdx.x;
@@ -134,7 +135,7 @@ class KeyMassBlock {
     if constexpr (Shape::kExtras) positions[place] = row.position;
   }
 
-  // With the sink, in units of log 2.
+  // Includes the sink; in units of log 2.
   __device__ float log_partition(int h, float m, float z) const {
     if (z == 0) return INFINITY;
     const float keys = fmaf(m, kLog2E, log2f(z));
@@ -143,7 +144,7 @@ class KeyMassBlock {
     return larger + log2f(exp2_fast(keys - larger) + exp2_fast(sink - larger));
   }
 
-  // A block's sum first: the running one is much larger than what single weights add.
+  // Sums a block first: the running sum is much larger than single weights.
   template <class Seen>
   __device__ __forceinline__ void add_weights(int h, int buffer, const Scores& scores, Seen seen) {
     const float cap = kLog2E * static_cast<float>(p.soft_cap);

@@ -1,17 +1,17 @@
-// The kernels of the forward pass, each compiled from a file of its own (forward_instance.cu.in).
+// The forward kernels, each compiled in its own file (forward_instance.cu.in).
 #pragma once
 
 #include "attention/cuda/forward.hpp"
 
 namespace isentropic::cuda {
 
-// What a kernel takes beside lambda, a sink and spans of keys: nothing; statistics over key groups, in the same pass;
-// soft cap, slopes and dropout; or these and all that is read or tested for each score.
+// What a kernel supports besides lambda, a sink and spans of keys: nothing; key-group statistics in the same pass; soft
+// cap, slopes and dropout; or these and everything that is read or tested per score.
 enum class ForwardTerms : std::uint8_t { none, groups, extras, dense };
 
-inline constexpr int kForwardRows = 128;  // of a thread block, heads of up to 128 numbers
+inline constexpr int kForwardRows = 128;  // per thread block, for heads up to 128 wide
 
-// Of wide heads, d and d_v are the most it takes.
+// For wide heads, d and d_v are upper bounds.
 template <ElementType type, int d, int d_v, MomentSet moments, ForwardTerms terms>
 cudaError_t launch_forward(const Problem& problem, const ForwardOutput& output, cudaStream_t stream);
 

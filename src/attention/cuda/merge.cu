@@ -1,7 +1,7 @@
-// The merge of partial rows: records by their algebra, outputs by the shares that the merged record gives them.
+// Merges partial rows: records by their merge operation, outputs by their factors in the merged record.
 //
-// Each warp of a row merges its records: a lane some that follow each other, then neighbouring lanes. The parts of the
-// output are added in their order, by one warp or, where there are many, by slices that follow each other.
+// Each warp of a row merges the row's records: first each lane a run of consecutive ones, then neighbouring lanes. The
+// outputs of the parts are added in order, by one warp or, if there are many parts, in consecutive slices by several.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -13,7 +13,7 @@ namespace isentropic::cuda {
 namespace {
 
 constexpr int kMergeWarps = 16, kFewParts = 16;
-constexpr int kColumnsOfLane = 4, kColumns = 32 * kColumnsOfLane;  // at a time
+constexpr int kColumnsOfLane = 4, kColumns = 32 * kColumnsOfLane;  // per step
 
 template <class R>
 __device__ SoftmaxRecord<R> from_later_lane(const SoftmaxRecord<R>& x, int offset) {
@@ -30,7 +30,7 @@ __device__ SoftmaxRecord<R> of_first_lane(const SoftmaxRecord<R>& x) {
   return {first(x.m), {first(x.sums.z), first(x.sums.u), first(x.sums.w), first(x.sums.c)}, first(x.k), first(x.a)};
 }
 
-// The same in every lane.
+// The result is the same in every lane.
 template <class R>
 __device__ SoftmaxRecord<R> merge_records(const PartialRows& parts, std::int64_t rows, std::int64_t row) {
   const std::int64_t of_lane = (parts.parts + 31) / 32, first = threadIdx.x % 32 * of_lane;
@@ -42,7 +42,7 @@ __device__ SoftmaxRecord<R> merge_records(const PartialRows& parts, std::int64_t
   return of_first_lane(merged);
 }
 
-// sums[c] = sum over the parts [first, last) of their shares of the output's columns lane + 32 c.
+// sums[c] = sum over the parts [first, last) of their weighted output in column lane + 32 c.
 template <class R>
 __device__ void add_outputs(const PartialRows& parts, std::int64_t rows, std::int64_t row, std::int64_t first,
                             std::int64_t last, R m, std::int64_t column, std::int64_t d_v, R (&sums)[kColumnsOfLane]) {
@@ -75,7 +75,7 @@ struct OutputRow {
   R m, inverse;
 };
 
-// One warp for each row.
+// One warp per row.
 template <class R, class E>
 __global__ void __launch_bounds__(32 * kMergeWarps)
     merge_few_kernel(const __grid_constant__ Problem p, const __grid_constant__ PartialRows parts,
@@ -97,7 +97,7 @@ __global__ void __launch_bounds__(32 * kMergeWarps)
   }
 }
 
-// One block for each row.
+// One block per row.
 template <class R, class E>
 __global__ void __launch_bounds__(32 * kMergeWarps)
     merge_many_kernel(const __grid_constant__ Problem p, const __grid_constant__ PartialRows parts,

@@ -1,12 +1,11 @@
-// Records in arrays, and the share that a part has in the rows it is merged into.
+// Records stored in arrays, and the factor of a part's output in the merged row.
 #pragma once
 
 #include "attention/cuda/problem.hpp"
 
 namespace isentropic::cuda {
 
-// Sums that are NaN make the maximum NaN: where all scores are NaN there is none, and -inf would say that no key
-// counts.
+// NaN sums make the maximum NaN: with only NaN scores there is no maximum, and -inf would mean that no key counts.
 template <class R>
 __device__ inline SoftmaxRecord<R> with_nan_in_maximum(SoftmaxRecord<R> record) {
   if (record.sums.z != record.sums.z) record.m = record.sums.z;
@@ -36,8 +35,8 @@ __device__ inline void store_record(const RowArrays& rows, std::int64_t place, c
   if (rows.a) rows.a[place] = record.a;
 }
 
-// What the part's unnormalised output is multiplied by, seen from the maximum m. Where it is 0 the output is not to be
-// read: there may be none, and 0 times an infinity is not 0.
+// The factor of the part's unnormalised output relative to the maximum m. If it is 0, the output must not be read:
+// there may be none, and 0 times an infinity is not 0.
 template <class R>
 __device__ inline R share_of(const SoftmaxRecord<R>& part, R m) {
   return part.empty() ? R(0) : std::exp(part.m - m);

@@ -1,5 +1,5 @@
-// The plain backward pass: which rows have a gradient at all, two sweeps, and the sums over rows of a head. Nothing is
-// added by atomics, so it repeats bit for bit.
+// The plain backward pass: finds the rows that have a gradient at all, runs two sweeps, and sums over the rows of a
+// head. It uses no atomic additions, so its results are reproducible bit for bit.
 #include "attention/cuda/plain_gradients.cuh"
 
 namespace isentropic::cuda {
@@ -9,7 +9,7 @@ using namespace plain;
 
 constexpr int kWarp = 32, kWarps = kThreads / kWarp;
 
-// A warp for each row: whether its upstream gradients are all 0.
+// One warp per row: whether its upstream gradients are all 0.
 template <class R>
 __global__ void find_silent(const __grid_constant__ BackwardProblem backward, bool* silent) {
   const Problem& p = backward.problem;
@@ -34,7 +34,7 @@ __global__ void find_silent(const __grid_constant__ BackwardProblem backward, bo
 
 constexpr std::size_t kSumBytes = kThreads * sizeof(double);
 
-// sums[h, e] = sum over b and t of parts[b, h, t, e], in a fixed order: a block for each (h, e).
+// sums[h, e] = sum over b and t of parts[b, h, t, e], in a fixed order: one block per (h, e).
 template <class R>
 __global__ void sum_parts(const void* parts, std::int64_t batch, std::int64_t heads, std::int64_t count,
                           std::int64_t entries, void* sums) {
@@ -77,7 +77,7 @@ cudaError_t run_backward(const BackwardProblem& problem, cudaStream_t stream) {
   const BackwardWorkspace workspace = {reinterpret_cast<bool*>(memory), memory + layout.slopes,
                                        memory + layout.relative};
   cudaError_t error = launch(find_silent<R>, (p.rows() + kWarps - 1) / kWarps, 0, stream, problem, workspace.silent);
-  if (error == cudaSuccess && gradients.bias && p.rows() * p.n_k > 0)  // entries that nobody sees
+  if (error == cudaSuccess && gradients.bias && p.rows() * p.n_k > 0)  // for entries no row sees
     error = cudaMemsetAsync(gradients.bias, 0, static_cast<std::size_t>(p.rows() * p.n_k) * sizeof(R), stream);
   const bool by_query = gradients.query || gradients.lambda || gradients.slopes || gradients.bias || gradients.relative;
   if (error == cudaSuccess && by_query) error = sweep_queries<R>(problem, workspace, stream);

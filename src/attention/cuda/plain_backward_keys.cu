@@ -1,6 +1,6 @@
-// The plain sweep that owns keys: gradients of keys and values, summed over the heads that share them.
+// The plain sweep that owns keys: gradients of keys and values, summed over the query heads that share them.
 //
-// Keys and values are the work of different blocks, which form the scores each for itself.
+// Keys and values are handled by different blocks, each of which computes the scores itself.
 #include <algorithm>
 
 #include "attention/cuda/plain_gradients.cuh"
@@ -10,7 +10,7 @@ namespace {
 
 enum class Target { key, value };
 
-// Products in shared memory, [query][key], become lambda dx, or weights for the values.
+// Turns products in shared memory, [query][key], into lambda dx, or into weights for the values.
 template <class R>
 __device__ void form_factors(const BackwardProblem& backward, const Head& head, GradientShared<R>& shared,
                              std::int64_t keys, unsigned seen, Target target) {
@@ -36,8 +36,8 @@ __device__ void form_factors(const BackwardProblem& backward, const Head& head, 
   }
 }
 
-// Rows of a tile of queries. Returns whether one of them may see a key of [keys, keys + kTile); waits for the block
-// before and after.
+// Loads the rows of a tile of queries. Returns whether one of them may see a key of [keys, keys + kTile); synchronises
+// the block before and after.
 template <class R>
 __device__ bool load_tile(const BackwardProblem& backward, const bool* silent, const Head& head, std::int64_t first,
                           std::int64_t keys, GradientShared<R>& shared) {

@@ -6,14 +6,14 @@
 namespace isentropic::cuda::plain {
 namespace {
 
-// What a row sums besides the gradient of its query, over the keys of one thread.
+// A row's sums over the keys of one thread, besides the gradient of its query.
 template <class R>
 struct TermSums {
   R lambda = R(0), slope = R(0);
-  R lowest = R(0), highest = R(0);  // ends of the relative table, where all longer lags meet
+  R lowest = R(0), highest = R(0);  // ends of the relative table, which collect all longer lags
 };
 
-// Products in shared memory become dx; dS takes the place of dP.
+// Turns products in shared memory into dx, and overwrites dP with dS.
 template <class R>
 __device__ void form_gradients(const BackwardProblem& backward, const Head& head, GradientShared<R>& shared,
                                std::int64_t keys, unsigned seen, bool terms, TermSums<R>& sums) {
@@ -48,7 +48,7 @@ __device__ void form_gradients(const BackwardProblem& backward, const Head& head
   }
 }
 
-// The inner entries of the relative table: each thread adds along the lags that are its own, row after row.
+// The inner entries of the relative table: each thread sums its own lags, row by row.
 template <class R>
 __device__ void add_lags(const Problem& p, const GradientShared<R>& shared, std::int64_t keys, R* table) {
   std::int64_t nearest = kNoTile, farthest = -kNoTile;
@@ -67,7 +67,7 @@ __device__ void add_lags(const Problem& p, const GradientShared<R>& shared, std:
   }
 }
 
-// Row sums of the sharers, added over the rows in order by one thread.
+// Row sums of the sharing threads, added over the rows in order by one thread.
 template <class R>
 __device__ void add_ends(const Problem& p, const TermSums<R>& sums, GradientShared<R>& shared, R* table) {
   __syncthreads();

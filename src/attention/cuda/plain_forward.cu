@@ -1,6 +1,6 @@
-// The plain forward pass: a block owns 64 queries and walks over their keys, an online softmax in registers.
+// The plain forward pass: a block owns 64 queries and walks along their keys, with an online softmax in registers.
 //
-// Output columns beyond those that a block can hold are other blocks, which form the scores again.
+// Output columns beyond those one block can hold go to other blocks, which compute the scores again.
 #include <algorithm>
 
 #include "attention/cuda/plain.hpp"
@@ -15,7 +15,7 @@ template <class R>
 struct ForwardShared {
   R staged[kTile * kPitch], weights[kTile * kPitch];
   ScoreRow<R> rows[kTile];
-  R factors[kTile];  // that outputs are to be multiplied by
+  R factors[kTile];  // by which outputs are to be multiplied
   KeyRange range;
 };
 
@@ -29,10 +29,10 @@ struct RunningRow {
   int k = 0;
   unsigned a = ~0u;
 
-  // Sees everything so far from the larger maximum. Returns what an output so far is multiplied by.
+  // Rebases everything so far to the larger maximum. Returns the factor for the output so far.
   __device__ R raise(R highest) {
     if (!(highest > m)) return R(1);
-    const R delta = m - highest, r = m == kEmpty ? R(1) : exp(delta);  // without keys there is nothing to shrink
+    const R delta = m - highest, r = m == kEmpty ? R(1) : exp(delta);  // without keys there is nothing to rescale
     if (m != kEmpty) {
       const SoftmaxMoments<R> seen = rebase(sums, delta, r);
       sums = r == R(0) ? SoftmaxMoments<R>{r * sums.z, R(0), R(0), R(0)} : seen;  // delta may be huge; z keeps a NaN
@@ -41,7 +41,7 @@ struct RunningRow {
     return r;
   }
 
-  // Weight of a key that is seen.
+  // The weight of a visible key.
   __device__ R add(R score, std::int64_t j) {
     ++k;
     if (score == kEmpty) return R(0);
@@ -51,7 +51,7 @@ struct RunningRow {
     return weight;
   }
 
-  // Over all threads of the row.
+  // Reduces over all threads of the row.
   __device__ void finish() {
     sums = {sum_of_sharers(sums.z), sum_of_sharers(sums.u), sum_of_sharers(sums.w), sum_of_sharers(sums.c)};
     k = sum_of_sharers(k);
@@ -70,7 +70,7 @@ __device__ void write_record(const RowArrays& out, std::int64_t place, const Run
   if (out.a) out.a[place] = row.a == ~0u ? -1 : static_cast<std::int64_t>(row.a);
 }
 
-// Products of a tile become weights, as they multiply the values.
+// Turns the products of a tile into the weights that multiply the values.
 template <class R>
 __device__ void fold_tile(const Problem& p, const Head& head, ForwardShared<R>& shared, std::int64_t keys,
                           unsigned seen, RunningRow<R>& row) {
@@ -97,7 +97,7 @@ __device__ void fold_tile(const Problem& p, const Head& head, ForwardShared<R>& 
   }
 }
 
-// Factors of 0 leave 0, whatever there was.
+// A factor of 0 gives 0, whatever the output was.
 template <class R, int kSlices>
 __device__ void multiply_output(const R* factors, R (&output)[kSlices][kEdge][kEdge]) {
 #pragma unroll
@@ -117,7 +117,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, kSlices>)
   ForwardShared<R>& shared = *reinterpret_cast<ForwardShared<R>*>(block_memory());
   const std::int64_t chunk = blockIdx.x % chunks, tile = blockIdx.x / chunks % tiles, of = blockIdx.x / chunks / tiles;
   const Head head = {of / p.heads, of % p.heads};
-  const std::int64_t first = (tiles - 1 - tile) * kTile;  // under causal masks the long rows begin
+  const std::int64_t first = (tiles - 1 - tile) * kTile;  // under causal masks, long rows start first
   const std::int64_t column = chunk * kSlices * kTile;
   const Matrix queries = queries_of(p, head), keys = keys_of(p, head);
   Matrix values = values_of(p, head);

@@ -1,4 +1,4 @@
-// The gradient of one score in the plain backward sweeps, and what each row brings along.
+// The gradient of one score in the plain backward sweeps, and the constants of each row.
 //
 //   P = e^{(s - m) - (L - m)},   dS = P (gate dP + base + a1 (s - E) + a2 (s - E)^2 + a3 P),   dx = dS cap'(x)
 #pragma once
@@ -11,10 +11,10 @@ namespace isentropic::cuda::plain {
 template <class R>
 struct GradientRow {
   R m, log_partition, mean, gate, base, a1, a2, a3;
-  bool silent;  // no upstream gradient at all, or no keys: the row gives nothing, whatever it holds
+  bool silent;  // no upstream gradient at all, or no keys: the row contributes nothing, even if it contains NaN
 };
 
-// Of one sweep: 64 owners, tiles of products, and the rows that meet.
+// Shared memory of one sweep: 64 owners, tiles of products, and the rows on the inner axis.
 template <class R>
 struct GradientShared {
   R staged[kTile * kPitch], weights[kTile * kPitch];
@@ -23,10 +23,10 @@ struct GradientShared {
   KeyRange range;
 };
 
-// Where the sweeps keep what is summed at the end, in this order.
+// Arrays that hold partial sums between the sweeps and the end, in this order.
 struct BackwardWorkspace {
   bool* silent;    // [batch, heads, n_q]
-  void* slopes;    // real [batch, heads, n_q]: each row's share
+  void* slopes;    // real [batch, heads, n_q]: each row's contribution
   void* relative;  // real [batch, heads, tiles, 2 reach + 1]
 };
 
@@ -49,12 +49,12 @@ __device__ inline GradientRow<R> gradient_row(const BackwardProblem& backward, c
 
 template <class R>
 struct ScoreGradient {
-  R weight;  // that multiplies the value: sink and dropout included
+  R weight;  // multiplies the value; sink and dropout included
   R score;   // dS
   R scaled;  // dx
 };
 
-// Of a key that the row sees; dp = gO.v, which is not looked at where the weight is 0.
+// For a visible key; dp = gO.v, which is ignored if the weight is 0.
 template <class R>
 __device__ inline ScoreGradient<R> score_gradient(const Problem& p, const Head& head, const ScoreRow<R>& row,
                                                   const GradientRow<R>& constants, std::int64_t j, R product, R dp,

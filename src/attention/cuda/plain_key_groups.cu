@@ -1,4 +1,4 @@
-// Statistics over key groups: one record for each group of a row's keys, merged only at the end (key_groups.hpp).
+// Key-group statistics: one record per group of a row's keys, merged only at the end (key_groups.hpp).
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/plain_tiles.cuh"
 
@@ -14,13 +14,13 @@ struct GroupShared {
   KeyRange range;
 };
 
-// A record with a sum of distances, sum_j e^{s_j - m} (p - j).
+// A record that also sums distances, sum_j e^{s_j - m} (p - j).
 template <class R>
 struct GroupRecord {
   R m = -kInfinity<R>, z = R(0), u = R(0), distance = R(0);
   int k = 0;
 
-  // The sums seen from a larger maximum. Without mass there is nothing to rebase; a NaN stays.
+  // Rebases the sums to a larger maximum. Without mass there is nothing to rebase; a NaN stays NaN.
   __device__ void rebase(R highest) {
     if (m != -kInfinity<R>) {
       const R delta = m - highest, r = exp(delta);
@@ -52,7 +52,7 @@ struct GroupRecord {
   }
 };
 
-// Where a row's groups end and begin.
+// The bounds of a row's groups.
 struct GroupBounds {
   std::int64_t first_end, recent_begin, recent_end;
 

@@ -1,9 +1,10 @@
-// Tiles of the plain kernels: 64 x 64 numbers by 256 threads.
+// Tiles of the plain kernels: 64 x 64 numbers, processed by 256 threads.
 //
-// One axis of a tile is the outer one, of the queries or keys that the block owns; along the inner one it walks. While
-// products are formed, thread t holds 4 x 4 numbers: outer 4 (t / 16) ... + 3, inner 4 (t % 16) ... + 3. Then they lie
-// in shared memory, inner index first, and thread t takes up sixteen of outer t / 4 (inner_of): what an owner sums has
-// four sharers, neighbours in a warp. There the tile is the left side of the next product.
+// The outer axis of a tile is that of the queries or keys the block owns; the block walks along the inner axis. While
+// products are formed, thread t holds 4 x 4 numbers: outer 4 (t / 16) ... + 3, inner 4 (t % 16) ... + 3. They are then
+// stored in shared memory, inner index first, and thread t reads sixteen numbers of outer index t / 4 (inner_of): the
+// sums of an owner are shared by four threads, neighbours in a warp. The stored tile is the left operand of the next
+// product.
 #pragma once
 
 #include "attention/cuda/scores.cuh"
@@ -13,11 +14,11 @@ namespace isentropic::cuda::plain {
 
 constexpr int kTile = 64, kThreads = 256, kEdge = 4;
 constexpr int kSharers = kThreads / kTile, kShare = kTile / kSharers;
-constexpr int kSlice = 32;         // of the inner index of scores
-constexpr int kPitch = kTile + 4;  // of staged rows: aligned for vectors, and transposed stores meet no bank twice
+constexpr int kSlice = 32;         // of the common index of scores
+constexpr int kPitch = kTile + 4;  // of staged rows: aligned for vectors, and transposed stores have no bank conflicts
 constexpr std::int64_t kNoTile = std::numeric_limits<std::int64_t>::max();
 
-// Blocks that fit into a multiprocessor together, by their registers.
+// Blocks that fit on a multiprocessor at a time, limited by registers.
 template <class R, int kSlices>
 inline constexpr int kBlocksOfSm = sizeof(R) == 4 && kSlices <= 2 ? 2 : 1;
 
@@ -26,7 +27,8 @@ __device__ inline int first_column() { return static_cast<int>(threadIdx.x) % (k
 
 __device__ inline int outer_of_thread() { return static_cast<int>(threadIdx.x) / kSharers; }
 __device__ inline bool is_first_sharer() { return threadIdx.x % kSharers == 0; }
-// Of the thread's number n < kShare; four after another are neighbours, the first a multiple of 4.
+// The inner index of the thread's number n < kShare; every four consecutive n are neighbours, the first at a multiple
+// of 4.
 __device__ inline int inner_of(int n) {
   return n / 4 * (4 * kSharers) + static_cast<int>(threadIdx.x) % kSharers * 4 + n % 4;
 }
@@ -41,7 +43,7 @@ struct Matrix {
   ElementType type;
   std::int64_t origin, stride, rows, columns;
   const std::int64_t* which = nullptr;  // row r is row which[r] of the head
-  std::int64_t head_rows = 0;           // with `which`: those there are
+  std::int64_t head_rows = 0;           // with `which`: rows in the head
 };
 
 __device__ inline Matrix matrix_of(const void* data, ElementType type, const Strides& stride, std::int64_t b,
@@ -60,17 +62,17 @@ __device__ inline Matrix values_of(const Problem& p, const Head& head) {
   return matrix_of(p.value, p.type, p.value_stride, head.b, kv_head_of(p, head.h), p.n_k, p.d_v);
 }
 
-// Place of a row, or -1.
+// The index of a row, or -1 if out of range.
 __device__ inline std::int64_t row_of(const Matrix& m, std::int64_t r) {
   if (r >= m.rows) return -1;
   if (!m.which) return r;
   return m.which[r] < m.head_rows ? m.which[r] : -1;
 }
 
-// staged[c][r] = m[first + r][column + c] for kSlice columns, 0 where there is nothing.
+// staged[c][r] = m[first + r][column + c] for kSlice columns, 0 where out of range.
 template <class R>
 __device__ inline void stage_transposed(const Matrix& m, std::int64_t first, std::int64_t column, R* staged) {
-  constexpr int kLanes = 8;  // neighbouring columns of a row; with 4 rows they fill a warp and all banks
+  constexpr int kLanes = 8;  // neighbouring columns of a row; with 4 rows they cover a warp and all banks
   with_element<R>(m.type, [&](auto element) {
     using E = decltype(element);
     const E* data = static_cast<const E*>(m.data) + m.origin;
@@ -85,7 +87,7 @@ __device__ inline void stage_transposed(const Matrix& m, std::int64_t first, std
   });
 }
 
-// staged[r][c] = m[first + r][column + c], kTile columns. Returns whether what this thread read is finite.
+// staged[r][c] = m[first + r][column + c], kTile columns. Returns whether everything this thread read is finite.
 template <class R>
 __device__ inline bool stage(const Matrix& m, std::int64_t first, std::int64_t column, R* staged) {
   bool finite = true;
@@ -130,7 +132,7 @@ __device__ inline void write_four(double* to, double x, double y, double z, doub
   *reinterpret_cast<TwoDoubles*>(to + 2) = {z, w};
 }
 
-// sum[r][c] += left[t][r] right[t][c]. Contained: a factor of 0 on the left never touches the right.
+// sum[r][c] += left[t][r] right[t][c]. Contained: a left factor of 0 skips the product, whatever is on the right.
 template <bool kContained, int kCount, class R>
 __device__ inline void add_products(const R* left, const R* right, R (&sum)[kEdge][kEdge]) {
   left += first_row(), right += first_column();
@@ -147,7 +149,7 @@ __device__ inline void add_products(const R* left, const R* right, R (&sum)[kEdg
   }
 }
 
-// Rows of the one times rows of the other. Waits for the block before it writes to `staged`.
+// Products of rows of `left` and rows of `right`. Synchronises the block before it writes to `staged`.
 template <class R>
 __device__ inline void multiply_rows(const Matrix& left, std::int64_t first_left, const Matrix& right,
                                      std::int64_t first_right, R* staged, R (&sum)[kEdge][kEdge]) {
@@ -164,7 +166,7 @@ __device__ inline void multiply_rows(const Matrix& left, std::int64_t first_left
   }
 }
 
-// tile[c][r] = sum[r][c]; the caller waits before it is read.
+// tile[c][r] = sum[r][c]; the caller synchronises before reading it.
 template <class R>
 __device__ inline void keep_products(const R (&sum)[kEdge][kEdge], R* tile) {
 #pragma unroll
@@ -172,7 +174,7 @@ __device__ inline void keep_products(const R (&sum)[kEdge][kEdge], R* tile) {
     write_four(tile + (first_column() + c) * kPitch + first_row(), sum[0][c], sum[1][c], sum[2][c], sum[3][c]);
 }
 
-// sum[s][r][c] += weights[t][r] right[first + t][column + kTile s + c]. Waits before it reads `weights`.
+// sum[s][r][c] += weights[t][r] right[first + t][column + kTile s + c]. Synchronises before reading `weights`.
 template <class R, int kSlices>
 __device__ inline void add_weighted(const R* weights, const Matrix& right, std::int64_t first, std::int64_t column,
                                     R* staged, R (&sum)[kSlices][kEdge][kEdge]) {
@@ -188,7 +190,7 @@ __device__ inline void add_weighted(const R* weights, const Matrix& right, std::
   }
 }
 
-// m[first + r][column + c] = sum[r][c], as far as there are rows and columns.
+// m[first + r][column + c] = sum[r][c], skipping rows and columns out of range.
 template <class R>
 __device__ inline void store_tile(const Matrix& m, std::int64_t first, std::int64_t column,
                                   const R (&sum)[kEdge][kEdge]) {
@@ -223,7 +225,7 @@ __device__ inline T largest_of_sharers(T x) {
 
 // ---- Who sees whom ----
 
-// Keys that the rows of a tile may see.
+// Keys that any row of a tile may see.
 struct KeyRange {
   int prefix_begin, prefix_end, begin, end;
 };
@@ -234,14 +236,14 @@ __device__ inline void widen(KeyRange& range, const RowSpans& row) {
   if (row.begin < row.end) atomicMin(&range.begin, row.begin), atomicMax(&range.end, row.end);
 }
 
-// The first tile of keys from j on that meets the range.
+// The first tile of keys from j on that intersects the range.
 __device__ inline std::int64_t next_tile(const KeyRange& range, std::int64_t j) {
   const auto in = [&](int begin, int end) { return j < end ? max(j, std::int64_t{begin / kTile * kTile}) : kNoTile; };
   return min(in(range.prefix_begin, range.prefix_end), in(range.begin, range.end));
 }
 
-// Rows first, first + 1, ... of a head, and the range of their keys. The block may read both afterwards. Called once:
-// it does not wait for who still reads the range.
+// Loads rows first, first + 1, ... of a head, and the range of their keys; the block may then read both. Call it only
+// once: it does not wait for threads still reading the range.
 template <class R>
 __device__ inline void load_rows(const Problem& p, const Head& head, std::int64_t first, ScoreRow<R>* rows,
                                  KeyRange& range) {
@@ -275,8 +277,8 @@ __device__ inline unsigned seeing_key(const Problem& p, const Head& head, const 
 
 // ---- Weights of finished rows ----
 
-// e^{m - M} / (z e^{m - M} + e^{sink - M}), M the larger of m and sink: what e^{s - m} is multiplied by. 0 without
-// keys.
+// The factor of e^{s - m} in the weight: 1 / (z + e^{sink - m}), computed as e^{m - M} / (z e^{m - M} + e^{sink - M})
+// with M the larger of m and sink. 0 without keys.
 template <class R>
 __device__ inline R weight_factor(const Problem& p, const Head& head, R m, R z) {
   if (z == R(0)) return R(0);
@@ -293,7 +295,7 @@ cudaError_t launch(void (*kernel)(Parameters...), std::int64_t blocks, std::size
   return launch_kernel(kernel, static_cast<unsigned>(blocks), kThreads, shared, stream, arguments...);
 }
 
-// f(R()) with the type of sums.
+// Calls f(R()) with the type of the sums.
 template <class F>
 auto with_real(ElementType type, F f) {
   return type == ElementType::float64 ? f(double()) : f(float());

@@ -1,4 +1,4 @@
-// Weights of finished rows, their column sums, and the keys that rows see.
+// Weights of finished rows, their column sums, and the number of keys each row sees.
 #include "attention/cuda/plain.hpp"
 #include "attention/cuda/plain_tiles.cuh"
 
@@ -14,7 +14,7 @@ struct WeightShared {
   R m[kTile], factor[kTile];  // weights are factor e^{s - m}
 };
 
-// Row i as row `at` of the tile.
+// Loads row i as row `at` of the tile.
 template <class R>
 __device__ void load_row(const Problem& p, const RowArrays& finished, const Head& head, std::int64_t i, int at,
                          WeightShared<R>& shared) {
@@ -26,7 +26,7 @@ __device__ void load_row(const Problem& p, const RowArrays& finished, const Head
   shared.factor[at] = weight_factor(p, head, shared.m[at], real_at<R>(finished.z, place));
 }
 
-// Of a key that row `at` of the tile sees.
+// For a key that row `at` of the tile sees.
 template <class R>
 __device__ R weight_of(const Problem& p, const Head& head, const WeightShared<R>& shared, int at, std::int64_t j,
                        R product) {
@@ -36,7 +36,7 @@ __device__ R weight_of(const Problem& p, const Head& head, const WeightShared<R>
   return factor * exp(score - shared.m[at]);
 }
 
-// A block owns 64 keys of a head and walks over the queries.
+// A block owns 64 keys of a head and walks along the queries.
 template <class R>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     key_mass_kernel(const __grid_constant__ Problem p, const __grid_constant__ RowArrays finished,
@@ -67,7 +67,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
   if (is_first_sharer() && j < p.n_k) static_cast<R*>(key_mass)[of * p.n_k + j] = mass;
 }
 
-// A block for each 64 of the wanted rows and 64 keys from first_key on.
+// One block for every 64 of the wanted rows and 64 keys from first_key on.
 template <class R>
 __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
     weights_kernel(const __grid_constant__ Problem p, const __grid_constant__ RowArrays finished,
@@ -103,7 +103,7 @@ __global__ void __launch_bounds__(kThreads, kBlocksOfSm<R, 0>)
   }
 }
 
-// A warp for each row.
+// One warp per row.
 constexpr int kWarp = 32, kWarps = kThreads / kWarp;
 
 __global__ void count_kernel(const __grid_constant__ Problem p, std::int64_t* counts) {

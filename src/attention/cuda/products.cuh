@@ -1,7 +1,7 @@
 // The two products of attention for the rows of one warp: scores of a block of keys, and weights times values.
 //
-// A warp holds kRowTiles tiles of 16 rows. A lane holds, of a tile of 16 rows and 8 columns, the columns 2 (lane % 4)
-// and the next, of the rows lane / 4 (half 0) and lane / 4 + 8 (half 1).
+// A warp holds kRowTiles tiles of 16 rows. Of a tile of 16 rows and 8 columns, a lane holds columns 2 (lane % 4) and 2
+// (lane % 4) + 1 in rows lane / 4 (half 0) and lane / 4 + 8 (half 1).
 #pragma once
 
 #include "attention/cuda/tiles.cuh"
@@ -11,7 +11,7 @@ namespace isentropic::cuda {
 template <int kRowTiles, int kTiles>
 using Accumulators = float[kRowTiles][kTiles][4];
 
-// scores = rows keys^T. `rows` and `keys` are addresses of blocks in shared memory; the warp's rows begin at `first`.
+// scores = rows keys^T. `rows` and `keys` are addresses of blocks in shared memory; `first` is the warp's first row.
 template <class E, int kWidth, int kRowTiles, int kTiles>
 __device__ __forceinline__ void multiply_rows(std::uint32_t rows, int first, std::uint32_t keys,
                                               Accumulators<kRowTiles, kTiles>& scores) {
@@ -47,7 +47,7 @@ __device__ __forceinline__ void multiply_rows(std::uint32_t rows, int first, std
       });
 }
 
-// Weights of 16 bits as they come out of `scores`, two in a register: [row tile][tile][half].
+// 16-bit weights in the layout of `scores`, two per register: [row tile][tile][half].
 template <int kRowTiles, int kTiles>
 using PackedWeights = std::uint32_t[kRowTiles][kTiles][2];
 
@@ -66,7 +66,7 @@ __device__ __forceinline__ void add_values(const PackedWeights<kRowTiles, kTiles
         const int step = turn / kPairs, pair = turn % kPairs;
 #pragma unroll
         for (int t = 0; t < kRowTiles; ++t) {
-          // Two tiles of scores, as they came out of the product, are one left side.
+          // Two score tiles, in the layout the product left them, form one left operand.
           const std::uint32_t left[4] = {weights[t][2 * step][0], weights[t][2 * step][1], weights[t][2 * step + 1][0],
                                          weights[t][2 * step + 1][1]};
           multiply_add<E>(output[t][2 * pair], left, right[0], right[1]);

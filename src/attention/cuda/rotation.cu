@@ -1,4 +1,4 @@
-// A thread for eight pairs of a row: 16 bytes of each half.
+// Rotary positions: one thread per eight pairs of a row, 16 bytes of each half.
 #include "attention/cuda/rotation.hpp"
 #include "attention/cuda/scores.cuh"
 #include "attention/cuda/sm80.cuh"

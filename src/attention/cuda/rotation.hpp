@@ -1,5 +1,5 @@
-// Rotary positions on the device: the pairs (x_t, x_{t + d/2}) of every row turn by angles whose cosines and sines are
-// given, in float32, and are rounded once.
+// Rotary positions on the device: the pairs (x_t, x_{t + d/2}) of every row are rotated by angles given as cosines and
+// sines, in float32, and rounded once.
 #pragma once
 
 #include "attention/cuda/tensor_cores.hpp"
@@ -12,8 +12,8 @@ struct Rotation {
   const void* x = nullptr;
   void* y = nullptr;
   Strides x_stride = {}, y_stride = {};
-  const float *cosine = nullptr, *sine = nullptr;  // [n, d]: a pair's number stands at t and, not read, at t + d/2
-  bool turns_back = false;                         // by the angles' negatives, as gradients do
+  const float *cosine = nullptr, *sine = nullptr;  // [n, d]: a pair's value is at t; the copy at t + d/2 is not read
+  bool turns_back = false;                         // by the negative angles, as for gradients
 };
 
 inline bool fits_rotation(const Rotation& r) {
@@ -24,7 +24,7 @@ inline bool fits_rotation(const Rotation& r) {
          r.batch * r.heads * r.n * r.d < std::int64_t{1} << 31 && fits(r.x, r.x_stride) && fits(r.y, r.y_stride);
 }
 
-// Of what fits.
+// Requires fits_rotation(rotation).
 cudaError_t rotate(const Rotation& rotation, cudaStream_t stream);
 
 }  // namespace isentropic::cuda

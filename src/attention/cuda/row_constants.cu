@@ -1,5 +1,4 @@
-// Constants of the gradient: D = sum_c gO_c O_c by a few lanes for each row, then the rest by a thread for each row of
-// the block.
+// Gradient constants: D = sum_c gO_c O_c by a few lanes per row, then the rest by one thread per row of the block.
 #include <cuda_bf16.h>
 #include <cuda_fp16.h>
 
@@ -22,7 +21,7 @@ __device__ R contained_product(E g, E x) {
   return factor == R(0) ? R(0) : factor * static_cast<R>(x);
 }
 
-// The lane's part of g.x. `wide`: both rows begin at a multiple of 16 bytes and their length is one.
+// The lane's part of g.x. `wide`: both rows begin at multiples of 16 bytes and their length is one.
 template <class R, class E, bool wide>
 __device__ R part_of_product(const E* g, const E* x, std::int64_t n, int lane) {
   R sum = 0;
@@ -83,7 +82,7 @@ __global__ void __launch_bounds__(kThreads)
     const int lane = static_cast<int>(threadIdx.x) % kLanes;
 #pragma unroll 4
     for (int local = static_cast<int>(threadIdx.x) / kLanes; local < kRowsOfBlock; local += kRowsAtOnce) {
-      // Lanes beyond the last row repeat it: all of a warp take part in its sums.
+      // Lanes beyond the last row repeat it, because the whole warp must take part in the reductions.
       const RowIndex at = row_index(p, min(first + local, count - 1));
       const R product = output_product<R, E, wide>(p, upstream, at, lane);
       if (lane == 0) products[local] = product;

@@ -7,17 +7,17 @@
 
 namespace isentropic::cuda {
 
-// Of L, H, E, V and sum p^2, to which those of derived statistics are carried over, and of the sink directly.
+// Gradients of L, H, E, V and sum p^2, to which those of derived statistics are propagated, and of the sink directly.
 struct RowGradients {
   double log_partition = 0, entropy = 0, mean_score = 0, score_variance = 0, collision = 0, sink = 0;
 };
 
-// m, L - m, E - m and what stands before each term of dS (backward.hpp); the row's share of the sink's gradient.
+// m, L - m, E - m and the factors of the terms of dS (backward.hpp); the row's contribution to the sink's gradient.
 struct RowGradientConstants {
   double max_score, log_partition, mean_score, gate, base, a1, a2, a3, sink;
 };
 
-// A sink has a logit and takes part of the mass.
+// A sink is a logit that takes part of the mass.
 struct RowSink {
   bool present = false;
   double logit = 0;
@@ -27,10 +27,10 @@ ISENTROPIC_HOST_DEVICE inline double log_partition(const SoftmaxRecord<double>& 
   return isentropic::log_partition(sink.present ? merge(keys, sink_logit(sink.logit)) : keys);
 }
 
-// g x, where a gradient of 0 stays 0 whatever x is: a row that nobody uses may hold NaN or Inf.
+// g x, except that a gradient of 0 stays 0 whatever x is: an unused row may contain NaN or Inf.
 ISENTROPIC_HOST_DEVICE inline double contained(double g, double x) { return g == 0 ? 0.0 : g * x; }
 
-// gradient_of(statistic): 0 where there is none.
+// gradient_of(statistic) returns 0 if there is none.
 template <class F>
 ISENTROPIC_HOST_DEVICE inline RowGradients carry_over(const SoftmaxRecord<double>& keys, double sink_mass,
                                                       F gradient_of) {

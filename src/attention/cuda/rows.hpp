@@ -1,5 +1,5 @@
-// What is done for each row, once: spans of a mask, scales of a law or of a wanted entropy, statistics of records,
-// constants of the gradient.
+// Per-row work outside the attention kernels: spans of a mask, scales from a law or a target entropy, statistics of
+// records, gradient constants.
 #pragma once
 
 #include <cstddef>
@@ -12,7 +12,7 @@ namespace isentropic::cuda {
 
 // ---- Spans ----
 
-// Whole numbers on the device, of four or eight bytes each.
+// Integers on the device, 32 or 64 bits each.
 struct IntegerList {
   const void* data = nullptr;
   bool is_short = false;
@@ -22,7 +22,7 @@ struct IntegerList {
   IntegerList(const std::int32_t* list) : data(list), is_short(true) {}  // NOLINT
 };
 
-// The parts of a mask that are spans (isentropic/mask.hpp); lists lie on the device.
+// The parts of a mask that are spans (isentropic/mask.hpp); lists are on the device.
 struct SpanMask {
   bool causal = false, aligned_to_end = false;
   std::int64_t left = VisibleKeys::kAll, right = VisibleKeys::kAll, prefix = 0;
@@ -31,28 +31,29 @@ struct SpanMask {
   std::int64_t documents = 0;
   bool documents_by_batch = false;
   std::int64_t segment = 0;
-  // Of a shard; totals of 0: all is here. The places of its queries: [n_q], ascending, or from query_offset on.
+  // For a shard; totals of 0: not sharded. The positions of its queries: [n_q], ascending, or consecutive from
+  // query_offset.
   IntegerList queries;
   std::int64_t query_offset = 0, key_offset = 0, total_queries = 0, total_keys = 0;
 };
 
-// Of every row, [batch, n_q] each, null where not wanted: spans in the keys that are here, position from the first of
-// these, and position from its document's first key. An empty prefix is [0, 0); an empty band lies between those of the
+// For every row, [batch, n_q] each, null if not wanted: spans in local keys, position relative to the first local key,
+// and position relative to its document's first key. An empty prefix is [0, 0); an empty band lies between those of the
 // rows before and after it. Prefixes vary among the rows only with documents or segments.
 cudaError_t find_spans(const Problem& sizes, const SpanMask& mask, RowSpans* spans, std::int32_t* positions,
                        std::int32_t* positions_in_document, cudaStream_t stream);
 
 // ---- Scales ----
 
-// A law of isentropic/scale.hpp that is a formula. Parameters lie on the device, real, one or one for each head; null:
-// the number.
+// A law of isentropic/scale.hpp that is a formula. Parameters are on the device, real, one in all or one per head;
+// null: the number.
 struct LawParameter {
   const void* values = nullptr;
   bool by_head = false;
   double number = 0;
 };
 struct ScaleFormula {
-  int law = 0;  // its place in Scale::laws(), a LawNumber (attention/problem/scale_formulas.hpp)
+  int law = 0;  // its index in Scale::laws(), a LawNumber (attention/problem/scale_formulas.hpp)
   LawParameter parameters[2];
   int learnable = 0;
   const std::int64_t* visible = nullptr;                // n of each row, [batch, heads, n_q]; null: from the spans
@@ -78,17 +79,17 @@ cudaError_t scale_parameter_gradients(const Problem& problem, const ScaleFormula
 //   }
 //   target_entropy_end(problem, solve, lambda, status, iterations, stream);
 //
-// Once no row needs another evaluation, the flag that `active` points to is 0 and passes that honour it do nothing.
+// Once no row needs another evaluation, the flag that `active` points to is 0, and passes that honour it are no-ops.
 
 struct TargetEntropy {
   LawParameter target;                    // in nats
   const std::int64_t* visible = nullptr;  // n of each row, [batch, heads, n_q]; null: from the spans
-  void* workspace = nullptr;              // of target_entropy_workspace(problem) bytes, at a multiple of 256
+  void* workspace = nullptr;              // target_entropy_workspace(problem) bytes, aligned to 256
 };
 
 std::size_t target_entropy_workspace(const Problem& problem);
 
-// How many rows are still being solved for, on the device.
+// Number of rows still being solved for, on the device.
 const int* target_entropy_active(const TargetEntropy& solve);
 
 // lambda: real [batch, heads, n_q], the scales to evaluate next.
@@ -100,20 +101,20 @@ cudaError_t target_entropy_update(const Problem& problem, const RowArrays& rows,
 cudaError_t target_entropy_end(const Problem& problem, const TargetEntropy& solve, void* lambda, std::int64_t* status,
                                std::int64_t* iterations, cudaStream_t stream);
 
-// Under implicit gradients the scales move with the scores so that H stays: to a1 of every solved row comes
-// -lambda dlambda / V, with dlambda of a first backward pass.
+// Under implicit gradients the scales move with the scores so that H is constant: a1 of every solved row is changed by
+// -lambda dlambda / V, with dlambda from a first backward pass.
 cudaError_t add_implicit_term(const Problem& problem, const RowArrays& rows, const void* lambda,
                               const void* lambda_gradient, const std::int64_t* status, void* a1, cudaStream_t stream);
 
 // ---- Statistics ----
 
-// By Statistic, [batch, heads, n_q]; null: not asked for.
+// Indexed by Statistic, [batch, heads, n_q]; null: not requested.
 struct StatisticsOutput {
   static constexpr int kMost = 32;
   void* real[kMost] = {};
   std::int64_t *visible = nullptr, *argmax = nullptr;
-  // Beside these, what a backward pass wants to know: k, a and n (-1 unless it was counted), lambda where it is one for
-  // all rows, and the status 0 where nothing was solved.
+  // Also needed by a backward pass: k, a and n (-1 unless counted), lambda if it is the same for all rows, and the
+  // status 0 if nothing was solved.
   std::int64_t *k = nullptr, *a = nullptr, *n = nullptr, *status = nullptr;
   bool counts_n = false;
   void* lambda = nullptr;
@@ -124,17 +125,17 @@ cudaError_t statistics(const Problem& problem, const RowArrays& rows, const Stat
 
 // ---- Constants of the gradient ----
 
-// Upstream gradients: of the output, and of statistics by Statistic (real, [batch, heads, n_q]; null: 0).
+// Upstream gradients of the output and of the statistics, indexed by Statistic (real, [batch, heads, n_q]; null: 0).
 struct RowUpstream {
-  const void* output = nullptr;  // of the forward pass, type of the inputs; with its gradient
+  const void* output = nullptr;  // of the forward pass, type of the inputs; needed with its gradient
   Strides output_stride;
   const void* output_gradient = nullptr;
   Strides output_gradient_stride;
   const void* statistics[StatisticsOutput::kMost] = {};
 };
 
-// The arrays that are null in `constants` are not written. sink: real [batch, heads, n_q], each row's share of the
-// sink's gradient; null: not wanted.
+// Null arrays in `constants` are not written. sink: real [batch, heads, n_q], each row's contribution to the sink's
+// gradient; null: not wanted.
 cudaError_t row_constants(const Problem& problem, const RowArrays& rows, const RowUpstream& upstream,
                           const RowConstantArrays& constants, void* sink, cudaStream_t stream);
 

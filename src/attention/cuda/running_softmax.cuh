@@ -1,9 +1,9 @@
 // The running softmax of a warp's rows, in registers: scores of a block of keys become weights and join the sums.
 //
 // Everything is in units of log 2: t = log2(e) s - reference, weight 2^t, and the sums of softmax_record.hpp over t.
-// The reference follows the row's maximum lazily: only when a score passes it by kSlack do sums and output move to the
-// new maximum, which after the first blocks hardly ever happens. Weights therefore reach 2^kSlack, far from any
-// overflow; the maximum itself is known at the end, and the record is written as seen from it.
+// The reference follows the row's running maximum lazily: the sums and the output are rescaled to a new maximum only
+// when a score exceeds the reference by kSlack, which after the first blocks hardly ever happens. Weights can therefore
+// reach 2^kSlack, far from overflow; the maximum itself is known at the end, and the record is written relative to it.
 #pragma once
 
 #include "attention/cuda/products.cuh"
@@ -11,16 +11,16 @@
 
 namespace isentropic::cuda {
 
-inline constexpr float kHidden = -1e30f;  // finite: its weight is 0, and that times itself
+inline constexpr float kHidden = -1e30f;  // finite, so that its weight and their product are 0
 inline constexpr float kSlack = 8;
 inline constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
 
-// The sums over the keys of a row that one lane has seen, of four that share the row.
+// One lane's sums over the keys it has seen of a row; four lanes share the row.
 struct LaneSums {
   float z, u, w, c;
 };
 
-// A number for each row of a lane: in registers or, where these are short, in shared memory.
+// One number per row of a lane: in registers or, where these are scarce, in shared memory.
 template <int kRowTiles, bool kInRegisters>
 struct LaneNumbers {
   float numbers[kRowTiles][2];
@@ -31,7 +31,7 @@ struct LaneNumbers {
 template <int kRowTiles>
 struct LaneNumbers<kRowTiles, false> {
   float (*numbers)[2];
-  static constexpr int kBytes = kRowTiles * 2 * sizeof(float);  // for each thread
+  static constexpr int kBytes = kRowTiles * 2 * sizeof(float);  // per thread
   __device__ explicit LaneNumbers(unsigned char* shared)
       : numbers(reinterpret_cast<float (*)[2]>(shared + threadIdx.x * kBytes)) {}
   __device__ __forceinline__ float& at(int t, int half) { return numbers[t][half]; }
@@ -43,19 +43,19 @@ __device__ inline void clear(LaneNumbers<kRowTiles, kInRegisters>& numbers) {
   for (int t = 0; t < kRowTiles; ++t) numbers.at(t, 0) = numbers.at(t, 1) = 0;
 }
 
-// By tile of rows and half. kColumns: weights times the numbers of their columns are summed too.
+// Indexed by row tile and half. kColumns: also sums the weights times their column numbers.
 template <MomentSet kMoments, int kRowTiles, bool kHighestInRegisters, bool kColumns = false>
 struct RunningSoftmax {
   static constexpr bool kEntropy = kMoments != MomentSet::partition, kAll = kMoments == MomentSet::all;
 
   using Highest = LaneNumbers<kRowTiles, kHighestInRegisters>;
-  Highest highest;            // of what this lane has seen
+  Highest highest;            // over the keys this lane has seen
   float limit[kRowTiles][2];  // reference + kSlack; -inf: the row has seen no key
   LaneSums sums[kRowTiles][2];
   using Columns = LaneNumbers<kRowTiles, !kColumns>;
-  Columns columns;  // counted from the first of the lane's next block
+  Columns columns;  // relative to the first column of the lane's next block
 
-  // `shared` has Highest::kBytes for each thread, and `for_columns` Columns::kBytes.
+  // `shared` has Highest::kBytes per thread, and `for_columns` Columns::kBytes.
   __device__ __forceinline__ explicit RunningSoftmax(unsigned char* shared, unsigned char* for_columns = nullptr)
       : highest(shared), columns(for_columns) {
     if constexpr (kColumns) clear(columns);
@@ -72,8 +72,8 @@ struct RunningSoftmax {
     return limit[t][half] == -INFINITY ? 0.0f : limit[t][half] - kSlack;
   }
 
-  // What comes before the weights of a block's scores: takes note of maxima, and moves rows whose reference is left too
-  // far behind. A score times its row's factor is in units of log 2; hidden ones are kHidden.
+  // Call before weighing a block's scores: updates the maxima, and rescales rows whose reference has fallen too far
+  // behind. A score times its row's factor is in units of log 2; hidden ones are kHidden.
   template <int kTiles, int kOutputTiles>
   __device__ __forceinline__ void follow(const Accumulators<kRowTiles, kTiles>& scores,
                                          const float (&factor)[kRowTiles][2],
@@ -94,7 +94,7 @@ struct RunningSoftmax {
     if (__any_sync(0xffffffffu, higher)) raise(factor, output);
   }
 
-  // Weights of a block, rounded, two in a register.
+  // Weights of a block, rounded, two per register.
   template <class E, int kTiles>
   __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
                                         const float (&factor)[kRowTiles][2],
@@ -102,7 +102,7 @@ struct RunningSoftmax {
     weigh(scores, factor, [&](int t, int tile, int half, float x, float y) { weights[t][tile][half] = pack<E>(x, y); });
   }
 
-  // use(t, tile, half, x, y) with the weights of two neighbours.
+  // Calls use(t, tile, half, x, y) with the weights of two neighbours.
   template <int kTiles, class Use>
   __device__ __forceinline__ void weigh(const Accumulators<kRowTiles, kTiles>& scores,
                                         const float (&factor)[kRowTiles][2], Use use) {
@@ -138,7 +138,7 @@ struct RunningSoftmax {
     }
   }
 
-  // A weight, 2^t, joins sums.
+  // Adds a weight, 2^t, to the sums.
   __device__ static __forceinline__ void add(float t, float weight, LaneSums& row) {
     row.z += weight;
     if constexpr (kAll) {
@@ -155,7 +155,7 @@ struct RunningSoftmax {
     if (column > 0) sum = fmaf(weight, static_cast<float>(column), sum);
   }
 
-  // Columns are counted from `keys` further on.
+  // Moves the origin of the columns `keys` further on.
   __device__ __forceinline__ void move_columns(int keys) {
 #pragma unroll
     for (int t = 0; t < kRowTiles; ++t)
@@ -164,7 +164,7 @@ struct RunningSoftmax {
         columns.at(t, half) = fmaf(-static_cast<float>(keys), sums[t][half].z, columns.at(t, half));
   }
 
-  // The record of a row, natural logarithms, the same on its four lanes; empty where no key was seen. A NaN score makes
+  // The record of a row in natural logarithms, the same on its four lanes; empty if no key was seen. A NaN score makes
   // the row NaN.
   __device__ __forceinline__ SoftmaxRecord<float> record(int t, int half) {
     const LaneSums& lane = sums[t][half];
@@ -172,8 +172,8 @@ struct RunningSoftmax {
     const float z = row_sum(lane.z), u = kEntropy ? row_sum(lane.u) : 0, w = kAll ? row_sum(lane.w) : 0,
                 c = kAll ? row_sum(lane.c) : 0, m = row_max(highest.at(t, half));
     if (z == 0) return out;
-    // A maximum of 10^4 has three digits after the point, and goes through two roundings until a backward pass uses it:
-    // the sums are those seen from what comes out, so that weights are the same there to the last digit.
+    // A maximum of 10^4 has three decimals, and is rounded twice before a backward pass uses it: the sums are therefore
+    // rebased to the rounded maximum, so that the weights there are the same to the last digit.
     out.m = z != z ? z : __fmul_rn(m, kLn2);
     const float delta = reference(t, half) - __fmul_rn(out.m, kLog2E);
     const SoftmaxMoments<float> sums_at_m = rebase(SoftmaxMoments<float>{z, u, w, c}, delta, exp2_fast(delta));
@@ -182,7 +182,7 @@ struct RunningSoftmax {
   }
 
  private:
-  // Moves every row to its maximum.
+  // Rescales every row to its maximum.
   template <int kOutputTiles>
   __device__ __forceinline__ void raise(const float (&factor)[kRowTiles][2],
                                         Accumulators<kRowTiles, kOutputTiles>& output) {

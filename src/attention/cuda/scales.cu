@@ -1,4 +1,4 @@
-// The scale of every row by a law that is a formula, and the gradients of the law's parameters.
+// The scale of every row from a law that is a formula, and the gradients of the law's parameters.
 #include "attention/cuda/head_sums.cuh"
 #include "attention/cuda/statistics_record.cuh"
 #include "attention/cuda/thread_block.cuh"
@@ -29,7 +29,7 @@ __global__ void row_scales_kernel(const Problem p, const ScaleFormula law, R* la
   lambda[row] = static_cast<R>(scale_by_law(static_cast<LawNumber>(law.law), terms));
 }
 
-// Block (head, parameter).
+// One block per (head, parameter).
 template <class R>
 __global__ void __launch_bounds__(kThreadsOfHeadSum)
     parameter_gradients_kernel(const Problem p, const ScaleFormula law, const R* lambda_gradient, R* gradients) {
@@ -54,7 +54,7 @@ template <class R>
 cudaError_t launch_parameter_gradients(const Problem& problem, const ScaleFormula& law, const void* lambda_gradient,
                                        void* gradients, cudaStream_t stream) {
   if (problem.heads == 0 || law.learnable == 0) return cudaSuccess;
-  if (problem.rows() == 0)  // sums of nothing
+  if (problem.rows() == 0)  // the sums are empty
     return cudaMemsetAsync(gradients, 0, static_cast<std::size_t>(law.learnable * problem.heads) * sizeof(R), stream);
   const dim3 blocks(static_cast<unsigned>(problem.heads), static_cast<unsigned>(law.learnable));
   return launch_kernel(parameter_gradients_kernel<R>, blocks, kThreadsOfHeadSum, 0, stream, problem, law,

@@ -1,4 +1,4 @@
-// A score from its product to what the softmax is given, and whether its key is seen: one definition for all kernels.
+// From a product to the score given to the softmax, and whether the key is visible: one definition for all kernels.
 //
 //   x = lambda q.k;   s = cap tanh(x / cap), or x;   + additive mask, dense bias, ALiBi, relative table
 #pragma once
@@ -18,13 +18,13 @@ inline constexpr R kInfinity = std::numeric_limits<R>::infinity();
 template <class R>
 inline constexpr R kLowest = std::numeric_limits<R>::lowest();
 
-// Numbers that are not inputs, float32 or float64.
+// Reads a number that is not an input: float32 or float64.
 template <class R>
 __device__ inline R real_at(const void* array, std::int64_t index) {
   return static_cast<const R*>(array)[index];
 }
 
-// f(E()) with the type that holds the elements. Inputs that are summed in float64 are float64.
+// Calls f(E()) with the element type. Inputs summed in float64 are float64.
 template <class R, class F>
 __device__ inline void with_element(ElementType type, F f) {
   if constexpr (std::is_same_v<R, double>) {
@@ -63,7 +63,7 @@ __device__ inline std::int64_t offset_in(const std::int64_t (&stride)[4], std::i
   return b * stride[0] + h * stride[1] + i * stride[2] + j * stride[3];
 }
 
-// Whether an element means "masked": false, -inf, or the type's lowest value.
+// Whether an element masks its key: false, -inf, or the type's lowest value.
 __device__ inline bool hides(const DenseTerm& term, std::int64_t offset) {
   switch (term.type) {
     case ElementType::boolean:
@@ -108,15 +108,15 @@ struct Head {
   std::int64_t b, h;
 };
 
-// What the scores of a row share.
+// What the scores of a row have in common.
 template <class R>
 struct ScoreRow {
   std::int64_t i, position;
-  RowSpans spans;  // cut to the keys there are
+  RowSpans spans;  // clamped to the existing keys
   R lambda;
 };
 
-// A row that is not there sees nothing.
+// A row out of range sees nothing.
 template <class R>
 __device__ inline ScoreRow<R> score_row(const Problem& p, const Head& head, std::int64_t i) {
   ScoreRow<R> row = {i, 0, {0, 0, 0, 0}, R(0)};
@@ -132,7 +132,7 @@ __device__ inline ScoreRow<R> score_row(const Problem& p, const Head& head, std:
   return row;
 }
 
-// Not inlined, as what follows that few problems need: the loops around it stay small.
+// Like score_terms below, not inlined: few problems need it, and the loops around it stay small.
 __noinline__ __device__ inline bool passes_tests(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i,
                                                  std::int64_t position, std::int64_t j) {
   const KeyTests& tests = p.tests;
@@ -164,7 +164,7 @@ struct FinishedScore {
   R cap_slope;  // d score / d x
 };
 
-// What is added to a score after the cap.
+// The terms added to a score after the cap.
 template <class R>
 __noinline__ __device__ R score_terms(const Problem& p, std::int64_t b, std::int64_t h, std::int64_t i,
                                       std::int64_t position, std::int64_t j) {
@@ -178,7 +178,7 @@ __noinline__ __device__ R score_terms(const Problem& p, std::int64_t b, std::int
   return sum;
 }
 
-// Of a key that the row sees.
+// For a key that the row sees.
 template <class R>
 __device__ inline FinishedScore<R> finish_score(const Problem& p, const Head& head, const ScoreRow<R>& row,
                                                 std::int64_t j, R product) {
@@ -194,7 +194,7 @@ __device__ inline FinishedScore<R> finish_score(const Problem& p, const Head& he
 
 // ---- Dropout ----
 
-// Bit c: dropout keeps the weight of key j + c, c < 4; j is a multiple of 4. The same choices as on the CPU.
+// Bit c is set if dropout keeps the weight of key j + c, c < 4; j is a multiple of 4. The same choices as on the CPU.
 __noinline__ __device__ inline unsigned kept_by_dropout(const Problem& p, std::int64_t b, std::int64_t h,
                                                         std::int64_t i, std::int64_t j) {
   CounterRandom random(RandomStream::dropout, *p.seed, b, h, i);
@@ -203,7 +203,7 @@ __noinline__ __device__ inline unsigned kept_by_dropout(const Problem& p, std::i
   return kept;
 }
 
-// What the weights of four keys from j on are multiplied by.
+// The factors of the weights of four keys from j on.
 template <class R>
 struct DropoutFactors {
   unsigned kept = ~0u;
@@ -214,7 +214,7 @@ struct DropoutFactors {
     kept = kept_by_dropout(p, head.b, head.h, i, j);
     factor = static_cast<R>(1 / (1 - p.dropout));
   }
-  // x multiplied; what is dropped is not looked at.
+  // x times its factor; a dropped x is ignored, even if NaN.
   __device__ R apply(int c, R x) const { return kept >> c & 1u ? factor * x : R(0); }
 };
 

@@ -1,11 +1,11 @@
-// What the kernels on tensor cores are made of: the instructions, numbers packed for them, and sums over fragments.
+// Building blocks of the tensor-core kernels: instructions, packing of numbers, and sums over fragments.
 #pragma once
 
 #include "attention/cuda/instructions.cuh"
 
 namespace isentropic::cuda {
 
-// Two or four 8 x 8 matrices that lie beside one another, 16 bytes each of a row, to where place_to_store says.
+// Stores two or four adjacent 8 x 8 matrices, 16 bytes of a row each, at the address from place_to_store.
 template <int kCount>
 __device__ inline void store_fragments(std::uint32_t place, const std::uint32_t (&x)[kCount]) {
   static_assert(kCount == 2 || kCount == 4);
@@ -31,7 +31,7 @@ __device__ inline std::uint32_t pack<__half>(float x, float y) {
   return reinterpret_cast<const std::uint32_t&>(both);
 }
 
-// Of the four lanes that hold a row of a fragment.
+// Reductions over the four lanes that hold a row of a fragment.
 __device__ inline float row_max(float x) {
   x = fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 1));
   return fmaxf(x, __shfl_xor_sync(0xffffffffu, x, 2));

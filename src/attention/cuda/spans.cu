@@ -1,4 +1,4 @@
-// Spans and positions of all rows, a thread for each.
+// Spans and positions of all rows, one thread per row.
 #include "attention/cuda/spans.cuh"
 #include "attention/cuda/thread_block.cuh"
 

@@ -5,13 +5,13 @@
 
 namespace isentropic::cuda {
 
-// A span of keys of the whole problem.
+// A span of keys, numbered in the whole problem.
 struct KeySpan {
   std::int64_t begin, end;
 };
 
-// Where a row lies: its position, the first key of its document, and the keys of its document as they lie between
-// those of other documents, cut to the keys there are.
+// A row's position, the first key of its document, and the document's keys, confined to the gap between neighbouring
+// documents and to the keys that exist.
 struct RowPlace {
   std::int64_t position, first_key;
   KeySpan document;
@@ -19,12 +19,12 @@ struct RowPlace {
 
 ISENTROPIC_HOST_DEVICE inline std::int64_t least(std::int64_t x, std::int64_t y) { return x < y ? x : y; }
 ISENTROPIC_HOST_DEVICE inline std::int64_t most(std::int64_t x, std::int64_t y) { return x > y ? x : y; }
-// Lists are data: whatever they say, indices stay inside.
+// Lists are untrusted data: whatever they contain, indices stay in bounds.
 ISENTROPIC_HOST_DEVICE inline std::int64_t within(std::int64_t x, std::int64_t low, std::int64_t high) {
   return least(most(x, low), high);
 }
 
-// No sum of it overflows.
+// Small enough that sums of such counts cannot overflow.
 ISENTROPIC_HOST_DEVICE inline std::int64_t bounded(std::int64_t count) { return least(count, VisibleKeys::kAll); }
 
 ISENTROPIC_HOST_DEVICE inline std::int64_t entry_of(const IntegerList& list, std::int64_t index) {
@@ -49,7 +49,7 @@ class MaskedRow {
   ISENTROPIC_HOST_DEVICE RowSpans spans() const {
     const KeySpan document = place_.document;
     const std::int64_t prefix_end = within(document.begin + bounded(mask_.prefix), document.begin, document.end);
-    // Cut to the document from both sides, empty bands too: ends then rise with the row inside of it.
+    // Clamped to the document on both sides, even if the band is empty: the ends then increase with the row within it.
     const std::int64_t begin = within(place_.position - bounded(mask_.left) + 1, prefix_end, document.end);
     const std::int64_t ahead = least(mask_.causal ? 0 : VisibleKeys::kAll, mask_.right);
     const std::int64_t end = within(place_.position + ahead + 1, begin, document.end);
@@ -71,7 +71,7 @@ class MaskedRow {
     return {position, first, {least(first, length_), least(first + segment, length_)}};
   }
 
-  // Rows before the first document see nothing, before all keys; those after the last one nothing, behind its keys.
+  // Rows before the first document get an empty span before all keys; those after the last, one behind its keys.
   ISENTROPIC_HOST_DEVICE RowPlace in_documents(std::int64_t b, std::int64_t query) const {
     const std::int64_t list = mask_.documents_by_batch ? b * (mask_.documents + 1) : 0;
     const auto query_at = [&](std::int64_t t) { return within(entry_of(mask_.query_offsets, list + t), 0, queries_); };

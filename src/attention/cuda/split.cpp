@@ -1,4 +1,4 @@
-// Chooses the number of parts and the kernel, and lays out the parts.
+// Chooses the number of parts and the kernel, and lays out the workspace.
 #include "attention/cuda/split.hpp"
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 namespace isentropic::cuda {
 namespace {
 
-constexpr std::int64_t kMostSplitRows = 64;     // of a kv head: four tiles, the later ones out of the cache
-constexpr std::int64_t kFewestSplitKeys = 256;  // of a part: less is not worth the merge
+constexpr std::int64_t kMostSplitRows = 64;     // per kv head: four tiles, which share keys through the cache
+constexpr std::int64_t kFewestSplitKeys = 256;  // per part: fewer are not worth the merge
 constexpr std::int64_t kMostParts = 256;
-constexpr std::int64_t kMostWaves = 4;  // of blocks over the device
+constexpr std::int64_t kMostWaves = 4;  // of blocks on the device
 constexpr std::int64_t kMostSplitLength = std::int64_t{1} << 30;
 
 // f.template operator()<type, d>()
@@ -31,7 +31,7 @@ std::int64_t resident_blocks(const Problem& problem) {
   return with_split_kernel(problem, []<ElementType type, int d>() { return resident_split_blocks<type, d>(); });
 }
 
-// Parts one after another in each array. Returns the bytes; writes addresses where there is a workspace.
+// Parts are consecutive in each array. Returns the bytes; sets addresses if there is a workspace.
 std::size_t lay_out_parts(const Problem& problem, std::int64_t parts, void* workspace, PartialRows* out) {
   const auto rows = static_cast<std::size_t>(parts * problem.rows());
   std::size_t bytes = 0;
@@ -51,14 +51,14 @@ std::size_t lay_out_parts(const Problem& problem, std::int64_t parts, void* work
 
 }  // namespace
 
-// Where each head's queries fill a good part of the usual kernel's block, and heads the device, that one is the faster.
+// The usual kernel is faster if each head's queries nearly fill its blocks and the heads fill the device.
 bool has_split_forward(const Problem& problem) {
   if (problem.rows() == 0 || !takes_split(problem)) return false;
   if (problem.heads / problem.kv_heads * problem.n_q > kMostSplitRows || problem.n_k < kFewestSplitKeys) return false;
   return problem.n_q <= kSplitRows || problem.batch * problem.heads < resident_blocks(problem);
 }
 
-// The fewest parts with which the last wave of blocks is nearly full.
+// The smallest number of parts for which the last wave of blocks is nearly full.
 std::int64_t split_parts(const Problem& problem) {
   if (problem.rows() == 0) return 1;
   const std::int64_t blocks = problem.batch * problem.kv_heads * split_row_tiles(problem);
@@ -96,7 +96,7 @@ cudaError_t split_forward(const Problem& problem, const ForwardOutput& output, v
   const cudaError_t error = split_partials(problem, parts, stream);
   if (error != cudaSuccess) return error;
   Problem merged = problem;
-  if (output.real_output) merged.type = ElementType::float32;  // of what the merge writes; the inputs are read
+  if (output.real_output) merged.type = ElementType::float32;  // type of what the merge writes; inputs are already read
   return merge_parts(merged, parts, output, stream);
 }
 

@@ -1,10 +1,10 @@
-// Few rows against many keys, bound by the memory: each block takes one part of the keys of one kv head, for all rows
-// that read it, and writes partial rows.
+// Few rows against many keys, memory-bound: each block processes one part of the keys of one kv head, for all rows that
+// read it, and writes partial rows.
 //
-// The rows of a kv head (its heads' queries) are packed into the 16 rows of a tensor-core product. A warp takes every
-// fourth tile of keys of the block's part and has buffers of its own: it copies tiles ahead, waits for its own copies
-// alone, and keeps its own maxima, sums and output in registers. Warps meet once, at the end, to merge. Scores are in
-// units of log 2 until then.
+// The rows of a kv head (the queries of its heads) are packed into the 16 rows of a tensor-core product. A warp takes
+// every fourth tile of keys of the block's part and has its own buffers: it prefetches tiles, waits only for its own
+// copies, and keeps its own maxima, sums and output in registers. The warps synchronise once, at the end, to merge.
+// Until then scores are in units of log 2.
 #pragma once
 
 #include "attention/cuda/merge.cuh"
@@ -44,7 +44,7 @@ class SplitBlock {
     load_queries();
     for (int turn = first_turn + warp(); turn < last_turn; turn += kWarps) {
       wait_for_copies<Shape::kStages - 2>();
-      __syncwarp();  // every lane's copies are there, and no lane reads the stage before any more
+      __syncwarp();  // every lane's copies have arrived, and no lane still reads the previous stage
       copy_ahead(ahead, ahead_stage);
       const int j0 = visited.first_key(turn);
       const std::uint32_t tile = shared_address(own_memory()) + stage * Shape::kStageBytes;
@@ -60,7 +60,7 @@ class SplitBlock {
   }
 
  private:
-  static constexpr float kHidden = -1e30f;  // finite: its weight is 0, and that times itself
+  static constexpr float kHidden = -1e30f;  // finite, so that its weight and their product are 0
   static constexpr float kLog2E = 1.4426950408889634f, kLn2 = 0.6931471805599453f;
   static constexpr int kNowhere = static_cast<int>(VisibleKeys::kAll);
 
@@ -83,7 +83,7 @@ class SplitBlock {
     turn += kWarps, stage = next(stage);
   }
 
-  // Keys that no row sees become zeros: whatever lies there does not matter.
+  // Keys that no row sees are zero-filled: their contents do not matter.
   __device__ void copy_tile(std::uint32_t to, const E* from, std::int64_t stride, int j0) {
     constexpr int kChunks = kD / 8, kRowsAtOnce = 32 / kChunks;
     const int chunk = lane() % kChunks, row0 = lane() / kChunks;
@@ -95,7 +95,7 @@ class SplitBlock {
     }
   }
 
-  // Left sides of the products, and what else a row brings.
+  // Left operands of the products, and the constants of each row.
   __device__ void load_queries() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {
@@ -140,7 +140,7 @@ class SplitBlock {
         });
   }
 
-  // f(score, key) for those of a row that this lane holds.
+  // Calls f(score, key) for this lane's scores of a row.
   template <class F>
   __device__ void for_each_score(int half, int j0, F f) {
 #pragma unroll
@@ -149,7 +149,7 @@ class SplitBlock {
       for (int e = 0; e < 2; ++e) f(scores[tile][2 * half + e], j0 + tile * 8 + lane() % 4 * 2 + e);
   }
 
-  // Scores become weights and join the sums.
+  // Turns scores into weights and adds them to the sums.
   __device__ void fold(int j0) {
     float raised[2];
 #pragma unroll
@@ -167,7 +167,7 @@ class SplitBlock {
     }
   }
 
-  // lambda, soft cap, slopes and visibility. A NaN stays.
+  // Applies lambda, soft cap, slopes and visibility. A NaN stays NaN.
   __device__ void finish_scores(int half, int j0) {
     for_each_score(half, j0, [&](float& s, int) { s *= lambda[half]; });
     if (p.soft_cap > 0) {
@@ -182,7 +182,7 @@ class SplitBlock {
     for_each_score(half, j0, [&](float& s, int) { s = s < kHidden ? kHidden : s; });
   }
 
-  // Of the row, this tile included: -inf as long as no key counts.
+  // The row's maximum, including this tile: -inf as long as no key counts.
   __device__ float maximum(int half) {
     float found = kHidden;
     for_each_score(half, 0, [&](float s, int) { found = fmaxf(found, s); });
@@ -190,7 +190,7 @@ class SplitBlock {
     return found > kHidden ? fmaxf(highest[half], found) : highest[half];
   }
 
-  // What is there, seen from a higher maximum.
+  // Rescales the sums and the output to a higher maximum.
   __device__ void raise(int half, float raised, int j0) {
     if (partial.rows.a) find_best(half, raised, j0);
     const float delta = highest[half] == -INFINITY ? 0.0f : highest[half] - raised, shrink = exp2_fast(delta);
@@ -201,7 +201,7 @@ class SplitBlock {
     highest[half] = raised;
   }
 
-  // The lowest key of this tile that has the new maximum.
+  // The lowest key of this tile that attains the new maximum.
   __device__ void find_best(int half, float raised, int j0) {
     int found = kNowhere;
     for_each_score(half, j0, [&](float s, int j) { found = s == raised ? min(found, j) : found; });
@@ -237,7 +237,7 @@ class SplitBlock {
           const int step = turn / kPairs, pair = turn % kPairs;
           if (pair == 0)
 #pragma unroll
-            for (int e = 0; e < 4; ++e) {  // two tiles of scores, as they came out of the product, are one left side
+            for (int e = 0; e < 4; ++e) {  // two score tiles, as the product left them, form one left operand
               const float(&tile)[4] = scores[2 * step + e / 2];
               left[e] = pack<E>(tile[e % 2 * 2], tile[e % 2 * 2 + 1]);
             }
@@ -255,7 +255,7 @@ class SplitBlock {
     return reinterpret_cast<SoftmaxRecord<float>*>(output_of(w, kSplitRows))[row];
   }
 
-  // In the warp's own buffers, which it reads no more.
+  // Into the warp's own buffers, which it no longer reads.
   __device__ void leave_for_merge() {
 #pragma unroll
     for (int half = 0; half < 2; ++half) {

@@ -1,4 +1,4 @@
-// How many blocks of a kernel for few queries a device holds, and its launch.
+// The number of blocks of a few-query kernel resident on a device, and its launch.
 #pragma once
 
 #include <array>
@@ -9,7 +9,7 @@
 
 namespace isentropic::cuda {
 
-// Asked once for each device.
+// Queried once per device.
 template <ElementType type, int d>
 std::int64_t resident_split_blocks() {
   using Shape = SplitShape<type, d>;

@@ -1,4 +1,4 @@
-// The kernels for few queries, each compiled from a file of its own (split_instance.cu.in).
+// The few-query kernels, each compiled in its own file (split_instance.cu.in).
 #pragma once
 
 #include "attention/cuda/split.hpp"
@@ -12,7 +12,7 @@ inline std::int64_t split_row_tiles(const Problem& problem) {
   return (problem.heads / problem.kv_heads * problem.n_q + kSplitRows - 1) / kSplitRows;
 }
 
-// Blocks that the current device holds at a time; 0 where there is none.
+// Blocks resident on the current device at a time; 0 without a device.
 template <ElementType type, int d>
 std::int64_t resident_split_blocks();
 

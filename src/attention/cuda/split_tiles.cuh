@@ -1,4 +1,4 @@
-// The tiles of keys that a warp's 16 rows see: what is visited, and where no row needs a test.
+// The tiles of keys that a warp's 16 rows see: which are visited, and in which no row needs a test.
 #pragma once
 
 #include "attention/cuda/visible_keys.cuh"
@@ -14,7 +14,7 @@ __device__ inline int overlap(const KeyRange& x, const KeyRange& y) {
   return max(0, min(x.end, y.end) - max(x.begin, y.begin));
 }
 
-// Of one row, inside of the keys there are.
+// The keys of one row, clamped to those that exist.
 struct RowKeys {
   KeyRange prefix, band;
 };
@@ -27,8 +27,8 @@ __device__ inline RowKeys keys_of_row(const Problem& p, std::int64_t b, std::int
 
 __device__ inline bool holds(const RowKeys& keys, int j) { return holds(keys.prefix, j) || holds(keys.band, j); }
 
-// The smallest range around what any row sees, and what every row sees; a lane brings two rows, of which `there` are
-// part of the problem.
+// The smallest range that covers what any row sees, and the range that every row sees; a lane supplies two rows, each
+// with a flag whether it is part of the problem.
 struct RangesOfRows {
   KeyRange any, all;
 };
@@ -45,7 +45,7 @@ __device__ inline RangesOfRows ranges_of_rows(const KeyRange& x, bool x_there, c
   return out;
 }
 
-// Tiles of the prefix, then those of the band that are not among them, numbered by turns from 0.
+// The tiles of the prefix, then the remaining ones of the band, numbered by turns from 0.
 template <int kKeys>
 struct VisitedTiles {
   RangesOfRows prefix, band;  // keys
@@ -63,15 +63,15 @@ struct VisitedTiles {
     return (turn < in_prefix() ? prefix_tiles.begin + turn : band_tiles.begin + turn - in_prefix()) * kKeys;
   }
 
-  // Any row sees it, as far as ranges tell.
+  // Whether any row may see key j, judged by ranges alone.
   __device__ bool is_seen(int j) const { return holds(prefix.any, j) || holds(band.any, j); }
-  // Every row sees the tile from j0 on.
+  // Whether every row sees the whole tile at j0.
   __device__ bool is_seen_by_all(int j0) const {
     return (j0 >= band.all.begin && j0 + kKeys <= band.all.end) ||
            (j0 >= prefix.all.begin && j0 + kKeys <= prefix.all.end);
   }
 
-  // Keys of a row in the turns [first, last).
+  // Number of a row's keys in the turns [first, last).
   __device__ int count_seen(const RowKeys& row, int first, int last) const {
     const KeyRange in_first = keys_of(prefix_tiles.begin + min(first, in_prefix()),  //
                                       prefix_tiles.begin + min(last, in_prefix()));

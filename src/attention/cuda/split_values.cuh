@@ -1,5 +1,5 @@
-// Infinities and NaN among the values of a tile that some rows see and others do not: 0 times them is not 0. They are
-// added to the rows that see them, and taken out of the product.
+// Infinite and NaN values in a tile that some rows see and others do not: 0 times them is not 0. They are added to the
+// rows that see them, and removed from the product.
 #pragma once
 
 #include <type_traits>
@@ -9,19 +9,19 @@
 
 namespace isentropic::cuda {
 
-// The exponent's bits, in both halves of a word.
+// The exponent bits in both halves of a word.
 template <class E>
 __device__ inline std::uint32_t exponent_bits() {
   return std::is_same_v<E, __half> ? 0x7c007c00u : 0x7f807f80u;
 }
 
-// Ones where a half of the word is infinite or NaN.
+// All ones in each half of the word that is infinite or NaN.
 template <class E>
 __device__ inline std::uint32_t infinite_halves(std::uint32_t word) {
   return __vcmpeq2(word & exponent_bits<E>(), exponent_bits<E>());
 }
 
-// f(word) for all words of a tile, by a warp.
+// Calls f(word) for all words of a tile, using a warp.
 template <int kBytes, class F>
 __device__ inline void for_each_word(unsigned char* tile, F f) {
   for (int at = threadIdx.x % 32 * 4; at < kBytes; at += 128) f(*reinterpret_cast<std::uint32_t*>(tile + at));
@@ -41,7 +41,7 @@ __device__ inline void clear_infinities(unsigned char* tile) {
   __syncwarp();
 }
 
-// To the fragments of output, of the lane's two rows.
+// Adds them to the output fragments of the lane's two rows.
 template <class E, int kKeys, int kOutputTiles>
 __device__ inline void add_infinities(const unsigned char* tile, const RowKeys& upper, const RowKeys& lower, int j0,
                                       float (&output)[kOutputTiles][4]) {

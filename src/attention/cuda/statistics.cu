@@ -1,4 +1,4 @@
-// Statistics of finished records, a thread for each row, by the formulas that the CPU uses.
+// Statistics of finished records, one thread per row, by the same formulas as on the CPU.
 #include "attention/cuda/statistics_record.cuh"
 #include "attention/cuda/thread_block.cuh"
 
@@ -15,7 +15,7 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   const SoftmaxRecord<double> keys = record_at<R>(p, in, at);
   const double sink = number_at<R>(p.sink, at.h);
   const SoftmaxRecord<double> all = p.sink ? merge(keys, sink_logit(sink)) : keys;
-  // Logarithms and exponentials in double are most of the time: only what is asked for is computed.
+  // Double-precision logarithms and exponentials take most of the time, so only requested statistics are computed.
   const auto set = [&](Statistic statistic, auto value) {
     if (void* column = out.real[static_cast<int>(statistic)]) static_cast<R*>(column)[row] = static_cast<R>(value());
   };
@@ -25,7 +25,7 @@ __global__ void statistics_kernel(const Problem p, const RowArrays in, const Sta
   set(Statistic::score_variance, [&] { return score_variance(keys); });
   set(Statistic::max_score, [&] { return keys.m; });
   set(Statistic::normalised_entropy, [&] { return normalised_entropy(keys); });
-  set(Statistic::peak, [&] { return fmin(peak(keys), 1.0); });  // the maximum is rounded
+  set(Statistic::peak, [&] { return fmin(peak(keys), 1.0); });  // the stored maximum is rounded
   set(Statistic::collision, [&] { return collision(keys); });
   set(Statistic::sparsity, [&] { return sparsity(keys); });
   set(Statistic::participation, [&] { return participation(keys); });

@@ -1,4 +1,4 @@
-// What is kept of the rows, read back on the device.
+// Reads stored row results back on the device.
 #pragma once
 
 #include "attention/cuda/rows.hpp"
@@ -6,13 +6,13 @@
 
 namespace isentropic::cuda {
 
-// Which row a thread has, of [batch, heads, n_q].
+// A thread's row in [batch, heads, n_q].
 struct RowIndex {
   std::int64_t row, b, h, i;
 };
 
 __device__ inline RowIndex row_index(const Problem& p, std::int64_t row) {
-  if (p.batch * p.heads * p.n_q <= 0x7fffffff) {  // narrow divisions cost a fifth
+  if (p.batch * p.heads * p.n_q <= 0x7fffffff) {  // 32-bit divisions cost a fifth
     const auto narrow = static_cast<unsigned>(row), n_q = static_cast<unsigned>(p.n_q);
     const unsigned line = narrow / n_q, heads = static_cast<unsigned>(p.heads);
     return {row, line / heads, line % heads, narrow - line * n_q};
@@ -20,7 +20,7 @@ __device__ inline RowIndex row_index(const Problem& p, std::int64_t row) {
   return {row, row / p.n_q / p.heads, row / p.n_q % p.heads, row % p.n_q};
 }
 
-// 0 where there is no array.
+// 0 for a null array.
 template <class R>
 __device__ double number_at(const void* array, std::int64_t index) {
   return array ? static_cast<double>(static_cast<const R*>(array)[index]) : 0.0;
@@ -31,7 +31,7 @@ __device__ double number_at(const LawParameter& parameter, std::int64_t h) {
   return parameter.values ? number_at<R>(parameter.values, parameter.by_head ? h : 0) : parameter.number;
 }
 
-// Keys that the row sees: counted before, or by its spans.
+// Number of keys the row sees: as counted before, or from its spans.
 __device__ inline std::int64_t count_at(const std::int64_t* counts, const Problem& p, const RowIndex& at) {
   return counts ? counts[at.row] : count_of(spans_of(p, at.b, at.i));
 }

@@ -1,6 +1,6 @@
-// The scale of every row that gives it a target entropy: a solver for each row, a thread for each.
+// The scale that gives each row its target entropy: one solver and one thread per row.
 //
-// The workspace holds the number of rows that are still being solved for, then the solvers.
+// The workspace holds the number of rows still being solved for, then the solvers.
 #include <type_traits>
 
 #include "attention/cuda/statistics_record.cuh"
@@ -23,7 +23,7 @@ unsigned blocks_of(const Problem& problem) {
   return static_cast<unsigned>((problem.rows() + kRowsOfBlock - 1) / kRowsOfBlock);
 }
 
-// What a pass can tell apart: a few units in the last place of H, whose error grows like 1 + log k.
+// What a pass can resolve: a few units in the last place of H, whose error grows like 1 + log k.
 template <class R>
 constexpr double kResolution = (std::is_same_v<R, float> ? 8 : 4096) * std::numeric_limits<R>::epsilon();
 
@@ -50,7 +50,7 @@ __global__ void begin_kernel(const Problem p, const TargetEntropy solve, int* co
   if (threadIdx.x == 0 && count > 0) atomicAdd(counter, count);
 }
 
-// The counter falls by the rows that need no further evaluation: it is above 0 for as long as a block has rows to do.
+// Subtracts the rows that need no further evaluation: the counter stays above 0 as long as any block has rows left.
 template <class R>
 __global__ void update_kernel(const Problem p, const RowArrays rows, int* counter, EntropySolver* solvers, R* lambda) {
   if (!__syncthreads_or(threadIdx.x == 0 && *static_cast<volatile int*>(counter) > 0)) return;
@@ -90,7 +90,7 @@ __global__ void implicit_term_kernel(const Problem p, const RowArrays rows, cons
   a1[row] = static_cast<R>(static_cast<double>(a1[row]) - moved / variance);
 }
 
-// f(R()) with the type of sums.
+// Calls f(R()) with the type of the sums.
 template <class F>
 cudaError_t with_real(const Problem& problem, F f) {
   return problem.type == ElementType::float64 ? f(double()) : f(float());

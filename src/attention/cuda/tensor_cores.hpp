@@ -1,12 +1,12 @@
-// What the kernels on tensor cores ask of a problem.
+// Requirements of the tensor-core kernels.
 #pragma once
 
 #include "attention/cuda/problem.hpp"
 
 namespace isentropic::cuda {
 
-// All rows of [batch, heads, n], of 16-bit elements, begin at multiples of `bytes`. The stride of an axis of one is
-// never used.
+// Whether all rows of [batch, heads, n], of 16-bit elements, begin at multiples of `bytes`. The stride of an axis of
+// size 1 is ignored.
 inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t batch, std::int64_t heads,
                           std::int64_t n, std::uintptr_t bytes) {
   const auto step = static_cast<std::int64_t>(bytes / 2);
@@ -15,19 +15,19 @@ inline bool rows_begin_at(const void* data, const Strides& stride, std::int64_t 
          fits(n, stride.row);
 }
 
-// What is read or tested for each score,
+// Terms that are read or tested for each score.
 inline bool has_dense_terms(const Problem& p) { return p.tests.any() || p.bias.data || p.relative; }
-// and what takes a function of it.
+// Terms that are computed for each score.
 inline bool has_extras(const Problem& p) { return p.soft_cap > 0 || p.slopes || p.dropout > 0; }
 
-// What the forward pass takes,
+// Supported by the forward pass.
 inline bool suits_forward(const Problem& p) {
   return p.type == ElementType::bfloat16 || p.type == ElementType::float16;
 }
-// and what all kernels do.
+// Supported by all kernels.
 inline bool suits_tensor_cores(const Problem& p) { return suits_forward(p) && !has_dense_terms(p) && p.dropout == 0; }
 
-// Inputs that can be copied 16 bytes at a time.
+// Whether the inputs can be copied 16 bytes at a time.
 inline bool inputs_begin_at_chunks(const Problem& p) {
   return rows_begin_at(p.query, p.query_stride, p.batch, p.heads, p.n_q, 16) &&
          rows_begin_at(p.key, p.key_stride, p.batch, p.kv_heads, p.n_k, 16) &&
@@ -36,13 +36,13 @@ inline bool inputs_begin_at_chunks(const Problem& p) {
 
 inline bool has_common_width(const Problem& p) { return (p.d == 64 || p.d == 128) && (!p.value || p.d_v == p.d); }
 
-// Heads of 64 or 128 numbers: without dense terms, and with them.
+// Heads 64 or 128 wide: with dense terms, and without them.
 inline bool fits_narrow_heads(const Problem& p) {
   return suits_forward(p) && has_common_width(p) && inputs_begin_at_chunks(p);
 }
 inline bool fits_tensor_cores(const Problem& p) { return suits_tensor_cores(p) && fits_narrow_heads(p); }
 
-// The forward pass fills heads of whole chunks up with zeros itself.
+// The forward pass itself zero-pads heads that are a whole number of chunks wide.
 inline constexpr std::int64_t kWidestHead = 256, kChunkNumbers = 8;
 inline bool fits_forward(const Problem& p) {
   const auto fits = [](std::int64_t width) { return width <= kWidestHead && width % kChunkNumbers == 0; };

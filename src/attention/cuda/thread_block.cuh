@@ -1,4 +1,4 @@
-// How kernels are launched, and the dynamic shared memory that their thread blocks are given.
+// Kernel launches, and the dynamic shared memory of their thread blocks.
 #pragma once
 
 #include <cuda_runtime_api.h>
@@ -7,7 +7,7 @@
 
 namespace isentropic::cuda {
 
-// Of `shared` bytes. No blocks: nothing is done.
+// Launches with `shared` bytes of dynamic shared memory. A no-op for 0 blocks.
 template <class... Parameters, class... Arguments>
 cudaError_t launch_kernel(void (*kernel)(Parameters...), dim3 blocks, dim3 threads, std::size_t shared,
                           cudaStream_t stream, const Arguments&... arguments) {

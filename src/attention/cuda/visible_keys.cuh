@@ -10,8 +10,8 @@ __device__ inline std::int64_t position_of(const Problem& p, std::int64_t b, std
   return visible.positions ? visible.positions[b * p.n_q + i] : i + visible.offset;
 }
 
-// Of row i, cut to the keys there are; the last row stands for those beyond. The band begins where the prefix ends or
-// later.
+// The spans of row i, clamped to the existing keys; rows out of range get those of the last row. The band never begins
+// before the end of the prefix.
 __device__ inline RowSpans spans_of(const Problem& p, std::int64_t b, std::int64_t i) {
   const VisibleKeys& visible = p.visible;
   i = min(i, p.n_q - 1);

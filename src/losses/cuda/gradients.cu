@@ -9,14 +9,14 @@ namespace {
 
 constexpr int kThreads = 256;
 
-// ---- What each row needs ----
+// ---- Row constants ----
 
 struct RowGradients {
   double loss = 0, log_partition = 0, entropy = 0;
   __device__ bool any() const { return loss != 0 || log_partition != 0 || entropy != 0; }
 };
 
-// A weight of 0 leaves the row out, whatever it holds.
+// A weight of 0 excludes the row, even if it contains NaN.
 __device__ RowGradients gradients_of_row(const LossUpstream& upstream, double log_partition, std::int64_t row) {
   RowGradients out;
   if (upstream.loss) out.loss += upstream.loss[row];
@@ -64,14 +64,14 @@ __global__ void terms_kernel(const LossChunk sizes, const std::int64_t first, co
   used[row] = out.used;
 }
 
-// ds of one score that is not the target's.
+// ds of a score other than the target's.
 __device__ float score_gradient(const LossTerms& row, float s) {
   const float t = s - row.m, p = exponential(t) * row.inverse_z;
   if (p == 0) return 0;
   return row.entropy == 0 ? p * row.base : p * (row.base - row.entropy * (t - row.mean));
 }
 
-// ---- By rows ----
+// ---- By row, for the products ----
 
 template <class T>
 struct alignas(kLanes * sizeof(T)) Lanes {
@@ -105,7 +105,7 @@ __global__ void __launch_bounds__(kMostThreads, 2)
             g = constants.target_gradient * score.slope;
           else if (!rule.hides(key, self))
             g = score_gradient(constants, score.s) * score.slope;
-          // A weight of 0 does not meet the product, which may be anything.
+          // A weight of 0 is not multiplied by the product, which may be anything.
           if (g != 0) total[0] += g * product[c];
         }
         stored.values[c] = static_cast<T>(g);
@@ -128,11 +128,11 @@ cudaError_t launch_gradient(const LossChunk& chunk, const LossTerms* terms, cons
                        largest, gradient);
 }
 
-// ---- By columns ----
+// ---- By column, for the bias ----
 
 constexpr int kColumns = 32, kRowLanes = 16;
 
-// A thread adds up every sixteenth row of a column; the sixteen are added in their order.
+// A thread sums every sixteenth row of a column; the sixteen sums are added in order.
 __global__ void bias_kernel(const LossChunk chunk, const LossTerms* terms, float* sums) {
   __shared__ float parts[kRowLanes][kColumns];
   const std::int64_t place = std::int64_t{blockIdx.x} * kColumns + threadIdx.x;
@@ -155,7 +155,7 @@ __global__ void bias_kernel(const LossChunk chunk, const LossTerms* terms, float
   sums[chunk.first_key + key] += sum;
 }
 
-// ---- To another type ----
+// ---- Conversion to another type ----
 
 template <class T>
 __global__ void round_kernel(const float* x, const float* factor, T* out, const std::int64_t count) {
@@ -174,7 +174,7 @@ unsigned blocks_for(std::int64_t count, std::int64_t of_block) {
   return static_cast<unsigned>((count + of_block - 1) / of_block);
 }
 
-// f(T()) with the type of elements.
+// Calls f(T()) with the element type.
 template <class F>
 cudaError_t with_element(ElementType type, F f) {
   switch (type) {

@@ -1,15 +1,15 @@
-// Records of the rows of a chunk, a block for each row: one pass over its scores, then the target.
+// Records of the rows of a chunk, one block per row: one pass over its scores, then the target.
 #include "isentropic/softmax_record.hpp"
 #include "losses/cuda/scores.cuh"
 
 namespace isentropic::cuda {
 namespace {
 
-// The record of the scores that a thread has met.
+// The record of the scores a thread has seen.
 struct ThreadRecord {
   float m = -INFINITY, z = 0, u = 0;
 
-  // `top`: the largest of them. Scores of -inf have no mass; NaN makes z NaN.
+  // `top`: the largest of these scores. Scores of -inf have no mass; NaN makes z NaN.
   template <int count>
   __device__ void add(const float (&s)[count], float top) {
     if (top > m) rebase_to(top);
@@ -18,10 +18,10 @@ struct ThreadRecord {
     for (int c = 0; c < count; ++c) {
       const float t = s[c] - origin, e = exponential(t);
       z += e;
-      u += fmaxf(t, -1e4f) * e;  // where t = -inf, e is 0
+      u += fmaxf(t, -1e4f) * e;  // e is 0 where t = -inf
     }
   }
-  // To a maximum that is not below m.
+  // Rebases to a maximum that is at least m.
   __device__ void rebase_to(float top) {
     const float delta = m - top, r = exponential(delta);
     if (z != 0 && delta != 0) {
@@ -40,7 +40,7 @@ __device__ float largest_of_block(float x, float* shared) {
   return x;
 }
 
-// From the log-partition of the other keys (softmax_loss.hpp).
+// The loss from the log-partition of the other keys (softmax_loss.hpp).
 __device__ double loss_of(double others, double score, bool seen) {
   if (!seen) return others - score;
   if (score == INFINITY) return NAN;
@@ -75,7 +75,7 @@ __global__ void __launch_bounds__(kMostThreads, 2) records_kernel(const LossChun
   const int target = key_of_chunk(chunk, chunk.target[chunk.first_row + row]), self = self_of_row(chunk, row);
   const ScoreRule<extras> rule(chunk);
   ThreadRecord record;
-  int count = 0;  // of keys that are seen, the target not among them
+  int count = 0;  // visible keys, not counting the target
   for_each_group(chunk.products + row * chunk.stride, keys, [&](int begin, int step, const float4(&loaded)[kVectors]) {
     float s[kVectors * kLanes], top = -INFINITY;
 #pragma unroll

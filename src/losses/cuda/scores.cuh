@@ -1,4 +1,4 @@
-// Scores of a chunk: scale, soft cap, bias, and which keys a row does not see.
+// Scores of a chunk: scale, soft cap, bias, and the keys a row does not see.
 #pragma once
 
 #include <cmath>
@@ -10,20 +10,20 @@
 namespace isentropic::cuda {
 
 inline constexpr float kLog2E = 1.4426950408889634f;
-inline constexpr int kLanes = 4;    // scores that a thread reads at once
-inline constexpr int kVectors = 4;  // such reads in flight
+inline constexpr int kLanes = 4;    // scores a thread reads in one load
+inline constexpr int kVectors = 4;  // such loads in flight
 inline constexpr int kMostThreads = 512;
-inline constexpr std::int64_t kMostKeys = 1 << 30;  // places of keys are ints
+inline constexpr std::int64_t kMostKeys = 1 << 30;  // key indices are ints
 
-// e^x to 3 units in the last place and, of the argument, 1e-7 x; 0 below 2^-126.
+// e^x to 3 units in the last place, plus 1e-7 x from rounding the argument; 0 below 2^-126.
 __device__ inline float exponential(float x) { return exp2_fast(x * kLog2E); }
 
-// One score in parts: s after scale, cap and bias, ds/dx at x = lambda q.k.
+// The parts of one score: s after scale, cap and bias, and ds/dx at x = lambda q.k.
 struct Score {
   float s, slope;
 };
 
-// Extras: a soft cap, a bias or exclude_self. Without them a score is a product and nothing is hidden.
+// Extras: a soft cap, a bias or exclude_self. Without them a score is the product and nothing is hidden.
 template <bool extras>
 struct ScoreRule {
   __device__ explicit ScoreRule(const LossChunk& chunk)
@@ -49,7 +49,7 @@ struct ScoreRule {
   const float* bias;
 };
 
-// The key of the chunk that a place of the whole problem is; -1: none of them.
+// The index within the chunk of a key numbered in the whole problem; -1 if it is not in the chunk.
 __device__ inline int key_of_chunk(const LossChunk& chunk, std::int64_t place) {
   const std::int64_t key = place - chunk.first_key;
   return place >= 0 && place < chunk.all_keys && key >= 0 && key < chunk.keys ? static_cast<int>(key) : -1;
@@ -61,15 +61,15 @@ __device__ inline int self_of_row(const LossChunk& chunk, int row) {
 
 inline bool has_extras(const LossChunk& chunk) { return chunk.soft_cap > 0 || chunk.bias || chunk.exclude_self; }
 
-// Threads for a row: not many more than there are scores for.
+// Threads per row: not many more than there are scores.
 inline int threads_of_row(std::int64_t keys) {
   int threads = kMostThreads;
   while (threads > 64 && std::int64_t{threads} * kLanes * kVectors > 2 * keys) threads /= 2;
   return threads;
 }
 
-// group(begin, step, loaded) for a thread's share of the products of a row: loaded[v] holds those of the keys from
-// begin + v step on, and zeros where that is past the last.
+// Calls group(begin, step, loaded) for a thread's share of the products of a row: loaded[v] holds those of the keys
+// from begin + v step on, with zeros past the last key.
 template <class Group>
 __device__ inline void for_each_group(const float* __restrict__ products, int keys, Group group) {
   const int step = blockDim.x * kLanes;
@@ -83,7 +83,7 @@ __device__ inline void for_each_group(const float* __restrict__ products, int ke
   }
 }
 
-// Sums over the threads of a block, in a fixed order; thread 0 gets them. `shared` holds a number for each warp.
+// Sums over the threads of a block, in a fixed order; thread 0 gets them. `shared` holds one number per warp.
 template <int count>
 __device__ inline void sum_over_block(float (&values)[count], float (*shared)[count]) {
   const int warp = threadIdx.x / 32, lane = threadIdx.x % 32, warps = blockDim.x / 32;

@@ -1,4 +1,4 @@
-// The backward operator on the kernels for NVIDIA GPUs.
+// The backward operator on the CUDA kernels.
 #include <ATen/Context.h>
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
@@ -14,7 +14,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Which constants the upstream gradients of statistics call for.
+// The constants that the upstream gradients of statistics require.
 struct WantedConstants {
   bool first = false, second = false;  // a1; a2 and a3
 
@@ -129,7 +129,7 @@ class BackwardCall {
     return out;
   }
 
-  // The solved scales move with the scores: a pass finds dlambda alone, and what follows from it joins the constants.
+  // The solved scales move with the scores: one pass computes dlambda only, and the resulting term is added to a1.
   void add_implicit_term() {
     const at::Tensor lambda = row_numbers();
     call_.gradients.lambda = lambda.mutable_data_ptr();
@@ -140,7 +140,7 @@ class BackwardCall {
                                              on_.stream));
   }
 
-  // On tensor cores where they take it; heads of another width are padded there and back.
+  // On tensor cores if they support the problem; heads of other widths are padded and copied back.
   void run_kernels() {
     cuda::BackwardProblem call = call_;
     if (output_gradient_.defined())
@@ -165,7 +165,7 @@ class BackwardCall {
     require_launched(cuda::plain_backward(call, on_.stream));
   }
 
-  // Gradients as wide as the padded problem, and the output's gradient likewise.
+  // Gradients, and the output's upstream gradient, as wide as the padded problem.
   class Widened {
    public:
     Widened(DeviceProblem& on, cuda::BackwardProblem& call, const at::Tensor& output_gradient) {

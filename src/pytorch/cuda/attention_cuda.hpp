@@ -1,4 +1,4 @@
-// What the attention operators on the kernels for NVIDIA GPUs share, and the operators themselves, one in a file.
+// Shared by the attention operators on the CUDA kernels, and the operators themselves, one per file.
 #pragma once
 
 #include "attention/problem/problem_spec.hpp"
@@ -9,16 +9,16 @@
 
 namespace isentropic::pytorch {
 
-// Whether the kernels run on a device; where they do not, the first call says so.
+// Whether the kernels run on a device; if they do not, the first call warns.
 bool is_supported(std::int64_t device);
 
-// Softmax alone has kernels; the other maps are computed on the CPU.
+// Only softmax has kernels; the other maps are computed on the CPU.
 inline bool has_kernels(c10::string_view text, const at::Tensor& query) {
   return cached_spec(text)->map.kind() == ScoreMap::Kind::softmax && query.dim() == 4 &&
          is_supported(query.get_device());
 }
 
-// Where an entry of the first axis of a contiguous tensor begins: as select() has it, without making a tensor.
+// The address of an entry of the first axis of a contiguous tensor: like select(), without creating a tensor.
 inline void* entry(const at::Tensor& stacked, std::int64_t index) {
   return static_cast<char*>(stacked.mutable_data_ptr()) +
          index * (stacked.numel() / stacked.size(0)) * stacked.element_size();
@@ -28,7 +28,7 @@ inline std::int64_t* count_entry(const at::Tensor& row_counts, std::int64_t inde
   return static_cast<std::int64_t*>(entry(row_counts, index));
 }
 
-// The fields of row_state.hpp as the kernels name them.
+// The fields of row_state.hpp under the kernels' names.
 inline cuda::RowArrays arrays_of(const at::Tensor& rows, const at::Tensor& row_counts) {
   cuda::RowArrays out;
   void** const fields[] = {&out.m, &out.z, &out.u, &out.w, &out.c};

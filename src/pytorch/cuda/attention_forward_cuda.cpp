@@ -1,4 +1,4 @@
-// The forward operator on the kernels for NVIDIA GPUs: memory for what they write, and which of them run.
+// The forward operator on the CUDA kernels: allocates their outputs and chooses which ones run.
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -32,7 +32,7 @@ std::optional<Forward> forward_on_cuda(c10::string_view text, const at::Tensor& 
   cuda::RowArrays arrays = arrays_of(rows, row_counts);
   cuda::ForwardOutput out;
   out.rows = arrays;
-  // Spans say how many keys a row sees, and the place of the maximum takes a kernel that looks for it.
+  // Without tests, spans give the number of keys a row sees; the argmax needs a kernel of its own.
   const bool counts_keys = p.tests.any() || p.bias.data;
   if (!counts_keys) out.rows.k = nullptr;
   if (!on.problem.statistics.has(Statistic::argmax)) out.rows.a = nullptr;

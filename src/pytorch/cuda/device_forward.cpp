@@ -1,4 +1,4 @@
-// The kernels that suit a forward pass on a GPU.
+// Chooses the kernels of a forward pass on a GPU.
 #include <utility>
 
 #include "attention/cuda/argmax.hpp"
@@ -11,7 +11,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// `fast` is the problem as tensor cores take it. Groups are left in `output` where they remain to be found.
+// `fast` is the problem padded for tensor cores. If key groups remain to be computed, they are left set in `output`.
 cudaError_t run_on_tensor_cores(DeviceProblem& on, const cuda::Problem& fast, cuda::ForwardOutput& output) {
   const cuda::KeyGroupArrays groups = std::exchange(output.groups, {});
   cudaError_t error = cudaSuccess;
@@ -31,7 +31,7 @@ cudaError_t run_on_tensor_cores(DeviceProblem& on, const cuda::Problem& fast, cu
   return error == cudaSuccess && output.rows.a ? cuda::argmax(fast, output.rows.a, on.stream) : error;
 }
 
-// Into memory as wide as the padded heads, and from there to where it belongs.
+// Writes to memory as wide as the padded heads, then copies the result to its destination.
 cudaError_t run_padded(DeviceProblem& on, const cuda::Problem& fast, cuda::ForwardOutput& output) {
   if (!output.output || fast.d_v == on.device.d_v) return run_on_tensor_cores(on, fast, output);
   const at::ScalarType type = output.real_output ? on.real : on.query.scalar_type();

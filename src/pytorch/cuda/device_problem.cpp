@@ -31,7 +31,7 @@ void require_device(const char* argument, const at::Tensor& tensor, const at::Te
     throw Error(std::string(argument) + " device", tensor.device().str(), query.device().str() + ", as the query");
 }
 
-// For checks of shapes.
+// A view used only for shape checks.
 View shape_of(const at::Tensor& tensor, const char* argument, Device device) {
   const Shape sizes = tensor.sizes().vec();
   return View(tensor.const_data_ptr(), type_of(tensor, argument), sizes, contiguous_strides(sizes), device);
@@ -41,7 +41,7 @@ PerHead as_many(const at::Tensor& numbers, double value) {
   return std::vector<double>(static_cast<std::size_t>(numbers.numel()), value);
 }
 
-// A problem without terms that was found right: calls repeat themselves, and checking one costs as much as a launch.
+// The last problem without terms that passed the checks: calls repeat, and a check costs as much as a launch.
 struct RightProblem {
   std::shared_ptr<const ProblemSpec> spec;
   View query, key, value;
@@ -90,7 +90,7 @@ const at::Tensor* DeviceProblem::find(std::string_view name) const {
   return place ? &terms_[*place] : nullptr;
 }
 
-// By the checks of every problem: shapes as they are, and a harmless number for each that lies on the device.
+// Runs the usual checks on the actual shapes, with a harmless value for each number that is on the device.
 void DeviceProblem::check_terms() const {
   const bool has_terms = !terms_.empty();
   if (!has_terms && last_right_problem.is(spec, problem)) return;
@@ -144,7 +144,7 @@ at::Tensor DeviceProblem::empty(at::IntArrayRef sizes, at::ScalarType type) {
 
 void* DeviceProblem::workspace(std::size_t bytes) {
   return bytes == 0 ? nullptr
-                    : keep(empty({static_cast<std::int64_t>(bytes)}, at::kByte)).mutable_data_ptr();  // of 512 bytes
+                    : keep(empty({static_cast<std::int64_t>(bytes)}, at::kByte)).mutable_data_ptr();  // aligned to 512
 }
 
 const void* DeviceProblem::by_head(const at::Tensor& numbers) {
@@ -214,7 +214,7 @@ cuda::SpanMask DeviceProblem::span_mask() {
   return spans;
 }
 
-// Where the queries and the keys that are here lie in the whole.
+// The positions of the local queries and keys in the whole problem.
 void DeviceProblem::bind_shard(cuda::SpanMask& spans) {
   const Shard& shard = spec->shard;
   spans.total_queries = std::max<std::int64_t>(shard.total_queries, 0);
@@ -265,7 +265,7 @@ void DeviceProblem::bind_terms() {
 std::optional<cuda::Problem> DeviceProblem::for_tensor_cores() {
   const std::int64_t widest = std::max(device.d, device.d_v);
   if (!cuda::suits_forward(device) || widest > cuda::kWidestHead || device.n_k == 0) return {};
-  // Wide heads, which the forward pass alone takes, need no more than whole chunks.
+  // Wide heads, supported only by the forward pass, need no more than whole chunks.
   const auto padded_width = [&](std::int64_t width) {
     const std::int64_t chunks = (width + cuda::kChunkNumbers - 1) / cuda::kChunkNumbers;
     return widest > 128 ? chunks * cuda::kChunkNumbers : widest <= 64 ? 64 : 128;

@@ -1,5 +1,5 @@
-// A problem whose tensors lie on a GPU, as the kernels take it (attention/cuda/problem.hpp). No number of a tensor is
-// read by the host: what masks, laws and terms say there is worked out there.
+// A problem whose tensors are on a GPU, in the form the kernels take (attention/cuda/problem.hpp). The host never reads
+// a tensor's values: masks, laws and terms are evaluated on the device.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -23,29 +23,29 @@ class DeviceProblem {
                 const std::optional<at::Tensor>& value, at::TensorList terms);
   DeviceProblem(const DeviceProblem&) = delete;
 
-  // Finds the scale of every row, or takes what a forward pass found; `lambda` [batch, heads, n_q] is written and kept.
-  // Status and passes of target entropies, int64 of the same shape, are written where there are any.
+  // Computes the scale of every row, or takes those of a forward pass; `lambda` [batch, heads, n_q] is written and
+  // kept. For target entropies, `status` and passes, int64 of the same shape, are written too.
   void find_scales(const at::Tensor& lambda, std::int64_t* status);
   void take_scales(const at::Tensor& lambda);
-  // One for all rows: `lambda` of find_scales is then left to who writes the rows.
+  // One scale for all rows: find_scales then leaves filling `lambda` to whoever writes the rows.
   bool has_one_scale() const { return !device.scales; }
 
-  // The problem with rows at multiples of 16 bytes, its heads padded with zeros to 64 or 128 numbers or, where they are
-  // wider, to a multiple of 8; none where no kernel on tensor cores takes it.
+  // The problem with rows at multiples of 16 bytes and heads zero-padded to 64 or 128 or, if wider, to a multiple of 8;
+  // none if no tensor-core kernel supports it.
   std::optional<cuda::Problem> for_tensor_cores();
 
-  // From dlambda of every row to the parameters of the law; the rows themselves where the scale is per_row.
+  // From dlambda of every row to gradients of the law's parameters; dlambda itself if the scale is per_row.
   at::Tensor scale_gradient(const at::Tensor& lambda_gradient);
 
-  // Memory of the device, kept as long as this.
+  // Device memory that lives as long as this object.
   void* workspace(std::size_t bytes);
   at::Tensor empty(at::IntArrayRef sizes, at::ScalarType type);
   at::Tensor keep(at::Tensor tensor);
-  // One of the tensors beside query, key and value.
+  // One of the tensors besides query, key and value.
   const at::Tensor& problem_term(std::string_view name) const { return *find(name); }
 
   std::shared_ptr<const ProblemSpec> spec;
-  AttentionProblem problem;  // shapes and options; of tensors beside query, key and value only how many numbers
+  AttentionProblem problem;  // shapes and options; for the other tensors only their sizes
   cuda::Problem device;
   at::ScalarType real;
   at::Tensor query, key, value;
@@ -75,7 +75,7 @@ class DeviceProblem {
   const std::int64_t* counts_ = nullptr;
 };
 
-// A forward pass by the kernels that suit the problem, key groups included.
+// Runs the forward kernels that suit the problem, including those for key groups.
 cudaError_t run_forward(DeviceProblem& problem, const cuda::ForwardOutput& output);
 
 }  // namespace isentropic::pytorch

@@ -20,7 +20,7 @@ bool is_one_number(const ProblemSpec& spec) {
 
 }  // namespace
 
-// Where tests hide keys one by one, these are counted; elsewhere the spans say it.
+// If tests hide individual keys, these are counted; otherwise the spans give the number.
 const std::int64_t* DeviceProblem::visible_counts() {
   const bool hides = device.tests.any() || device.bias.data;
   if (counts_) return counts_;
@@ -31,7 +31,7 @@ const std::int64_t* DeviceProblem::visible_counts() {
   return counts_ = counts.const_data_ptr<std::int64_t>();
 }
 
-// Keys that each row sees in the whole problem, of which some are here.
+// Number of keys each row sees in the whole problem, of which only some are local.
 at::Tensor DeviceProblem::counts_of_whole() {
   if (device.tests.any() || device.bias.data)
     throw Error("scale " + spec->scale.name(), "given with a shard of keys that are tested one by one",
@@ -42,7 +42,7 @@ at::Tensor DeviceProblem::counts_of_whole() {
   const at::Tensor found = empty({device.batch, 1, device.n_q, 4}, at::kInt);
   require_launched(cuda::find_spans(whole, mask, reinterpret_cast<cuda::RowSpans*>(found.mutable_data_ptr()), nullptr,
                                     nullptr, stream));
-  const at::Tensor ends = found.unflatten(3, {2, 2});  // of the prefix and of the band
+  const at::Tensor ends = found.unflatten(3, {2, 2});  // of the prefix and the band
   const at::Tensor counts = (ends.select(4, 1) - ends.select(4, 0)).sum(3);
   return counts.expand({device.batch, device.heads, device.n_q}).contiguous();
 }
@@ -92,7 +92,7 @@ void DeviceProblem::take_scales(const at::Tensor& lambda) {
     device.scales = keep(lambda).const_data_ptr();
 }
 
-// A bounded number of passes; those after the last row is solved find nothing to do.
+// A bounded number of passes; those after the last row is solved are no-ops.
 void DeviceProblem::solve_target_entropy(const at::Tensor& lambda, std::int64_t* status) {
   cuda::TargetEntropy solve;
   solve.target = law_parameter(0);

@@ -1,9 +1,9 @@
-// How a loss is cut into pieces on a GPU: memory beyond inputs, results and gradients against full tensor cores.
+// How a loss is split into pieces on a GPU: trades memory beyond inputs, results and gradients for full tensor cores.
 //
-// Products of `chunk_rows` rows with all keys are held at a time. Their gradients, in the type of the inputs, are kept
-// for `group_rows` rows: the longer the sums over rows, the fewer times dK is added up in float32. Where the gradients
-// of all rows take no more memory than such sums, they are all kept and there are no sums. Where the sums alone
-// would be large, dK is left to a second sweep that takes `block_keys` keys at a time and forms the scores again.
+// The products of `chunk_rows` rows with all keys are held at a time. Their gradients, in the type of the inputs, are
+// kept for `group_rows` rows: the longer the sums over rows, the fewer times dK is accumulated in float32. If the
+// gradients of all rows take no more memory than such sums, all are kept and no sums are needed. If the sums alone
+// would be large, dK is left to a second sweep, which takes `block_keys` keys at a time and recomputes the scores.
 #pragma once
 
 #include <algorithm>
@@ -13,7 +13,7 @@ namespace isentropic::pytorch {
 
 struct LossPlan {
   static constexpr std::int64_t kMiB = 1 << 20;
-  static constexpr std::int64_t kAligned = 64;  // elements: rows of products and gradients begin at multiples of them
+  static constexpr std::int64_t kAligned = 64;  // elements: rows of products and gradients begin at multiples
 
   LossPlan(std::int64_t rows, std::int64_t keys, std::int64_t d, std::int64_t element_size)
       : stride(aligned(keys)), piece(std::max(kAligned, (8 * kMiB / d) / kAligned * kAligned)) {
@@ -32,7 +32,7 @@ struct LossPlan {
   static std::int64_t aligned(std::int64_t count) { return (count + kAligned - 1) / kAligned * kAligned; }
 
   std::int64_t stride;  // of a row over all keys
-  std::int64_t piece;   // rows or keys whose gradient is formed at a time, in float32: 32 MiB
+  std::int64_t piece;   // rows or keys whose gradient is computed at a time, in float32: 32 MiB
   std::int64_t chunk_rows, group_rows, block_keys;
   bool one_group, two_sweeps;
 };

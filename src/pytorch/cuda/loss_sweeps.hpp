@@ -1,4 +1,4 @@
-// The sweeps of a loss over its scores on an NVIDIA GPU: records, then gradients, as the plan cuts them.
+// The sweeps of a loss over its scores on an NVIDIA GPU: records, then gradients, split as planned.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -33,14 +33,14 @@ inline void multiply(const at::Tensor& a, const at::Tensor& b, at::Tensor out) {
     at::mm_out(out, a, b, at::kFloat);
 }
 
-// [rows, columns] in memory of its own, rows apart by `stride`.
+// A [rows, columns] view of `memory` with the given row stride.
 inline at::Tensor matrix_in(const at::Tensor& memory, std::int64_t rows, std::int64_t columns, std::int64_t stride) {
   return memory.as_strided({rows, columns}, {stride, 1});
 }
 
 inline const float* floats_of(const at::Tensor& x) { return x.defined() ? x.const_data_ptr<float>() : nullptr; }
 
-// A loss on the device, with what its passes share.
+// A loss on the device, with the state its passes share.
 class LossSweeps {
  public:
   LossSweeps(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
@@ -73,7 +73,7 @@ class LossSweeps {
     problem_.exclude_self = exclude_self;
   }
 
-  // The results of a forward pass, to be found or as they were.
+  // Sets the arrays of a forward pass's results, either to be filled or already computed.
   void set_rows(const at::Tensor& loss, const at::Tensor& log_partition, const at::Tensor& entropy,
                 const at::Tensor& records) {
     loss_ = loss, log_partition_ = log_partition, entropy_ = entropy, records_ = records;
@@ -91,7 +91,7 @@ class LossSweeps {
       require_launched(cuda::loss_records(chunk(row, std::min(row + plan_.chunk_rows, rows_)), found_, stream_));
   }
 
-  // Gradients of all inputs; `finds_records`: in the same sweep as the records.
+  // Gradients of all inputs; `finds_records`: computes the records in the same sweep.
   LossBackward gradients(cuda::LossUpstream upstream, const at::Tensor& largest, bool finds_records) {
     upstream.largest = floats_of(largest);
     largest_ = largest, factor_ = scale_ * largest;
@@ -119,7 +119,7 @@ class LossSweeps {
 
   cuda::LossTerms* terms() const { return reinterpret_cast<cuda::LossTerms*>(terms_.mutable_data_ptr<float>()); }
 
-  // The products of rows [begin, end) with keys [first, last).
+  // Computes the products of rows [begin, end) with keys [first, last).
   cuda::LossChunk chunk(std::int64_t begin, std::int64_t end, std::int64_t first, std::int64_t last) {
     const std::int64_t stride = LossPlan::aligned(last - first);
     multiply(query_.slice(0, begin, end), key_.slice(0, first, last).t(),
@@ -136,7 +136,7 @@ class LossSweeps {
                                       used_.mutable_data_ptr<bool>(), stream_));
   }
 
-  // G of a chunk, from row `at_row` of what is kept on.
+  // Computes G of a chunk into the kept gradients, from row `at_row` on.
   void find_gradient(const cuda::LossChunk& scores, std::int64_t at_row, float* scale_rows) {
     cuda::LossGradient out;
     out.values = static_cast<char*>(kept_.mutable_data_ptr()) + at_row * scores.stride * kept_.element_size();
@@ -178,7 +178,7 @@ class LossSweeps {
     }
   }
 
-  // dK of keys [first, last), from scores that are formed again.
+  // dK of keys [first, last), from recomputed scores.
   void sweep_keys(std::int64_t first, std::int64_t last) {
     const std::int64_t stride = LossPlan::aligned(last - first);
     const std::int64_t step = std::max<std::int64_t>(1, std::min(products_.numel(), kept_.numel()) / stride);
@@ -196,12 +196,12 @@ class LossSweeps {
     store(sums, d_key_.slice(0, first, last));
   }
 
-  // A row without upstream gradient may hold anything: not even 0 times it may be added.
+  // A row without upstream gradient may contain NaN or Inf: even 0 times it must not be added.
   at::Tensor used_rows(std::int64_t begin, std::int64_t end) const {
     return query_.slice(0, begin, end).masked_fill(used_.slice(0, begin, end).logical_not().unsqueeze(1), 0);
   }
 
-  // And so may a key that a bias hides.
+  // The same holds for a key that a bias hides.
   void multiply_by_seen_keys(const at::Tensor& gradient, const at::Tensor& out) const {
     if (!bias_.defined()) return multiply(gradient, key_, out);
     const std::int64_t step = 4 * plan_.piece;

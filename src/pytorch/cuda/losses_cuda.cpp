@@ -1,6 +1,6 @@
-// The losses on NVIDIA GPUs: products by PyTorch, chunk by chunk, and between them the kernels of losses/cuda.
+// The losses on NVIDIA GPUs: products by PyTorch, chunk by chunk, and the kernels of losses/cuda between them.
 //
-// Nothing waits for the device, and every sum has a fixed order. Targets that are no keys count as none.
+// Nothing waits for the device, and every sum has a fixed order. Out-of-range targets count as none.
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
@@ -14,7 +14,7 @@ namespace {
 
 using OptionalTensor = std::optional<at::Tensor>;
 
-// The size of upstream gradients. In float16 those of a mean would vanish: they are formed relative to it.
+// The largest upstream gradient. In float16 those of a mean would underflow, so gradients are computed relative to it.
 at::Tensor largest_of(const at::Tensor& query, const std::vector<at::Tensor>& gradients) {
   at::Tensor out = at::ones({1}, query.options().dtype(at::kFloat));
   if (query.scalar_type() != at::kHalf) return out;

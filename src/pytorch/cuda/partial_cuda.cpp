@@ -1,4 +1,4 @@
-// Parts of rows on the kernels for NVIDIA GPUs: a forward pass whose output stays in the type of sums, and the end.
+// Partial attention on the CUDA kernels: a forward pass whose output stays in the type of sums, and the finish.
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -23,7 +23,7 @@ std::optional<PartialTensors> partial_on_cuda(c10::string_view text, const at::T
   const c10::DeviceGuard guard(query.device());
   DeviceProblem on(text, query, key, value, terms);
   refuse_groups(on.problem);
-  on.device.sink = nullptr;  // it joins at the end, once
+  on.device.sink = nullptr;  // added once, at the finish
   const cuda::Problem& p = on.device;
   at::Tensor rows = on.empty({row_fields(on.problem), p.batch, p.heads, p.n_q}, on.real);
   at::Tensor row_counts = on.empty({kCounts, p.batch, p.heads, p.n_q}, at::kLong);
@@ -47,7 +47,7 @@ std::optional<PartialTensors> partial_on_cuda(c10::string_view text, const at::T
   counts.counts_n = on.spec->scale.looks_at_n();
   if (on.has_one_scale()) counts.lambda = lambda.mutable_data_ptr();
   require_launched(cuda::statistics(p, arrays, counts, on.stream));
-  // Keys are counted from the first one of the whole.
+  // Keys are numbered from the first one of the whole problem.
   if (finds_argmax && !on.spec->shard.key_runs.empty()) {
     at::Tensor argmax = row_counts.select(0, 1);
     argmax.add_(argmax.ge(0), on.spec->shard.key_runs[0].offset);

@@ -1,4 +1,4 @@
-// Rotary positions on the kernel for NVIDIA GPUs.
+// Rotary positions on the CUDA kernel.
 #include <c10/core/DeviceGuard.h>
 
 #include "attention/cuda/rotation.hpp"
@@ -11,7 +11,7 @@ namespace {
 
 cuda::Strides strides_of(const at::Tensor& x) { return {x.stride(0), x.stride(1), x.stride(2)}; }
 
-// Without y.
+// Leaves out y.
 cuda::Rotation described(const at::Tensor& x, const Rotation& rotation) {
   return {.type = x.scalar_type() == at::kHalf ? cuda::ElementType::float16 : cuda::ElementType::bfloat16,
           .batch = x.size(0),
@@ -34,7 +34,7 @@ bool fits(const at::Tensor& x, const Rotation& rotation) {
          cuda::fits_rotation(described(x, rotation));
 }
 
-// y lies as x does: what follows of a gradient, or of values that lie by positions, reads both alike.
+// y has the strides of x: what follows a gradient, or values laid out by position, reads both in the same way.
 at::Tensor turn(const at::Tensor& x, const Rotation& rotation, bool back) {
   const c10::DeviceGuard guard(x.device());
   at::Tensor y = at::empty_like(x);

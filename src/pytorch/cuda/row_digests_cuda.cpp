@@ -1,4 +1,4 @@
-// Digests of sampled rows on the kernels for NVIDIA GPUs.
+// Digests of sampled rows on the CUDA kernels.
 #include <c10/core/DeviceGuard.h>
 
 #include "pytorch/cuda/attention_cuda.hpp"

@@ -1,4 +1,4 @@
-// Key mass and weights of rows on the kernels for NVIDIA GPUs.
+// Key mass and weights of rows on the CUDA kernels.
 #include <ATen/core/grad_mode.h>
 #include <c10/core/DeviceGuard.h>
 
@@ -13,12 +13,12 @@
 namespace isentropic::pytorch {
 namespace {
 
-// Whether rows can be looked at without the others: nothing is read by a row's number in the whole problem.
+// Whether rows can be processed without the others: nothing is indexed by a row's number in the whole problem.
 bool can_gather_rows(const cuda::Problem& p) {
   return !p.tests.layout && !p.tests.mask.data && !p.tests.excluded && !p.bias.data;
 }
 
-// Spans of rows, and their positions, as the mask says without any: [rows, 4 + 1].
+// Spans and positions of rows for a mask without a span array: [rows, 4 + 1].
 at::Tensor spans_of_rows(const cuda::Problem& p, const std::vector<std::int64_t>& rows) {
   const cuda::VisibleKeys& visible = p.visible;
   std::vector<std::int64_t> numbers;
@@ -31,7 +31,7 @@ at::Tensor spans_of_rows(const cuda::Problem& p, const std::vector<std::int64_t>
   return at::tensor(numbers, at::kLong).view({-1, 5});
 }
 
-// Leaves only the rows of a list, which rises. Scales have been found.
+// Keeps only the rows of an ascending list. Scales must already be set.
 void gather_rows(DeviceProblem& on, const std::vector<std::int64_t>& rows) {
   cuda::Problem& p = on.device;
   const at::Tensor list = at::tensor(rows, at::kLong).to(on.query.device(), /*non_blocking=*/true);
@@ -56,15 +56,15 @@ void gather_rows(DeviceProblem& on, const std::vector<std::int64_t>& rows) {
   p.n_q = std::ssize(rows);
 }
 
-// m and z of all rows, [2, batch, heads, n_q], and their scales, as a forward pass left them.
+// m and z of all rows, [2, batch, heads, n_q], and their scales, from a finished forward pass.
 at::Tensor take_sums(DeviceProblem& on, const at::Tensor& finished) {
   const at::Tensor rows = finished.contiguous();
   on.take_scales(rows.select(0, kScaleField));
   return on.keep(rows.narrow(0, kMaximumField, 2));
 }
 
-// m and z of the wanted rows by a forward pass over them, or over all where rows cannot be told apart from the whole
-// problem; `wanted` then counts among those that it went over.
+// m and z of the wanted rows from a forward pass over them, or over all rows if they cannot be separated from the whole
+// problem; `wanted` is then renumbered to the rows of that pass.
 at::Tensor find_sums(DeviceProblem& on, std::vector<std::int64_t>* wanted) {
   const cuda::Problem& p = on.device;
   const at::Tensor lambda = on.empty({p.batch, p.heads, p.n_q}, on.real);
@@ -96,7 +96,7 @@ std::optional<at::Tensor> key_mass_on_cuda(c10::string_view text, const at::Tens
   DeviceProblem on(text, query, key, std::nullopt, terms);
   const at::Tensor row_numbers = rows.contiguous(), counts = row_counts.contiguous();
   on.take_scales(row_numbers.select(0, kScaleField));
-  on.device.dropout = 0;  // weights are those before it
+  on.device.dropout = 0;  // weights are those before dropout
   at::Tensor out = on.empty({on.device.batch, on.device.heads, on.device.n_k}, on.real);
   const std::optional<cuda::Problem> fast = on.for_tensor_cores();
   const bool is_fast = fast && cuda::has_key_mass(*fast);
@@ -119,7 +119,7 @@ std::optional<at::Tensor> weights_on_cuda(c10::string_view text, const at::Tenso
       throw Error("row", std::to_string(row), "from 0 to n_q - 1 = " + std::to_string(p.n_q - 1));
   at::Tensor out = on.empty({p.batch, p.heads, std::ssize(which), p.n_k - first_key}, on.real);
   if (out.numel() == 0) return out;
-  on.device.dropout = 0;  // weights are those before it
+  on.device.dropout = 0;  // weights are those before dropout
   std::vector<std::int64_t> wanted = which.vec();
   const at::Tensor sums = finished ? take_sums(on, *finished) : find_sums(on, &wanted);
   cuda::RowArrays rows;

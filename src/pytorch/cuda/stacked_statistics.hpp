@@ -1,4 +1,4 @@
-// Memory for the statistics of a problem on a GPU, as the operators return them.
+// Memory for the statistics of a problem on a GPU, in the operators' output layout.
 #pragma once
 
 #include <vector>

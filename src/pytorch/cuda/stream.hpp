@@ -1,4 +1,4 @@
-// Where PyTorch is working on a GPU, and whether a launch went well.
+// PyTorch's current CUDA stream, and checks of kernel launches.
 #pragma once
 
 #include <c10/util/Exception.h>
@@ -9,7 +9,7 @@
 
 namespace isentropic::pytorch {
 
-// Through PyTorch's C interface, found when the program runs: what is built against a wheel for CPUs serves on GPUs.
+// Found at run time through PyTorch's C interface: a build against a CPU wheel also works with a CUDA one.
 inline cudaStream_t current_cuda_stream(std::int64_t device) {
   using Function = std::int32_t(std::int32_t, void**);
   static const auto function = [] {

@@ -1,4 +1,4 @@
-// Which devices the kernels run on: found once for each, and said once where they do not.
+// Which devices the kernels run on: checked once per device, with a single warning where they do not.
 #include <c10/util/Exception.h>
 
 #include <array>

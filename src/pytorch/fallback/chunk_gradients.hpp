@@ -1,4 +1,4 @@
-// Chunks of rows out of PyTorch's operators: their size, and their gradients taken inside an operator's backward.
+// Chunks of rows computed by PyTorch's operators: their size, and their gradients inside an operator's backward.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -10,10 +10,10 @@
 
 namespace isentropic::pytorch {
 
-// Scores that are held at a time.
+// Scores held at a time.
 inline constexpr std::int64_t kScoresOfChunk = 1 << 24;
 
-// An operator runs below autograd; in this scope PyTorch's operators record gradients again.
+// An operator runs below autograd; within this scope PyTorch's operators record gradients again.
 class RecordGradients {
   c10::impl::LocalDispatchKeySet set_ = c10::impl::tls_local_dispatch_key_set();
   c10::impl::ForceDispatchKeyGuard keys_{set_.included_,
@@ -21,7 +21,7 @@ class RecordGradients {
   c10::AutoGradMode mode_{true};
 };
 
-// Sums, over chunks, of the gradients of some leaves.
+// Accumulates the gradients of some leaves over chunks.
 class ChunkGradients {
  public:
   explicit ChunkGradients(const std::vector<at::Tensor*>& leaves) {
@@ -45,7 +45,7 @@ class ChunkGradients {
       if (found[i].defined()) sums_[i] += found[i];
   }
 
-  // The sum for one of the leaves; undefined for any other tensor.
+  // The accumulated gradient of a leaf; undefined for any other tensor.
   at::Tensor of(const at::Tensor& leaf) const {
     for (std::size_t i = 0; i < leaves_.size(); ++i)
       if (leaves_[i].is_same(leaf)) return sums_[i];

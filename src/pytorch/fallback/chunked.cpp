@@ -1,4 +1,4 @@
-// Forward and backward out of chunks of rows, each recorded by autograd where gradients are due.
+// Forward and backward passes in chunks of rows, each recorded by autograd where gradients are needed.
 #include "pytorch/fallback/chunked.hpp"
 
 #include <torch/library.h>
@@ -24,10 +24,10 @@ namespace {
 bool needs_kernels(const AttentionProblem& problem) {
   return problem.map.kind() != ScoreMap::Kind::softmax || problem.dropout || problem.statistics.wants_groups() ||
          problem.scale.is_target_entropy() || problem.shard.total_queries >= 0 || problem.shard.total_keys >= 0 ||
-         Dims(problem).rows() * Dims(problem).n_k == 0;  // PyTorch's reductions refuse empty axes
+         Dims(problem).rows() * Dims(problem).n_k == 0;  // PyTorch's reductions reject empty axes
 }
 
-// weights v, where a weight of 0 passes NaN and Inf by; with the gradient of the finite part.
+// weights v, except that a weight of 0 skips NaN and Inf; with the gradient of the finite part.
 at::Tensor contained_product(const at::Tensor& weights, const at::Tensor& finite_part, const at::Tensor& v) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const at::Tensor used = weights.detach().ne(0).to(v.scalar_type());
@@ -73,7 +73,7 @@ struct Folded {
   at::Tensor total(const Leaves& leaves) const {
     return leaves.sink.defined() ? at::logaddexp(log_partition(), leaves.sink.reshape({-1, 1})) : log_partition();
   }
-  // The keys' share of the normaliser.
+  // The factor that keys keep of the normaliser that includes the sink.
   at::Tensor gate(const Leaves& leaves) const {
     return leaves.sink.defined() ? (log_partition() - total(leaves)).exp() : at::ones_like(z);
   }
@@ -83,7 +83,7 @@ struct Folded {
   at::Tensor collision() const { return c / z_safe.square(); }
 };
 
-// A problem whose rows pass in chunks.
+// A problem whose rows are processed in chunks.
 class Chunked {
  public:
   Chunked(std::string_view text, const at::Tensor& query, const at::Tensor& key, const std::optional<at::Tensor>& value,
@@ -118,7 +118,7 @@ class Chunked {
   at::ScalarType real = at::kFloat;
   Leaves leaves;
   NotFinite inputs;
-  RowState rows;  // their scales
+  RowState rows;  // only their scales
 
  private:
   void part_from_not_finite() {
@@ -129,7 +129,7 @@ class Chunked {
       if (leaf->defined()) *leaf = at::nan_to_num(*leaf, 0, 0, 0);
   }
 
-  // Laws are evaluated on the host; what they look at is counted where the masks are.
+  // Laws are evaluated on the host; the counts they depend on are taken on the masks' device.
   void set_scales() {
     AttentionProblem& problem = bound.problem;
     const Shape& q = problem.query.shape;
@@ -162,7 +162,7 @@ void set_records(RowState& rows, const at::Tensor& reals, const at::Tensor& coun
   rows.k = from_torch(counts[0]), rows.a = from_torch(counts[1]);
 }
 
-// Statistics from records, by the one set of formulas, on the host.
+// Statistics from records, computed on the host by the library's formulas.
 std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProblem& problem,
                                                              const AttentionResult& result) {
   StatisticsWriter writer(problem);
@@ -173,7 +173,7 @@ std::tuple<at::Tensor, at::Tensor, at::Tensor> statistics_of(const AttentionProb
   return stack_statistics(problem, statistics);
 }
 
-// The gradients of output and statistics of every chunk, added up for the leaves.
+// Accumulates the gradients of every chunk's output and statistics for the leaves.
 void add_chunks(const Chunked& chunked, const at::Tensor& output, const AttentionUpstream& statistics,
                 ChunkGradients& gradients) {
   const Shape& q = chunked.bound.problem.query.shape;
@@ -198,7 +198,7 @@ void add_chunks(const Chunked& chunked, const at::Tensor& output, const Attentio
   });
 }
 
-// From lambda to the parameters of its law.
+// From the gradient of lambda to those of its law's parameters.
 at::Tensor scale_gradient(const Chunked& chunked, const at::Tensor& lambda) {
   const AttentionProblem& problem = chunked.bound.problem;
   if (chunked.bound.problem.scale.is_per_row()) return lambda;
@@ -287,7 +287,7 @@ Backward chunked_backward(c10::string_view text, const at::Tensor& query, const 
 
 namespace {
 
-// These two have no form out of PyTorch's operators: what the kernels do not take runs on copies on the CPU.
+// These two are not composed of PyTorch's operators: what the kernels do not support runs on copies on the CPU.
 
 at::Tensor key_mass(c10::string_view text, const at::Tensor& query, const at::Tensor& key, at::TensorList terms,
                     const at::Tensor& rows, const at::Tensor& row_counts, const at::Tensor& selected) {

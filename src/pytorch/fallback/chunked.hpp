@@ -1,8 +1,8 @@
-// Attention out of PyTorch's own operators, some rows at a time: exact on any device, without n x n memory.
+// Attention composed of PyTorch's own operators, some rows at a time: exact on any device, without n x n memory.
 //
-// For devices that have no kernels here yet. Softmax maps with every mask, law and score term; the gradient forms the
-// scores of the same rows again. What needs several passes or our random numbers (other maps, target entropy, dropout,
-// key groups) takes the CPU's kernels on copies.
+// For devices without kernels here yet. Supports softmax maps with every mask, law and score term; the backward pass
+// recomputes the scores of the same rows. What needs several passes or our random numbers (other maps, target entropy,
+// dropout, key groups) runs on copies with the CPU's kernels.
 #pragma once
 
 #include "pytorch/attention.hpp"

@@ -100,7 +100,7 @@ at::Tensor ChunkedScores::scores(const Leaves& leaves, const NotFinite& inputs, 
                                  std::int64_t end) const {
   const Dims dims(bound_.problem);
   const at::Tensor hidden = visible(begin, end).logical_not();
-  // Heads that share keys are rows of one product: the keys need not be repeated.
+  // Query heads that share keys become rows of one product, so that the keys need not be repeated.
   const auto product = [&](const at::Tensor& query, const at::Tensor& key) {
     return query.slice(2, begin, end)
         .reshape({dims.batch, dims.kv_heads, dims.group() * (end - begin), dims.d})
@@ -108,7 +108,7 @@ at::Tensor ChunkedScores::scores(const Leaves& leaves, const NotFinite& inputs, 
         .reshape({dims.batch, dims.heads, end - begin, dims.n_k});
   };
   at::Tensor s = product(leaves.query, leaves.key);
-  // The scores as they are, with the gradient of the finite parts: 0 times a NaN or Inf that is hidden would be NaN.
+  // The scores as they are, with the gradient of the finite parts: 0 times a hidden NaN or Inf would be NaN.
   if (inputs.query.defined()) s = (s + (product(inputs.query, inputs.key) - s).detach()).masked_fill(hidden, 0);
   s = s * leaves.lambda.slice(2, begin, end).unsqueeze(-1);
   if (const auto cap = bound_.problem.soft_cap) s = *cap * (s / *cap).tanh();

@@ -1,4 +1,4 @@
-// The scores of some rows of a problem, out of differentiable PyTorch operators.
+// The scores of some rows of a problem, composed of differentiable PyTorch operators.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -7,15 +7,15 @@
 
 namespace isentropic::pytorch {
 
-// What gradients are taken of, in the type of sums.
+// The tensors that gradients are taken of, in the type of sums.
 struct Leaves {
   at::Tensor query, key, value;  // their finite parts; value may be undefined
   at::Tensor lambda;             // [batch, heads, n_q]
   at::Tensor bias, sink;         // may be undefined
 };
 
-// Query, key and value as they are, where some number of them is not finite: products must not let through what is
-// hidden. Undefined where all are.
+// The original query, key and value, if any of their numbers is not finite: products must not leak what is hidden.
+// Undefined if all are finite.
 struct NotFinite {
   at::Tensor query, key, value;
 };
@@ -24,15 +24,15 @@ class ChunkedScores {
  public:
   ChunkedScores(const BoundProblem& bound, at::Device device);
 
-  // Which keys the rows [begin, end) see: boolean, to be broadcast to [batch, heads, rows, n_k].
+  // Which keys the rows [begin, end) see: boolean, broadcastable to [batch, heads, rows, n_k].
   at::Tensor visible(std::int64_t begin, std::int64_t end) const;
-  // Their scores [batch, heads, rows, n_k], hidden ones -inf.
+  // Their scores [batch, heads, rows, n_k]; -inf where hidden.
   at::Tensor scores(const Leaves& leaves, const NotFinite& inputs, std::int64_t begin, std::int64_t end) const;
-  // Rows to take at a time.
+  // Number of rows to process at a time.
   std::int64_t rows_at_a_time() const;
 
  private:
-  at::Tensor distance(std::int64_t begin, std::int64_t end) const;  // position of the query minus that of the key
+  at::Tensor distance(std::int64_t begin, std::int64_t end) const;  // query position minus key position
   at::Tensor bias(const at::Tensor& values, std::int64_t begin, std::int64_t end) const;
 
   const BoundProblem& bound_;

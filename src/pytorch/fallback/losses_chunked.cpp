@@ -1,5 +1,5 @@
-// isentropic::softmax_loss out of PyTorch's operators, some rows at a time, for devices without kernels here; and the
-// choice between the two on NVIDIA GPUs.
+// isentropic::softmax_loss composed of PyTorch's operators, some rows at a time, for devices without kernels here; and
+// the choice between the two on NVIDIA GPUs.
 #include <torch/library.h>
 
 #include <limits>
@@ -35,7 +35,7 @@ Rows rows_of(const at::Tensor& query, const at::Tensor& key, const at::Tensor& t
   const at::Tensor total = at::logsumexp(s, {1});
   const at::Tensor log_p = s - total.masked_fill(total.isneginf(), 0).unsqueeze(1);
   const at::Tensor entropy = -(log_p.exp() * log_p.masked_fill(log_p.isneginf(), 0)).sum(1);
-  // Without the target in the sum nothing cancels (softmax_loss.hpp).
+  // Excluding the target from the sum avoids cancellation (softmax_loss.hpp).
   const at::Tensor others = at::logsumexp(s.masked_fill(wanted.eq(keys), kHidden), {1});
   const at::Tensor seen = s.gather(1, wanted.clamp_min(0)).squeeze(1).isneginf().logical_not();
   const at::Tensor gap = others - score;
@@ -52,7 +52,7 @@ void for_each_chunk(const at::Tensor& query, const at::Tensor& key, Work work) {
 
 at::Tensor leaf(const at::Tensor& tensor, at::ScalarType type) { return tensor.detach().to(type); }
 
-// What the CPU's kernels refuse is refused here too.
+// Rejects the same inputs as the CPU's kernels.
 void validate(const at::Tensor& query, const at::Tensor& key, const at::Tensor& target, const at::Tensor& scale,
               const std::optional<at::Tensor>& bias, std::optional<double> soft_cap, bool exclude_self) {
   validate_shapes(LossCall(query, key, target, scale, bias, soft_cap, exclude_self).problem);
@@ -64,7 +64,7 @@ void validate(const at::Tensor& query, const at::Tensor& key, const at::Tensor& 
         "-1 or a key, up to " + std::to_string(keys - 1));
 }
 
-// Without rows or keys there is nothing to compute, and PyTorch's reductions refuse to.
+// Without rows or keys there is nothing to compute, and PyTorch's reductions reject empty axes.
 bool is_empty(const at::Tensor& query, const at::Tensor& key) { return query.numel() == 0 || key.numel() == 0; }
 
 }  // namespace
@@ -89,7 +89,7 @@ LossForward chunked_loss_forward(const at::Tensor& query, const at::Tensor& key,
     log_partition.push_back(rows.log_partition);
     entropy.push_back(rows.entropy);
   });
-  // The gradient forms the scores again and needs no records.
+  // The backward pass recomputes the scores and needs no records.
   return {at::cat(loss), at::cat(log_partition), at::cat(entropy),
           at::zeros({query.size(0), kRecord}, q.options().dtype(at::kDouble))};
 }
@@ -104,7 +104,7 @@ LossBackward chunked_loss_backward(const at::Tensor& query, const at::Tensor& ke
   if (is_empty(query, key))
     return {at::zeros_like(query), at::zeros_like(key), at::zeros({}, query.options().dtype(at::kDouble)),
             bias ? at::zeros_like(*bias, type) : at::empty({0}, query.options().dtype(at::kFloat))};
-  // A row without upstream gradient gives nothing, whatever it holds: without its numbers it cannot.
+  // A row without upstream gradient must contribute nothing, even if it contains NaN, so its numbers are masked out.
   at::Tensor used = at::zeros({query.size(0)}, query.options().dtype(at::kBool));
   for (const auto* gradient : {&loss_gradient, &log_partition_gradient, &entropy_gradient})
     if (*gradient) used = used.logical_or((*gradient)->ne(0));

@@ -1,7 +1,7 @@
-// From Python's arguments to those of a C++ function, by their types.
+// Converts Python's arguments to those of a C++ function, by their types.
 //
-// Numbers, vectors and tables arrive as tensors (None where nothing was given), words beside them; a parameter of the
-// C++ function takes the next ones. Numbers may be arrays: then the function is called once for each of their elements.
+// Numbers, vectors and tables arrive as tensors (None for an omitted argument), words separately; each parameter of the
+// C++ function takes the next ones. Numbers may be arrays: the function is then called once per element.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -41,7 +41,7 @@ class Arguments {
     if (!all) return std::nullopt;
     return all->const_data_ptr<T>()[all->numel() == 1 ? 0 : turn_];
   }
-  // Nothing where None was given.
+  // Empty for None.
   template <class T>
   std::vector<T> list() {
     const MaybeTensor& all = tensor();
@@ -58,7 +58,7 @@ class Arguments {
 
 inline std::size_t size_of(const at::Tensor& tensor, int axis) { return static_cast<std::size_t>(tensor.size(axis)); }
 
-// What a parameter of type T takes, and what Python is told about it: its kinds, a word for each of Python's arguments.
+// How a parameter of type T takes its arguments, and the kinds shown to Python: one word per Python argument.
 template <class T>
 struct Taken;
 
@@ -147,7 +147,7 @@ struct Taken<theory::GaussianScores> {
   }
 };
 
-// Not Python's: work runs on PyTorch's threads, and nobody is told how far it is.
+// Not passed by Python: work runs on PyTorch's threads, and progress is not reported.
 template <>
 struct Taken<Executor> {
   static constexpr const char* kinds = "";

@@ -16,7 +16,7 @@ static void give(Results& out, const AttentionSpectrum& found) {
   give_all(out, found.eigenvalues, found.singular_values, found.unit_eigenvalues, found.on_unit_circle,
            found.spectral_entropy());
 }
-// The terms as two arrays: C_S, and which heads are in S, a row of 0 and 1 for each.
+// The terms as two arrays: C_S, and the heads in S as one row of 0 and 1 per S.
 static void give(Results& out, const HeadDecomposition& found) {
   std::vector<double> co_information;
   Table members(found.terms.size(), found.single.size());

@@ -29,7 +29,7 @@ static void give(Results& out, const BottleneckCode& code) {
 static void give(Results& out, const BottleneckDefects& found) {
   give_all(out, found.monotone, found.slope, found.ceiling, found.iteration);
 }
-// With its defects; the points, of which there are any number, come last.
+// The curve with its defects; the points come last, because their number varies.
 static void give(Results& out, const BottleneckCurve& curve) {
   give_all(out, curve.kind, curve.information, curve.entropy_x, curve.entropy_y, defects(curve));
   for (const BottleneckCode& code : curve.points) give(out, code);
@@ -44,7 +44,7 @@ static void give(Results& out, const GaussianBottleneck& found) {
 
 namespace {
 
-// Of a curve that Python holds: what the hull is made of, a row for each point: I(Z;X), I(Z;Y), H(Z).
+// For a curve held by Python: the hull's points, one row each: I(Z;X), I(Z;Y), H(Z).
 double information_y_at(BottleneckKind kind, double information, double entropy_x, const Table& points,
                         double information_x) {
   BottleneckCurve curve{.kind = kind, .points = {}, .information = information, .entropy_x = entropy_x};

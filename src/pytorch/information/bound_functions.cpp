@@ -38,7 +38,7 @@ Functions bound_functions() {
 
 namespace {
 
-// torch.classes.isentropic.MovingPartition, which remembers batches as no function does.
+// torch.classes.isentropic.MovingPartition: a class, because it keeps state from batch to batch.
 class MovingPartitionClass : public torch::CustomClassHolder {
  public:
   explicit MovingPartitionClass(double share)

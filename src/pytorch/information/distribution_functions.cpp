@@ -1,4 +1,4 @@
-// Distributions whose probabilities are known, for Python: entropies, divergences, information among many variables.
+// Known distributions for Python: entropies, divergences, information among many variables.
 #include "isentropic/information/distribution.hpp"
 #include "pytorch/information/functions.hpp"
 
@@ -7,7 +7,7 @@ namespace {
 
 using namespace information;
 
-// Groups of variables, one after the other: `sizes` says how many each has.
+// Groups of variables, concatenated: `sizes` holds the number of variables in each.
 double co_information_of_groups(const Joint& joint, const Variables& members, const Variables& sizes) {
   std::vector<Variables> groups;
   auto next = members.begin();

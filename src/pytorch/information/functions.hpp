@@ -1,7 +1,7 @@
-// The table of functions that Python calls by name: the estimators, bounds and closed forms of the information library.
+// The table of functions that Python calls by name: the information library's estimators, bounds and closed forms.
 //
-// An entry is a name and a C++ function; the types of its parameters say what Python has to give. Names, defaults and
-// formulas of arguments are written once, in python/isentropic/information.
+// An entry is a name and a C++ function; its parameter types determine what Python has to pass. Argument names,
+// defaults and formulas are written once, in python/isentropic/information.
 #pragma once
 
 #include <functional>
@@ -28,14 +28,14 @@ Function function(std::string name, Returned (*f)(Parameters...)) {
   for (const std::string& kind : Words{Taken<std::remove_cvref_t<Parameters>>::kinds...})
     if (!kind.empty()) kinds += (kinds.empty() ? "" : " ") + kind;
   return {std::move(name), std::move(kinds), [f](Arguments& arguments, Results& out) {
-            // In braces, they are taken from left to right.
+            // Braces guarantee evaluation from left to right.
             std::tuple<decltype(Taken<std::remove_cvref_t<Parameters>>::take(arguments))...> taken{
                 Taken<std::remove_cvref_t<Parameters>>::take(arguments)...};
             give(out, std::apply(f, taken));
           }};
 }
 
-// By subject, each in the file of its name.
+// Grouped by subject, each group in the file of that name.
 Functions attention_functions();
 Functions bottleneck_functions();
 Functions bound_functions();

@@ -1,4 +1,4 @@
-// Closed forms for Python: noise on scores, the worst change of scores, learning by contrast with noise.
+// Closed forms for Python: noise on scores, the worst perturbation of scores, noise-contrastive learning.
 #include "isentropic/theory/attack.hpp"
 #include "isentropic/theory/contrast.hpp"
 #include "isentropic/theory/noise.hpp"
@@ -15,7 +15,7 @@ static void give(Results& out, const ContrastGradients& found) { give_all(out, f
 
 namespace {
 
-// By its constructor, which checks the parameter.
+// Uses the constructor, which checks the parameter.
 NoiseLaw noise_law(NoiseFamily family, double parameter) {
   switch (family) {
     case NoiseFamily::gaussian:

@@ -1,4 +1,4 @@
-// torch.ops.isentropic.information_...: the information library for Python, every function by its name.
+// torch.ops.isentropic.information_...: the information library for Python, every function by name.
 #include <torch/library.h>
 
 #include <algorithm>
@@ -30,8 +30,7 @@ Words list_functions() {
   return out;
 }
 
-// Python has brought the tensors to the types and shapes of their kinds; `turns` is the size of numbers that are
-// arrays.
+// Python has converted the tensors to the types and shapes of their kinds; `turns` is the size of array numbers.
 std::tuple<std::vector<at::Tensor>, Words> call(const std::string& name,
                                                 const c10::List<std::optional<at::Tensor>>& tensors,
                                                 const std::vector<std::string>& words, std::int64_t turns) {

@@ -1,6 +1,6 @@
-// From what a C++ function returns to tensors and words for Python: every field in turn.
+// Converts what a C++ function returns to tensors and words for Python, field by field.
 //
-// A number becomes one element of its field for each call; arrays and words come from a single call.
+// A number becomes one element of its field per call; arrays and words come from a single call.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -68,7 +68,7 @@ template <std::integral T>
 void give(Results& out, T value) {
   out.number(static_cast<double>(value));
 }
-// NaN where there is none.
+// NaN for nullopt.
 inline void give(Results& out, std::optional<double> value) {
   out.number(value.value_or(std::numeric_limits<double>::quiet_NaN()));
 }
@@ -81,7 +81,7 @@ inline void give(Results& out, const Words& words) {
 }
 
 inline void give(Results& out, const std::vector<double>& values) { out.array(at::tensor(values, at::kDouble)); }
-// Counts; the largest, which stands for "none", becomes -1.
+// Counts; the largest size_t, which stands for "none", becomes -1.
 inline void give(Results& out, const std::vector<std::size_t>& values) {
   out.array(at::tensor(std::vector<std::int64_t>(values.begin(), values.end()), at::kLong));
 }
@@ -95,8 +95,8 @@ inline void give(Results& out, const information::Table& table) {
   out.array(at::tensor(table.values, at::kDouble).reshape({rows, columns}));
 }
 
-// The fields of a struct, in order. Each file has a `give` for its structs: static, since the search by arguments,
-// which finds it, does not look into anonymous namespaces.
+// The fields of a struct, in order. Each file has a `give` for its structs, declared static because argument-dependent
+// lookup, which finds it, does not look into anonymous namespaces.
 template <class... Fields>
 void give_all(Results& out, const Fields&... fields) {
   (give(out, fields), ...);

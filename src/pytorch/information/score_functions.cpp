@@ -1,4 +1,4 @@
-// Closed forms for Python: entropies of random, bounded and biased scores, and what scale laws do to them.
+// Closed forms for Python: entropies of random, bounded and biased scores, and the effect of scale laws on them.
 #include "isentropic/theory/attention_channel.hpp"
 #include "isentropic/theory/bounded_scores.hpp"
 #include "isentropic/theory/collapse.hpp"
@@ -26,7 +26,7 @@ static void give(Results& out, const KappaFit& fit) { give_all(out, fit.kappa, f
 
 namespace {
 
-// By its constructor, which checks the parameter; two of the laws have none.
+// Uses the constructor, which checks the parameter; two of the laws have none.
 ScoreLaw score_law(ScoreLaw::Kind kind, double parameter) {
   switch (kind) {
     case ScoreLaw::Kind::gaussian:

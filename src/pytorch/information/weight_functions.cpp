@@ -1,4 +1,4 @@
-// Closed forms for Python about given weights: the simplex, sensitivity, sparsity, what is lost by keeping a few.
+// Closed forms for Python about given weights: the simplex, sensitivity, sparsity, the loss from keeping only a few.
 #include "isentropic/theory/generalisation.hpp"
 #include "isentropic/theory/sensitivity.hpp"
 #include "isentropic/theory/simplex.hpp"

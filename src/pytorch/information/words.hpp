@@ -1,4 +1,4 @@
-// The choices of the information library as words, in the order of their enumerators: what Python writes and reads.
+// The information library's enumerations as words, in the order of their enumerators, as Python writes and reads them.
 #pragma once
 
 #include <algorithm>
@@ -28,7 +28,7 @@ struct Choices {
   Words words;
 };
 
-// Each choice has its own: those of estimators are the library's names.
+// One specialisation per enumeration; those of estimators use the library's names.
 template <class Choice>
 Choices choices();
 
@@ -67,7 +67,7 @@ template <>
 inline Choices choices<information::Likelihood>() {
   return {"kind", {"probability", "density"}};
 }
-// Not the identity, the last of them, whose products have both signs: no function of the table takes it.
+// Without the identity, the last one, whose products have both signs: no function of the table accepts it.
 template <>
 inline Choices choices<Feature>() {
   return {"feature", {"elu_plus_one", "relu", "exp"}};

@@ -1,4 +1,4 @@
-// torch.ops.isentropic.plane_...: points of the information plane, and what is made of a record of them.
+// torch.ops.isentropic.plane_...: points of the information plane, and outputs made from a record of them.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 

@@ -1,7 +1,7 @@
-// Tensors on their way to the CPU.
+// Asynchronous copies of tensors to the CPU.
 //
-// From a CUDA device they travel into pinned memory on a stream of their own, beside what is computed next; an event
-// tells when all have come. From elsewhere they are there at once.
+// From a CUDA device they go into pinned memory on a separate stream, in parallel with later computation; an event
+// signals when all have arrived. From other devices the copy is immediate.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -18,7 +18,7 @@
 namespace isentropic::pytorch {
 
 inline at::Tensor on_cpu(const at::Tensor& x, at::ScalarType type) {
-  return x.detach().cpu().to(type).contiguous();  // other devices may not have the type
+  return x.detach().cpu().to(type).contiguous();  // converted on the CPU: other devices may lack the type
 }
 
 // One stream for the copies from each device.
@@ -37,7 +37,7 @@ class CopyStreams {
 
 class Arrivals {
  public:
-  // The tensor that it will be in; complete after the event of start().
+  // The destination tensor; complete after the event of start().
   at::Tensor copy(const at::Tensor& x, at::ScalarType type) {
     if (!x.is_cuda()) return on_cpu(x, type);
     at::Tensor there = x.detach().to(type).contiguous();
@@ -48,7 +48,7 @@ class Arrivals {
   }
   std::size_t bytes() const { return bytes_; }
 
-  // All copies are of one device. Null: nothing is on its way.
+  // All copies must be from one device. Null: nothing to wait for.
   std::shared_ptr<c10::Event> start(CopyStreams& streams) {
     if (moving_.empty()) return nullptr;
     const c10::Device device = moving_.front().first.device();
@@ -59,7 +59,7 @@ class Arrivals {
     const c10::StreamGuard guard(stream);
     for (auto& [there, here] : moving_) {
       here.copy_(there, /*non_blocking=*/true);
-      there.record_stream(stream);  // its memory is free after the copy
+      there.record_stream(stream);  // keeps its memory allocated until the copy is done
     }
     moving_.clear();
     const auto arrived = std::make_shared<c10::Event>(device.type());
@@ -68,7 +68,7 @@ class Arrivals {
   }
 
  private:
-  std::vector<std::pair<at::Tensor, at::Tensor>> moving_;  // there, here
+  std::vector<std::pair<at::Tensor, at::Tensor>> moving_;  // source, destination
   std::size_t bytes_ = 0;
 };
 

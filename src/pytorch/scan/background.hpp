@@ -1,5 +1,4 @@
-// Work that is done in the order it is given, on a thread of its own: what a layer said is added up while a GPU
-// computes the next one.
+// Runs work in order on its own thread: a layer's results are accumulated while a GPU computes the next layer.
 #pragma once
 
 #include <condition_variable>
@@ -19,7 +18,7 @@ class Background {
   Background() = default;
   Background(const Background&) = delete;
   Background& operator=(const Background&) = delete;
-  // What has not begun is left out.
+  // Drops work that has not begun.
   ~Background() {
     {
       const std::lock_guard lock(mutex_);
@@ -29,7 +28,7 @@ class Background {
     if (thread_.joinable()) thread_.join();
   }
 
-  // `bytes`: of the memory that it holds. Waits until there is room beside what waits already.
+  // `bytes`: the memory that the work holds. Waits until this fits into the limit along with the work already queued.
   void add(Work work, std::size_t bytes = 0) {
     std::unique_lock lock(mutex_);
     if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
@@ -39,10 +38,10 @@ class Background {
     changed_.notify_all();
   }
 
-  // Now where there is nothing to wait for, else after what was added.
+  // Runs immediately if there is nothing to wait for, otherwise after the work already added.
   void add_in_order(Work work) { is_idle() ? work() : add(std::move(work)); }
 
-  // Waits for all of it. Throws what went wrong; what came after that was left out.
+  // Waits for all work. Rethrows an error; work after it was skipped.
   void finish() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [&] { return waiting_.empty() && !works_; });

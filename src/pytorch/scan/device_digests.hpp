@@ -1,5 +1,4 @@
-// Digests of sampled rows on a GPU, where kernels for it were built: they announce themselves when the library is
-// loaded.
+// Digests of sampled rows on a GPU, if kernels for them were built: they register themselves when the library loads.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -11,22 +10,22 @@
 
 namespace isentropic::pytorch {
 
-// All tensors are on one device, contiguous.
+// All tensors are on one device and contiguous.
 struct DeviceRows {
   at::Tensor weights;          // float32 [heads, rows, keys]
   at::Tensor places, targets;  // the bytes of scan::SampledPlace [rows], and int32
   std::uint64_t layer = 0;
   scan::DigestLayout layout = {};
-  at::Tensor totals = {};  // float32 [heads, keys, 2], where rows are drawn: what keys got from rows before; added to
+  at::Tensor totals = {};  // float32 [heads, keys, 2], with drawn rows: what keys got from earlier rows; updated
   bool is_last = true;
 };
 
 struct DeviceDigests {
   at::Tensor numbers;              // float64 [heads, rows, layout.size()]
-  at::Tensor shuffled_sinks = {};  // float64 [heads], of rows that are drawn, with the last ones
+  at::Tensor shuffled_sinks = {};  // float64 [heads], with drawn rows, returned with the last ones
 };
 
-// Null: none were built. Nothing comes back for a device that is too old.
+// Null if none were built. Returns nullopt for a device that is too old.
 using DigestRows = std::optional<DeviceDigests>(const DeviceRows& rows);
 inline DigestRows*& digest_rows_on_cuda() {
   static DigestRows* digest = nullptr;

@@ -1,4 +1,4 @@
-// torch.ops.isentropic.scan_...: what is made of the result of a scan.
+// torch.ops.isentropic.scan_...: outputs made from the result of a scan.
 #include <ATen/ATen.h>
 #include <torch/library.h>
 
@@ -19,7 +19,7 @@ namespace {
 
 using Names = std::vector<std::string>;
 
-// The bytes of an .npz file: Python's strings are no bytes.
+// The bytes of an .npz file: a Python string cannot hold them.
 at::Tensor arrays_of(const scan::Result& result) {
   const std::string bytes = scan::npz(result);
   at::Tensor out = at::empty({static_cast<std::int64_t>(bytes.size())}, at::kByte);
@@ -27,7 +27,7 @@ at::Tensor arrays_of(const scan::Result& result) {
   return out;
 }
 
-// f(result), or f(comparison) where the JSON holds one.
+// f(result), or f(comparison) if the JSON contains one.
 template <class F>
 auto of_json(const std::string& json, F f) {
   return with_python_errors([&] {
@@ -36,7 +36,7 @@ auto of_json(const std::string& json, F f) {
     return f(scan::compare(std::move(found[0]), std::move(found[1])));
   });
 }
-// Of a result, or of the second of two.
+// The result itself, or the second of a comparison.
 const scan::Result& result_of(const scan::Result& result) { return result; }
 const scan::Result& result_of(const scan::Comparison& comparison) { return comparison.second; }
 
@@ -55,7 +55,7 @@ at::Tensor arrays(const std::string& json) {
 std::string retrieval_scores(const std::string& json) {
   return of_json(json, [](const auto& found) { return scan::retrieval_scores(result_of(found)); });
 }
-// layers and heads: those that are shown in full.
+// layers and heads: those shown in full.
 std::string page(const std::string& json, at::IntArrayRef layers, at::IntArrayRef heads, std::int64_t most_in_full) {
   scan::PageOptions options;
   for (std::size_t i = 0; i < layers.size(); ++i)

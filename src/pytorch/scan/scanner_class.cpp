@@ -29,7 +29,7 @@ void require_numbers(const char* what, const at::Tensor& x, std::int64_t expecte
   TORCH_CHECK_VALUE(x.numel() == expected, what, " has ", x.numel(), " numbers; expected ", expected);
 }
 
-// The bytes of a list on a device.
+// The bytes of a list, on a device.
 template <class T>
 at::Tensor bytes_on(c10::Device device, const std::vector<T>& list, at::ScalarType type) {
   const auto bytes = static_cast<std::int64_t>(list.size() * sizeof(T));
@@ -39,7 +39,7 @@ at::Tensor bytes_on(c10::Device device, const std::vector<T>& list, at::ScalarTy
   return here.to(device, /*non_blocking=*/true);
 }
 
-// What was found. Its text is as long as all numbers of all heads: written when it is asked for.
+// The result. Its JSON contains every number of every head, so it is written only on request.
 class ScanResult : public torch::CustomClassHolder {
  public:
   explicit ScanResult(scan::Result found) : found_(std::move(found)) {}
@@ -49,9 +49,9 @@ class ScanResult : public torch::CustomClassHolder {
   scan::Result found_;
 };
 
-// Tensors come from any device; those of rows are [heads, rows]. What comes from a CUDA device is added up later, while
-// it computes, and so is all that follows: the scanner is told everything in order and asked nothing before the end.
-// What has to be known at once (the layers, the rows to look at) is kept here.
+// Tensors may be on any device; those of rows are [heads, rows]. Data from a CUDA device is accumulated later, while
+// the device computes, and so is everything after it: the scanner receives everything in order and is not queried
+// before the end. What must be known immediately (the layers, the rows to sample) is kept here.
 class ScannerClass : public torch::CustomClassHolder {
  public:
   ScannerClass(std::string model, std::string family, std::string scale, std::string map, std::int64_t parameters,
@@ -86,7 +86,7 @@ class ScannerClass : public torch::CustomClassHolder {
     });
   }
 
-  // problem: the written form of its attention; visible [rows] of one head is looked at where that does not say what
+  // problem: the text of its attention; visible [rows] of one head is read if the text alone does not determine what
   // the layer sees.
   std::int64_t add_layer(std::string module, bool is_cross, std::int64_t heads, std::int64_t head_width,
                          const std::string& problem, std::int64_t keys, const at::Tensor& visible) {
@@ -132,10 +132,10 @@ class ScannerClass : public torch::CustomClassHolder {
   std::vector<std::int64_t> rows_of_tile(std::int64_t rows) {
     return sampling_.is_first_window() ? scan::rows_of_tile(rows) : std::vector<std::int64_t>();
   }
-  // The first of the keys that a tile shows.
+  // The first key that a tile shows.
   std::int64_t first_key_of_tile(std::int64_t keys) { return std::max<std::int64_t>(0, keys - scan::kTile); }
 
-  // weights [heads, positions, keys]; is_last: no more of this layer follow in this window.
+  // weights [heads, positions, keys]; is_last: no more rows of this layer follow in this window.
   void add_sampled(std::int64_t layer, std::int64_t rows, std::vector<std::int64_t> positions,
                    const at::Tensor& weights, bool is_last) {
     const std::int64_t keys = weights.size(-1);
@@ -148,7 +148,7 @@ class ScannerClass : public torch::CustomClassHolder {
                   .is_last = is_last},
                  weights, [this](const scan::SampledRows& sampled) { scanner_.add(sampled); });
   }
-  // weights [heads, positions, keys - first_key] of rows_of_tile: those of the keys from first_key on.
+  // weights [heads, positions, keys - first_key] of rows_of_tile, for the keys from first_key on.
   void add_tile(std::int64_t layer, std::int64_t rows, std::int64_t keys, std::vector<std::int64_t> positions,
                 std::int64_t first_key, const at::Tensor& weights) {
     require_numbers("weights", weights, about(layer).heads * std::ssize(positions) * (keys - first_key));
@@ -160,7 +160,7 @@ class ScannerClass : public torch::CustomClassHolder {
                  weights, [this](const scan::SampledRows& tile) { scanner_.add_tile(tile); });
   }
 
-  // One number each.
+  // A single number each.
   void add_residual(std::int64_t layer, const at::Tensor& ratio) {
     tell_number(ratio, [=, this](double value) { scanner_.add_residual(static_cast<std::size_t>(layer), value); });
   }
@@ -196,7 +196,7 @@ class ScannerClass : public torch::CustomClassHolder {
   const scan::LayerDescription& about(std::int64_t layer) const { return layers_[static_cast<std::size_t>(layer)]; }
 
   void in_order(Background::Work work) { background_.add_in_order(std::move(work)); }
-  // When the copies have come.
+  // Runs work once the copies have arrived.
   void after(Arrivals& arrivals, Background::Work work) {
     if (const std::shared_ptr<c10::Event> event = arrivals.start(copy_streams_))
       background_.add(
@@ -224,7 +224,7 @@ class ScannerClass : public torch::CustomClassHolder {
     after(arrivals, [sampled = std::move(sampled), here, tell] { tell(sampled); });
   }
 
-  // False: the device is not one for the kernels.
+  // Returns false if the kernels do not run on the device.
   bool add_digests(std::int64_t layer, std::int64_t rows, const std::vector<std::int64_t>& positions,
                    const at::Tensor& weights, bool is_last) {
     const std::int64_t heads = about(layer).heads, keys = weights.size(-1);
@@ -262,8 +262,8 @@ class ScannerClass : public torch::CustomClassHolder {
   std::vector<scan::LayerDescription> layers_;
   WhatLayersSee what_layers_see_;
   scan::Sampling sampling_;
-  std::map<std::pair<const scan::SampledPlaces*, c10::DeviceIndex>, Lists> on_device_;  // of this window
-  std::map<std::int64_t, at::Tensor> totals_;  // by layer, whose last rows are still to come
+  std::map<std::pair<const scan::SampledPlaces*, c10::DeviceIndex>, Lists> on_device_;  // for this window
+  std::map<std::int64_t, at::Tensor> totals_;  // by layer, for layers whose last rows are still to come
   CopyStreams copy_streams_;
   TorchThreads threads_;
   scan::Scanner scanner_;

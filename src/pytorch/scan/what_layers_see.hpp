@@ -1,4 +1,4 @@
-// What a layer sees, from the written form of its attention where that says all of it: no look at the device is needed.
+// What a layer sees, derived from the text of its problem alone if possible, so that the device need not be read.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ namespace isentropic::pytorch {
 
 class WhatLayersSee {
  public:
-  // Nothing where tensors hide keys. Without module and heads.
+  // Empty if tensors hide keys. Without module and heads.
   std::optional<scan::LayerDescription> description(const std::string& problem, std::int64_t rows, std::int64_t keys) {
     const auto [place, is_new] = known_.try_emplace({problem, rows, keys});
     if (is_new)

@@ -1,7 +1,7 @@
-// Sentences that hold formulas in ASCII, with the formulas set as MathML, which browsers draw without any library:
+// Sentences with formulas in ASCII: the formulas are rendered as MathML, which browsers draw without any library:
 //   "at most sqrt(2 I(W;S) / N)"      "f = exp: S = e^{-gamma^2/2} for n -> inf"      "dL/dq = (E_P[k] - k_+) / tau"
-// A formula is the longest stretch, from some word on, that parses as one; everything else stays text. The grammar knows
-// how things look, not what they mean: an expression is terms between operators, a term is factors side by side.
+// A formula is the longest stretch, starting at a word, that parses as one; everything else stays text. The grammar
+// knows how things look, not what they mean: an expression is terms between operators, a term is adjacent factors.
 "use strict";
 
 const formulas = (() => {
@@ -10,14 +10,14 @@ const formulas = (() => {
   const FUNCTIONS = new Set("log log2 exp max min sup tanh sinh erf cos sign diag diam range softmax mean Var Cov KL kl Lip ceil rms".split(" "));
   const SIGNS = { "<=": "≤", ">=": "≥", "!=": "≠", "<<": "≪", ">>": "≫", "->": "→", "<-": "←", "+-": "±", "||": "∥", "-": "−", "~": "∼" };
   const sign = (text) => SIGNS[text] || text;
-  // Section numbers, ids of claims, paths, abbreviations and code look like formulas and are none.
+  // Section numbers, ids of claims, paths, abbreviations and code look like formulas but are not.
   const PROSE = /\d{3}-[\w.]+|\d+(?:\.\d+){2,}\w*|(?:[A-Za-z]\.){2,}|`[^`]*`|[\w/]+\.hpp|\w+::\w+|C\+\+/y;
 
   const leaf = (tag, text) => ({ tag, text });
   const row = (kids, kind) => (kids.length === 1 ? kids[0] : { tag: "mrow", kids, kind });
   const gap = { tag: "mspace", width: "0.17em" };
   const slash_sign = { tag: "mo", text: "/", lspace: "0", rspace: "0" };
-  // Brackets grow around fractions alone.
+  // Only fractions need tall brackets.
   const is_tall = (tree) => tree.tag === "mfrac" || (tree.kids || []).some(is_tall);
   const fence = (text, form, inside) => ({ tag: "mo", text, form, stretchy: String(inside.some(is_tall)) });
   const letters = (text) => row(Array.from(text, (c) => leaf("mi", c)));
@@ -25,8 +25,8 @@ const formulas = (() => {
   // "rW" is a product, "ij" a pair of indices, "out" a word.
   const name_of = (word) => (/^[A-Za-z]{1,2}$/.test(word) && !/^(?:in|of|to)$/.test(word) ? letters(word) : leaf("mtext", word));
 
-  // Everything below returns a tree and moves on, or returns null and stays where it was. What `place` says: words: words
-  // may stand in here (arguments of functions, subscripts); script: in an exponent; closer: a sign that ends this part.
+  // Each function below returns a tree and advances, or returns null and does not move. `place`: words: words may occur here
+  // (arguments of functions, subscripts); script: in an exponent; closer: the sign that ends this part.
   class Reader {
     constructor(text) { this.text = text; this.at = 0; }
 
@@ -69,7 +69,7 @@ const formulas = (() => {
       return found && row(found.flatMap(([op, term]) => (op ? [{ tag: "mo", text: op, form: "infix" }, term] : [term])));
     }
 
-    // "a b", "a.b", "a/b". A slash between spaces divides all that came before it, a tight one its neighbours.
+    // "a b", "a.b", "a/b". A slash between spaces divides everything before it, one without spaces only its neighbours.
     product(place) {
       const first = this.factor(place);
       if (!first) return null;
@@ -102,7 +102,7 @@ const formulas = (() => {
       return true;
     }
 
-    // What stands together without spaces: 2d, h(h-1), q'Cq.
+    // Parts without spaces in between: 2d, h(h-1), q'Cq.
     factor(place) {
       const first = this.power(place);
       if (!first || first.kind === "sum") return first;
@@ -142,7 +142,7 @@ const formulas = (() => {
         if (this.take(/\{/y)) { const tree = this.list(inside, /\}/y); return tree && row(tree); }
         const before = this.take(/<|\+(?!\w)|-/y), plain = this.try_(() => {
           const word = this.take(/[A-Za-z]+|\d+\/\d+|\d+/y);
-          // Of x^2/2 the exponent is 2; of n^-1/2 it is -1/2.
+          // In x^2/2 the exponent is 2; in n^-1/2 it is -1/2.
           if (word && word.includes("/") && !before) { this.at -= word.length - word.indexOf("/"); return leaf("mn", word.split("/")[0]); }
           if (!word) return null;
           if (/\d/.test(word)) return leaf("mn", word);
@@ -171,7 +171,7 @@ const formulas = (() => {
       const text = this.take(/\d+(?:\.\d+)?(?:e-?\d+)?(?![A-Za-z]{2})|\.\d+/y);
       return text && leaf("mn", text);
     }
-    // "(x, y)", "[i=j]", "(y|z)": brackets, and a list between them.
+    // "(x, y)", "[i=j]", "(y|z)": brackets with a list inside.
     group(place) {
       const open = this.take(/[([]/y), kids = this.list({ words: place.words, script: place.script, operand: true }, /[)\]]/y);
       if (!kids) return null;
@@ -222,9 +222,9 @@ const formulas = (() => {
       if (!place.words) return null;
       return name_of(word);
     }
-    // "PMI + c(y)", "H(X) - CE": a quantity beside an operator.
+    // "PMI + c(y)", "H(X) - CE": a quantity next to an operator.
     is_acronym(word, place) { return /^[A-Z]{2,4}$/.test(word) && (place.operand || this.sees(/ [-+=] /y)); }
-    // "a key", "A layer", "I find": a word, unless an operator or a bracket says otherwise.
+    // "a key", "A layer", "I find": a word, unless an operator or a bracket indicates otherwise.
     means_itself(word, place) {
       if (!/[aAI]/.test(word) || place.operand || place.words) return false;
       return !this.sees(place.implied ? /[_^(']| ?[)\]=/|]| [-+<>=] |$/y : /[_^'(/]| ?[=<>]| [-+/] | \(/y);
@@ -260,14 +260,14 @@ const formulas = (() => {
   const is_plain = (tree) => tree.tag === "mn" || tree.tag === "mtext" || (tree.tag === "mo" && "/()−,".includes(tree.text)) ||
     (["mrow", "mfrac"].includes(tree.tag) && tree.kids.every(is_plain));
 
-  // In order: strings, { code } and [operator or null, term, whether it continues the formula before it].
+  // In order: strings, { code } and [operator or null, term, whether it continues the previous formula].
   function pieces(text, flat) {
     const out = [], reader = new Reader(text);
     const say = (words) => (typeof out[out.length - 1] === "string" ? (out[out.length - 1] += words) : out.push(words));
     while (reader.at < text.length) {
       const start = reader.at, prose = reader.take(PROSE);
       if (prose) { prose[0] === "`" ? out.push({ code: prose.slice(1, -1) }) : say(prose); continue; }
-      // Not from inside a word: the k of top-k is not minus k.
+      // Never starts inside a word: the k of top-k is not minus k.
       const found = /[\w'-]$/.test(text.slice(0, start)) ? null : reader.segments({ script: flat });
       const whole = found && !/^\w/.test(text.slice(reader.at)) && !found.every(([, term]) => is_plain(term));
       if (whole) { out.push(...found.map((segment, i) => [...segment, i > 0])); continue; }
@@ -302,7 +302,7 @@ const formulas = (() => {
     return place;
   }
 
-  // For places that hold plain text alone, such as an axis.
+  // For places that allow only plain text, such as an axis.
   const plain = (text) => text.replace(/sqrt /g, "√").replace(/[A-Za-z]+/g, (word) => GREEK[word] || word).replace(/<=|>=|->|\+-/g, sign);
 
   return { set, plain };

@@ -1,13 +1,13 @@
-// Points that move from frame to frame in planes side by side (Frames of report/page.hpp), drawn with D3.
+// Points animated from frame to frame in planes side by side (Frames of report/page.hpp), drawn with D3.
 "use strict";
 
 const FRAME_MILLISECONDS = 160;
 
-// The points of one frame, without those that are not numbers.
+// The points of one frame, without non-finite ones.
 const points_in = (series, frame) => series.x[frame].map((x, i) => [x, series.y[frame][i]]).filter(([x, y]) => x !== null && y !== null);
 const middle_of = (points) => [d3.mean(points, (p) => p[0]), d3.mean(points, (p) => p[1])];
 
-// Returns what shows a frame. Scales are those of all frames, so that nothing but the points moves.
+// Returns a function that shows a frame. Scales cover all frames, so that only the points move.
 function draw_plane(place, plane, part, room) {
   const width = Math.min(room, 460), height = 0.72 * width, left = 44, right = 10, top = 8, bottom = 38;
   const box = place.append("div").attr("class", "plot").style("max-width", `${width}px`);
@@ -56,7 +56,7 @@ function draw_frames(place, part, room) {
     planes.forEach((draw_frame) => draw_frame(frame));
   };
   const stop = () => { clearInterval(timer); timer = null; button.text("Play"); };
-  const advance = () => (shown < last && slider.node().isConnected ? show(shown + 1) : stop());  // a page that was drawn anew has other planes
+  const advance = () => (shown < last && slider.node().isConnected ? show(shown + 1) : stop());  // a redrawn page has other planes
   button.on("click", () => {
     if (timer !== null) { stop(); return; }
     if (shown === last) show(0);

@@ -1,7 +1,7 @@
-// Draws the parts of a page (report/page.hpp) with D3. Everything the data says enters as text, never as markup.
+// Draws the parts of a page (report/page.hpp) with D3. All data enters as text, never as markup.
 "use strict";
 
-// Numbers that lead to the cards they count: the address says which (draw_cards reads it).
+// Numbers that link to the cards they count: the address holds the filter (draw_cards reads it).
 function draw_counts(place, part) {
   const boxes = place.append("div").attr("class", "counts").selectAll("a").data(part.counts).enter().append("a")
     .attr("href", (count) => `#${new URLSearchParams([[count.facet, count.value]])}`).attr("class", (count) => count.tone);
@@ -12,7 +12,7 @@ function draw_counts(place, part) {
 
 function draw_row(place, row, room) {
   const gap = 32, most = Math.max(1, Math.floor((room + gap) / (320 + gap)));
-  const columns = Math.ceil(row.parts.length / Math.max(1, Math.ceil(row.parts.length / most)));  // no lonely last one
+  const columns = Math.ceil(row.parts.length / Math.max(1, Math.ceil(row.parts.length / most)));  // avoids a single part in the last row
   const box = place.append("div").attr("class", "row").style("grid-template-columns", `repeat(${columns}, minmax(0, 1fr))`);
   for (const part of row.parts) draw[part.kind](box.append("div"), part, (room - gap * (columns - 1)) / columns);
 }
@@ -32,7 +32,7 @@ function draw_card(place, card, room) {
   for (const plot of card.plots) draw_plot(body, plot, Math.min(room, 400));
 }
 
-// The address keeps what was asked for, so that a filtered list can be sent to somebody.
+// The address stores the filters, so that a filtered list can be shared.
 function draw_cards(place, list, room) {
   const controls = place.append("div").attr("class", "controls");
   const search = controls.append("input").attr("type", "search").attr("placeholder", "Search").attr("aria-label", "Search");
@@ -80,7 +80,7 @@ const draw = {
 };
 const main = d3.select("main"), parts = JSON.parse(document.getElementById("parts").textContent);
 
-// Drawn for the width there is, and again when it changes: text keeps its size on a phone.
+// Drawn for the available width, and again when it changes: text keeps its size on a phone.
 let drawn_for = 0;
 function draw_page() {
   const room = main.node().clientWidth;

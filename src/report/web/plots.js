@@ -4,7 +4,7 @@
 const colour = (index) => (index < 0 ? "var(--ink)" : `var(--c${index % 8})`);
 const short = (x) => (x === 0 || (Math.abs(x) >= 1e-3 && Math.abs(x) < 1e5) ? String(+x.toPrecision(5)) : x.toExponential(3).replace(/\.?0+e/, "e"));
 
-// A height is read from zero, unless that wastes more than half of the plot. `span` is the least there is to see, so that
+// Heights start at zero, unless that wastes more than half of the plot. `span` is the smallest range shown, so that
 // small differences do not fill a plot.
 function scale_for(kind, values, range, is_height, span = 0) {
   const usable = kind === "log" ? values.filter((v) => v > 0) : values;
@@ -20,7 +20,7 @@ function scale_for(kind, values, range, is_height, span = 0) {
   return d3.scaleLinear().domain([low, high]).range(range).nice();
 }
 
-// A log axis has numbers at the decades, at 2 and 5 too when there are few of them.
+// A log axis has numbers at the decades, and also at 2 and 5 if there are few decades.
 function ticks_of(scale, kind, count) {
   if (kind !== "log") return scale.ticks(count);
   const [low, high] = scale.domain(), decades = Math.log10(high / low);
@@ -39,7 +39,7 @@ function points_of(plot) {
     curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
 }
 
-// Bounds are grey; points have the colour of the curve before them; a curve that names its colour gets that one.
+// Bounds are grey; points have the colour of the previous curve; a curve that specifies a colour gets it.
 function colours_of(plot) {
   let next = 0, index = 0;
   return plot.curves.map((curve) => {
@@ -69,7 +69,7 @@ function draw_plot(place, plot, room) {
     .attr("text-anchor", "middle").text(formulas.plain(plot.y_label));
   const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
   plot.curves.forEach((curve, c) => {
-    // Measured values that come in no order are a cloud, not a curve.
+    // Measured values in no particular order are a cloud, not a curve.
     const ordered = curve.style !== "measured" || points[c].every((p, i) => i === 0 || p[0] >= points[c][i - 1][0]);
     if (curve.style !== "points" && ordered) {
       svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
@@ -91,7 +91,7 @@ function draw_plot(place, plot, room) {
   follow_pointer(svg, legend.append("span").attr("class", "value"), points, colours, x, y);
 }
 
-// The point nearest to the pointer, in numbers.
+// Shows the numbers of the point nearest to the pointer.
 function follow_pointer(svg, readout, points, colours, x, y) {
   const flat = points.flatMap((list, c) => list.map((p) => [p[0], p[1], c]));
   const mark = svg.append("circle").attr("class", "near").attr("r", 5).style("display", "none");
@@ -104,7 +104,7 @@ function follow_pointer(svg, readout, points, colours, x, y) {
   }).on("mouseleave", () => { mark.style("display", "none"); readout.text(""); });
 }
 
-// The cells as an image of one pixel each, so that a matrix of any size is one element.
+// The cells as an image with one pixel each, so that a matrix of any size is one element.
 function image_of(map, columns, shade) {
   const canvas = document.createElement("canvas");
   [canvas.width, canvas.height] = [columns, map.rows.length];

@@ -1,4 +1,4 @@
-// Prose, glossaries, and tables that sort and filter (report/page.hpp). Everything the data says enters as text.
+// Prose, glossaries, and tables that sort and filter (report/page.hpp). All data enters as text.
 "use strict";
 
 // "0.5", "1e-12", "-inf", "12%", "0.98 ± 0.01"; not "004 sparsity".
@@ -21,9 +21,9 @@ function draw_glossary(place, part) {
   }
 }
 
-// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered; in a card they show ten
-// rows and what failed until asked for more, and on a narrow screen each row is set as a block (page.css). Where the part
-// has a function `address`, the first column holds names that lead to what it returns; they sort as they came.
+// A click on a heading (or Enter) sorts by it, a second one reverses. Long tables can be filtered; in a card they initially
+// show ten rows and what failed, and on a narrow screen each row becomes a block (page.css). If the part has a function
+// `address`, the names in the first column link to what it returns; they keep their original order.
 function draw_table(place, part, _room, in_card = false) {
   if (!part.columns.length) return;
   if (part.title) place.append("h3").text(part.title);

@@ -20,7 +20,7 @@ __device__ inline double sum_of_warp(double x) {
 __device__ inline std::uint64_t highest_of_warp(std::uint64_t x) {
   for (int lanes = kWarp / 2; lanes > 0; lanes /= 2) {
     const std::uint64_t other =
-        __shfl_xor_sync(0xffffffffu, static_cast<unsigned long long>(x), lanes);  // the type it knows
+        __shfl_xor_sync(0xffffffffu, static_cast<unsigned long long>(x), lanes);  // a type it is overloaded for
     if (other > x) x = other;
   }
   return x;
@@ -28,7 +28,7 @@ __device__ inline std::uint64_t highest_of_warp(std::uint64_t x) {
 
 __device__ inline double sum_of_block(double x, BlockScratch& scratch) {
   x = sum_of_warp(x);
-  __syncthreads();  // what was there has been read
+  __syncthreads();  // all threads have read the previous values
   if (threadIdx.x % kWarp == 0) scratch.numbers[threadIdx.x / kWarp] = x;
   __syncthreads();
   double out = 0;

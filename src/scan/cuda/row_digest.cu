@@ -1,4 +1,4 @@
-// A block for each head and row: sums over ranges of keys, and the heaviest keys.
+// One block per head and row: sums over ranges of keys, and the heaviest keys.
 #include "attention/cuda/thread_block.cuh"
 #include "scan/cuda/block_sums.cuh"
 #include "scan/cuda/row_digest.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 using isentropic::cuda::launch_kernel;
 
-// A row of weights as the threads of a block read it together.
+// A row of weights, read jointly by the threads of a block.
 struct BlockRow {
   const float* weights;
   SampledPlace place;
   BlockScratch& scratch;
 
-  // Of the keys [begin, end) that the row sees; key(j) has the weight.
+  // Sums over the keys of [begin, end) that the row sees; key(j) is the index of the weight.
   template <class Key>
   __device__ double sum(std::int64_t begin, std::int64_t end, Key key) const {
     if (begin < place.begin) begin = place.begin;
@@ -55,7 +55,7 @@ __device__ void find_profile(const BlockRow& row, int layout_bins, double* out) 
   }
 }
 
-// A warp for each stretch of all keys.
+// One warp per stretch of all keys.
 __device__ void find_stretches(const float* weights, std::int64_t keys, int count, double* out) {
   const auto n = static_cast<std::size_t>(keys), stretches = static_cast<std::size_t>(count);
   for (std::size_t s = threadIdx.x / kWarp; s < stretches; s += kBlockWarps) {
@@ -70,15 +70,15 @@ __device__ void find_stretches(const float* weights, std::int64_t keys, int coun
 
 // ---- the heaviest keys ----
 
-// Higher for the heavier and then for the earlier key; above 0.
+// Ranks heavier keys higher, then earlier ones; always above 0.
 __device__ std::uint64_t rank_of(float weight, std::int64_t key) {
   const unsigned bits = __float_as_uint(weight), ordered = bits & 0x80000000u ? ~bits : bits | 0x80000000u;
   return std::uint64_t{ordered} << 32 | (0xffffffffu - static_cast<unsigned>(key));
 }
 __device__ std::int64_t key_of(std::uint64_t rank) { return 0xffffffffu - static_cast<unsigned>(rank); }
 
-// Every thread holds the highest rank of its keys begin + thread, begin + thread + kBlockThreads, ... that has not been
-// taken. The highest of all is taken, and the warp of its thread looks for the next one of that thread.
+// Every thread holds the highest remaining rank of its keys begin + thread, begin + thread + kBlockThreads, ... In each
+// step the highest of all is taken, and the warp of its thread searches for that thread's next one.
 __device__ void find_heaviest(const BlockRow& row, double* keys, double* weights, double* rest) {
   const std::int64_t begin = row.place.begin, end = row.place.end;
   const int thread = static_cast<int>(threadIdx.x), lane = thread % kWarp;
@@ -93,7 +93,7 @@ __device__ void find_heaviest(const BlockRow& row, double* keys, double* weights
       keys[place] = highest > 0 ? static_cast<double>(key_of(highest)) : -1.0;
       weights[place] = highest > 0 ? row.weights[key_of(highest)] : 0.0;
     }
-    if (highest == 0) continue;  // in every thread
+    if (highest == 0) continue;  // the same in every thread
     lowest = highest;
     const int winner = static_cast<int>((key_of(highest) - begin) % kBlockThreads);
     if (winner / kWarp != thread / kWarp) continue;

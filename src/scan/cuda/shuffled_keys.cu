@@ -1,4 +1,4 @@
-// What every key receives from the sampled rows when keys are in their other order.
+// The weight every key receives from the sampled rows when the keys are in shuffled order.
 #include "attention/cuda/thread_block.cuh"
 #include "scan/cuda/block_sums.cuh"
 #include "scan/cuda/row_digest.hpp"
@@ -10,8 +10,8 @@ using isentropic::cuda::launch_kernel;
 
 constexpr int kKeysOfThread = 8, kKeysOfBlock = kBlockThreads * kKeysOfThread;
 
-// A block for kKeysOfBlock keys of a head, which goes from row to row. A thread's keys are kBlockThreads apart, so that
-// the place of the next one's weight follows by an addition.
+// One block per kKeysOfBlock keys of a head, which walks over the rows. A thread's keys are kBlockThreads apart, so
+// that an addition gives the place of the next one's weight.
 __global__ void __launch_bounds__(kBlockThreads)
     shuffled_keys_kernel(const SampledWeights sampled, const std::int64_t tiles, KeyTotal* totals) {
   const std::int64_t head = blockIdx.x / tiles, tile = blockIdx.x % tiles * kKeysOfBlock;
@@ -28,7 +28,7 @@ __global__ void __launch_bounds__(kBlockThreads)
     const float* const weights = sampled.weights + (head * sampled.rows + r) * sampled.keys + place.begin;
     const std::int64_t k = place.visible();
     const std::uint64_t offset = shuffle_offset(sampled.layer, static_cast<std::uint64_t>(head), place);
-    // Keys before those it sees go round as well, so that the additions hold.
+    // Keys before the visible range wrap around as well, so that the additions remain valid.
     const std::int64_t round = ((first - place.begin) % k + k) % k, step = place.step * kBlockThreads % k;
     std::int64_t other = shuffled_key(place, offset, place.begin + round) - place.begin;
 #pragma unroll
@@ -45,11 +45,11 @@ __global__ void __launch_bounds__(kBlockThreads)
   }
 }
 
-// A block for each head.
+// One block per head.
 __global__ void __launch_bounds__(kBlockThreads)
     largest_kernel(const KeyTotal* totals, const std::int64_t keys, const float fewest_rows, double* largest) {
   __shared__ BlockScratch scratch;
-  std::uint64_t mine = 0;  // the bits of a mean that is not negative rise with it; 1 more: 0 is none
+  std::uint64_t mine = 0;  // bits of a non-negative float order like its value; plus 1, so that 0 means none
   for (std::int64_t j = threadIdx.x; j < keys; j += kBlockThreads) {
     const KeyTotal total = totals[blockIdx.x * keys + j];
     if (total.rows < fewest_rows) continue;

@@ -1,4 +1,4 @@
-// What if: the model with another scale, map or mask beside the model as it is; the same for one head.
+// What if: the model with another scale, map or mask, next to the unchanged model; the same for one head.
 "use strict";
 
 const AS_IT_IS = "as it is";
@@ -8,7 +8,7 @@ const last_of = (list) => (list.length ? list[list.length - 1] : null);
 const number_of_head = (one, name, head) => (one.heads[name].length ? one.heads[name][head.layer][head.head] : null);
 const mean_of_heads = (one, name) => mean_of(one.heads[name].flat());
 
-// [heading, cell of an alternative, cell of the model as it is]; columns that no alternative fills are left out.
+// [heading, cell of an alternative, cell of the unchanged model]; columns with no alternative's values are omitted.
 function alternative_columns() {
   const entropy = term_named("entropy"), heads_entropy = entropy ? mean_of(scan.heads.map((head) => value_at(head, entropy)[0])) : null;
   const columns = [["change", alternative_name, AS_IT_IS], ["loss", (one) => show_loss(one.loss), show_loss(scan.loss)],
@@ -40,7 +40,7 @@ function draw_alternative_curves(place, room) {
   }
 }
 
-// A map of layers x heads for each alternative that has this number.
+// A map of layers x heads for each alternative that has these numbers.
 function draw_alternative_maps(place, room, name, heading, range) {
   const some = scan.alternatives.filter((one) => one.heads[name].length);
   if (!some.length) return;
@@ -66,7 +66,7 @@ function draw_alternatives(place, room) {
   draw_alternative_maps(place, room, "parameter", (one) => `Solved ${one.parameter}`, null);
 }
 
-// The part of a head's panel: a line for each alternative.
+// The part of a head's panel: one line per alternative.
 function draw_head_alternatives(place, head) {
   const names = [["entropy", "entropy"], ["missing mass", "missing_mass"], ["error", "error"], ["bound", "error_bound"], ["solved parameter", "parameter"],
     ["target entropy", "target"]].filter(([, name]) => scan.alternatives.some((one) => number_of_head(one, name, head) !== null));

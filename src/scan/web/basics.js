@@ -1,4 +1,4 @@
-// What every page of a scan uses: elements, numbers as text, small drawings, and grids of cells. Text enters by textContent alone.
+// Shared by all pages of a scan: elements, numbers as text, small drawings, and grids of cells. Text enters by textContent alone.
 "use strict";
 
 const NOT_MEASURED = "–";
@@ -11,7 +11,7 @@ function element(tag, attributes = {}, ...children) {
   return out;
 }
 
-// Three digits are what these numbers are worth.
+// These numbers have three significant digits.
 function show(x) {
   if (x === null || x === undefined || !Number.isFinite(x)) return NOT_MEASURED;
   if (x !== 0 && (Math.abs(x) < 1e-3 || Math.abs(x) >= 1e6)) return x.toExponential(1);
@@ -45,7 +45,7 @@ function frame(place, label, room, height, x_domain, y_high, y_label, y_low = 0)
 const position_axis = ({ svg, x, base }) => svg.append("g").attr("transform", `translate(0,${base})`)
   .call(d3.axisBottom(x).ticks(6).tickSizeOuter(0).tickFormat(d3.format("~d")));
 
-// One index at a time: the nearest to the pointer, or moved with the arrow keys.
+// Selects one index at a time: the nearest to the pointer, or the next one with the arrow keys.
 function pick(svg, count, index_at, picked) {
   let at = 0;
   const move = (to) => { at = Math.max(0, Math.min(count - 1, to)); picked(at); };
@@ -69,8 +69,8 @@ function show_tooltip(cell, [title, value, more]) {
 function hide_tooltip() { document.querySelector(".tooltip").hidden = true; }
 
 
-// Layers x heads as cells: rows of items, walked through with the arrow keys; a click, Enter or the space bar opens one. Tab
-// enters at one cell, `current` at first. Returns the cells by item, and whether they are wide enough for numbers.
+// A grid of layers x heads: rows of items, navigated with the arrow keys; a click, Enter or the space bar opens one.
+// Tab focuses one cell, initially `current`. Returns the cells by item, and whether they are wide enough for numbers.
 const LEAST_CELL = 18, MOVES = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] };
 
 function draw_grid(place, room, { label, rows, name_of, describe, current, walked, open }) {
@@ -114,7 +114,7 @@ function draw_grid(place, room, { label, rows, name_of, describe, current, walke
   return { cells, with_values: width >= 42 };
 }
 
-// The box that cells describe themselves in.
+// The box in which cells are described.
 const tooltip = element("div", { class: "tooltip", role: "tooltip" });
 tooltip.hidden = true;
 document.body.append(tooltip);

@@ -1,7 +1,7 @@
-// What only a comparison has: the facts of both models, and the heads whose labels changed.
+// Only in comparisons: the facts of both models, and the heads whose labels changed.
 "use strict";
 
-// Those that are the same in one line, the others side by side.
+// Equal facts in one line, different ones side by side.
 function draw_facts_of_both(place) {
   const labels = [...new Set(results.flatMap(({ facts }) => facts.map(([label]) => label)))];
   const fact = (result, label) => (result.facts.find(([name]) => name === label) || ["", NOT_MEASURED])[1];

@@ -1,4 +1,4 @@
-// The panel of one head: what it does and by which numbers, its drawings, every statistic with its meaning.
+// The panel of one head: what it does and which numbers show it, its drawings, every statistic with its meaning.
 "use strict";
 
 function verdict_of(label, change, values) {
@@ -8,7 +8,7 @@ function verdict_of(label, change, values) {
     element("span", {}, rule ? meaning_when(rule.meaning, change) : ""), element("span", { class: "note" }, [evidence, label.detail].filter(Boolean).join(" · ")));
 }
 
-// In a comparison what was lost and gained comes first.
+// In a comparison, lost and gained labels come first.
 function draw_verdict(place, head) {
   const before = (label) => (head.other && head.other.labels.find((other) => other.name === label.name));
   if (!versions(head).some((version) => version.labels.length)) place.append(element("p", { class: "note" }, "No rule describes this head."));
@@ -41,7 +41,7 @@ function draw_statistics(place, head) {
   place.append(list);
 }
 
-// What there is to draw of a head, in order.
+// The drawings of a head, in order.
 function parts_of_head(head) {
   const about = head.in_full ? "" : "In short: this page keeps 64 heads in full.";
   return [

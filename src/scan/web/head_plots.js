@@ -1,20 +1,20 @@
 // The drawings of one head: entropy along its rows, weight by distance, heavy keys, matrix, entropy by length.
 "use strict";
 
-// The positions that point i of m covers, of n: [begin, end).
+// The positions, [begin, end), that point i of m covers in a row of n.
 function stretch(i, m, n) {
   return [Math.ceil((i * n) / m), Math.max(Math.ceil((i * n) / m) + 1, Math.ceil(((i + 1) * n) / m))];
 }
 const stretch_name = (i, m, n) => { const [begin, end] = stretch(i, m, n); return end - begin > 1 ? `${begin}–${end - 1}` : String(begin); };
 
-// Boxes of the first tokens from `begin` on that the page holds.
+// Boxes of the first tokens from `begin` on that the page contains.
 function token_boxes(text, begin, end) {
   if (text === null) return [];
   const { count, stretches } = text, tokens = stretches[Math.floor((begin * stretches.length) / count)] || [];
   return tokens.slice(0, end - begin).map((token, i) => token_box(token, is_special(text, begin + i)));
 }
 
-// The keys that a row sees, [begin, end), as scan/measurement.hpp says.
+// The keys that a row sees, [begin, end), as in scan/measurement.hpp.
 function visible_keys({ kind, window }, position, keys) {
   const width = window === null ? Infinity : window;
   if (kind === "cross") return [0, keys];
@@ -25,7 +25,7 @@ function keys_seen(head, position) {
   return end - begin;
 }
 
-// The results of a comparison by their colours.
+// The colours of the results in a comparison.
 function legend_of_results(place) {
   if (against) place.append(...results.map((result, i) => {
     const mark = element("i", { class: "measured" });
@@ -37,7 +37,7 @@ function legend_of_results(place) {
 function draw_entropy_along(place, head, room) {
   const drawn = versions(head).filter(({ curve }) => curve.length);
   if (!drawn.length) { place.append(element("p", { class: "note" }, "Not measured.")); return; }
-  // The curves of two results may belong to texts of two lengths; positions, and the text, are those of the longer one.
+  // The curves of two results may belong to texts of different lengths; positions and text are those of the longer one.
   const rows = (version) => layer_of(version).rows, longest = drawn[d3.scan(drawn, (a, b) => rows(b) - rows(a))], text = text_of_rows(longest);
   const m = longest.curve.length, end = stretch(m - 1, m, rows(longest))[1], middle = (version, i) => d3.mean(stretch(i, version.curve.length, rows(version))) - 0.5;
   const bounds = d3.range(m).map((i) => keys_seen(longest, middle(longest, i))).map((k) => (k < 1 ? null : Math.log(k)));
@@ -68,7 +68,7 @@ function draw_entropy_along(place, head, room) {
   });
 }
 
-// A bar for each value of each series, with marks below them, or over an axis of positions. A series: values and a colour.
+// One bar per value and series, with marks below them, or over an axis of positions. A series has values and a colour.
 function draw_bars(place, { label, series, names, marks, axis, y_label, room, height }) {
   const count = d3.max(series, ({ values }) => values.length);
   const box = frame(place, label, room, height, axis || [0, count], d3.max(series.flatMap(({ values }) => values)), y_label);
@@ -108,12 +108,12 @@ function draw_keys(place, head, room) {
   }
 }
 
-// Whether a row of these sees one of those keys; outside decoders every row may.
+// Whether one of these rows sees one of those keys; outside decoders every row may.
 function is_seen(layer, [first_row, end_row], [first_key, end_key]) {
   return layer.kind !== "decoder" || (first_key < end_row && (layer.window === null || end_key > first_row - layer.window + 1));
 }
 
-// Weights that are spread over many keys would all have the darkest colour. A reader's choice holds for the next heads too.
+// On a linear scale, weights spread over many keys would all have the darkest colour. A reader's choice also applies to the next heads.
 const FAINT = 0.1, matrix_state = { log: null };
 const are_faint = (rows) => d3.median(rows, (row) => d3.max(row)) < FAINT;
 function with_log_colours(place, matrices, draw_all) {
@@ -125,7 +125,7 @@ function with_log_colours(place, matrices, draw_all) {
   draw_it();
 }
 
-// With two texts they are told apart.
+// With two texts, the axes name them.
 function axis_names(head) {
   const named = (axis, text) => (head.from.tokens.written.count && text ? `${axis}, in ${sequence_name(head, text)}` : axis);
   return { x_label: named("key", text_of_keys(head)), y_label: named("query", text_of_rows(head)) };

@@ -1,4 +1,4 @@
-// The map of layers x heads: coloured by a statistic, filtered by labels, walked through with the arrow keys.
+// The map of layers x heads: coloured by a statistic, filtered by labels, navigated with the arrow keys.
 "use strict";
 
 // `view` is the result that the map shows, or DIFFERENCE.
@@ -6,8 +6,8 @@ const DIFFERENCE = "difference";
 const map_state = { term: term_named("normalised_entropy") || scan.terms[0], log: false, labels: new Set(), current: scan.heads[0], view: against ? DIFFERENCE : 0 };
 const map_value = (head) => (map_state.view === DIFFERENCE ? difference(head, map_state.term) : value_at(versions(head)[map_state.view], map_state.term)[0]);
 
-// Shares have the same colours in every model; other statistics those of their own range, that of both in a comparison.
-// Differences have 0 in the middle.
+// Shares have the same colours in every model; other statistics span their own range, in a comparison that of both.
+// Differences are centred on 0.
 function map_range(term, log) {
   if (map_state.view === DIFFERENCE) {
     const most = d3.max(scan.heads, (head) => Math.abs(difference(head, term) || 0)) || 1e-9;
@@ -19,7 +19,7 @@ function map_range(term, log) {
   return low < high ? [low, high] : [low - (log ? low / 2 : 0.5), high + (log ? high : 0.5)];
 }
 
-// Differences: blue falls, red rises, and what does not change has the colour of the page.
+// Differences: blue falls, red rises, and no change has the background colour.
 const is_dark = matchMedia("(prefers-color-scheme: dark)");
 const diverging = () => d3.piecewise(d3.interpolateLab, is_dark.matches ? ["#6cb6ff", "#2b3138", "#ff8a65"] : ["#2166ac", "#f1f1f1", "#b2182b"]);
 
@@ -29,7 +29,7 @@ function map_shade() {
   return scale(d3.interpolateViridis).domain(map_range(map_state.term, map_state.log)).clamp(true);
 }
 
-// What can be asked of heads: labels; in a comparison, labels that were lost and gained.
+// The filters for heads: labels; in a comparison also labels that were lost and gained.
 function choices_of_heads() {
   const by_label = (change, test) => scan.rules.map(({ label, meaning }) => ({ key: [change, label].filter(Boolean).join(" "),
     title: [change, in_words(label)].filter(Boolean).join(" "), meaning: meaning_when(meaning, change), test: (head) => test(head, label) }));
@@ -67,7 +67,7 @@ function draw_controls(place, redraw) {
   log_choice.hidden = map_state.view === DIFFERENCE;
 }
 
-// Of which result a map or table of a comparison shows the numbers.
+// Which result's numbers a map or table of a comparison shows.
 function view_choice(id, view, chosen) {
   const select = element("select", { id });
   [[DIFFERENCE, "second − first"], ["0", `first: ${scan.names[0]}`], ["1", `second: ${scan.names[1]}`]].forEach(([value, text]) => select.append(element("option", { value }, text)));
@@ -87,7 +87,7 @@ function draw_range(place) {
   formulas.set(d3.select(place).append("span").attr("class", "meaning"), term.meaning, true);
 }
 
-// Several labels show the heads that have one of them.
+// Several selected labels show the heads that have any of them.
 function draw_filters(place, redraw) {
   for (const { key, meaning, title, test } of head_choices) {
     const count = scan.heads.filter(test).length;
@@ -120,7 +120,7 @@ function draw_cells(place, room, open) {
     current: map_state.current, walked: (head) => { map_state.current = head; }, open });
 }
 
-// Shares have as many digits in every cell.
+// Shares have the same number of digits in every cell.
 function cell_text(value) {
   const { view, term } = map_state;
   if (value === null) return NOT_MEASURED;

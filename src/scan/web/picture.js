@@ -1,4 +1,4 @@
-// The picture that an image model looked at, each patch as bright as its weight.
+// The input picture of an image model, each patch as bright as its weight.
 "use strict";
 
 function draw_patches(place, head, room) {

@@ -50,7 +50,7 @@ function follow_address() {
   if (named) show_head(named);
 }
 
-// Drawings are made for the width there is, and again when it changes.
+// Drawings are made for the available width, and again when it changes.
 let drawn_for = 0;
 function fit() {
   if (Math.abs(page_main.clientWidth - drawn_for) < 1) return;

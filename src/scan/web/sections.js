@@ -1,4 +1,4 @@
-// What stands below the map: lengths, layers, all heads, the rules, and what the numbers mean.
+// The sections below the map: lengths, layers, all heads, the rules, and the meaning of the numbers.
 "use strict";
 
 const mean_of = (values) => { const known = values.filter((x) => x !== null && x !== undefined); return known.length ? d3.mean(known) : null; };
@@ -9,8 +9,8 @@ const length_axes = () => ({ x_label: "tokens", y_label: "nats", x_scale: "log",
 
 const layer_entropies = (result) => result.layers.map((_, l) => result.lengths.map((_, i) => mean_of(heads_of(result, l).map((head) => head.lengths[i]))));
 
-// A curve for each layer, dashed for the second result. Where there are too many to tell apart: a row of a map, or the mean
-// of all heads in a comparison.
+// One curve per layer, dashed for the second result. With too many to distinguish: one row of a map per layer or, in a
+// comparison, the mean over all heads.
 function draw_layer_entropies(place, room) {
   const title = "Entropy, mean of a layer's heads", axes = length_axes();
   if (scan.layers.length <= 8) {
@@ -36,7 +36,7 @@ function draw_lengths(place, room) {
   draw_layer_entropies(d3.select(row).append("div"), width);
 }
 
-// In a comparison a number of both stands as "first → second".
+// In a comparison, a number of both is shown as "first → second".
 const of_both = (value) => results.map(value).filter((x, i, all) => i === 0 || x !== all[0]).join("\u00a0→\u00a0");
 
 function draw_layers(place) {
@@ -52,7 +52,7 @@ function draw_layers(place) {
   draw_table(d3.select(place), { columns: columns.map(([name]) => name), rows: scan.layers.map((_, l) => columns.map(([, cell]) => cell(l))) });
 }
 
-// Of a comparison the differences, or the numbers of one of the two.
+// For a comparison: the differences, or the numbers of one of the two.
 function draw_heads(place) {
   place.classList.add("heads");
   const box = element("div"), titles = scan.terms.map((term) => term.title);

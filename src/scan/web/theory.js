@@ -1,4 +1,4 @@
-// What closed forms say of the heads, beside what was measured.
+// Closed-form predictions for the heads, next to the measurements.
 "use strict";
 
 function draw_theory(place) {

@@ -62,10 +62,10 @@ function draw_legend(place) {
 
 const mean_known = (values) => { const known = values.filter((x) => x !== null && x !== undefined); return known.length ? d3.mean(known) : null; };
 const layer_mean = (layer) => run.steps.map((_, s) => mean_known(d3.range(run.layers[layer][1]).map((head) => curve_of({ layer, head })[s])));
-// Few layers have the colours of other plots, many a scale from the first to the last.
+// A few layers use the colours of other plots, many a scale from the first to the last.
 const layer_colour = (layer) => (run.layers.length <= 8 ? colour(layer) : d3.interpolateTurbo ? d3.interpolateTurbo(0.05 + (0.9 * layer) / (run.layers.length - 1)) : d3.interpolateViridis(layer / run.layers.length));
 
-// Every head as a thin line, the mean of each layer as a thick one; of a chosen head its own, among those of its layer.
+// One thin line per head, one thick line per layer mean; for a chosen head, its own line among those of its layer.
 function draw_curves(place, room) {
   const term = run.terms[state.term], steps = run.steps, [low, high] = value_range(), chosen = state.head;
   place.replaceChildren(element("h2", {}, `${term.title[0].toUpperCase()}${term.title.slice(1)} by step`), element("p", { class: "note" }, chosen
@@ -91,7 +91,7 @@ function draw_curves(place, room) {
   if (shown.length) legend.append(element("span", {}, element("i", { class: "special" }), "alarms"));
   const value = chosen ? value_now(chosen) : mean_known(all_heads.map(value_now));
   place.append(legend, element("p", { class: "readout", "aria-live": "polite" }, `step ${steps[state.step]}: ${chosen ? `head ${head_title(chosen)}` : "mean of all heads"} ${show(value)} ${term.unit}`));
-  // A click, or the arrow keys, choose the step.
+  // Clicks and the arrow keys choose the step.
   box.svg.attr("tabindex", 0).on("click", function () {
     const at = box.x.invert(d3.mouse(this)[0]);
     go_to(d3.scan(steps, (a, b) => Math.abs(a - at) - Math.abs(b - at)));
@@ -140,7 +140,7 @@ function draw_all() {
   redraw();
 }
 
-// An address that names a step, as the alarms do: the nearest that the page holds.
+// An address that names a step, as the alarms do: goes to the nearest step that the page contains.
 function follow_step() {
   const wanted = (location.hash.match(/^#step=(\d+)$/) || [])[1];
   if (wanted !== undefined && run.steps.length) go_to(d3.scan(run.steps, (a, b) => Math.abs(a - wanted) - Math.abs(b - wanted)));

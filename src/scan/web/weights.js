@@ -1,7 +1,7 @@
-// Weights one by one: the tile at the end of the window, the heaviest keys of some rows, and which heads look alike.
+// Individual weights: the tile at the end of the window, the heaviest keys of some rows, and which heads look alike.
 "use strict";
 
-// The token at a position of a text, as far as the page holds it.
+// The token at a position of a text, if the page contains it.
 const named_token = (text, position) => (text === null ? undefined : text.named[position]);
 function box_of(text, position) {
   const token = named_token(text, position);
@@ -26,7 +26,7 @@ function draw_tile(place, head, room) {
   });
 }
 
-// A row opens like a drawer; the first is open.
+// Each row is a collapsible element; the first is open.
 function draw_rows(place, head) {
   for (const version of versions(head)) {
     if (against && version.rows.length) place.append(element("h4", {}, result_name(version.from)));
@@ -47,7 +47,7 @@ function draw_rows(place, head) {
   }
 }
 
-// The matrix of a layer from what is above its diagonal.
+// The matrix of a layer from its upper triangle.
 function similarities_of(result, l) {
   const numbers = unpack_numbers(result.layers[l].similarities), heads = result.layers[l].heads;
   if (!numbers.length) return [];

@@ -1,7 +1,7 @@
 // Entropy against context length, for every scale law: the experiment behind `isentropic lengths`.
 //
 // For n = 2^6 ... 2^17 random contexts (contexts.hpp) are measured (measure.hpp) under every law (laws.hpp); the slope
-// dH/dlog n summarises a law, and the kappa for which kappa log n/d has slope 0 is what would compensate (slope.hpp).
+// dH/dlog n summarises a law, and the kappa for which kappa log n/d has slope 0 compensates (slope.hpp).
 //
 // What to expect. Scores lambda q.k with variance v = lambda^2 d: H = log n - v/2 while v < 2 log n. So 1/sqrt d
 // gives log n - 1/2 (slope 1) and log n/d gives log n - (log n)^2/2d: at d = 64, n = 1024 that is 6.556. A needle

@@ -28,8 +28,8 @@ struct GaussianBound {
 };
 
 // log N - L over at least `anchors` anchors in batches of N. The information density log p(x, y) / (p(x) p(y)) of the
-// positives, with mean I, their x.y and |y|^2 are control variates. Rows of a batch share their candidates, so the error
-// is that of the batch means; that of the rows is added, because a few batches say little about their own spread.
+// positives, with mean I, their x.y and |y|^2 are control variates. Rows of a batch share their candidates, so the
+// error is that of the batch means; that of the rows is added, because a few batches say little about their spread.
 GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
                              std::int64_t anchors);
 

@@ -28,7 +28,7 @@ const std::vector<Family>& families();
 // The family of config.json's model_type. Throws Error, listing the known ones, if it is unknown.
 const Family& family_of(const checkpoint::Config& config);
 
-// nullptr if there is none of that name.
+// nullptr if the type is unknown.
 const Family* find_family(const std::string& model_type);
 
 // Reads and checks everything the model needs. The section "isentropic" of config.json, which our own models have, sets

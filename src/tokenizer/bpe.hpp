@@ -1,5 +1,5 @@
-// Byte-pair encoding: a word starts as single characters, and neighbouring pairs are merged until no rule applies: the
-// pair whose rule comes first in `merges` first, and of equal pairs the leftmost.
+// Byte-pair encoding: a word starts as single characters, and neighbouring pairs are merged until no rule applies.
+// Rules earlier in `merges` take precedence, and among equal pairs the leftmost.
 //
 // With the rules (a b), (ab a), "ababa" is a b a b a -> ab ab a -> ab aba. The pairs wait in a queue and the symbols
 // form a linked list, so a merge takes logarithmic time. A word may therefore be as long as a text, as it is without a

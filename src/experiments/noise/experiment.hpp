@@ -31,7 +31,7 @@ enum class Family : std::uint8_t { gaussian, uniform, laplace, gumbel, groups, v
 inline constexpr std::array<Family, 6> kFamilies = {Family::gaussian, Family::uniform, Family::laplace,
                                                     Family::gumbel,   Family::groups,  Family::values};
 const char* name(Family family);
-// Throws Error, listing the names, if there is none such.
+// Throws Error, listing the names, if the name is unknown.
 Family family_named(const std::string& name);
 double standard_strength(Family family);
 

@@ -58,7 +58,7 @@ double power_of_log_n(const std::vector<std::int64_t>& lengths, const std::funct
   return power(x, y);
 }
 
-// A law of scores, the power of n with which lambda must grow to hold H = 1.5, and a way to draw from the law.
+// A law of scores, the power of n with which lambda must grow to keep H at 1.5, and a way to draw from the law.
 struct TailCase {
   const char* name;
   ScoreLaw law;

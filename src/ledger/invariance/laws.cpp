@@ -168,7 +168,7 @@ void saddle_point(Check& check) {
   }
 }
 
-// The lambda that holds H: sqrt(2 (log n - H)/d) while keys are spread out, n^{2/(d - 1)} once they crowd the query.
+// The lambda for constant H: sqrt(2 (log n - H)/d) while keys are spread out, n^{2/(d - 1)} once they crowd the query.
 void scale_that_holds(Check& check) {
   const double log_n = 40, h = 1e-3;
   const auto scale = [&](double l) { return scale_for_entropy(ScoreLaw::cosine(4096), l, 20); };

@@ -1,4 +1,4 @@
-// Linear features: why no scale holds their entropy, and what does.
+// Linear features: why no scale keeps their entropy constant, and what does.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <fmt/format.h>
@@ -105,7 +105,7 @@ void powers(Check& check) {
   for (const double v : x) weights.push_back(std::pow(v, gamma) / sum);
   check.near("H of x^3 weights less that of softmax(3 log x)", information::entropy(weights) - entropy_of(logs, gamma),
              0, 1e-12);
-  // The gamma that holds H = 1.5.
+  // The gamma that keeps H at 1.5.
   for (const std::size_t n : {64u, 1024u}) {
     std::vector<double> positive(n), scores;
     for (double& v : positive) v = check.random().exponential(), scores.push_back(std::log(v));

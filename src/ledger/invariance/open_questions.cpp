@@ -21,7 +21,7 @@ double misfit(const std::vector<double>& lambda, const std::vector<double>& g) {
   return std::sqrt(left) / mean;
 }
 
-// lambda*(n) that holds H at d = 64, and how well powers of log n fit it. The quoted values are from 100 to 600 draws
+// lambda*(n) for constant H at d = 64, and how well powers of log n fit it. The quoted values are from 100 to 600 draws
 // per length, which leave lambda* uncertain by up to 4%.
 void fits_of_solved_scales(Check& check, const std::vector<std::int64_t>& lengths) {
   struct Quoted {

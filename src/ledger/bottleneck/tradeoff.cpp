@@ -94,7 +94,7 @@ void beta_has_a_ceiling(Check& check) {
   check.near("I(Z;X) at beta = .65", best_code(kBottleneckProblem, .65, seed).information_x, 0, 1e-6);
   check.near("I(Z;X) at 1.02 beta_c", best_code(kBottleneckProblem, 1.02 * critical.global, seed).information_x, 0,
              1e-6);
-  // No input distribution passes on a larger fraction of its divergence, here or for other joints, and none exceeds 1.
+  // No input distribution passes on more than beta_c of its divergence, and no joint has a beta_c above 1.
   const std::vector<double> px = row_marginal(kBottleneckProblem), py = column_marginal(kBottleneckProblem);
   double most = 0, elsewhere = 0;
   for (int t = 0; t < 2000; ++t) {

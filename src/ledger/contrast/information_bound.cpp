@@ -13,7 +13,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// The published table of log N - L with the best critic, N = 2, 4, ..., 4096.
+// The quoted table of log N - L with the best critic, N = 2, 4, ..., 4096.
 struct BoundRow {
   double rho;
   std::size_t d;

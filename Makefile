@@ -1,4 +1,4 @@
-# All commands for users and developers: make help lists them.
+# All commands for users and developers; make help lists them.
 JOBS := $(shell nproc)
 # For targets that use a GPU: a Python with PyTorch for CUDA, pytest and transformers.
 GPU_PYTHON ?= $(shell command -v python3)
@@ -11,14 +11,14 @@ GPU_PYTHON ?= $(shell command -v python3)
 packages:
 	@tools/require-packages $$(cat tools/debian-packages.txt)
 
-# The tests open the pages in a real browser and need a Python of their own.
+# The tests open the pages in a real browser and need their own Python environment.
 test-packages:
 	@tools/require-packages $$(cat tools/debian-packages.txt tools/debian-packages-tests.txt)
 
 configure: packages
 	@cmake --preset cpu >/dev/null
 
-# PyTorch and the Python packages of the tests, in a virtual environment; the operators are built for it.
+# PyTorch and the tests' Python packages, in a virtual environment; the operators are built for it.
 build/venv/ready: tools/python-requirements.txt
 	@tools/require-packages python3-venv
 	@test -x build/venv/bin/python || python3 -m venv build/venv
@@ -38,7 +38,7 @@ models: python
 run: models
 	build/bin/isentropic scan models/books --against models/books-log-n --text models/northanger.txt --lengths 1024,2048,4096 --allow-beyond -o $(CURDIR)/report.html
 
-# The pages of the studies stored in the repository, made from their logs.
+# The pages of the studies stored in the repository, generated from their logs.
 pages: models
 	@tools/build-pages build/bin/isentropic $(CURDIR)/build/pages
 
@@ -47,14 +47,14 @@ verify: configure
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli
 	build/bin/isentropic verify --html $(CURDIR)/verify.html
 
-# The same for twenty seeds, then the larger experiments; those that train transformers need PyTorch.
+# The same with twenty seeds, then the larger experiments; those that train transformers need PyTorch.
 seeds: models
 	@for seed in $$(seq 1 20); do echo "seed $$seed"; build/bin/isentropic verify --seed $$seed >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }; done
 	@echo "thorough"; build/bin/isentropic verify --thorough >build/verify.txt || { grep ^FAILED build/verify.txt; exit 1; }
 	@! grep ^pending build/verify.txt
 
-# PyTorch is installed while targets that do not need it are compiled. The GPU kernels are compiled and checked by the
-# compiler's report on them; the tests that run them are skipped where there is no GPU, and run in an emulator everywhere.
+# PyTorch is installed while targets that do not need it are compiled. The GPU kernels are compiled and checked using
+# the compiler's report; the tests that run them are skipped without a GPU, and always run in an emulator.
 test: test-packages
 	@nvcc=$$(tools/find-cuda-program nvcc) && CUDACXX=$$nvcc cmake --preset cpu -DISENTROPIC_CUDA=ON >/dev/null
 	@$(MAKE) --no-print-directory build/venv/ready & \
@@ -79,7 +79,7 @@ gpu-test: gpu-build
 	build/cuda/tests/test_cuda
 	PYTHONPATH=build/cuda/python:$$PYTHONPATH $(GPU_PYTHON) -m pytest -q --no-header -p no:cacheprovider tests/python/test_cuda*.py
 
-# The kernels again on small cases, under compute-sanitizer: memory errors, races, uninitialised memory.
+# The kernels on small cases, under compute-sanitizer: memory errors, races, uninitialised memory.
 gpu-sanitize: gpu-build
 	@tools/sanitise-kernels build/cuda/tests/test_cuda
 
@@ -97,7 +97,7 @@ peers: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic-cli isentropic-torch
 	PYTHONPATH=build/python build/venv/bin/python bench/peers/models.py
 
-# Scans against bertviz and transformer-lens, which need an environment of their own.
+# Scans against bertviz and transformer-lens, which need their own environment.
 peers-scan: python
 	@test -x build/peers-venv/bin/python || python3 -m venv build/peers-venv
 	@build/peers-venv/bin/pip install --quiet --disable-pip-version-check bertviz==1.4.1 transformer-lens==4.3.0
@@ -114,7 +114,7 @@ architectures: python
 	@cmake --build --preset cpu -j $(JOBS) --target isentropic_torch
 	PYTHONPATH=build/python build/venv/bin/python tests/python/architectures.py
 
-# Compiles the operators against the headers of the oldest PyTorch that the README promises (a download of 0.9 GB, once).
+# Compiles the operators against the headers of the oldest supported PyTorch (a one-time download of 0.9 GB).
 oldest-torch: python
 	@tools/check-oldest-torch $(JOBS)
 
@@ -123,7 +123,7 @@ asan tsan: test-packages
 	@cmake --build --preset $@ -j $(JOBS)
 	@tools/run-tests $@ $(JOBS)
 
-# What clang-tidy checks: the core, in three minutes of one CPU; make lint TIDY=src checks all of src/.
+# What clang-tidy checks: the core, in three minutes on one CPU; make lint TIDY=src checks all of src/.
 TIDY ?= src/(base|softmax|attention|losses)
 
 # Formatting follows Debian 12's clang-format and the version of ruff in tools/python-requirements.txt.
@@ -142,12 +142,12 @@ odr: packages
 	@cmake --build --preset odr -j $(JOBS)
 	@tools/check-one-definition build/odr
 
-# The package as users install it, compiled from scratch; the other tests use what is in the build folder.
+# The package as users install it, compiled from scratch; the other tests use the build folder.
 pip-install: build/venv/ready packages
 	@rm -rf build/pip
 	@build/venv/bin/python -m pytest -q --no-header -p no:cacheprovider tests/python/test_install.py
 
-# The checks that a change must pass besides the tests.
+# The checks that a change must pass in addition to the tests.
 check: lint odr pip-install oldest-torch
 
 format: build/venv/ready

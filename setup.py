@@ -11,7 +11,7 @@ import setuptools
 from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
-# Older ones cannot make a wheel by themselves, and --no-build-isolation keeps pip from bringing a newer one.
+# Older versions cannot build a wheel by themselves, and --no-build-isolation keeps pip from installing a newer one.
 OLDEST_SETUPTOOLS = (70, 1)
 if tuple(int(part) for part in setuptools.__version__.split(".")[:2]) < OLDEST_SETUPTOOLS:
     sys.exit(
@@ -51,7 +51,7 @@ def choose_cuda(asked: Optional[str], torch_cuda: Optional[str], nvcc: Optional[
 
 
 def cuda_options(wanted: bool, nvcc: Optional[str]) -> dict[str, str]:
-    """What CMake is told; also that nothing is wanted, since its folder may remember otherwise."""
+    """CMake's options for CUDA, explicit even when it is off, because the cache may remember otherwise."""
     if not wanted:
         return {"ISENTROPIC_CUDA": "OFF"}
     architectures = os.environ.get("ISENTROPIC_CUDA_ARCHITECTURES", "80;90")
@@ -59,7 +59,7 @@ def cuda_options(wanted: bool, nvcc: Optional[str]) -> dict[str, str]:
 
 
 def said_of(options: dict[str, str], reason: str) -> str:
-    """One line for whoever reads the end of the build (pip shows it with -v)."""
+    """One line at the end of the build (pip shows it with -v)."""
     if options["ISENTROPIC_CUDA"] == "OFF":
         return f"isentropic: built without CUDA kernels: {reason}"
     names = ", ".join(f"sm_{number}" for number in options["CMAKE_CUDA_ARCHITECTURES"].split(";"))
@@ -67,7 +67,7 @@ def said_of(options: dict[str, str], reason: str) -> str:
 
 
 class CMakeBuild(build_ext):
-    """The one extension is CMake's target isentropic_torch."""
+    """The only extension is CMake's target isentropic_torch."""
 
     def get_ext_filename(self, name: str) -> str:
         return f"{name.replace('.', '/')}.so"  # a library that PyTorch loads, not a Python module
@@ -83,7 +83,7 @@ class CMakeBuild(build_ext):
                     f"error: {tool} was not found. On Debian: apt-get install cmake ninja-build g++ libboost-dev libeigen3-dev libfmt-dev libhwy-dev nlohmann-json3-dev node-d3"
                 )
         existing = os.environ.get("ISENTROPIC_BUILD_DIR")
-        if existing:  # a folder that CMake has configured for this Python: what is built there is not built again
+        if existing:  # reuse a folder that CMake has configured for this Python
             subprocess.run(["cmake", "--build", existing, "--target", "isentropic_torch"], check=True)
             self.copy_to_package(ext, pathlib.Path(existing))
             print(f"isentropic: took the operators of {existing}")
@@ -97,7 +97,7 @@ class CMakeBuild(build_ext):
             "ISENTROPIC_PYTHON": sys.executable,
             "ISENTROPIC_BUILD_CLI": "OFF",
             "ISENTROPIC_BUILD_TESTS": "OFF",
-            "ISENTROPIC_INFORMATION": "AUTO",  # isentropic.information needs Boost's headers to be built
+            "ISENTROPIC_INFORMATION": "AUTO",  # isentropic.information needs Boost's headers
             "ISENTROPIC_OPENMP": "OFF",
             **cuda,
         }

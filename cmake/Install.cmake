@@ -1,4 +1,4 @@
-# What `cmake --install` puts where: libraries, headers, the program and the package that find_package reads.
+# What `cmake --install` installs where: libraries, headers, the program and the package for find_package.
 include(CMakePackageConfigHelpers)
 
 set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/isentropic)
@@ -10,7 +10,7 @@ endif()
 install(EXPORT isentropic NAMESPACE isentropic:: FILE isentropic-targets.cmake DESTINATION ${package_dir})
 install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/ ${PROJECT_BINARY_DIR}/include/ DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}
         FILES_MATCHING PATTERN *.hpp PATTERN pytorch EXCLUDE)
-# Users of the operators from C++ bring PyTorch themselves: the library and its headers, no exported target.
+# C++ users of the operators provide PyTorch themselves: the library and its headers, but no exported target.
 if(TARGET isentropic_torch)
   install(TARGETS isentropic_torch)
   install(DIRECTORY ${PROJECT_SOURCE_DIR}/include/isentropic/pytorch DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/isentropic)

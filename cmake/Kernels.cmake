@@ -1,10 +1,10 @@
-# The kernels on tensor cores, each compiled from a file of its own: kernel_instances(RESULT FOLDER TYPE...) writes the
-# files of these types of elements into a folder and lists them.
+# The tensor-core kernels, each compiled from its own file: kernel_instances(RESULT FOLDER TYPE...) writes the files for
+# these element types into a folder and lists them.
 
 function(kernel_instances result folder)
   set(from ${PROJECT_SOURCE_DIR}/src/attention/cuda)
   set(kernels)
-  # One file of a family, from the variables that its template names.
+  # Writes one file of a family, from the variables that its template uses.
   macro(instance family name)
     configure_file(${from}/${family}_instance.cu.in ${folder}/${family}_${name}.cu @ONLY)
     list(APPEND kernels ${folder}/${family}_${name}.cu)

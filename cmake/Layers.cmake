@@ -1,7 +1,7 @@
 # layer(): a target for a folder of src/ whose include paths are its own headers and those of the layers it may use.
 #
-# Headers are written as "attention/problem/dims.hpp", so a path to src/ would show all of them. Each layer has a folder
-# of links in the build tree instead, with its headers and no others.
+# Headers are included as "attention/problem/dims.hpp", so an include path to src/ would expose all of them. Instead,
+# each layer has a folder of links in the build tree, with only its own headers.
 
 # The target of a layer: "attention/cpu" becomes layer_attention_cpu.
 function(layer_target folder result)
@@ -29,7 +29,7 @@ function(layer folder)
   if(arg_RECURSIVE)
     set_property(GLOBAL APPEND PROPERTY ISENTROPIC_RECURSIVE_LAYERS ${folder})
   endif()
-  if(NOT arg_LIBRARY IN_LIST parts)  # not to be built here
+  if(NOT arg_LIBRARY IN_LIST parts)  # not built in this configuration
     return()
   endif()
   layer_target(${folder} target)
@@ -46,7 +46,7 @@ function(layer folder)
     if(name MATCHES "/$")
       file(GLOB found CONFIGURE_DEPENDS RELATIVE ${include} ${include}/isentropic/${name}*.hpp)
       get_property(named GLOBAL PROPERTY ISENTROPIC_NAMED_HEADERS)
-      list(REMOVE_ITEM found ${named})  # those that a layer above has taken by name
+      list(REMOVE_ITEM found ${named})  # claimed by name by a layer above
       list(APPEND public_headers ${found})
     elseif(EXISTS ${include}/isentropic/${name}.hpp)
       list(APPEND public_headers isentropic/${name}.hpp)
@@ -54,7 +54,7 @@ function(layer folder)
     endif()
   endforeach()
   set(root ${PROJECT_BINARY_DIR}/layers/${target})
-  file(REMOVE_RECURSE ${root})  # a header that has moved to another layer must not stay in sight here
+  file(REMOVE_RECURSE ${root})  # a header that has moved to another layer must not stay visible here
   link_headers(${root} ${CMAKE_CURRENT_SOURCE_DIR} ${headers})
   link_headers(${root} ${include} ${public_headers})
 
@@ -79,7 +79,7 @@ function(layer folder)
   endforeach()
 endfunction()
 
-# A folder without a line in the table belongs nowhere, and its sources would silently not be built.
+# A folder without a line in the table belongs to no layer, and its sources would silently not be built.
 function(require_layers_for_all_folders)
   get_property(layers GLOBAL PROPERTY ISENTROPIC_LAYERS)
   get_property(recursive GLOBAL PROPERTY ISENTROPIC_RECURSIVE_LAYERS)

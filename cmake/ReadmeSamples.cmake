@@ -1,7 +1,7 @@
-# Makes every C++ sample of a Markdown file a test.
+# Turns every C++ sample of a Markdown file into a test.
 #
 # A sample is a block fenced by ```cpp at the start of a line. It is compiled, linked with the library and run, so it
-# has to be a whole program; a fragment is refused rather than left unchecked.
+# has to be a complete program; a fragment is rejected rather than left unchecked.
 function(add_readme_samples readme)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${readme})
   cmake_path(GET readme FILENAME title)

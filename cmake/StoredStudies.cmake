@@ -1,4 +1,4 @@
-# The studies that the ledger quotes, one JSON file each, as one list: what `isentropic verify` is built with.
+# Joins the studies that the ledger quotes, one JSON file each, into the list built into `isentropic verify`.
 function(join_stored_studies folder result)
   file(GLOB files CONFIGURE_DEPENDS ${folder}/*.json)
   set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${files})

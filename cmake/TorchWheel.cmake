@@ -1,6 +1,6 @@
-# The libtorch inside a Python environment's PyTorch, as the target torch_wheel.
+# The libtorch of a Python environment's PyTorch, as the target torch_wheel.
 #
-# find_package(Torch) would ask a CUDA build of PyTorch for a whole CUDA toolkit; headers and three libraries are enough.
+# find_package(Torch) would need a whole CUDA toolkit for a CUDA build; headers and three libraries are enough.
 function(find_torch_wheel python)
   execute_process(
     COMMAND ${python} -c
@@ -27,10 +27,10 @@ print(torch.__version__, ';'.join(include_paths()), library_paths()[0], int(torc
   set_property(GLOBAL PROPERTY ISENTROPIC_TORCH_VERSION ${version})
   add_library(torch_wheel INTERFACE)
   target_include_directories(torch_wheel SYSTEM INTERFACE ${includes})
-  # Its headers bring a fmt of their own, whose library nobody links.
+  # Its headers include their own fmt, whose library is not linked.
   target_compile_definitions(torch_wheel INTERFACE _GLIBCXX_USE_CXX11_ABI=${abi} FMT_HEADER_ONLY)
-  # Nothing calls libtorch.so by name, but it brings the devices: a linker that drops what is not called (Debian's does
-  # not, Ubuntu's does) would leave a program without CUDA.
+  # Nothing refers to libtorch.so directly, but it registers the devices: a linker that drops unreferenced libraries
+  # (Ubuntu's does, Debian's does not) would leave a program without CUDA.
   target_link_libraries(
     torch_wheel INTERFACE -Wl,--push-state,--no-as-needed ${libraries}/libtorch.so -Wl,--pop-state
                           ${libraries}/libtorch_cpu.so ${libraries}/libc10.so)

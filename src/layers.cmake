@@ -1,13 +1,13 @@
-# The layers: folders of src/ and what each may include. CMake makes a target for every line that sees the headers of
-# these layers and no others; tests/layers/check_layers.py compares the lines with the includes, so that nothing is
-# missing and nothing is listed in vain. A new folder needs a line.
+# The layers: folders of src/ and what each may include. For every line, CMake makes a target that sees the headers of
+# these layers and no others; tests/layers/check_layers.py compares the lines with the includes, so that no entry is
+# missing or unnecessary. A new folder needs a line.
 #
 #   layer(FOLDER LIBRARY library [USES layer...] [HEADERS public header...] [PACKAGES third party...] [RECURSIVE])
 #
 # HEADERS are those of include/isentropic that belong to the layer (a name, or a folder ending in /). RECURSIVE: the
-# folders below belong to the layer as well.
+# subfolders belong to the layer as well.
 
-# ---- isentropic: attention and losses, without dependencies at run time ----
+# ---- isentropic: attention and losses, without run-time dependencies ----
 layer(base LIBRARY isentropic HEADERS error executor export host_device tensor version)
 layer(softmax LIBRARY isentropic USES base HEADERS entropy_solver key_groups softmax_record statistics)
 layer(attention/problem LIBRARY isentropic USES base softmax HEADERS attention mask row_state scale score_map
@@ -24,14 +24,14 @@ layer(attention/cpu/whole_rows LIBRARY isentropic USES attention/problem attenti
 layer(attention/cpu LIBRARY isentropic USES attention/passes attention/cpu/streaming attention/cpu/whole_rows)
 layer(attention LIBRARY isentropic USES base softmax attention/problem attention/passes attention/cpu
       HEADERS hierarchical_attention)
-# Built where ISENTROPIC_CUDA asks for it.
+# Built if ISENTROPIC_CUDA is on.
 layer(attention/cuda LIBRARY isentropic_cuda USES softmax PACKAGES cuda)
 layer(losses LIBRARY isentropic USES base softmax attention/problem attention/passes HEADERS softmax_loss)
-# Built where ISENTROPIC_CUDA asks for it.
+# Built if ISENTROPIC_CUDA is on.
 layer(losses/cuda LIBRARY isentropic_cuda USES attention/cuda PACKAGES cuda)
 
 # ---- isentropic_information: closed forms and estimators ----
-# What scans use too.
+# Also used by scans.
 layer(information/distributions LIBRARY isentropic_distributions USES base
       HEADERS information/attention_heads information/attention_matrices information/distribution
       information/layer_information information/noise_bounds information/table
@@ -41,14 +41,14 @@ layer(information LIBRARY isentropic_information USES base softmax information/d
 layer(theory LIBRARY isentropic_information USES base softmax attention/problem information/distributions
       HEADERS theory/ PACKAGES eigen boost)
 
-# ---- isentropic_scan: what scans find, in the program and in the operators for PyTorch ----
+# ---- isentropic_scan: the results of scans, in the program and in the operators for PyTorch ----
 layer(report LIBRARY isentropic_scan PACKAGES fmt json)
-# What a model's attention does over a text: any framework hands over its statistics.
+# What a model's attention does over a text, from the statistics of any framework.
 layer(scan LIBRARY isentropic_scan USES base information/distributions report PACKAGES fmt json)
-# Layers in the information plane while a network learns: any framework hands over its points.
+# Layers in the information plane while a network learns, from the points of any framework.
 layer(plane LIBRARY isentropic_scan USES base information/distributions report PACKAGES fmt json)
 
-# ---- isentropic_experiments: what the program is made of ----
+# ---- isentropic_experiments: the parts of the program ----
 layer(io LIBRARY isentropic_experiments USES base information/distributions PACKAGES fmt json zlib)
 layer(checkpoint LIBRARY isentropic_experiments USES base io PACKAGES json)
 layer(tokenizer LIBRARY isentropic_experiments USES base io PACKAGES icu json pcre2)
@@ -78,7 +78,7 @@ layer(cli LIBRARY isentropic-cli USES base attention/problem attention/cpu/kerne
 # ---- isentropic_torch: the operators for PyTorch ----
 layer(pytorch LIBRARY isentropic_torch USES base softmax attention/problem attention/passes attention
       attention/cpu/kernels losses HEADERS pytorch/ PACKAGES torch)
-# What devices without kernels use.
+# Used on devices without kernels.
 layer(pytorch/fallback LIBRARY isentropic_torch USES attention/problem attention/passes attention losses
       pytorch PACKAGES torch)
 
@@ -87,41 +87,41 @@ layer(pytorch/scan LIBRARY isentropic_torch USES attention/problem scan pytorch 
 # The information plane for Python.
 layer(pytorch/plane LIBRARY isentropic_torch USES information/distributions plane pytorch PACKAGES json torch)
 
-# Estimators and closed forms for Python, built where ISENTROPIC_INFORMATION asks for them.
+# Estimators and closed forms for Python, built if ISENTROPIC_INFORMATION is on.
 layer(pytorch/information LIBRARY isentropic_torch_information USES base attention/problem information/distributions
       information theory pytorch PACKAGES torch)
 
-# Built where ISENTROPIC_CUDA asks for it.
+# Built if ISENTROPIC_CUDA is on.
 layer(scan/cuda LIBRARY isentropic_torch_cuda USES scan PACKAGES cuda)
 layer(pytorch/cuda LIBRARY isentropic_torch_cuda USES softmax attention/problem attention/passes attention/cuda
       losses losses/cuda scan scan/cuda pytorch pytorch/scan PACKAGES cuda torch)
 
 # ---- isentropic_models: networks on libtorch ----
 layer(model LIBRARY isentropic_models USES base softmax attention/problem io pytorch checkpoint PACKAGES json torch)
-# What trains and measures networks.
+# Trains and measures networks.
 layer(lab LIBRARY isentropic_models USES base attention/problem theory io report scan checkpoint tokenizer pytorch model
       PACKAGES json torch)
 # Networks that move through the information plane as they learn.
 layer(lab/plane LIBRARY isentropic_models USES base information/distributions io plane pytorch model lab
       PACKAGES torch)
-# Language models beyond the length they were trained at.
+# Language models beyond their training length.
 layer(lab/length LIBRARY isentropic_models USES base theory checkpoint io report pytorch model lab
       PACKAGES fmt json torch)
-# One token of many that decides, beyond the lengths of training.
+# Retrieval of one decisive token among many, beyond the training lengths.
 layer(lab/retrieval LIBRARY isentropic_models USES base attention/problem report model lab PACKAGES fmt json torch)
 # The variational bottleneck.
 layer(lab/vib LIBRARY isentropic_models USES base information report pytorch model lab PACKAGES fmt json torch)
 # What contrastive losses know and how they arrange embeddings.
 layer(lab/contrast LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
-# Entropy while language models learn, and what moving it does.
+# Entropy while language models learn, and the effect of changing it.
 layer(lab/dynamics LIBRARY isentropic_models USES base report tokenizer model lab PACKAGES fmt json torch)
 # Encoder and decoder: which attention becomes sharp.
 layer(lab/seq2seq LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
-# Text that looks at an image.
+# Text that attends to an image.
 layer(lab/grounding LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
-# Images at other resolutions than those of training.
+# Images at resolutions other than those of training.
 layer(lab/resolution LIBRARY isentropic_models USES base report pytorch model lab PACKAGES fmt json torch)
-# What the ledger asks trained transformers.
+# The ledger's checks on trained transformers.
 layer(lab/ledger LIBRARY isentropic_models USES base attention/problem ledger pytorch model lab PACKAGES fmt torch)
 
 # ---- isentropic-torch: the commands that need libtorch ----

@@ -34,7 +34,7 @@ bool is_there(const fs::path& path) {
   throw Error(folder, std::string("a folder without ") + kFile + " and " + kIndex, "a checkpoint");
 }
 
-// An index may name the files beside it and no others.
+// An index may name only files next to it.
 void require_plain_name(const std::string& index, const std::string& tensor, const std::string& shard) {
   constexpr std::string_view kSeparators("/\\\0", 3);
   if (shard.empty() || shard == "." || shard == ".." || shard.find_first_of(kSeparators) != std::string::npos)

@@ -1,9 +1,9 @@
-// The weights of a model as Hugging Face lays them out: one safetensors file, or an index and its shards.
+// The weights of a model in Hugging Face's layout: one safetensors file, or an index and its shards.
 //
 //   model.safetensors
 //   model.safetensors.index.json   {"weight_map": {"name of a tensor": "model-00001-of-00002.safetensors", ...}}
 //
-// The first is taken where both are there. Tensors of a shard that the index does not name are left out.
+// If both exist, the first is used. Tensors in a shard that the index does not name are ignored.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ namespace isentropic::checkpoint {
 
 class Checkpoint {
  public:
-  // `path`: a folder, a safetensors file, or an index (*.index.json). All headers are read and checked, no data. Throws
-  // Error when something is missing or wrong.
+  // `path`: a folder, a safetensors file, or an index (*.index.json). Reads and checks all headers, but no data. Throws
+  // Error if something is missing or wrong.
   static Checkpoint open(const std::string& path);
 
   bool has(std::string_view name) const { return tensors_.contains(name); }
-  // Throws Error when there is none.
+  // Throws Error if there is none.
   const StoredTensor& tensor(std::string_view name) const;
   std::vector<std::string> names() const;  // sorted
   std::uint64_t total_bytes() const;       // of all tensors
-  // Of all files together.
+  // Of all files combined.
   const Metadata& metadata() const { return metadata_; }
 
  private:

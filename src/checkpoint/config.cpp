@@ -19,7 +19,7 @@ using nlohmann::json;
 constexpr std::size_t kLargestFile = 16'000'000;
 constexpr io::JsonLimits kLimits = {.depth = 64, .values = 1'000'000};
 
-// ---- Numbers that JSON does not know ----
+// ---- Numbers that JSON does not have ----
 
 constexpr const char* kFloatTag = "__float__";
 
@@ -31,7 +31,7 @@ constexpr double kInfinity = std::numeric_limits<double>::infinity();
 constexpr std::array kSpecialFloats = {SpecialFloat{"NaN", std::numeric_limits<double>::quiet_NaN()},
                                        SpecialFloat{"Infinity", kInfinity}, SpecialFloat{"-Infinity", -kInfinity}};
 
-// Python's bare words in the form that transformers 5 writes.
+// Rewrites Python's bare words in the form that transformers 5 writes.
 std::string tag_special_floats(std::string_view text) {
   std::string out;
   bool quoted = false;
@@ -63,7 +63,7 @@ std::optional<double> as_number(const json& value) {
   return special->value;
 }
 
-// ---- Values of a type and a range, or nothing ----
+// ---- Values of a type within a range, or nothing ----
 
 std::optional<std::int64_t> integer_in(const json& value, const IntegerRange& range) {
   if (!value.is_number_integer() || (value.is_number_unsigned() && !io::is_size(value))) return std::nullopt;
@@ -87,7 +87,7 @@ std::optional<std::vector<std::string>> texts_in(const json& value) {
   return value.get<std::vector<std::string>>();
 }
 
-// What error messages can repeat as it is.
+// Whether error messages can repeat it verbatim.
 bool is_name(const std::string& text) {
   const auto is_control = [](unsigned char c) { return c < 0x20 || c == 0x7F; };
   return text.size() <= 200 && std::ranges::none_of(text, is_control);
@@ -139,7 +139,7 @@ Config Config::parse(const std::string& file, std::string_view text) {
 
 std::string Config::place(std::string_view key) const { return file_ + ": " + path_ + std::string(key); }
 
-// Follows the dots of one spelling after the other.
+// Follows the dots of each spelling in turn.
 std::optional<Config::Found> Config::find(const Field& field) const {
   for (const std::string& spelling : field.spellings) {
     const json* value = object_.get();
@@ -234,7 +234,7 @@ std::optional<Config> Config::find_section(const Field& field) const {
   const auto found = find(field);
   if (!found) return std::nullopt;
   if (!found->value.is_object()) throw Error(place(found->path), io::excerpt(found->value), "an object");
-  return Config(file_, path_ + found->path + ".", {object_, &found->value});  // which keeps the whole file
+  return Config(file_, path_ + found->path + ".", {object_, &found->value});  // keeps the whole file alive
 }
 Config Config::section(const Field& field) const { return required(find_section(field), field, "an object"); }
 

@@ -6,11 +6,11 @@
 //
 //   models/x/config.json: rope_scaling.factor is "x"; expected a number
 //
-// Old and new checkpoints spell fields differently, so a field is asked for under all its spellings, and the first that
-// is there counts. A dot leads into a nested object. null counts as absent.
+// Old and new checkpoints spell fields differently, so a field is looked up under all its spellings, and the first one
+// present counts. A dot leads into a nested object. null counts as absent.
 //
-// NaN, Infinity and -Infinity are read as Python's json module writes them, and in the form of transformers 5,
-// {"__float__": "Infinity"}. An infinite number passes only where the range allows it, NaN nowhere.
+// NaN, Infinity and -Infinity are accepted both as Python's json module writes them and in the form of transformers 5,
+// {"__float__": "Infinity"}. Infinity is accepted only where the range allows it, NaN nowhere.
 #pragma once
 
 #include <cstdint>
@@ -43,22 +43,22 @@ struct NumberRange {
 
 class Config {
  public:
-  // `path`: a folder that holds config.json, or a file of its kind. At most 16 MB, nested at most 64 deep.
+  // `path`: a folder that contains config.json, or such a file itself. At most 16 MB, nested at most 64 deep.
   static Config read(const std::string& path);
   static Config parse(const std::string& file, std::string_view text);
 
-  // Each throws Error when the field has another type or is out of range. The first form throws when it is absent; the
-  // second returns nothing then, so that .value_or() gives a default.
+  // Each throws Error if the field has another type or is out of range. If it is absent, the first form throws and the
+  // second returns nothing, so that .value_or() gives a default.
   std::int64_t integer(const Field& field, IntegerRange range = {}) const;
   std::optional<std::int64_t> find_integer(const Field& field, IntegerRange range = {}) const;
   double number(const Field& field, NumberRange range = {}) const;
   std::optional<double> find_number(const Field& field, NumberRange range = {}) const;
   bool boolean(const Field& field) const;
   std::optional<bool> find_boolean(const Field& field) const;
-  // Texts are names, which messages repeat: of one line and at most 200 bytes.
+  // Texts are names that messages repeat: one line, at most 200 bytes.
   std::string text(const Field& field) const;
   std::optional<std::string> find_text(const Field& field) const;
-  // One integer stands for a list of one: eos_token_id is written both ways.
+  // A single integer counts as a list of one: eos_token_id is written both ways.
   std::vector<std::int64_t> integers(const Field& field, IntegerRange range = {}) const;
   std::optional<std::vector<std::int64_t>> find_integers(const Field& field, IntegerRange range = {}) const;
   std::vector<std::string> texts(const Field& field) const;
@@ -68,9 +68,9 @@ class Config {
   std::optional<Config> find_section(const Field& field) const;
 
   bool has(const Field& field) const;
-  // Whether the key is written at all, be it as null.
+  // Whether the key is present at all, even as null.
   bool mentions(std::string_view key) const;
-  // This object as JSON, for readers that have a form of their own.
+  // This object as JSON, for readers that parse it themselves.
   std::string json_text() const;
   // "models/x/config.json: rope_scaling.factor", for the caller's own errors.
   std::string place(std::string_view key) const;

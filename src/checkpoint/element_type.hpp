@@ -1,4 +1,4 @@
-// The element types of the safetensors format, in its order: the widest come last, and files store them first.
+// The element types of the safetensors format, in its order: widest last, though files store them first.
 #pragma once
 
 #include <cstdint>
@@ -32,14 +32,14 @@ enum class ElementType : std::uint8_t {
   u64,
 };
 
-// As the format writes it: "BF16".
+// As the format spells it: "BF16".
 std::string_view name(ElementType type);
 std::optional<ElementType> element_type_named(std::string_view name);
 
 // In bits: the narrowest types share bytes.
 std::uint64_t bits_of(ElementType type);
 
-// Whether this program computes with it: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL. The others can be listed and copied.
+// Whether this program can compute with it: F64 F32 F16 BF16 I64 I32 I16 I8 U8 BOOL. Others can be listed and copied.
 bool is_supported(ElementType type);
 
 }  // namespace isentropic::checkpoint

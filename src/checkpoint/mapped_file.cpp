@@ -16,7 +16,7 @@ namespace {
 
 class Descriptor {
  public:
-  // Without waiting for the writer of a pipe, which is then refused.
+  // O_NONBLOCK: does not wait for the writer of a pipe, which is then rejected.
   explicit Descriptor(const std::string& path) : number_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {}
   ~Descriptor() {
     if (number_ >= 0) ::close(number_);

@@ -1,4 +1,4 @@
-// A file seen through a read-only memory map: nothing is read until it is touched.
+// A file seen through a read-only memory map: nothing is read until it is accessed.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace isentropic::checkpoint {
 
-// The bytes stay valid as long as a copy of `owner` lives, even if the file is renamed or deleted meanwhile. One that
-// is cut shorter in place ends the program when a missing page is touched, as with every map.
+// The bytes stay valid as long as a copy of `owner` lives, even if the file is renamed or deleted meanwhile. If the
+// file is truncated in place, accessing a missing page kills the program, as with any memory map.
 struct MappedFile {
   std::span<const std::byte> bytes;
   std::shared_ptr<const void> owner;
@@ -18,7 +18,7 @@ struct MappedFile {
   std::string_view text() const { return {reinterpret_cast<const char*>(bytes.data()), bytes.size()}; }
 };
 
-// Throws Error unless `path` is a regular file, or a link to one, with at least one byte. `expected` says what it
+// Throws Error unless `path` is a regular file, or a link to one, with at least one byte. `expected` describes what it
 // should be: "a safetensors file".
 MappedFile map_file(const std::string& path, const std::string& expected);
 

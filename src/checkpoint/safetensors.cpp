@@ -97,7 +97,7 @@ Metadata read_metadata(const std::string& file, const json& found) {
   return found.get<Metadata>();
 }
 
-// No byte of the data belongs to two tensors or to none.
+// Every byte of the data belongs to exactly one tensor.
 void require_cover(const std::string& file, const std::vector<StoredTensor>& tensors, std::span<const std::byte> data) {
   std::vector<const StoredTensor*> order;
   for (const StoredTensor& tensor : tensors) order.push_back(&tensor);
@@ -134,7 +134,7 @@ SafetensorsFile SafetensorsFile::parse(const std::string& place, std::span<const
   const Parts parts = split(place, bytes);
   const json header = io::parse_object(place + ": header", parts.header, kHeaderLimits);
   SafetensorsFile out;
-  for (const auto& [name, description] : header.items()) {  // by name
+  for (const auto& [name, description] : header.items()) {  // sorted by name
     if (name == kMetadataKey) {
       out.metadata_ = read_metadata(place, description);
       continue;

@@ -15,7 +15,7 @@ namespace {
 
 static_assert(std::endian::native == std::endian::little, "elements are read as they are stored");
 
-// Nothing when it does not fit into 64 bits.
+// Nothing if it does not fit in 64 bits.
 std::optional<std::uint64_t> bit_count(ElementType type, const Shape& shape) {
   std::uint64_t out = 1;
   for (const std::int64_t size : shape)
@@ -24,7 +24,7 @@ std::optional<std::uint64_t> bit_count(ElementType type, const Shape& shape) {
   return out;
 }
 
-// Element by element through memcpy, because nothing promises that the bytes are aligned.
+// Copies each element with memcpy, because the bytes may be misaligned.
 template <class E>
 std::vector<float> floats_from(std::span<const std::byte> bytes) {
   std::vector<float> out(bytes.size() / sizeof(E));

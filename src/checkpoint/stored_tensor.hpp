@@ -1,4 +1,4 @@
-// A tensor as a file holds it: bytes, with what they mean.
+// A tensor as stored in a file: bytes, and what they mean.
 #pragma once
 
 #include <cstddef>
@@ -16,18 +16,18 @@ namespace isentropic::checkpoint {
 struct StoredTensor {
   std::string name;
   ElementType type = ElementType::f32;
-  Shape shape;                        // empty: a single number
-  std::span<const std::byte> bytes;   // elements little-endian, rows first
-  std::shared_ptr<const void> owner;  // the bytes stay valid as long as a copy of it lives
+  Shape shape;                        // empty: a scalar
+  std::span<const std::byte> bytes;   // elements little-endian, row-major
+  std::shared_ptr<const void> owner;  // keeps the bytes valid
 
-  // Whether the bytes may be read in place as elements of their type.
+  // Whether the bytes can be read in place as elements of their type.
   bool is_aligned() const;
 };
 
-// Throws Error, which begins with `place`, unless there are as many bytes as type and shape need.
+// Throws Error, starting with `place`, unless the number of bytes matches type and shape.
 void require_byte_count(const std::string& place, const StoredTensor& tensor);
 
-// All elements as float, rows first; BOOL becomes 0 or 1. Throws Error for a type that is not supported.
+// All elements as float, row-major; BOOL becomes 0 or 1. Throws Error if the type is not supported.
 std::vector<float> to_floats(const StoredTensor& tensor);
 
 }  // namespace isentropic::checkpoint

@@ -1,4 +1,4 @@
-// Writes safetensors files as the reference implementation does, byte for byte.
+// Writes safetensors files byte for byte as the reference implementation does.
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ using nlohmann::ordered_json;
 
 constexpr const char* kArgument = "the safetensors file";
 
-// The widest type first, so that every tensor is aligned; then by name.
+// Widest type first, so that every tensor is aligned; then by name.
 void sort_for_file(std::vector<StoredTensor>* tensors) {
   std::ranges::sort(*tensors, [](const StoredTensor& a, const StoredTensor& b) {
     return a.type != b.type ? a.type > b.type : a.name < b.name;
@@ -32,7 +32,7 @@ void check(const std::vector<StoredTensor>& tensors) {
   if (repeated != names.end()) throw Error("the name of a tensor", io::excerpt(*repeated), "one that is not in use");
 }
 
-// The JSON, and spaces up to a multiple of eight.
+// The JSON, padded with spaces to a multiple of eight.
 std::string header_of(const std::vector<StoredTensor>& tensors, const Metadata& metadata) {
   std::string text = "{";
   const auto add = [&](std::string_view key, const ordered_json& value) {

@@ -1,4 +1,4 @@
-// isentropic bench attention: verified, then timed.
+// isentropic bench attention: verifies, then times.
 #include <fmt/format.h>
 
 #include <memory>
@@ -31,7 +31,7 @@ bench::Options options_of(const BenchArguments& arguments) {
   return out;
 }
 
-// One line for the variants that were interleaved: the times of the others as ratios to the plain forward pass.
+// One line per set of interleaved variants: the times of the others as ratios to the plain forward pass.
 void show(const std::vector<bench::Timing>& timings) {
   const bench::Timing& plain = timings.front();
   fmt::print("{:>8} {:>6} {:>4} {:>6}  {:>8.1f} {:>8.1f} {:>6.2f}", plain.dtype, plain.n, plain.d,

@@ -1,5 +1,5 @@
-// The subcommands. Each adds itself to the program and runs when it was named; it throws Error when it fails and
-// UsageError when it was asked wrongly.
+// The subcommands. Each adds itself to the program and runs if it was named; it throws Error if it fails and UsageError
+// if its arguments are wrong.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -13,7 +13,7 @@ void add_sparsity(CLI::App& program);
 void add_bench(CLI::App& program);
 void add_ib(CLI::App& program);
 void add_info(CLI::App& program);
-// Those of the program isentropic-torch beside this one: scan, train, ...
+// The commands of the separate program isentropic-torch: scan, train, ...
 void add_model_commands(CLI::App& program);
 
 }  // namespace isentropic::cli

@@ -32,7 +32,7 @@ void require_size(const Table& joint) {
                      fmt::format("2 to {} rows and columns", kMost));
 }
 
-// A first column that has a name and counts up in whole numbers, as pandas' crosstab of integers writes.
+// Whether the first column is named and contains increasing integers, as in pandas' crosstab of integers.
 bool seems_to_name_rows(const io::Part& part) {
   bool counts_up = part.table.rows > 2 && part.names.front() != "0";
   for (std::size_t r = 0; r < part.table.rows && counts_up; ++r) {
@@ -42,7 +42,7 @@ bool seems_to_name_rows(const io::Part& part) {
   return counts_up;
 }
 
-// The probabilities, exactly normalised.
+// Returns the probabilities, normalised exactly.
 Table joint_of(const IbArguments& arguments) {
   Table joint;
   try {
@@ -96,7 +96,7 @@ void run(const IbArguments& arguments) {
     const std::size_t points = betas.empty() ? experiments::bottleneck::usual_betas(1).size() : betas.size();
     Progress progress("ib", experiments::bottleneck::memory_needed(joint.rows, joint.columns, points));
     progress.show(0);
-    constexpr double kCritical = .06;  // of the time, for large joints
+    constexpr double kCritical = .06;  // fraction of the time, for large joints
     results.critical = information::critical_beta(joint, 64, results.options.seed,
                                                   [&](double share) { progress.show(kCritical * share); });
     results.options.critical_input = results.critical.input;

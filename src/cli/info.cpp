@@ -17,7 +17,7 @@ namespace {
 using Names = std::vector<std::string>;
 using Json = nlohmann::ordered_json;
 
-// Those the kernels were built for and this CPU can run, best first.
+// The instruction sets that the kernels were built for and this CPU supports, best first.
 Names usable_instruction_sets() {
   Names out;
   for (const InstructionSet& set : instruction_sets())
@@ -43,7 +43,7 @@ Names names_of(const Json& words) {
   return out;
 }
 
-// With what they take, as options write them: "linear:feature,normaliser,gamma,recurrent,sharpen".
+// With their parameters, as options spell them: "linear:feature,normaliser,gamma,recurrent,sharpen".
 Names words_of(const Json& words) {
   Names out;
   for (const Json& word : words) {
@@ -54,7 +54,7 @@ Names words_of(const Json& words) {
   return out;
 }
 
-// write: how laws and maps are written.
+// write: formats laws and maps.
 Json describe(Names (*write)(const Json&)) {
   const Json words = Json::parse(vocabulary_json());
   return {{"version", ISENTROPIC_VERSION},
@@ -77,7 +77,7 @@ std::string text_of(const Json& value) {
   return value.dump();
 }
 
-// Lines of at most this many characters, continued under the second column.
+// Wraps at this many characters, with continuation lines aligned to the second column.
 std::string wrapped(const std::string& title, const std::string& text) {
   constexpr std::size_t kColumn = 18, kWidth = 100;
   std::string out, line = fmt::format("{:<{}}", title, kColumn);

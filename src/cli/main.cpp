@@ -1,4 +1,4 @@
-// The program: its subcommands, those of isentropic-torch included.
+// The main program: its own subcommands, and those of isentropic-torch.
 #include <string>
 #include <vector>
 
@@ -10,7 +10,7 @@
 
 namespace {
 
-// Claims about trained transformers are checked by the program that can train them, where it was built.
+// Claims about trained transformers are checked by the program that can train them, if it was built.
 void hand_verify_over(const std::vector<std::string>& arguments) {
   if (isentropic::cli::has_model_program()) isentropic::cli::start_model_program("verify", arguments);
 }

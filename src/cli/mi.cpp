@@ -43,7 +43,7 @@ std::string entropy_names() {
   return out;
 }
 
-// What can be judged without the data.
+// Checks that do not need the data.
 void check(const MiArguments& arguments) {
   for (const auto& [argument, columns] : {std::pair{"--x", &arguments.x}, {"--y", &arguments.y}})
     if (columns->empty() && !(arguments.total_correlation && arguments.y.empty()))
@@ -92,7 +92,7 @@ Data read_data(const MiArguments& arguments) {
   return out;
 }
 
-// An option that the estimator would ignore is a mistake.
+// Rejects an option that the estimator would ignore.
 void require_use(const std::string& argument, const std::string& value, bool used, InformationEstimator estimator) {
   if (!value.empty() && !used)
     throw UsageError(argument, value, "an --estimator that uses it; " + name(estimator) + " does not");
@@ -145,7 +145,7 @@ Answer answer_to(const MiArguments& arguments) {
     return out;
   } catch (const UsageError&) {
     throw;
-  } catch (const Error& error) {  // all that can be wrong here is what was asked, or the data
+  } catch (const Error& error) {  // only the arguments or the data can be wrong here
     throw UsageError(error.what());
   }
 }

@@ -1,5 +1,5 @@
-// Commands that need libtorch live in a program of their own, isentropic-torch: loading it takes longer than most of
-// what this one does. Here they are found, listed and started.
+// Commands that need libtorch live in a separate program, isentropic-torch: loading libtorch takes longer than most of
+// what this program does. They are found, listed and started here.
 #include <unistd.h>
 
 #include <array>
@@ -33,7 +33,7 @@ void start_model_program(const std::string& command, const std::vector<std::stri
   std::vector<char*> pointers;
   for (std::string& argument : all) pointers.push_back(argument.data());
   pointers.push_back(nullptr);
-  // Threads that spin while they wait make small networks crawl as soon as another process wants the cores.
+  // Threads that spin while waiting slow small networks to a crawl as soon as another process needs the cores.
   setenv("OMP_WAIT_POLICY", "passive", 0);
   execv(path.c_str(), pointers.data());
   throw Error(command, "not available: " + path + " could not be started (" + std::strerror(errno) + ")",
@@ -53,7 +53,7 @@ void add_model_commands(CLI::App& program) {
   };
   for (const Entry& entry : kEntries) {
     CLI::App* command = program.add_subcommand(entry.name, entry.help);
-    command->set_help_flag();  // the other program's help is meant
+    command->set_help_flag();  // --help goes to the other program
     command->prefix_command();
     command->callback([command, name = std::string(entry.name)] { start_model_program(name, command->remaining()); });
   }

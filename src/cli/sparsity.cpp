@@ -1,4 +1,4 @@
-// isentropic sparsity: how sparse attention can be under maps of scores, over features and with decay.
+// isentropic sparsity: how sparse attention can be under score maps, over features and with decay.
 #include <fmt/format.h>
 
 #include <cstdio>

@@ -18,7 +18,7 @@ bool Comparison::passed() const {
   switch (relation) {
     case Relation::near:
     case Relation::between:
-      // Equal infinities are near, although their difference is not a number.
+      // Equal infinities count as near, although their difference is NaN.
       return measured == expected || std::abs(measured - expected) <= tolerance;
     case Relation::at_most:
       return measured <= expected + tolerance;

@@ -1,4 +1,4 @@
-// Takes the list in that CMake puts together.
+// Includes the list that CMake generates.
 #include "ledger/embedded_studies.hpp"
 
 #include "report/embed_file.hpp"

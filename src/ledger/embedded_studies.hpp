@@ -1,4 +1,4 @@
-// The files of studies/ledger as one JSON list inside the program.
+// The files of studies/ledger as a JSON list embedded in the program.
 #pragma once
 
 #include <string_view>

@@ -43,7 +43,7 @@ ordered_json json(const Comparison& x) {
       {"tolerance", json_number(x.tolerance)}, {"judged", x.judged()},         {"passed", x.passed()}};
 }
 
-// What the sound reading found, and beside it what the printed reading found under the same name.
+// What the sound reading found, next to what the printed reading found under the same name.
 ordered_json measured(const Outcome& outcome) {
   ordered_json out = ordered_json::object();
   for (const Comparison& x : outcome.sound) out[x.name] = json(x);
@@ -57,7 +57,7 @@ ordered_json tolerance(const Outcome& outcome) {
   return nullptr;
 }
 
-// As in its file; null: none yet.
+// As in the study's file; null if there is none yet.
 ordered_json json(const StoredStudy* study) {
   if (study == nullptr) return nullptr;
   ordered_json figures = ordered_json::array();

@@ -15,7 +15,7 @@ std::string text(const Comparison& x) {
   return out;
 }
 
-// The comparison that says most in one line: the first that failed, else the first that was judged.
+// The most informative comparison for a single line: the first that failed, else the first that was judged.
 const Comparison* telling(const std::vector<Comparison>& comparisons) {
   const Comparison* out = nullptr;
   for (const Comparison& x : comparisons) {

@@ -1,4 +1,4 @@
-// Outcomes as an HTML page: the verdicts counted, how to read it, the sources, and a card for each claim.
+// Outcomes as an HTML page: the verdicts counted, how to read it, the sources, and a card per claim.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ namespace {
 
 std::string number(double x) { return fmt::format("{:.6g}", x); }
 
-// The verdicts in the order in which they are worth reading, and what they mean.
+// The verdicts in reading order, and what they mean.
 struct Kind {
   Verdict verdict;
   report::Tone tone;
@@ -32,7 +32,7 @@ constexpr Kind kKinds[] = {
 
 const Kind& kind_of(Verdict verdict) { return *std::ranges::find(kKinds, verdict, &Kind::verdict); }
 
-// What the printed reading says of the same quantity; empty where it says the same.
+// What the printed reading gives for the same quantity; empty if it gives the same.
 std::string printed_cell(const Comparison& sound, const std::vector<Comparison>& printed) {
   for (const Comparison& x : printed) {
     if (x.name != sound.name) continue;
@@ -45,7 +45,7 @@ std::string printed_cell(const Comparison& sound, const std::vector<Comparison>&
   return "";
 }
 
-// With how far off it may be, where that is not said by a range.
+// With its tolerance, unless that is expressed by a range.
 std::string expected_cell(const Comparison& x) {
   const bool open_ended = x.relation == Relation::at_most || x.relation == Relation::at_least;
   if (!(x.tolerance > 0) || !(open_ended || x.relation == Relation::near)) return expectation(x);
@@ -57,7 +57,7 @@ std::vector<std::string> row(const Comparison& x, const std::vector<Comparison>&
   return {x.name, number(x.measured), expected_cell(x), printed_cell(x, printed), remark(x)};
 }
 
-// Columns that are empty throughout say nothing.
+// Drops columns that are empty throughout.
 report::DataTable without_empty_columns(const report::DataTable& table) {
   report::DataTable out;
   out.rows.resize(table.rows.size());
@@ -136,7 +136,7 @@ std::size_t count(const std::vector<Outcome>& outcomes, Verdict verdict) {
       std::ranges::count_if(outcomes, [&](const Outcome& x) { return x.claim.verdict == verdict; }));
 }
 
-// What failed, then every verdict that occurs.
+// Failures, then every verdict that occurs.
 report::Counts verdicts(const std::vector<Outcome>& outcomes) {
   report::Counts out;
   if (const int failed = tally(outcomes).failed; failed > 0)
@@ -173,7 +173,7 @@ report::Glossary references() {
   return out;
 }
 
-// Failures first, then by verdict; within one, in the order of the sources.
+// Failures first, then by verdict; within a verdict, in the order of the sources.
 report::CardList cards(const std::vector<Outcome>& outcomes) {
   std::vector<const Outcome*> order;
   for (const Outcome& x : outcomes) order.push_back(&x);

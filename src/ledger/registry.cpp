@@ -1,4 +1,4 @@
-// The one list of claims.
+// The single list of claims.
 #include <algorithm>
 #include <cctype>
 
@@ -12,7 +12,7 @@ bool is_number(const std::string& text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](unsigned char c) { return std::isdigit(c); });
 }
 
-// "63..66" and "4-7" stand for all numbers between; anything else for itself.
+// "63..66" and "4-7" stand for all numbers in between; anything else stands for itself.
 std::vector<std::string> ids_in_range(const std::string& part) {
   for (const std::string separator : {"..", "-"}) {
     const std::size_t at = part.find(separator);

@@ -1,4 +1,4 @@
-// Runs the claims in parallel, each with a seed that depends on its id alone.
+// Runs the claims in parallel, each with a seed that depends only on its id.
 #include "ledger/run.hpp"
 
 #include <algorithm>

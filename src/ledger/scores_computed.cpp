@@ -1,4 +1,4 @@
-// Counts the keys that an output depends on, by spoiling one key at a time with NaN.
+// Counts the keys that an output depends on, by replacing one key at a time with NaN.
 #include "ledger/scores_computed.hpp"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The list of source texts, and the sections in which their equations stand.
+// The list of source texts, and the sections that contain their equations.
 #include "ledger/source.hpp"
 
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 namespace isentropic::ledger {
 namespace {
 
-// The sections of a text by the number of their first equation; a chapter numbers its own, "10.4.".
+// The sections of a text by the number of their first equation; a chapter numbers its equations as "10.4.".
 struct Layout {
   std::string chapter;
   std::map<int, std::string> sections;
@@ -41,7 +41,7 @@ const Layout& layout_of(const std::string& source) {
   return layouts.at(source);
 }
 
-// The digits and dots that a text begins with: "10.4.5b" -> "10.4.5".
+// The leading digits and dots: "10.4.5b" -> "10.4.5".
 std::string leading_number(const std::string& text) { return text.substr(0, text.find_first_not_of("0123456789.")); }
 
 std::string section_of(const Layout& layout, int equation) {

@@ -1,4 +1,4 @@
-// The texts that the claims come from, and where in them a claim stands.
+// The texts that the claims come from, and where in them each claim is found.
 #pragma once
 
 #include <string>
@@ -9,16 +9,16 @@
 namespace isentropic::ledger {
 
 struct Source {
-  std::string id;       // "001", as the ids of its claims begin
+  std::string id;       // "001", the prefix of its claims' ids
   std::string subject;  // "robustness and entropy"
   std::string text;     // title, language, kind
-  std::string address;  // where it can be read; may be empty
+  std::string address;  // where it is published; may be empty
 
   std::string name() const { return id + " " + subject; }
 };
 
 const std::vector<Source>& sources();
-// Error for a claim that no source has.
+// Throws Error for a claim that belongs to no source.
 const Source& source_of(const Claim& claim);
 
 // 001-16 -> "section 3, equation (16)"; 000-thm10.4.3a -> "section 10.4.2, theorem 10.4.3"; 001-P1 -> "post, formula

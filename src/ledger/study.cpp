@@ -16,7 +16,7 @@ namespace {
 
 using nlohmann::json;
 
-// An object of a study, with the words for what is wrong in it.
+// An object of a study, with the descriptions of what can be wrong with it.
 class Fields {
  public:
   Fields(const json& object, std::string where) : object_(object), where_(std::move(where)) {

@@ -1,7 +1,7 @@
-// Studies of trained networks that a claim rests on: their figures, stored with the commands that made them.
+// Stored studies of trained networks that claims rely on: their figures, and the commands that produced them.
 //
-// Training takes minutes, so the quick tier shows what a study found, and the thorough tier trains small networks anew.
-// A study is a file studies/ledger/CLAIM.json, which goes into the program when it is built:
+// Training takes minutes, so the quick tier shows what a study found, and the thorough tier trains small networks
+// afresh. A study is a file studies/ledger/CLAIM.json, which is embedded in the program at build time:
 //
 //   {"claim": "001-s19",                                the id of a claim made by study() (claim.hpp)
 //    "finding": "H falls within ...",                   one sentence
@@ -11,7 +11,7 @@
 //    "seeds": 10,
 //    "figures": [{"name": "test accuracy, tanh", "value": 0.885, "error": 0.002}, ...]}
 //
-// error is the standard error over seeds and may be left out; no other field may be left out or added.
+// error is the standard error over seeds and may be omitted; all other fields are required, and no others are allowed.
 #pragma once
 
 #include <cstdint>
@@ -34,12 +34,12 @@ struct StoredStudy {
   std::vector<Figure> figures = {};
 };
 
-// A JSON array of such objects. Error names the claim and the field that is missing, of another kind or not known.
+// A JSON array of such objects. Throws Error naming the claim and the missing, mistyped or unknown field.
 std::vector<StoredStudy> parse_studies(std::string_view json);
 
-// Those that were there when the program was built.
+// Those that existed when the program was built.
 const std::vector<StoredStudy>& stored_studies();
-// Null: none yet.
+// Null if there is none yet.
 const StoredStudy* stored_study_of(const std::string& claim);
 
 // "0.885 ± 0.002"

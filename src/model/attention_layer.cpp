@@ -40,13 +40,13 @@ pytorch::AttentionOptions LayerAttention::call_options() const {
   out.alibi_slopes = alibi_slopes;
   out.dropout = options.attention_dropout;
   out.statistics = options.statistics;
-  // Gradients through the equation H = target read it.
+  // The gradient through the equation H = target needs it.
   if (out.scale.is_target_entropy() && out.scale.gradient() == TargetEntropyGradient::implicit)
     out.statistics = out.statistics.with(Statistic::score_variance);
   return out;
 }
 
-// Keys that row i sees.
+// Number of keys that row i sees.
 std::int64_t LayerAttention::visible(std::int64_t i, std::int64_t n) const {
   const std::int64_t window = model.layers[layer].window.value_or(n);
   if (model.causal) return std::min(i + 1, window);

@@ -1,4 +1,4 @@
-// The attention call of one layer: mask, scale, terms and statistics out of the description.
+// The attention call of one layer: mask, scale, terms and statistics from the description.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -26,7 +26,7 @@ struct LayerAttention {
   at::Tensor torch_attention(const at::Tensor& query, const at::Tensor& key, const at::Tensor& value) const;
 };
 
-// [heads] of the law's learnable parameter in a layer; undefined where all layers have the numbers of the law itself.
+// [heads]: the law's learnable parameter in a layer; undefined where all layers use the law's own values.
 at::Tensor scale_values(const Description& model, std::size_t layer);
 
 }  // namespace isentropic::model

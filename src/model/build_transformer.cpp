@@ -1,4 +1,4 @@
-// Takes the parameters of a description from their source, in the order of the forward pass.
+// Takes a description's parameters from their source, in the order of the forward pass.
 #include <cmath>
 
 #include "isentropic/error.hpp"
@@ -91,7 +91,7 @@ std::vector<std::vector<double>> Transformer::scale_values() const {
   return out;
 }
 
-// Checkpoints of a trunk have no head; tied ones may leave its matrix out.
+// Trunk checkpoints have no head; those with tied embeddings may omit its matrix.
 void Transformer::take_head(ParameterSource& source) {
   Description& model = description_;
   if (model.head == Head::none) return;

@@ -1,4 +1,4 @@
-// Room for keys and values that doubles when it is full.
+// Storage for keys and values whose capacity doubles when it is full.
 #include "model/cache.hpp"
 
 #include <algorithm>

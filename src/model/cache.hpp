@@ -1,4 +1,4 @@
-// Keys and values of the tokens read so far, layer by layer, for decoding.
+// Per-layer keys and values of the tokens read so far, for decoding.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -14,10 +14,10 @@ class Cache {
   struct KeysAndValues {
     at::Tensor keys, values;  // [batch, kv_heads, length, d]
   };
-  // Adds those of new tokens to a layer and returns all of them. Room grows by doubling.
+  // Appends new tokens' keys and values to a layer and returns all of them. Capacity doubles when needed.
   KeysAndValues append(std::size_t layer, const at::Tensor& keys, const at::Tensor& values);
 
-  // After all layers have seen `tokens` new ones.
+  // Call once all layers have seen the `tokens` new ones.
   void advance(std::int64_t tokens) { length_ += tokens; }
 
  private:

@@ -14,7 +14,7 @@ namespace {
 using checkpoint::Config;
 using checkpoint::Field;
 
-// Far above any model, and far from overflow in products of two.
+// Far above any real model, and products of two stay far from overflow.
 constexpr checkpoint::IntegerRange kSize{.least = 1, .most = std::int64_t{1} << 30};
 constexpr checkpoint::IntegerRange kCount{.least = 1, .most = 1 << 16};
 
@@ -65,7 +65,7 @@ void read_windows(const Config& config, Description& out, const std::function<bo
     throw Error(config.place("layer_types"), "a list of " + std::to_string(types->size()),
                 "one for each of " + std::to_string(out.layers.size()) + " layers");
   std::optional<std::int64_t> window = config.find_integer("sliding_window", kSize);
-  // A window that config.json writes as null is none; one that it does not mention is the usual one.
+  // sliding_window: null means no window; if it is absent, the default applies.
   if (!window && !config.mentions("sliding_window")) window = usual;
   for (std::size_t i = 0; i < out.layers.size(); ++i) {
     if (types && (*types)[i] != "sliding_attention" && (*types)[i] != "full_attention")

@@ -1,8 +1,8 @@
-// What a transformer is made of, as data: one model runs all of it, and a family is a way to fill it in (families.hpp).
+// What a transformer is made of, as data: one model runs all of it, and each family fills it in (families.hpp).
 //
 //   x   = embedding(ids) * embedding_scale + positions
-//   x   = x + residual_scale * attention(x),  x = x + residual_scale * mlp(x)     for each layer, normed as NormPlace
-//   says out = head(norm(x)) * logits_scale
+//   x   = x + residual_scale * attention(x),  x = x + residual_scale * mlp(x)     for each layer, normed per NormPlace
+//   output = head(norm(x)) * logits_scale
 #pragma once
 
 #include <cstdint>
@@ -25,7 +25,7 @@ struct Norm {
   bool one_plus_weight = false;
 };
 
-// Where a sublayer f (attention or MLP) meets its norm N:
+// Where the norm N is applied around a sublayer f (attention or MLP):
 //   before           x + f(N(x))
 //   after_sublayer   x + N(f(x))
 //   around           x + N'(f(N(x)))
@@ -34,34 +34,34 @@ enum class NormPlace : std::uint8_t { before, after_sublayer, around, after_resi
 
 enum class Positions : std::uint8_t { none, rotary, learned, sinusoidal, alibi, relative };
 
-// Pair t of `dimensions` turns by position * theta^(-2 t / dimensions), changed by the scaling (rotary.hpp).
+// Pair t of `dimensions` is rotated by position * theta^(-2 t / dimensions), adjusted by the scaling (rotary.hpp).
 struct Rotary {
   enum class Scaling : std::uint8_t { none, linear, llama3, yarn };
-  std::int64_t dimensions = 0;  // of a head's features, the first ones; the others stay
+  std::int64_t dimensions = 0;  // the first features of a head; the rest are not rotated
   double theta = 10000;
   Scaling scaling = Scaling::none;
   double factor = 1;
   std::int64_t original_length = 0;              // llama3, yarn: the length before scaling
   double low_frequency = 1, high_frequency = 4;  // llama3
   double beta_fast = 32, beta_slow = 1;          // yarn
-  bool truncate = true;                          // yarn: whole dimensions as the ends of the ramp
-  std::optional<double> attention_factor = {};   // yarn: cosines and sines are multiplied by it
+  bool truncate = true;                          // yarn: round the ends of the ramp to whole dimensions
+  std::optional<double> attention_factor = {};   // yarn: multiplies cosines and sines
 };
 
 enum class Activation : std::uint8_t { gelu, gelu_tanh, relu, silu };
 
-// Queries and keys divided by their root mean square, head by head or over all heads at once.
+// Queries and keys divided by their root mean square, per head or over all heads together.
 enum class QueryKeyNorm : std::uint8_t { none, per_head, full_width };
 
-// separate: three matrices. fused: one, queries then keys then values. fused_by_head: one, head by head.
+// separate: three matrices. fused: one, with queries, then keys, then values. fused_by_head: one, head by head.
 enum class Projections : std::uint8_t { separate, fused, fused_by_head };
 
-// none: hidden states alone. linear: logits = W x. masked_lm: logits = W norm(act(D x)) + b.
+// none: hidden states only. linear: logits = W x. masked_lm: logits = W norm(act(D x)) + b.
 enum class Head : std::uint8_t { none, linear, masked_lm };
 
 struct Layer {
-  std::optional<std::int64_t> window = {};  // keys a row sees, its own included
-  std::optional<std::size_t> rotary = {};   // which of Description::rotary
+  std::optional<std::int64_t> window = {};  // number of keys a row sees, including its own
+  std::optional<std::size_t> rotary = {};   // index into Description::rotary
 };
 
 struct Description {
@@ -78,18 +78,18 @@ struct Description {
 
   Positions positions = Positions::rotary;
   std::vector<Rotary> rotary;
-  std::int64_t position_offset = 0;    // learned positions: the row of the first one
-  std::int64_t relative_distance = 0;  // relative positions: beyond it all are alike
-  std::int64_t token_types = 0;        // rows of the table of segments; every token takes the first
+  std::int64_t position_offset = 0;    // learned positions: the row of the first position
+  std::int64_t relative_distance = 0;  // relative positions: longer distances share a bias
+  std::int64_t token_types = 0;        // rows of the token-type embedding; every token uses the first
 
   Projections projections = Projections::separate;
-  bool query_bias = false, output_bias = false;  // of queries, keys and values; of the projection back
+  bool query_bias = false, output_bias = false;  // query_bias: also of keys and values
   QueryKeyNorm query_key_norm = QueryKeyNorm::none;
   Scale scale = Scale::inverse_sqrt_d();
-  // Values of the law's learnable parameter, by layer one for each head; empty: those in `scale`.
+  // The law's learnable parameter, per layer and head; empty: those in `scale`.
   std::vector<std::vector<double>> scale_values;
-  bool learn_scale = false;             // a parameter for each head, which starts at those values
-  bool scale_by_inverse_layer = false;  // divided by the number of the layer, from 1
+  bool learn_scale = false;             // a parameter per head, initialised to those values
+  bool scale_by_inverse_layer = false;  // divided by the layer's number, counted from 1
   ScoreMap map = ScoreMap::softmax();
   std::optional<double> score_cap = {}, logits_cap = {};
   bool sinks = false;

@@ -9,9 +9,9 @@
 namespace isentropic::model {
 namespace {
 
-const std::vector<std::string> kNorms = {"rms", "layer"};  // as NormKind
+const std::vector<std::string> kNorms = {"rms", "layer"};  // in the order of NormKind
 const std::vector<std::string> kPositions = {"none",       "rotary", "learned",
-                                             "sinusoidal", "alibi",  "relative"};  // as Positions
+                                             "sinusoidal", "alibi",  "relative"};  // in the order of Positions
 
 template <class Enum>
 Enum named(const char* argument, const std::vector<std::string>& known, const std::string& name) {

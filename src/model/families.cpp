@@ -161,7 +161,7 @@ void roberta(const Config& config, Description& out) {
 
 // ---- Our own ----
 
-// What no family above can say: a new model with other positions, or with another norm for them.
+// What no family above can express: new models with other positions, or with a different norm for them.
 void own(const Config& config, Description& out) {
   read_sizes(config, out);
   design(out, norm_named(config.text("norm")), positions_named(config.text("positions")), config.boolean("causal"));

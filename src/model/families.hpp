@@ -1,4 +1,4 @@
-// The families of Hugging Face checkpoints: how config.json describes each, and what it calls its tensors.
+// The families of Hugging Face checkpoints: how config.json describes each, and how it names its tensors.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace isentropic::model {
 
-// Our name of a module and the checkpoint's; # is the number of the layer. A leading / means: without the prefix.
+// Our name of a module and the checkpoint's; # is the layer's number. A leading / means: without the prefix.
 struct StoredName {
   const char* ours;
   const char* stored;
@@ -19,20 +19,20 @@ struct StoredName {
 struct Family {
   const char* model_type;
   void (*describe)(const checkpoint::Config& config, Description& out);
-  std::vector<const char*> prefixes;  // checkpoints of whole models and of their trunks differ by one of these
+  std::vector<const char*> prefixes;  // one for checkpoints of whole models, another for their trunks
   std::vector<StoredName> names;
 };
 
 const std::vector<Family>& families();
 
-// The family of config.json's model_type; an Error that lists the known ones otherwise.
+// The family of config.json's model_type. Throws Error, listing the known ones, if it is unknown.
 const Family& family_of(const checkpoint::Config& config);
 
-// nullptr: none of that name.
+// nullptr if the type is unknown.
 const Family* find_family(const std::string& model_type);
 
-// Reads and checks everything that the model needs. A section "isentropic" of config.json, which our own models have,
-// sets scale law and score map.
+// Reads and checks everything the model needs. The section "isentropic" of config.json, which our own models have, sets
+// the scale law and the score map.
 Description describe(const checkpoint::Config& config);
 
 }  // namespace isentropic::model

@@ -1,4 +1,4 @@
-// Reads config.json, then the tensors it announces.
+// Reads config.json, then the tensors it describes.
 #include "model/model_folder.hpp"
 
 #include <filesystem>

@@ -1,4 +1,4 @@
-// One table of types; devices are known by trying them.
+// A single table of types; devices are checked by trying them.
 #include "model/names.hpp"
 
 #include <ATen/ATen.h>

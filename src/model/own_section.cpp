@@ -1,4 +1,4 @@
-// The section "isentropic" of config.json: what our models have and other families cannot say.
+// The section "isentropic" of config.json: what our models need and other families cannot express.
 #include <nlohmann/json.hpp>
 
 #include "attention/problem/problem_spec.hpp"

@@ -1,4 +1,4 @@
-// Tensors by name: out of a checkpoint, or drawn.
+// Tensors by name: read from a checkpoint, or drawn at random.
 #include "model/parameters.hpp"
 
 #include <cmath>
@@ -36,7 +36,7 @@ at::ScalarType scalar_type(const StoredTensor& stored) {
 
 at::Tensor to_torch(const StoredTensor& stored) {
   const at::ScalarType type = scalar_type(stored);
-  // The map is read-only: models that are trained take copies of their parameters.
+  // The mapping is read-only: models that are trained copy their parameters.
   void* bytes = const_cast<std::byte*>(stored.bytes.data());
   const std::vector<std::int64_t> shape(stored.shape.begin(), stored.shape.end());
   if (stored.is_aligned())
@@ -56,13 +56,13 @@ CheckpointParameters::CheckpointParameters(const checkpoint::Checkpoint& checkpo
     prefix_ = prefix;
     if (has("tokens.weight")) return;
   }
-  prefix_ = family.prefixes.front();  // what is missing is named as whole models call it
+  prefix_ = family.prefixes.front();  // errors name missing tensors as in whole models
 }
 
 std::optional<StoredPlace> CheckpointParameters::find(const std::string& name) const {
   auto place = stored_place(family_, prefix_, name);
   if (!place || checkpoint_.has(place->name)) return place;
-  // Old checkpoints call the weight and bias of a norm gamma and beta.
+  // Old checkpoints call a norm's weight and bias gamma and beta.
   for (const auto& [leaf, old] : {std::pair(".weight", ".gamma"), std::pair(".bias", ".beta")})
     if (place->name.ends_with(leaf)) {
       const std::string renamed = place->name.substr(0, place->name.size() - std::string_view(leaf).size()) + old;
@@ -89,7 +89,7 @@ at::Tensor CheckpointParameters::parameter(const std::string& name, at::IntArray
   return out.to(options_);
 }
 
-// ---- Random start ----
+// ---- Random initialisation ----
 
 RandomParameters::RandomParameters(const Description& model, at::Generator generator, at::TensorOptions options)
     : residual_deviation_(0.02 / std::sqrt(2.0 * static_cast<double>(model.layers.size()))),

@@ -1,4 +1,4 @@
-// Where the tensors of a model come from: a checkpoint, or a random start.
+// Where a model's tensors come from: a checkpoint, or random initialisation.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -15,11 +15,11 @@ class ParameterSource {
  public:
   virtual ~ParameterSource() = default;
   virtual at::Tensor parameter(const std::string& name, at::IntArrayRef shape) = 0;
-  // Whether there is such a tensor; a random start has all of them.
+  // Whether the tensor exists; random initialisation has all of them.
   virtual bool has(const std::string& name) const = 0;
 };
 
-// Tensors of a checkpoint under the names of its family. They lie in the mapped file where type and device allow it.
+// Tensors of a checkpoint under its family's names. They stay in the mapped file if type and device allow it.
 class CheckpointParameters : public ParameterSource {
  public:
   CheckpointParameters(const checkpoint::Checkpoint& checkpoint, const Family& family, at::TensorOptions options);
@@ -36,7 +36,7 @@ class CheckpointParameters : public ParameterSource {
   at::TensorOptions options_;
 };
 
-// Normal matrices with deviation 0.02, those that end a sublayer with 0.02 / sqrt(2 layers); norms 1 and biases 0.
+// Matrices are normal with deviation 0.02, or 0.02 / sqrt(2 layers) if they end a sublayer; norms are 1, biases 0.
 class RandomParameters : public ParameterSource {
  public:
   RandomParameters(const Description& model, at::Generator generator, at::TensorOptions options);
@@ -51,7 +51,7 @@ class RandomParameters : public ParameterSource {
   at::TensorOptions options_;
 };
 
-// A stored tensor without a copy, unless its bytes are misaligned.
+// A stored tensor, without a copy unless its bytes are misaligned.
 at::Tensor to_torch(const checkpoint::StoredTensor& stored);
 
 }  // namespace isentropic::model

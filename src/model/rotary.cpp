@@ -19,7 +19,7 @@ at::Tensor llama3_frequencies(const at::Tensor& plain, const Rotary& rotary) {
   return at::where(wavelength > longest, slowed, at::where(wavelength < shortest, plain, mixed));
 }
 
-// The (fractional) pair whose wavelength turns `turns` times in the original length.
+// The (fractional) index of the pair that turns `turns` times in the original length.
 double pair_with_turns(const Rotary& rotary, double turns) {
   const double length = static_cast<double>(rotary.original_length), r = static_cast<double>(rotary.dimensions);
   return r * std::log(length / (turns * 2 * std::numbers::pi)) / (2 * std::log(rotary.theta));
@@ -33,7 +33,7 @@ at::Tensor yarn_frequencies(const at::Tensor& plain, const Rotary& rotary) {
   }
   low = std::max(low, 0.0);
   high = std::min(high, static_cast<double>(rotary.dimensions - 1));
-  if (low == high) high += 0.001;  // as in the reference: no division by zero
+  if (low == high) high += 0.001;  // as in the reference: avoids division by zero
   const at::Tensor pairs = at::arange(rotary.dimensions / 2, plain.options());
   const at::Tensor slowed_share = ((pairs - low) / (high - low)).clamp(0, 1);
   return plain / rotary.factor * slowed_share + plain * (1 - slowed_share);

@@ -1,9 +1,9 @@
-// Frequencies of rotary positions (isentropic/pytorch/positions.hpp turns by them), with the ways to scale them.
+// Frequencies of rotary positions (applied by isentropic/pytorch/positions.hpp), and the ways to scale them.
 //
 //   none     f_t = theta^(-2 t / r)
 //   linear   f_t / factor
-//   llama3   f_t for wavelengths below original / high, f_t / factor above original / low, between them mixed
-//   yarn     f_t / factor where a wavelength turns less than beta_slow times in the original length, f_t where it turns
+//   llama3   f_t for wavelengths below original / high, f_t / factor above original / low, interpolated in between
+//   yarn     f_t / factor where a pair turns less than beta_slow times in the original length, f_t where it turns
 //            more than beta_fast times, a ramp between; cosines and sines times 0.1 log(factor) + 1
 #pragma once
 
@@ -14,7 +14,7 @@
 
 namespace isentropic::model {
 
-// 0.1 m log(factor) + 1, 1 for factors up to 1.
+// 0.1 m log(factor) + 1, or 1 for factors up to 1.
 double yarn_amplitude(double factor, double m = 1);
 
 // [r / 2], float32.

@@ -48,7 +48,7 @@ void read_scaling(const Config& section, std::int64_t trained_length, Rotary& ou
     throw Error(section.place("high_freq_factor"), std::to_string(out.high_frequency), "more than low_freq_factor");
 }
 
-// `section`: rope_scaling or rope_parameters; a value there counts before the same one outside of it.
+// `section`: rope_scaling or rope_parameters; a value there takes precedence over the same one outside.
 Rotary rotary_of(const Config& config, const std::optional<Config>& section, const Description& model,
                  const Field& theta, const RotaryDefaults& defaults) {
   const auto number = [&](const Field& inside, const Field& outside, double usual) {

@@ -4,7 +4,7 @@
 namespace isentropic::model {
 namespace {
 
-// "layers.12.query.weight" is the module "layers.#.query", the layer "12" and the leaf ".weight".
+// "layers.12.query.weight" has the module "layers.#.query", the layer "12" and the leaf ".weight".
 struct NameParts {
   std::string module, layer, leaf;
 };

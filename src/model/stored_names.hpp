@@ -1,4 +1,4 @@
-// From our names of tensors to a family's.
+// Maps our tensor names to a family's.
 #pragma once
 
 #include <ATen/ATen.h>
@@ -16,10 +16,10 @@ struct StoredPlace {
   bool transposed = false;  // stored as [in, out]
 };
 
-// Of "layers.3.query.weight"; nothing where the family has no such tensor.
+// Where "layers.3.query.weight" is stored; nothing if the family has no such tensor.
 std::optional<StoredPlace> stored_place(const Family& family, const std::string& prefix, const std::string& name);
 
-// A tensor as files hold it, without a copy; it must be contiguous, on the CPU, and of that type.
+// A tensor in its stored form, without a copy; it must be contiguous, on the CPU, and of that type.
 checkpoint::StoredTensor to_stored(const std::string& name, const at::Tensor& tensor, checkpoint::ElementType type);
 
 }  // namespace isentropic::model

@@ -27,12 +27,12 @@ at::Tensor Transformer::normed(const at::Tensor& x, const NormWeights& norm) con
   };
   if (kind.one_plus_weight) return times(1 + norm.weight.to(wide.scalar_type()));
   const bool is_wide = x.scalar_type() == wide.scalar_type() && norm.weight.scalar_type() == wide.scalar_type();
-  return is_wide ? times(norm.weight) : norm.weight * times(std::nullopt);  // weights multiply what is rounded
+  return is_wide ? times(norm.weight) : norm.weight * times(std::nullopt);  // the weights multiply the rounded values
 }
 
 namespace {
 
-// Under autocast each product rounds what it reads: several that read the same x share one copy.
+// Under autocast each product would cast its own input: those that read the same x share one cast copy.
 at::Tensor rounded_for_products(const at::Tensor& x) {
   const at::DeviceType device = x.device().type();
   if (!at::autocast::is_autocast_enabled(device)) return x;
@@ -70,7 +70,7 @@ struct Transformer::Surroundings {
 
 at::Tensor Transformer::embed(const at::Tensor& ids, const at::Tensor& positions) const {
   at::Tensor x = at::embedding(tokens_, ids);
-  // Rounded to the type of x first, as the families that scale do.
+  // The scale is rounded to the type of x first, as in the families that scale.
   if (description_.embedding_scale != 1) x = x * at::scalar_tensor(description_.embedding_scale, x.options());
   if (positions_.defined()) x = x + at::embedding(positions_, positions + description_.position_offset);
   if (description_.positions == Positions::sinusoidal)
@@ -195,7 +195,7 @@ at::Tensor Transformer::token_losses(const at::Tensor& hidden, const at::Tensor&
 
 at::Tensor Transformer::target_margins(const at::Tensor& hidden, const at::Tensor& targets) const {
   if (description_.logits_cap) throw Error("label smoothing", "of logits with a soft cap", "a model without one");
-  const at::Tensor classes = targets.clamp_min(0);  // means of products are products with means
+  const at::Tensor classes = targets.clamp_min(0);  // the mean of products is a product with the mean
   const at::Tensor rows = at::embedding(head_.weight, classes) - head_.weight.mean(0);
   at::Tensor out = description_.logits_scale * (before_head(hidden) * rows).sum(-1);
   if (head_.bias.defined())

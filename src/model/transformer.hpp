@@ -1,4 +1,4 @@
-// One transformer that runs every description (description.hpp), with our attention inside.
+// One transformer that runs every description (description.hpp), using our attention.
 //
 //   Transformer model(description, source);
 //   ForwardOutput out = model.forward(ids, {.statistics = Statistics::of({Statistic::entropy})});
@@ -19,7 +19,7 @@
 
 namespace isentropic::model {
 
-// One layer's attention in a forward pass; options and output as of pytorch::attention.
+// One layer's attention in a forward pass; options and output as in pytorch::attention.
 struct AttentionCall {
   std::size_t layer;
   const at::Tensor &query, &key;
@@ -27,7 +27,7 @@ struct AttentionCall {
   const pytorch::AttentionOutput& output;
 };
 
-// Sees a forward pass layer by layer.
+// Observes a forward pass layer by layer.
 class ForwardObserver {
  public:
   virtual ~ForwardObserver() = default;
@@ -35,47 +35,48 @@ class ForwardObserver {
   virtual void attended(const AttentionCall& call) = 0;
 };
 
-// The attention of a layer by other means than pytorch::attention, given what the model would call it with.
+// Replaces pytorch::attention in a layer; receives the arguments the model would have passed to it.
 using AttentionFunction =
     std::function<pytorch::AttentionOutput(std::size_t layer, const at::Tensor& query, const at::Tensor& key,
                                            const at::Tensor& value, const pytorch::AttentionOptions& options)>;
 
 struct ForwardOptions {
   Statistics statistics = Statistics::none();
-  Cache* cache = nullptr;  // the tokens before `ids`; grows by `ids`
+  Cache* cache = nullptr;  // the tokens before `ids`; `ids` are appended
   double attention_dropout = 0;
-  // PyTorch's own attention instead of ours: softmax and scale laws without learned parameters, and no statistics.
+  // PyTorch's own attention instead of ours: softmax only, scale laws without learned parameters, no statistics.
   bool torch_attention = false;
-  ForwardObserver* observer = nullptr;    // gets the statistics, which are then not kept
+  ForwardObserver* observer = nullptr;    // receives the statistics, which are then not kept
   AttentionFunction attention = nullptr;  // instead of pytorch::attention
 };
 
 struct ForwardOutput {
-  at::Tensor hidden;                                          // [batch, n, width], after the last norm
+  at::Tensor hidden;                                          // [batch, n, width], after the final norm
   std::vector<std::map<std::string, at::Tensor>> statistics;  // by layer and name, each [batch, heads, n]
 };
 
 class Transformer {
  public:
-  // Without gradients, more rows pass the MLP in parts: it is the widest thing that a long text passes through.
+  // Without gradients, larger inputs go through the MLP in chunks: it has the widest activations of a long text.
   static constexpr std::int64_t kMlpRowsAtOnce = 8192;
 
   Transformer(Description description, ParameterSource& source);
 
-  // ids [batch, n] int64, each below the vocabulary's size.
+  // ids [batch, n] int64, each less than the vocabulary size.
   ForwardOutput forward(const at::Tensor& ids, const ForwardOptions& options = {}) const;
 
   // hidden [..., width] to [..., vocabulary]. Throws Error for a checkpoint without a head.
   at::Tensor logits(const at::Tensor& hidden) const;
 
-  // Cross-entropy in nats of targets [...] int64 (-100: none) given hidden [..., width], without holding the logits.
+  // Cross-entropy in nats of targets [...] int64 (-100: none) given hidden [..., width], without materialising the
+  // logits.
   at::Tensor token_losses(const at::Tensor& hidden, const at::Tensor& targets) const;
-  // s_target - mean_v s_v of the logits s, [...], 0 where there is no target, without holding them: what a smoothing e
-  // of the labels adds to the loss, e times. Throws Error for logits with a soft cap.
+  // s_target - mean_v s_v of the logits s, [...], 0 where there is no target, without materialising them: times e, what
+  // label smoothing e adds to the loss. Throws Error for logits with a soft cap.
   at::Tensor target_margins(const at::Tensor& hidden, const at::Tensor& targets) const;
 
   const Description& description() const { return description_; }
-  // Of the law's learnable parameter, by layer and head; empty where none was learned or given.
+  // The law's learnable parameter, per layer and head; empty if none was learned or given.
   std::vector<std::vector<double>> scale_values() const;
   const torch::OrderedDict<std::string, at::Tensor>& parameters() const { return parameters_; }
   at::Device device() const { return tokens_.device(); }

@@ -85,7 +85,7 @@ void add_own(const Description& model, Json& out) {
   out["causal"] = model.causal;
 }
 
-// Law and map as in a written problem; nothing for those that every family has.
+// Law and map in the format of a written problem; nothing for those that every family has.
 void add_own_section(const Description& model, Json& out) {
   ProblemSpec spec;
   spec.scale = model.scale;

@@ -1,4 +1,4 @@
-// Writes a model folder: every file whole or not at all, config.json last, since readers look for it first.
+// Writes a model folder: every file atomically, config.json last, because readers look for it first.
 #include <nlohmann/json.hpp>
 
 #include "io/output_file.hpp"
@@ -23,7 +23,7 @@ std::vector<checkpoint::StoredTensor> stored_tensors(const Transformer& model, a
   std::vector<checkpoint::StoredTensor> out;
   for (const auto& item : model.parameters()) {
     const auto place = stored_place(family, family.prefixes.front(), item.key());
-    if (!place) continue;  // learned scales stand in config.json
+    if (!place) continue;  // learned scales are stored in config.json
     at::Tensor tensor = item.value().detach();
     if (place->transposed) tensor = tensor.t();
     out.push_back(to_stored(place->name, tensor.to(at::kCPU, type).contiguous(), element_type(type)));

@@ -8,7 +8,7 @@
 namespace isentropic::tokenizer {
 namespace {
 
-constexpr std::size_t kMaximumLength = 1000;  // bytes: a token is tried from every place of a text
+constexpr std::size_t kMaximumLength = 1000;  // bytes: a token is tried at every position of a text
 
 bool ends_with_word(std::string_view text) {
   return !text.empty() && is_word_character(code_point_before(text, text.size()));

@@ -1,13 +1,12 @@
-// Tokens besides those of the model, which are cut out of the text before the model sees it.
+// Added tokens: cut out of the text before the model sees it.
 //
-//   normalized    matched in the normalised text, by their own normalised form; the others in the text as it is
-//   single_word   only where no word character (\w) stands on either side
-//   lstrip, rstrip   take the white space before or behind with them
-//   special       left out by a decoding that skips special tokens
+//   normalized    matched in the normalised text, by their own normalised form; the others in the original text
+//   single_word   only with no word character (\w) on either side
+//   lstrip, rstrip   also take the white space before or after them
+//   special       omitted when decoding skips special tokens
 //
-// At every place the longest token wins. A token that the model knows keeps the model's id; the others are numbered on
-// from there in the order of the file, as Hugging Face's tokenizers does whatever ids the file gives, so that a file
-// with other ids is refused.
+// At each position the longest token wins. A token that the model knows keeps the model's id; the others are numbered
+// from there in file order, as Hugging Face's tokenizers does whatever ids the file gives. So other ids are rejected.
 #pragma once
 
 #include <functional>
@@ -26,7 +25,7 @@ class AddedTokens {
   // `normalizer` may be null.
   AddedTokens(const Field& field, const Vocabulary& model, const Normalizer* normalizer);
 
-  // What a text consists of, in order: `on_token` for tokens, `on_text` for what is between them.
+  // The parts of a text in order: `on_token` for tokens, `on_text` for the text between them.
   using OnToken = std::function<void(std::int32_t)>;
   using OnText = std::function<void(Piece)>;
   void cut(Piece text, const OnToken& on_token, const OnText& on_text) const {
@@ -37,9 +36,9 @@ class AddedTokens {
   }
 
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  // As decoding sees it: the normalised form where it is matched by that. Null when it is none of these.
+  // As decoding sees it: in normalised form if that is how it is matched. Null if it is not an added token.
   const std::string* token_of(std::int64_t id) const;
-  // By its text, as Hugging Face does.
+  // By text rather than id, as Hugging Face does.
   bool is_special(const std::string& token) const { return special_.contains(token); }
   // The highest id + 1; 0 without tokens.
   std::int32_t size() const { return tokens_.empty() ? 0 : tokens_.rbegin()->first + 1; }

@@ -26,7 +26,7 @@ std::string byte_token(unsigned byte) {
 // A merge that was possible when it was queued.
 struct Candidate {
   std::int32_t rank, position, merged;
-  bool operator<(const Candidate& other) const {  // the queue gives the greatest first
+  bool operator<(const Candidate& other) const {  // the queue pops the greatest first
     return rank != other.rank ? rank > other.rank : position > other.position;
   }
 };
@@ -70,7 +70,7 @@ Bpe::Bpe(const Field& field)
 void Bpe::read_merges(const Field& merges) {
   merges.require_array();
   rules_.reserve(merges.value().size());
-  // The first line of old files of merges, which some tokenizer.json have kept.
+  // The header line of old merges files, which some tokenizer.json files have kept.
   const auto is_header = [&](std::size_t i) {
     const nlohmann::json& value = merges.value()[i];
     return value.is_string() && value.get_ref<const std::string&>().starts_with("#version");
@@ -120,7 +120,7 @@ std::int32_t Bpe::unknown() const {
 Ids Bpe::symbols_of(std::string_view word) const {
   Ids out;
   out.reserve(word.size());
-  // Written only when a known character follows, behind the bytes of others, as Hugging Face does.
+  // Deferred until the next known character, and so placed after the bytes of others, as Hugging Face does.
   bool unknown_waiting = false;
   const auto write_unknown = [&] {
     if (unknown_waiting) out.push_back(unknown());
@@ -144,8 +144,8 @@ Ids Bpe::symbols_of(std::string_view word) const {
   return out;
 }
 
-// Every token that rules make begins and ends with certain symbols that words start from: usually one, the first and
-// last character, but "<0xE2>" may be made of characters too.
+// A token made by rules can begin and end only with certain initial symbols: usually its first and last character, but
+// "<0xE2>" may also be made of characters.
 void Bpe::find_joinable() {
   const auto is_symbol = [&](std::int32_t id) {
     const std::string& token = *vocabulary().token_of(id);
@@ -160,7 +160,7 @@ void Bpe::find_joinable() {
   for (const auto& [pair, rule] : rules_)
     rules.push_back({static_cast<std::int32_t>(pair >> 32), static_cast<std::int32_t>(pair), rule.merged});
   const auto length = [&](const Made& rule) { return vocabulary().token_of(rule.merged)->size(); };
-  std::ranges::sort(rules, {}, length);  // parts before what is made of them
+  std::ranges::sort(rules, {}, length);  // parts before the tokens made of them
 
   std::unordered_map<std::int32_t, std::set<std::int32_t>> firsts, lasts;
   const auto symbols_in = [&](auto* sets, std::int32_t id) -> std::set<std::int32_t>& {
@@ -198,7 +198,7 @@ void Bpe::merge(std::span<const std::int32_t> symbols, Ids* ids) const {
     if (left.id < 0 || left.next < 0) continue;
     Symbol& right = list[left.next];
     const Rule* rule = rule_for(left.id, right.id);
-    if (rule == nullptr || rule->merged != best.merged) continue;  // one of them has merged with another since
+    if (rule == nullptr || rule->merged != best.merged) continue;  // one of them has since been merged with another
     left.id = best.merged;
     left.next = right.next;
     right.id = -1;

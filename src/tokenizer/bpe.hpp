@@ -1,17 +1,18 @@
-// Byte-pair encoding: the word starts as single characters, and pairs of neighbours are merged, the pair whose rule
-// stands first in `merges` before all others and the leftmost of equal ones before the rest, until no rule applies.
+// Byte-pair encoding: a word starts as single characters, and neighbouring pairs are merged until no rule applies.
+// Rules earlier in `merges` take precedence, and among equal pairs the leftmost.
 //
-// With the rules (a b), (ab a), "ababa" is a b a b a -> ab ab a -> ab aba. Each merge costs a logarithm: the pairs wait
-// in a queue, the symbols form a list. So a word may be as long as a text, as it is without a pre-tokenizer; it is then
-// cut where no rule can ever join the two sides, which changes no result and keeps the queues short.
+// With the rules (a b), (ab a), "ababa" is a b a b a -> ab ab a -> ab aba. The pairs wait in a queue and the symbols
+// form a linked list, so a merge takes logarithmic time. A word may therefore be as long as a text, as it is without a
+// pre-tokenizer; it is then cut where no rule can ever join the two sides, which does not change the result and keeps
+// the queues short.
 //
-//   ignore_merges         a word that is a token is that token
-//   byte_fallback         a character without a token becomes its bytes, "<0xE2>" ..., where all of them are tokens
-//   unk_token, fuse_unk   otherwise it is the unknown token, runs of them one; without unk_token it is dropped
+//   ignore_merges         a word that is itself a token becomes that token
+//   byte_fallback         a character without a token becomes its bytes, "<0xE2>" ..., if all of them are tokens
+//   unk_token, fuse_unk   otherwise it becomes the unknown token, one per run if fused; without unk_token it is dropped
 //   continuing_subword_prefix, end_of_word_suffix   decorate the characters after the first, and the last
 //
-// dropout, which leaves merges out at random, is for training: Hugging Face's tokenizers applies it whenever it is set,
-// so that a file with a dropout above 0 has no definite encoding and is refused.
+// dropout, which omits merges at random, is for training only. Hugging Face's tokenizers applies it whenever it is set,
+// so a file with a dropout above 0 has no deterministic encoding and is rejected.
 #pragma once
 
 #include <span>
@@ -32,7 +33,7 @@ class Bpe : public Model {
     std::int32_t rank, merged;
   };
   struct Symbol {
-    std::int32_t id, previous, next;  // places in the list; -1: none, and the id of a symbol that is merged away
+    std::int32_t id, previous, next;  // positions in the list, -1: none; id is -1 once merged away
   };
 
   void read_merges(const Field& field);
@@ -46,7 +47,7 @@ class Bpe : public Model {
   void merge(std::span<const std::int32_t> symbols, Ids* ids) const;
 
   std::unordered_map<std::uint64_t, Rule> rules_;  // by pair
-  // Symbols that some rule can join with what follows: pairs of the last of the left part and the first of the right.
+  // Pairs that some rule can join: the last symbol of its left part and the first symbol of its right part.
   std::unordered_set<std::uint64_t> joinable_;
   std::vector<std::int32_t> ids_of_bytes_;  // of "<0x00>" ...; -1: no such token
   std::string prefix_, suffix_;

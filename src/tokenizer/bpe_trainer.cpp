@@ -1,4 +1,4 @@
-// Counts pairs once, and afterwards only where a merge has changed a word.
+// Counts all pairs once, then updates only the words that a merge changes.
 #include "tokenizer/bpe_trainer.hpp"
 
 #include <algorithm>
@@ -27,14 +27,14 @@ struct Word {
   std::int64_t count;
 };
 
-// A pair, how often it occurred when it was queued, and words that it occurs in. A pair can be queued more than once:
-// a token may arise in several ways ("the" from th e and from t he), and its pairs with it, in different words.
+// A pair, its count when it was queued, and words that contain it. A pair can be queued more than once, for different
+// words, because its tokens may arise in several ways ("the" from th e and from t he).
 struct Candidate {
   Pair pair;
   std::int64_t count;
   std::vector<std::uint32_t> words;
 
-  bool operator<(const Candidate& other) const {  // the queue gives the greatest first
+  bool operator<(const Candidate& other) const {  // the queue pops the greatest first
     return count != other.count ? count < other.count : pair > other.pair;
   }
 };
@@ -68,7 +68,7 @@ class Trainer {
   void merge_pairs() {
     count_pairs();
     while (tokens_.size() < vocabulary_size_ && !queue_.empty()) {
-      Candidate best = std::move(const_cast<Candidate&>(queue_.top()));  // popped at once
+      Candidate best = std::move(const_cast<Candidate&>(queue_.top()));  // safe: popped on the next line
       queue_.pop();
       const std::int64_t count = counts_[key_of(best.pair)];
       if (best.count != count) {
@@ -87,7 +87,7 @@ class Trainer {
   }
 
  private:
-  // The id of the token, which may be there already.
+  // Returns the id of the token, which may already exist.
   std::int32_t add_token(const std::string& token) {
     const auto [entry, added] = ids_.emplace(token, static_cast<std::int32_t>(tokens_.size()));
     if (added) tokens_.push_back(token);
@@ -125,7 +125,7 @@ class Trainer {
     queue_changed_pairs();
   }
 
-  // One pair more or less in a word.
+  // Adds (or, for a negative sign, subtracts) one occurrence of a pair in a word.
   void change(const Pair& pair, std::uint32_t word, int sign) {
     counts_[key_of(pair)] += sign * words_[word].count;
     if (sign < 0) return;
@@ -168,7 +168,7 @@ class Trainer {
     symbols.resize(kept);
   }
 
-  // A pair that was merged twice has the place of the last time, as Hugging Face writes it.
+  // A pair that was merged twice appears only where it was last merged, as Hugging Face writes it.
   static std::vector<Pair> last_of_each(const std::vector<Pair>& merges) {
     std::unordered_map<std::uint64_t, std::size_t> last;
     for (std::size_t i = 0; i < merges.size(); ++i) last[key_of(merges[i])] = i;

@@ -10,7 +10,7 @@ namespace {
 using Stages = std::vector<std::unique_ptr<DecoderStage>>;
 
 void read_stages(const Field& field, Stages* stages) {
-  constexpr std::size_t maximum = 64;  // each is a level of recursion
+  constexpr std::size_t maximum = 64;  // each adds a level of recursion
   if (field["type"].string() == "Sequence") {
     for (const Field& part : parts_of_sequence(field["decoders"])) read_stages(part, stages);
   } else {

@@ -1,15 +1,14 @@
-// Decoders: how tokens become a text again, token by token.
+// Decoders: turn tokens back into text, token by token.
 //
-//   ByteLevel      characters back to bytes; what is not UTF-8 becomes U+FFFD
-//   ByteFallback   runs of "<0xE2>" to bytes; a run that is not UTF-8 becomes one U+FFFD for each
-//   WordPiece      "##x" joins, others are set off by a space; cleanup removes spaces before punctuation
+//   ByteLevel      characters back to bytes; invalid UTF-8 becomes U+FFFD
+//   ByteFallback   runs of "<0xE2>" to bytes; in a run that is not UTF-8 each becomes a U+FFFD
+//   WordPiece      "##x" joins, others are separated by a space; cleanup removes spaces before punctuation
 //   Metaspace      U+2581 to spaces, none at the front       Replace      a pattern by its content
-//   BPEDecoder     the suffix of a word's end to a space     Strip        characters at the ends of tokens
-//   Fuse           all tokens to one                         Sequence     one after the other
+//   BPEDecoder     the end-of-word suffix to a space         Strip        characters at the ends of tokens
+//   Fuse           all tokens into one                       Sequence     several in sequence
 //
-// Every decoder is a stage that is given the parts of its tokens and passes on what is final, so that a whole text and
-// a text that is still being generated go the same way. A stage after Fuse or ByteLevel sees one token, which ends when
-// everything does.
+// Every decoder is a stage that receives its tokens in parts and passes on what is final, so that a complete text and
+// one still being generated take the same path. A stage after Fuse or ByteLevel sees one token for the whole text.
 #pragma once
 
 #include <functional>
@@ -22,25 +21,25 @@ namespace isentropic::tokenizer {
 
 class DecoderStage {
  public:
-  // The next part of the current token; whether the token ends with it.
+  // Takes the next part of the current token, and whether the token ends with it.
   using Pass = std::function<void(std::string_view part, bool ends)>;
 
   virtual ~DecoderStage() = default;
   virtual void put(std::string_view part, bool ends, const Pass& pass) = 0;
-  // There are no more tokens.
+  // Called after the last token.
   virtual void finish(const Pass&) {}
-  // The same stage before its first token.
+  // A copy of this stage in its initial state.
   virtual std::unique_ptr<DecoderStage> fresh() const = 0;
 };
 
-// A chain of stages that is in the middle of a text.
+// A chain of stages in the middle of decoding a text.
 class Decoding {
  public:
   explicit Decoding(std::vector<std::unique_ptr<DecoderStage>> stages) : stages_(std::move(stages)) {}
 
-  // The text that has become final by this token.
+  // Returns the text that this token makes final.
   std::string put(std::string_view token);
-  // What was held back.
+  // Returns the text held back so far.
   std::string finish();
 
  private:
@@ -51,7 +50,7 @@ class Decoding {
 
 class Decoder {
  public:
-  // Tokens with spaces between them.
+  // Joins tokens with spaces.
   Decoder();
   explicit Decoder(const Field& field);
 

@@ -1,4 +1,4 @@
-// Stages that look at whole tokens collect them; the others pass on what they can.
+// Stages that need whole tokens collect them; the others pass on what they can.
 #include "tokenizer/decoder_stages.hpp"
 
 #include <algorithm>
@@ -16,7 +16,7 @@
 namespace isentropic::tokenizer {
 namespace {
 
-// A stage that fresh() copies, as no token has come yet.
+// A stage that fresh() can copy, because it has not seen a token yet.
 template <typename Stage>
 class Copied : public DecoderStage {
  public:
@@ -25,7 +25,7 @@ class Copied : public DecoderStage {
   }
 };
 
-// A stage that is given whole tokens.
+// A stage that receives whole tokens.
 template <typename Stage>
 class WholeTokens : public Copied<Stage> {
  public:
@@ -127,7 +127,7 @@ class MetaspaceDecoder : public WholeTokens<MetaspaceDecoder> {
   PrependScheme scheme_;
 };
 
-// Which token is the last shows when the next one comes, or none.
+// Holds each token back until it knows whether another follows: the last one is treated differently.
 class BpeDecoder : public WholeTokens<BpeDecoder> {
  public:
   explicit BpeDecoder(const Field& field) : suffix_(field["suffix"].string()) {}
@@ -173,7 +173,7 @@ class Strip : public Copied<Strip> {
       part.remove_prefix(content_.size());
       ++stripped_;
     }
-    if (!part.empty()) stripped_ = start_;  // something else has come
+    if (!part.empty()) stripped_ = start_;  // something other than content_: stop stripping
     if (stop_ > 0) {
       held_ += part;
       if (!ends) return;
@@ -191,7 +191,7 @@ class Strip : public Copied<Strip> {
   std::string content_;
   std::int64_t start_, stop_;
   std::int64_t stripped_ = 0;  // from the front of the current token
-  std::string held_;           // as its end may have to go
+  std::string held_;           // its end may have to be stripped
 };
 
 class ByteFallback : public WholeTokens<ByteFallback> {
@@ -217,7 +217,7 @@ class ByteFallback : public WholeTokens<ByteFallback> {
     const char lower = static_cast<char>(c | 0x20);
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
   }
-  // "<0xE2>"; "<0x+2>" is a number too, for Hugging Face.
+  // "<0xE2>"; Hugging Face also parses "<0x+2>" as a number.
   static std::optional<char> byte_of(const std::string& token) {
     if (token.size() != 6 || !token.starts_with("<0x") || token[5] != '>') return std::nullopt;
     const int high = token[3] == '+' ? 0 : digit_of(token[3]), low = digit_of(token[4]);
@@ -225,7 +225,7 @@ class ByteFallback : public WholeTokens<ByteFallback> {
     return static_cast<char>(16 * high + low);
   }
 
-  std::string bytes_;  // of the run that has not ended
+  std::string bytes_;  // of the current run
 };
 
 class ByteLevelDecoder : public WholeTokens<ByteLevelDecoder> {
@@ -240,7 +240,7 @@ class ByteLevelDecoder : public WholeTokens<ByteLevelDecoder> {
   }
 
  private:
-  // False, and nothing done, if a character stands for no byte.
+  // Returns false, and appends nothing, if a character does not stand for a byte.
   bool append_bytes(const std::string& token) {
     const std::size_t before = bytes_.size();
     for (std::size_t i = 0; i < token.size();) {
@@ -254,7 +254,7 @@ class ByteLevelDecoder : public WholeTokens<ByteLevelDecoder> {
     return true;
   }
 
-  // All but the beginning of a character whose other bytes may come.
+  // Passes on the bytes, except (unless `all`) an incomplete character at the end.
   void give(const Pass& pass, bool all) {
     std::string out;
     std::size_t done = 0;
@@ -268,7 +268,7 @@ class ByteLevelDecoder : public WholeTokens<ByteLevelDecoder> {
     if (!out.empty()) pass(out, false);
   }
 
-  std::string bytes_;  // not yet given
+  std::string bytes_;  // not yet passed on
 };
 
 }  // namespace

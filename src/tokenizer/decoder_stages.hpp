@@ -1,14 +1,14 @@
-// The stages of decoders that decoder.hpp lists.
+// The decoder stages listed in decoder.hpp.
 #pragma once
 
 #include "tokenizer/decoder.hpp"
 
 namespace isentropic::tokenizer {
 
-// Throws Error for a type that is not known (Sequence is none) or a field that is missing.
+// Throws Error for an unknown type (Sequence is not a stage) or a missing field.
 std::unique_ptr<DecoderStage> read_decoder_stage(const Field& field);
 
-// Tokens with a space between them.
+// Puts a space between tokens.
 std::unique_ptr<DecoderStage> spaces_between();
 
 }  // namespace isentropic::tokenizer

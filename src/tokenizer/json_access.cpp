@@ -1,4 +1,4 @@
-// Reads values of JSON and says what is wrong with it.
+// Reads JSON values and reports what is wrong with them.
 #include "tokenizer/json_access.hpp"
 
 #include <algorithm>
@@ -13,9 +13,9 @@ namespace {
 
 using nlohmann::json;
 
-constexpr std::size_t kLongestName = 60;  // of a field; what is longer is shortened
+constexpr std::size_t kLongestName = 60;  // of a field; longer ones are shortened
 
-// Names of fields as they are; tokens, which may be anything, in quotes.
+// Field names are shown as they are; tokens, which may contain anything, in quotes.
 std::string step_to(const std::string& name, bool first) {
   const auto is_plain = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_'; };
   if (name.empty() || name.size() > kLongestName || !std::ranges::all_of(name, is_plain))

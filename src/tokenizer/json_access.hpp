@@ -1,4 +1,4 @@
-// A value of a JSON document together with its place, so that every complaint names file and field.
+// A value of a JSON document together with its location, so that every error names file and field.
 //
 //   Field root = ...;                       "tokenizer.json"
 //   root["model"]["unk_token"].string()     Error: tokenizer.json: model.unk_token is 3; expected a string
@@ -14,7 +14,7 @@ namespace isentropic::tokenizer {
 
 class Field {
  public:
-  // `value` must outlive the field. `path` leads from the top of the document to it ("model.merges[3]").
+  // `value` must outlive the field. `path` is its path from the root of the document ("model.merges[3]").
   Field(const nlohmann::json& value, std::string document, std::string path = "")
       : value_(&value), document_(std::move(document)), path_(std::move(path)) {}
 
@@ -25,18 +25,17 @@ class Field {
   // Throws Error(place, value, expected).
   [[noreturn]] void refuse(const std::string& expected) const;
 
-  // A member of an object: throws if it is not there.
+  // A member of an object; throws if it is missing.
   Field operator[](const std::string& name) const;
-  // Nothing when it is absent or null.
+  // Nothing if the member is absent or null.
   std::optional<Field> find(const std::string& name) const;
-  // An element of an array, which must be there.
+  // An element of an array; throws if it is missing.
   Field at(std::size_t index) const;
-  // All of them.
   std::vector<Field> elements() const;
 
   const std::string& string() const;
   bool boolean() const;
-  // Of at least 0 and at most `maximum`.
+  // From 0 to `maximum`.
   std::int64_t integer(std::int64_t maximum) const;
   // A string of one character.
   char32_t character() const;

@@ -1,4 +1,4 @@
-// Models: how a word becomes ids.
+// Models: turn a word into ids.
 //
 //   BPE         pairs of symbols are merged, the earliest rule first: bpe.hpp
 //   WordPiece   the longest piece first, from the left: wordpiece.hpp
@@ -15,7 +15,7 @@ class Model {
   explicit Model(Vocabulary vocabulary) : vocabulary_(std::move(vocabulary)) {}
   virtual ~Model() = default;
 
-  // Appends the ids of a word of valid UTF-8.
+  // Appends the ids of a word, which must be valid UTF-8.
   virtual void encode(std::string_view word, Ids* ids) const = 0;
 
   const Vocabulary& vocabulary() const { return vocabulary_; }
@@ -24,7 +24,7 @@ class Model {
   Vocabulary vocabulary_;
 };
 
-// Throws Error that lists the known types for any other; a file without a type (as old ones are) is told by its fields.
+// Throws Error, listing the known types, for an unknown one. Old files have no type: it is inferred from their fields.
 std::unique_ptr<Model> read_model(const Field& field);
 
 }  // namespace isentropic::tokenizer

@@ -1,4 +1,4 @@
-// Every normaliser rewrites the text and keeps count of the bytes that stem from its start.
+// Every normaliser rewrites the text and keeps track of how many bytes stem from its start.
 #include "tokenizer/normalizer.hpp"
 
 #include <functional>
@@ -98,7 +98,7 @@ class Replace : public Normalizer {
       copy_until(search.start);
       out += content_;
       check_text_size(out.size(), text->limit);
-      // What replaces a match counts as standing where the match ends.
+      // A replacement counts as located where its match ends.
       if (search.end == 0 || search.end <= text->from_start) from_start = out.size();
       copied = search.end;
     }

@@ -1,12 +1,12 @@
-// Normalisers: what tokenizer.json does to a text before it is split.
+// Normalisers: transform a text before it is split.
 //
 //   NFC NFD NFKC NFKD    normal forms of Unicode            Lowercase       character by character
 //   Strip                white space at the ends            StripAccents    removes marks
-//   Replace              {"String" | "Regex"} by content    Prepend         in front of a text that is not empty
-//   ByteLevel            bytes as printable characters      Sequence        one after the other
-//   BertNormalizer       clean_text, handle_chinese_chars, strip_accents (as lowercase where null), lowercase
+//   Replace              {"String" | "Regex"} by content    Prepend         before a text that is not empty
+//   ByteLevel            bytes as printable characters      Sequence        several in sequence
+//   BertNormalizer       clean_text, handle_chinese_chars, strip_accents (null: same as lowercase), lowercase
 //
-// Nmt and Precompiled (SentencePiece's tables) are refused.
+// Nmt and Precompiled (SentencePiece's tables) are rejected.
 #pragma once
 
 #include <memory>
@@ -22,7 +22,7 @@ class Normalizer {
   virtual void apply(Text* text) const = 0;
 };
 
-// Throws Error for a type that is not known or a field that is missing.
+// Throws Error for an unknown type or a missing field.
 std::unique_ptr<Normalizer> read_normalizer(const Field& field);
 
 }  // namespace isentropic::tokenizer

@@ -1,4 +1,4 @@
-// A single pass over the pattern that knows escapes, brackets and repetition counts, and copies the rest.
+// Makes a single pass over the pattern, handling escapes, brackets and repetition counts, and copying the rest.
 #include "tokenizer/oniguruma_syntax.hpp"
 
 #include <array>
@@ -9,7 +9,7 @@
 namespace isentropic::tokenizer {
 namespace {
 
-// A class of characters: what stands in brackets for it, and for its complement.
+// A character class: bracket contents for it and for its complement.
 struct CharacterSet {
   char letter;
   std::string_view members, others;
@@ -61,7 +61,7 @@ class Rewriter {
 
   bool starts_with(std::string_view text) const { return pattern_.substr(at_).starts_with(text); }
 
-  // Fewer where the pattern ends: PCRE2 says what is wrong with it then.
+  // Copies fewer if the pattern ends early: PCRE2 then reports the error.
   void copy(std::size_t characters) {
     const std::string_view copied = pattern_.substr(at_, characters);
     out_ += copied;
@@ -95,7 +95,7 @@ class Rewriter {
     at_ += 2;
   }
 
-  // \p{Han}: PCRE2 takes the name alone for the script's extensions.
+  // \p{Han}: PCRE2 takes a bare script name to include the script's extensions.
   void property() {
     const std::size_t end = pattern_.find('}', at_);
     if (pattern_.substr(at_ + 2, 1) != "{" || end == std::string_view::npos) return copy(2);
@@ -124,7 +124,7 @@ class Rewriter {
     copy(starts_with("[^") ? 2 : 1);
     if (starts_with("]")) copy(1);
     while (!starts_with("]")) {
-      if (at_ >= pattern_.size()) return;  // PCRE2 says what is wrong
+      if (at_ >= pattern_.size()) return;  // PCRE2 reports the error
       if (starts_with("[:")) {
         posix_set();
       } else if (starts_with("[") || starts_with("&&")) {

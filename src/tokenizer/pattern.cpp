@@ -1,4 +1,4 @@
-// Patterns by PCRE2, with limits on time and memory.
+// Patterns run by PCRE2, with limits on time and memory.
 #include "tokenizer/pattern.hpp"
 
 #define PCRE2_CODE_UNIT_WIDTH 8
@@ -13,10 +13,10 @@
 namespace isentropic::tokenizer {
 namespace {
 
-// Steps back for one match: some for every byte, as a run of spaces may be as long as the text.
+// Backtracking steps per match, partly per byte of text, because a run of spaces may be as long as the text.
 constexpr std::uint32_t kMatchLimit = 1'000'000, kMatchLimitForByte = 15;
-constexpr std::uint32_t kHeapLimit = 64 * 1024;       // KiB, for a match that is not compiled
-constexpr std::size_t kLargestStack = 16 << 20;       // bytes, for one that is
+constexpr std::uint32_t kHeapLimit = 64 * 1024;       // KiB, for an interpreted match
+constexpr std::size_t kLargestStack = 16 << 20;       // bytes, for a JIT-compiled one
 constexpr std::size_t kMaximumPatternSize = 1 << 16;  // bytes
 
 std::string message_of(int code) {
@@ -24,7 +24,7 @@ std::string message_of(int code) {
   return pcre2_get_error_message(code, text, sizeof(text)) < 0 ? "an error" : reinterpret_cast<const char*>(text);
 }
 
-// What a match writes to: one for each thread.
+// The buffers a match writes to: one set per thread.
 struct Scratch {
   pcre2_match_data* data = pcre2_match_data_create(1, nullptr);
   pcre2_jit_stack* stack = pcre2_jit_stack_create(32 << 10, kLargestStack, nullptr);
@@ -60,7 +60,7 @@ struct Pattern::Code {
 };
 
 Pattern Pattern::literal(std::string text) {
-  if (text.empty()) return regex("", "an empty pattern");  // which is found between all characters
+  if (text.empty()) return regex("", "an empty pattern");  // matches between all characters
   Pattern out;
   out.literal_ = std::move(text);
   return out;
@@ -83,7 +83,7 @@ Pattern Pattern::regex(std::string_view expression, const std::string& place) {
   Pattern out;
   out.code_ = std::make_shared<const Code>(code);
   out.place_ = place;
-  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // where it fails, PCRE2 interprets
+  pcre2_jit_compile(code, PCRE2_JIT_COMPLETE);  // if this fails, PCRE2 interprets
   return out;
 }
 

@@ -1,7 +1,7 @@
-// Finds a literal text or a regular expression again and again in a text, from left to right without overlap.
+// Finds all matches of a literal text or a regular expression in a text, from left to right without overlap.
 //
 // Regular expressions mean what Oniguruma makes of them in Hugging Face's tokenizers (oniguruma_syntax.hpp); PCRE2 runs
-// them, compiled to machine code where it can. A search that backtracks without end is an Error.
+// them, JIT-compiled where possible. Runaway backtracking is an Error.
 #pragma once
 
 #include <cstddef>
@@ -17,19 +17,19 @@ namespace isentropic::tokenizer {
 class Pattern {
  public:
   static Pattern literal(std::string text);
-  // Throws Error that names `place` when PCRE2 does not take it.
+  // Throws Error naming `place` if PCRE2 rejects the expression.
   static Pattern regex(std::string_view expression, const std::string& place);
   // {"String": "..."} or {"Regex": "..."}
   static Pattern from(const Field& field);
 
-  // Where a search has come to.
+  // The state of a search.
   struct Search {
     std::string_view text;           // valid UTF-8
     std::size_t start = 0, end = 0;  // of the match
-    std::size_t position = 0;        // to go on from
+    std::size_t position = 0;        // to continue from
     std::optional<std::size_t> last_end = {};
   };
-  // Moves to the next match; false when there is none. Matches may be empty, but not where the one before ended.
+  // Moves to the next match; returns false if there is none. Matches may be empty, except where the previous one ended.
   bool next(Search* search) const;
 
  private:
@@ -39,7 +39,7 @@ class Pattern {
   bool match(Search* search) const;
 
   std::string literal_, place_;
-  std::shared_ptr<const Code> code_;  // none for a literal
+  std::shared_ptr<const Code> code_;  // null for a literal
 };
 
 }  // namespace isentropic::tokenizer

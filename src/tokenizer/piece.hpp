@@ -1,4 +1,4 @@
-// A part of the text on its way through the tokenizer, and what remains known of its place.
+// A part of the text on its way through the tokenizer, and what is still known about its position.
 #pragma once
 
 #include <algorithm>
@@ -12,15 +12,15 @@ namespace isentropic::tokenizer {
 
 inline constexpr std::size_t kMaximumTextSize = std::size_t{1} << 26;  // bytes
 
-// A text may grow on its way (a Replace, bytes as characters), but not without bound.
+// A text may grow along the way (a Replace, bytes as characters), but not without bound.
 inline void check_text_size(std::size_t size, std::size_t limit = kMaximumTextSize) {
   if (size <= limit) return;
   throw Error("the text, or what the tokenizer makes of it,", "longer than " + std::to_string(limit) + " bytes",
               "less");
 }
 
-// Bytes at the front that stem from the first character of the whole text, before normalisation: Metaspace with the
-// scheme "first" asks whether a piece starts there. Zero for pieces further on.
+// from_start: the number of leading bytes that stem from the first character of the whole text, before normalisation:
+// Metaspace with the scheme "first" needs to know whether a piece starts there. Zero for later pieces.
 struct Piece {
   std::string_view text;
   std::size_t from_start = 0;
@@ -30,7 +30,7 @@ struct Piece {
   }
 };
 
-// The same, with text of its own that normalisers change.
+// The same, with its own text that normalisers change.
 struct Text {
   std::string text;
   std::size_t from_start = 0;

@@ -1,4 +1,4 @@
-// Each pre-tokenizer splits one piece and hands the parts on, so that a sequence needs no lists in between.
+// Each pre-tokenizer splits a piece and passes the parts on, so that a sequence needs no intermediate lists.
 #include "tokenizer/pre_tokenizer.hpp"
 
 #include <utility>
@@ -18,7 +18,7 @@ namespace {
 constexpr std::string_view kGpt2Pattern =
     R"('s|'t|'re|'ve|'m|'ll|'d| ?\p{L}+| ?\p{N}+| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+)";
 
-enum class Wanted { matches, rest };  // which segments count as matches: those found, or what lies between
+enum class Wanted { matches, rest };  // which segments count as matches: those found, or those in between
 
 void split_at_pattern(Piece piece, const Pattern& pattern, SplitBehavior behavior, Wanted wanted,
                       const EmitPiece& emit) {
@@ -35,7 +35,7 @@ void split_at_pattern(Piece piece, const Pattern& pattern, SplitBehavior behavio
   splitter.finish();
 }
 
-// Every character for which `is_delimiter` holds is a match by itself.
+// Every character that satisfies `is_delimiter` is a match of its own.
 template <typename IsDelimiter>
 void split_at_characters(Piece piece, const IsDelimiter& is_delimiter, SplitBehavior behavior, const EmitPiece& emit) {
   Splitter splitter(piece, behavior, emit);

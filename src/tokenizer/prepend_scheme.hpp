@@ -1,4 +1,4 @@
-// Whether Metaspace puts its character in front of a text: of every piece, of the first of the text, or of none.
+// Whether Metaspace puts its character before every piece, before the first piece of the text, or before none.
 #pragma once
 
 #include "tokenizer/json_access.hpp"
@@ -7,7 +7,7 @@ namespace isentropic::tokenizer {
 
 enum class PrependScheme { always, first, never };
 
-// From "prepend_scheme", or "add_prefix_space" in old files; always when neither is there.
+// From "prepend_scheme", or "add_prefix_space" in old files; always if both are absent.
 PrependScheme read_prepend_scheme(const Field& metaspace);
 
 }  // namespace isentropic::tokenizer

@@ -1,4 +1,4 @@
-// What becomes of the delimiters when a text is split at matches of a pattern.
+// What happens to the delimiters when a text is split at matches of a pattern.
 //
 // "the-final--countdown", split at "-":
 //   removed               the | final | countdown
@@ -17,8 +17,7 @@ enum class SplitBehavior { removed, isolated, merged_with_previous, merged_with_
 
 SplitBehavior read_split_behavior(const Field& field);
 
-// Given the segments of a piece in order, each a match or what lies between matches, emits the parts that are not
-// empty.
+// Given the segments of a piece in order, each a match or the text between matches, emits the non-empty parts.
 template <typename Emit>
 class Splitter {
  public:
@@ -42,7 +41,7 @@ class Splitter {
  private:
   struct Segment {
     std::size_t start, end;
-    bool is_match;  // of the last segment that has joined
+    bool is_match;  // of the last segment joined
   };
 
   bool joins(bool is_match) const {
@@ -65,7 +64,7 @@ class Splitter {
   Piece piece_;
   SplitBehavior behavior_;
   const Emit& emit_;
-  Segment held_ = {0, 0, false};  // the next may join it
+  Segment held_ = {0, 0, false};  // the next segment may join it
 };
 
 }  // namespace isentropic::tokenizer

@@ -1,4 +1,4 @@
-// A trie over bytes, tried from every place where a token may start.
+// A trie over bytes, tried at every position where a token may start.
 #include "tokenizer/token_trie.hpp"
 
 namespace isentropic::tokenizer {

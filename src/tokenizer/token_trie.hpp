@@ -1,4 +1,4 @@
-// Finds which of many tokens stands first in a text, and the longest of those that start there.
+// Finds the first occurrence of any of many tokens in a text, and the longest one that starts there.
 #pragma once
 
 #include <array>
@@ -17,7 +17,7 @@ class TokenTrie {
     std::int32_t id;
   };
 
-  // Of equal tokens the first stays. An empty one is not added.
+  // Of equal tokens the first is kept. An empty token is not added.
   void add(std::string_view token, std::int32_t id);
 
   bool empty() const { return ids_.size() == 1; }

@@ -30,7 +30,7 @@ struct Tokenizer::Parts {
 
   std::int32_t vocabulary_size() const { return std::max(model->vocabulary().size(), added_tokens.size()); }
 
-  // Null for an id that no token has.
+  // Null if no token has the id.
   const std::string* find_token(std::int32_t id) const {
     if (id < 0 || id >= vocabulary_size())
       throw Error("id", std::to_string(id), "an id from 0 to " + std::to_string(vocabulary_size() - 1));
@@ -48,7 +48,7 @@ struct Tokenizer::Parts {
 
 namespace {
 
-// A quarter of a million tokens with their merges are about two million values.
+// A quarter of a million tokens and their merges are about two million values.
 constexpr io::JsonLimits kLimits = {.depth = 64, .values = 6'000'000};
 
 std::string read_file(const std::string& path) {
@@ -59,7 +59,7 @@ std::string read_file(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-// The ids of words that have come before in the same text: most words of a long text have.
+// Caches the ids of words seen in the same text: most words of a long text repeat.
 class WordEncoder {
  public:
   explicit WordEncoder(const Model& model) : model_(model) {}

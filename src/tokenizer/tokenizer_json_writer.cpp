@@ -1,4 +1,4 @@
-// Writes a trained tokenizer in the order of fields that Hugging Face's tokenizers gives them.
+// Writes a trained tokenizer with the fields in the order used by Hugging Face's tokenizers.
 #include <nlohmann/json.hpp>
 
 #include "io/output_file.hpp"
@@ -18,7 +18,7 @@ Json byte_level(bool add_prefix_space) {
   return {{"type", "ByteLevel"}, {"add_prefix_space", add_prefix_space}, {"trim_offsets", true}, {"use_regex", true}};
 }
 
-// An object with members that are not known when it is written would look for each before it adds it.
+// Appends directly: inserting through Json would search all members before adding each one.
 Json vocabulary(const std::vector<std::string>& tokens) {
   Json::object_t members;
   for (std::size_t id = 0; id < tokens.size(); ++id) members.emplace_back(tokens[id], id);

@@ -1,4 +1,4 @@
-// Parts of tokenizer.json by the name in their field "type": a table for each kind of part.
+// Parts of tokenizer.json by the name in their field "type": one table per kind of part.
 #pragma once
 
 #include <map>
@@ -15,7 +15,7 @@ namespace isentropic::tokenizer {
 template <typename Base>
 using Types = std::map<std::string, std::unique_ptr<Base> (*)(const Field&)>;
 
-// For a table: Part made from its field, or from nothing where it has no fields.
+// For such a table: makes a Part from its field, or from nothing if it has no fields.
 template <typename Base, typename Part>
 std::unique_ptr<Base> make(const Field& field) {
   if constexpr (std::is_constructible_v<Part, const Field&>)
@@ -24,7 +24,7 @@ std::unique_ptr<Base> make(const Field& field) {
     return std::make_unique<Part>();
 }
 
-// Throws Error that lists the known types for any other.
+// Throws Error, listing the known types, for an unknown one.
 template <typename Base>
 std::unique_ptr<Base> make_by_type(const Types<Base>& types, const Field& field) {
   const Field type = field["type"];
@@ -35,7 +35,7 @@ std::unique_ptr<Base> make_by_type(const Types<Base>& types, const Field& field)
   type.refuse("one of " + known);
 }
 
-// The parts of a Sequence; more than anyone writes are refused, as work and recursion grow with them.
+// The parts of a Sequence. The limit is far above real files: work and recursion grow with the number of parts.
 inline std::vector<Field> parts_of_sequence(const Field& field) {
   constexpr std::size_t maximum = 64;
   field.require_array();

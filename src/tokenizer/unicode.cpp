@@ -1,4 +1,4 @@
-// Asks ICU, and corrects for characters whose category has changed since the version that decides.
+// Queries ICU, and corrects for characters whose category has changed since the Unicode version that applies.
 #include "tokenizer/unicode.hpp"
 
 #include <unicode/bytestream.h>
@@ -39,7 +39,7 @@ void check(UErrorCode status, const char* what) {
   if (U_FAILURE(status)) throw Error(what, u_errorName(status), "success of ICU");
 }
 
-// Characters that Unicode 9.0 does not know have no normal form of their own.
+// Characters unknown to Unicode 9.0 have no normal form of their own.
 const icu::UnicodeSet& unicode_9() {
   static const icu::UnicodeSet set = [] {
     UErrorCode status = U_ZERO_ERROR;
@@ -65,8 +65,8 @@ const icu::Normalizer2& normaliser_of(NormalForm form) {
   return all[static_cast<std::size_t>(form)];
 }
 
-// A normal form sorts every run of marks by combining class, which ICU does by insertion: a run as long as the text
-// would take quadratic time. Sorting long runs first changes no result.
+// Normalisation sorts every run of marks by combining class, which ICU does by insertion: a run as long as the text
+// would take quadratic time. Sorting long runs first does not change the result.
 constexpr std::size_t kLongRun = 64;
 
 std::string sort_long_runs_of_marks(std::string_view text) {

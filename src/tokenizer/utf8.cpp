@@ -1,4 +1,4 @@
-// Walks over UTF-8, with the ranges of second bytes that rule out long forms, surrogates and what is above U+10FFFF.
+// Walks over UTF-8; the ranges of second bytes exclude overlong forms, surrogates and anything above U+10FFFF.
 #include "tokenizer/utf8.hpp"
 
 #include <algorithm>

@@ -14,7 +14,7 @@ Vocabulary Vocabulary::read(const Field& field) {
     const bool plain = id.is_number_unsigned() && id.get<std::uint64_t>() <= static_cast<std::uint64_t>(highest);
     if (plain && out.add(token, id.get<std::int32_t>())) continue;
     const Field entry = field[token];
-    entry.integer(highest);  // says what is wrong with it
+    entry.integer(highest);  // throws with the reason, unless the id is taken
     entry.refuse("an id of its own: " + io::excerpt(*out.token_of(id.get<std::int64_t>())) + " has it");
   }
   return out;

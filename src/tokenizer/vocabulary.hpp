@@ -1,4 +1,4 @@
-// Tokens and their ids, both ways.
+// Tokens and their ids, in both directions.
 #pragma once
 
 #include <cstdint>
@@ -22,18 +22,18 @@ struct TokenHash {
 template <typename Value>
 using TokenMap = std::unordered_map<std::string, Value, TokenHash, std::equal_to<>>;
 
-// Ids may have gaps, but no more than four for every token and 65536 besides: the highest id decides how large the
-// tables of a model are, and a small file must not ask for large ones.
+// Ids may have gaps, but may not exceed four per token plus 65536: the highest id determines the size of a model's
+// tables, and a small file must not be able to request large ones.
 class Vocabulary {
  public:
-  // From {"token": id, ...}. Throws Error for an id that is negative, out of proportion or given twice.
+  // From {"token": id, ...}. Throws Error for an id that is negative, too large for the number of tokens, or repeated.
   static Vocabulary read(const Field& field);
 
-  // False when the token or the id is there already.
+  // Returns false if the token or the id already exists.
   bool add(const std::string& token, std::int32_t id);
 
   std::optional<std::int32_t> id_of(std::string_view token) const;
-  // Null for an id that no token has.
+  // Null if no token has the id.
   const std::string* token_of(std::int64_t id) const;
 
   std::size_t tokens() const { return ids_.size(); }
@@ -42,7 +42,7 @@ class Vocabulary {
 
  private:
   TokenMap<std::int32_t> ids_;
-  std::vector<const std::string*> tokens_;  // the keys of ids_, which do not move
+  std::vector<const std::string*> tokens_;  // point to the keys of ids_, which do not move
 };
 
 }  // namespace isentropic::tokenizer

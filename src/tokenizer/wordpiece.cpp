@@ -1,4 +1,4 @@
-// Longest match first.
+// Greedy longest match first.
 #include "tokenizer/wordpiece.hpp"
 
 #include "tokenizer/utf8.hpp"
@@ -6,7 +6,7 @@
 namespace isentropic::tokenizer {
 namespace {
 
-// The search takes a time that grows with the cube of a word's length, so that the limit has one too.
+// The search is cubic in the length of a word, so the configurable limit is itself limited.
 constexpr std::int64_t kMostCharacters = 10'000;
 
 std::size_t bytes_of_last_character(std::string_view text) {

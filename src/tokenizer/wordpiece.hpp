@@ -1,8 +1,8 @@
-// WordPiece, the model of BERT: from the left, the longest piece of the word that is in the vocabulary; pieces after
-// the first are written with a prefix.
+// WordPiece, BERT's model: from the left, takes the longest piece of the word that is in the vocabulary; pieces after
+// the first carry a prefix.
 //
-// "unaffable" with un, ##aff, ##able is un ##aff ##able. A word that cannot be written so to its end, or that has more
-// characters than max_input_chars_per_word, is the unknown token.
+// "unaffable" with un, ##aff, ##able is un ##aff ##able. A word that cannot be fully split this way, or that has more
+// characters than max_input_chars_per_word, becomes the unknown token.
 #pragma once
 
 #include "tokenizer/model.hpp"

@@ -1,4 +1,4 @@
-// isentropic verify: every claim of the sources, checked.
+// isentropic verify: checks every claim of the sources.
 #include "cli/ledger/verify.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// isentropic verify, in both programs: the one with libtorch also trains the networks that some claims speak of.
+// isentropic verify, in both programs: the one with libtorch also trains the networks that some claims need.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -10,8 +10,8 @@ namespace isentropic::cli {
 
 struct VerifyProgram {
   ledger::NetworkChecks network_checks = {};
-  // Called when claims are to be checked that need networks this program cannot train. It may start the program that
-  // can, and not return.
+  // Called if some claims to check need networks that this program cannot train. It may start the program that can, and
+  // not return.
   std::function<void()> hand_over = nullptr;
 };
 

@@ -1,4 +1,4 @@
-// What commands are asked: numbers out of texts, and what is wrong with them.
+// Parses numbers in command-line arguments and reports what is wrong with them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ class UsageError : public Error {
   using Error::Error;
 };
 
-// Numbers of the command line, whole texts only; UsageError names the argument, the text and the range.
+// Parses command-line numbers; the whole text must match. UsageError names the argument, the text and the range.
 std::int64_t parse_integer(const std::string& argument, const std::string& text, std::int64_t low, std::int64_t high);
 double parse_number(const std::string& argument, const std::string& text, double low, double high);
 std::uint64_t parse_seed(const std::string& text);  // of --seed

@@ -1,4 +1,4 @@
-// Notes interrupts.
+// Records SIGINT and SIGTERM.
 #include "cli/tools/interrupts.hpp"
 
 #include <csignal>

@@ -1,9 +1,9 @@
-// SIGINT and SIGTERM as something that long work asks for, so that it can save what it has.
+// Turns SIGINT and SIGTERM into a flag that long-running work polls, so that it can save its results.
 #pragma once
 
 namespace isentropic::cli {
 
-// From now on they are noted in place of ending the program.
+// From now on, signals set the flag instead of ending the program.
 void note_interrupts();
 bool interrupted();
 

@@ -1,5 +1,5 @@
-// JSON as the commands write it: objects two spaces deep, but what holds no others in one line, so that arrays of
-// numbers stay small.
+// JSON as the commands write it: objects indented by two spaces, except that those without nested objects go on one
+// line, so that arrays of numbers stay compact.
 //
 //   {
 //     "heads": [
@@ -16,7 +16,7 @@
 
 namespace isentropic::cli {
 
-// With a line end. Names of files and columns may hold any bytes: what is not UTF-8 is replaced.
+// Ends with a newline. Names of files and columns may contain any bytes: invalid UTF-8 is replaced.
 std::string json_text(const nlohmann::ordered_json& json);
 
 }  // namespace isentropic::cli

@@ -1,4 +1,4 @@
-// Checks the output options against each other before work starts, and writes the files at the end.
+// Checks the output options against each other before the work starts, and writes the files at the end.
 #include "cli/tools/outputs.hpp"
 
 #include <fmt/format.h>
@@ -20,7 +20,7 @@ namespace fs = std::filesystem;
 
 bool is_standard_output(const std::string& path) { return path == "-"; }
 
-// Two names of one file, which need not exist yet.
+// Whether two names refer to the same file, which need not exist yet.
 bool same_place(const std::string& a, const std::string& b) {
   std::error_code error;
   if (fs::equivalent(a, b, error)) return true;

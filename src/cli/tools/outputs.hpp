@@ -1,9 +1,9 @@
-// What a command writes: tables to standard output, and whatever of --json, --svg, --html, ... was asked for.
+// A command's outputs: tables on standard output, and whichever of --json, --svg, --html, ... are given.
 //
-//   --json out.json   a file, whole or not there
-//   --json -          standard output instead of the tables; also --json alone
+//   --json out.json   a file, written atomically
+//   --json -          standard output instead of the tables; also plain --json
 //
-// The same for all of them. At most one goes to standard output, and no two to one file.
+// The other options work the same way. At most one may write to standard output, and no two to the same file.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -15,17 +15,17 @@
 
 namespace isentropic::cli {
 
-// The results in every form; those that the command does not offer may be empty.
+// The results in every form; forms that the command does not offer may be empty.
 struct Forms {
   std::function<std::string()> tables;
   std::function<nlohmann::ordered_json()> json;
   std::function<std::string()> svg = {}, html = {};
-  std::vector<std::function<std::string()>> others = {};  // in the order in which they were offered
+  std::vector<std::function<std::string()>> others = {};  // in the order they were offered
 };
 
 class Outputs {
  public:
-  // Options of the command; they refer to this object.
+  // Add options to the command; the options refer to this object.
   void offer_json(CLI::App* command, const std::string& help = "write everything that was found");
   void offer_svg(CLI::App* command, const std::string& help);
   void offer_html(CLI::App* command, const std::string& option = "--html",
@@ -33,13 +33,13 @@ class Outputs {
 
   void offer_other(CLI::App* command, const std::string& option, const std::string& help);
 
-  // Before the long work: UsageError for an empty name, for two outputs to one place and for one that is an input;
-  // Error for a file that cannot be written.
+  // Call before the long work. Throws UsageError for an empty name, for two outputs to the same place, and for an
+  // output that is also an input; throws Error for a file that cannot be written.
   void check(const std::vector<std::string>& inputs = {}) const;
   bool asks_for(const std::string& option) const;
   // Whether the tables go to standard output.
   bool shows_tables() const;
-  // Standard output first, then the files, and a line on standard error for each of them.
+  // Writes standard output first, then the files, and reports each file in a line on standard error.
   void write(const Forms& forms) const;
 
  private:
@@ -54,7 +54,7 @@ class Outputs {
 
   std::string command_;
   Output json_{"--json"}, svg_{"--svg"}, html_{"--html"};
-  std::deque<Output> others_;  // whose addresses stay: the options refer to them
+  std::deque<Output> others_;  // a deque, so that addresses are stable: the options refer to them
 };
 
 }  // namespace isentropic::cli

@@ -22,10 +22,10 @@ int complain(const std::string& message, int status) {
   return status;
 }
 
-// What was printed may have failed at any time before.
+// Any earlier write to standard output may have failed.
 int finished() { return standard_output_failed() ? complain("standard output could not be written", kFailed) : 0; }
 
-// --help and --version arrive as errors.
+// CLI11 throws --help and --version as errors.
 int finished_with(const CLI::App& program, const CLI::ParseError& request) {
   std::ostringstream text, nothing;
   program.exit(request, text, nothing);

@@ -1,11 +1,11 @@
-// Runs a program of subcommands, and turns what goes wrong into one line and an exit status.
+// Runs a program of subcommands, and turns failures into a one-line message and an exit status.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
 namespace isentropic::cli {
 
-// 0: done. 1: failed. 2: asked wrongly. Messages go to standard error, in one line that begins with "isentropic: ".
+// 0: success. 1: failure. 2: usage error. Messages go to standard error, on one line starting with "isentropic: ".
 int run_program(CLI::App& program, int argc, char** argv);
 
 }  // namespace isentropic::cli

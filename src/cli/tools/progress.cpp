@@ -33,13 +33,13 @@ void Progress::expect(double seconds) {
 }
 
 void Progress::show(double share) {
-  constexpr double kFirst = 1;  // seconds, until the speed is known
+  constexpr double kFirst = 1;  // seconds, until the speed can be estimated
   if (share > 0 && elapsed() > kFirst) expect(elapsed() / share);
   if (!terminal_) return;
   std::string line = fmt::format("{}: {:3.0f}%", command_, 100 * share);
   if (share > 0 && share < 1 && elapsed() > kFirst)
     line += fmt::format(", {} left", duration(elapsed() * (1 - share) / share));
-  if (line == line_) return;  // a million steps are not a million writes
+  if (line == line_) return;  // avoids a write per step
   fmt::print(stderr, "\r{:<{}}", line, line_.size());
   std::fflush(stderr);
   line_ = line;

@@ -1,5 +1,5 @@
-// Long work: what it will take is said once, before it starts or as soon as it is known; on a terminal a line that is
-// overwritten shows how far it has come. All on standard error; short work says nothing elsewhere.
+// Progress of long work. Its cost is announced once, before it starts or as soon as it is known; on a terminal, a line
+// that is overwritten shows the progress. All on standard error; short work prints nothing except on a terminal.
 #pragma once
 
 #include <chrono>
@@ -11,17 +11,17 @@ namespace isentropic::cli {
 
 class Progress {
  public:
-  // `memory`: what the work will need at most, in bytes; 0: little, or said already.
+  // `memory`: peak memory in bytes; 0: little, or already announced.
   explicit Progress(std::string command, std::size_t memory = 0);
   ~Progress() { clear(); }
   Progress(const Progress&) = delete;
   Progress& operator=(const Progress&) = delete;
 
-  // The whole work will take about this long: one line on standard error if that is long. Only the first call counts.
+  // Announces the estimated duration on standard error if it is long. Only the first call counts.
   void expect(double seconds);
-  // This share of the work, 0 ... 1, is done.
+  // Reports the fraction of the work done, in [0, 1].
   void show(double share);
-  // Removes the line, so that others can be printed.
+  // Removes the line, so that other output can be printed.
   void clear();
 
  private:
@@ -32,10 +32,10 @@ class Progress {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
   bool terminal_;
   bool expected_ = false;
-  std::string line_;  // on the terminal
+  std::string line_;  // as shown on the terminal
 };
 
-// A status for long runs: overwritten twice a second on a terminal, a new line every half minute elsewhere.
+// The status of a long run: overwritten twice a second on a terminal; elsewhere a new line every half minute.
 class StatusLine {
  public:
   StatusLine();
@@ -43,7 +43,7 @@ class StatusLine {
   StatusLine(const StatusLine&) = delete;
   StatusLine& operator=(const StatusLine&) = delete;
 
-  // Calls `text` and prints it if a line is due, as the first one is, or if this is the last.
+  // Calls `text` and prints the result if a line is due; the first and the last always are.
   void show(const std::function<std::string()>& text, bool is_last);
 
  private:

@@ -10,7 +10,7 @@ namespace {
 
 unsigned char byte(std::string_view text, std::size_t at) { return static_cast<unsigned char>(text[at]); }
 
-// Bytes of the UTF-8 character that starts here; 0 where there is none.
+// Number of bytes of the UTF-8 character that starts here; 0 if there is none.
 std::size_t character_length(std::string_view text, std::size_t at) {
   const unsigned char first = byte(text, at);
   const std::size_t length = first < 0x80   ? 1

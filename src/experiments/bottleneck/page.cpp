@@ -34,7 +34,7 @@ report::HeatMap encoder(const BottleneckCode& code) {
   return out;
 }
 
-// The first code of each size: where the bottleneck gives up a symbol.
+// The first code of each size: where the bottleneck drops a symbol.
 report::Row encoders(const Results& results) {
   report::Row out;
   std::size_t size = 0;

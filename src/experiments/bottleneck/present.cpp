@@ -24,7 +24,7 @@ bool is_deterministic(const Results& results) {
   return results.options.kind == information::BottleneckKind::deterministic;
 }
 
-// dI_Y / dprice between a point and the next; none where the step is too short to divide by.
+// dI_Y / dprice between a point and the next; nothing if the step is too small to divide by.
 std::optional<double> slope_after(const BottleneckCurve& curve, std::size_t i) {
   constexpr double kLeastStep = 1e-6;
   if (i + 1 >= curve.points.size()) return std::nullopt;
@@ -48,7 +48,7 @@ report::Line bound(std::string label, std::vector<double> x, std::vector<double>
   return {std::move(label), std::move(x), std::move(y), 0, report::Stroke::ceiling};
 }
 
-// Where only the constant code is left.
+// Where only the constant code remains.
 std::string critical_line(const Results& results) {
   const information::CriticalBeta& critical = results.critical;
   std::string out = fmt::format("critical beta {:.4f}: beyond it only the constant code is left", critical.global);
@@ -78,7 +78,7 @@ std::vector<double> usual_betas(double critical) {
 }
 
 std::size_t memory_needed(std::size_t rows, std::size_t columns, std::size_t betas) {
-  // A code has up to as many symbols as X: an encoder of each point, and a dozen with their decoders at work.
+  // A code has up to as many symbols as X: one encoder per point, and a dozen in working memory with their decoders.
   constexpr std::size_t kAtWork = 12;
   return sizeof(double) * (betas * rows * rows + kAtWork * rows * (rows + columns));
 }
@@ -162,7 +162,7 @@ std::string picture(const Results& results) {
   for (auto point = curve.points.rbegin(); point != curve.points.rend(); ++point)
     add(curve.price(*point), point->information_y);
   add(curve.entropy_x, curve.information);
-  // Where lines from the origin meet I(X;Y).
+  // Intersections of lines from the origin with I(X;Y).
   const double most = curve.information, beta = results.critical.global;
   std::vector<report::Line> lines = {bound("I(X;Y)", {0, curve.entropy_x}, {most, most}),
                                      bound("I(Z;Y) = I(Z;X)", {0, most}, {0, most})};

@@ -12,7 +12,7 @@
 namespace isentropic::experiments::lengths {
 namespace {
 
-// Every family is a mixture: some centres, and the cosine of two keys that share one.
+// Every family is a mixture: the number of centres, and the cosine between two keys that share one.
 struct Family {
   std::int64_t centres;
   double cosine;
@@ -21,7 +21,7 @@ constexpr Family kFamilies[] = {{0, 0.0}, {16, 0.8}, {1, 0.3}};
 constexpr const char* kKeysNames[] = {"random", "clustered", "correlated"};
 constexpr const char* kPositionsNames[] = {"none", "random", "sinusoidal", "rotary", "alibi", "relative"};
 
-// What a stream of random directions is for; no two uses share numbers.
+// The purpose of each stream of random directions; no two purposes share numbers.
 enum Use : std::uint64_t { kOwnPart, kCentre, kQuery, kKeyCode, kQueryCode, kNeedleCode };
 
 class Streams {
@@ -46,7 +46,7 @@ void add_scaled(std::span<float> x, double a, std::span<const float> y) {
   for (std::size_t i = 0; i < x.size(); ++i) x[i] += static_cast<float>(a) * y[i];
 }
 
-// Puts the code of a position into a vector.
+// Applies position codes to vectors.
 class Coder {
  public:
   Coder(const PositionCode& code, std::int64_t d) : code_(code) {
@@ -55,7 +55,7 @@ class Coder {
       waves_.push_back(std::pow(10000.0, -static_cast<double>(i - i % 2) / static_cast<double>(d)));
   }
 
-  // `stream` and `row` say which random code; the others depend on the position alone.
+  // `stream` and `row` select a random code; the other codes depend only on the position.
   void put(std::int64_t position, const Directions& stream, std::int64_t row, std::span<float> x) const {
     if (code_.kind == Positions::random) {
       std::vector<float> p(x.size());

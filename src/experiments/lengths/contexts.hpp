@@ -1,4 +1,4 @@
-// The contexts of the experiment: queries, the keys they look at, and the needle each of them might find.
+// The contexts of the experiment: queries, the keys they attend to, and the needle each of them might find.
 //
 // Queries and keys have norm sqrt d, as after RMSNorm, so the raw score is q.k = d cos(theta).
 //
@@ -14,18 +14,18 @@
 //
 //   random        a p_j added to keys, a p to queries: independent random directions of norm sqrt d
 //   sinusoidal    a c(j) added to keys, a c(n - 1) to queries: c(p)_{2i}, c(p)_{2i+1} = sin, cos(p / 10000^{2i/d})
-//   rotary        coordinates 2i, 2i+1 of key j turned by the angle a j t_i, those of queries by a (n - 1) t_i, with
+//   rotary        coordinates 2i, 2i+1 of key j rotated by the angle a j t_i, those of queries by a (n - 1) t_i, with
 //                 t_i = 10000^{-2i/d}: the score depends on the distance n - 1 - j. a < 1 stretches the positions. An
-//                 odd last coordinate stays.
+//                 odd last coordinate is not rotated.
 //   alibi         score - a (n - 1 - j)
 //   relative      score - a log(1 + n - 1 - j)
 //
-// The needle is the key that repeats the query's content, k = q, at position 0: as far away as the context reaches.
-// It takes the place of key 0, so that the context has n keys with it as without it.
+// The needle is the key that repeats the query's content, k = q, at position 0: as far away as the context reaches. It
+// replaces key 0, so that the context has n keys either way.
 //
-// Rotation leaves random keys random, so their entropy stays; the needle's score falls from d to
-// sum_i |q_i|^2 cos(a (n - 1) t_i), q_i the pairs of coordinates. By hand: d = 2, a = 1, n = 2: 2 cos 1 = 1.0806.
-// What clustered and correlated keys share no longer adds the same number to their scores: it depends on the distance.
+// Rotation leaves random keys random, so their entropy does not change; the needle's score falls from d to sum_i
+// |q_i|^2 cos(a (n - 1) t_i), q_i the pairs of coordinates. By hand: d = 2, a = 1, n = 2: 2 cos 1 = 1.0806. What
+// clustered and correlated keys share no longer adds the same number to every score: it depends on the distance.
 #pragma once
 
 #include <cstdint>
@@ -48,7 +48,7 @@ struct PositionCode {
   double strength = 0;
 
   bool is_bias() const { return kind == Positions::alibi || kind == Positions::relative; }
-  // What a bias adds to the score of a key `distance` before the query; 0 for codes that change the vectors.
+  // The term added to the score of a key `distance` before the query; 0 for codes that change the vectors.
   double bias(std::int64_t distance) const;
 };
 
@@ -60,7 +60,7 @@ struct ContextShape {
   PositionCode positions;
   std::int64_t n = 0, d = 0;
   std::int64_t sets = 1;     // independent key sets
-  std::int64_t queries = 1;  // independent queries of each set
+  std::int64_t queries = 1;  // independent queries per set
 };
 
 struct Contexts {
@@ -74,7 +74,7 @@ struct Contexts {
   const float* key(std::int64_t set, std::int64_t j) const { return &keys[(set * shape.n + j) * shape.d]; }
 };
 
-// Sets [first_set, first_set + shape.sets) of the endless sequence that the seed defines for this n and d.
+// Sets [first_set, first_set + shape.sets) of the infinite sequence that the seed defines for this n and d.
 Contexts draw_contexts(const ContextShape& shape, std::uint64_t seed, std::int64_t first_set = 0,
                        Executor& executor = default_executor());
 

@@ -1,4 +1,4 @@
-// Generates random directions from a counter, so that any vector can be drawn again on its own.
+// Generates random directions from a counter, so that any vector can be regenerated on its own.
 #include "experiments/lengths/directions.hpp"
 
 #include <cmath>

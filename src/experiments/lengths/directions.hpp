@@ -1,5 +1,5 @@
-// Random directions as a function of a counter: vector `row` of a stream depends on (seed, stream, row) alone, so
-// threads, blocks and the order of drawing never change it.
+// Random directions as a function of a counter: vector `row` of a stream depends only on (seed, stream, row), and not
+// on threads, blocks or the order of drawing.
 //
 //   x_t = mix(x_0 + t g)                              SplitMix64; x_0 from seed, stream and row, g the golden ratio
 //   (a, b) = sqrt(-2 log u1) (cos, sin)(2 pi u2)      Box-Muller: u1, u2 from the high and the low bits of x_t

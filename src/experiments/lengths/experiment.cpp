@@ -10,18 +10,18 @@
 namespace isentropic::experiments::lengths {
 namespace {
 
-// Queries of a key set: many where the numbers are shown, fewer where only slopes are.
+// Queries per key set: many where the numbers are shown, fewer where only slopes are.
 constexpr std::int64_t kMainQueries = 96, kSideQueries = 32, kSolvedQueries = 16, kSolvedSets = 8;
 
-// Independent key sets at length n. Rows grow like n^-1/2: for a cost of rows * n this makes the error of a slope
-// least (up to the weights of the fit).
+// Independent key sets at length n. The number of rows is proportional to n^-1/2: for a cost of rows * n this minimises
+// the error of a slope (up to the weights of the fit).
 std::int64_t key_sets(std::int64_t n, Effort effort) {
   const double factor = effort == Effort::quick ? 0.5 : effort == Effort::thorough ? 4.0 : 1.0;
   const double longest = static_cast<double>(std::int64_t{1} << 17);
   return std::max<std::int64_t>(1, std::llround(factor * std::sqrt(longest / static_cast<double>(n))));
 }
 
-// The families and sizes that are swept: the main one first.
+// The families and sizes to sweep, the main one first.
 struct Job {
   Keys keys;
   std::int64_t d;
@@ -30,12 +30,12 @@ struct Job {
 };
 
 std::vector<Job> jobs_of(const Options& options) {
-  // A row with a bias costs a few times one without.
+  // A row with a bias costs a few times as much as one without.
   const std::int64_t share = (options.effort == Effort::quick ? 8 : 1) * (options.positions.is_bias() ? 3 : 1);
   const std::int64_t main = std::max<std::int64_t>(4, kMainQueries / share);
   const std::int64_t side = std::max<std::int64_t>(4, kSideQueries / share);
   const auto job = [](Keys keys, std::int64_t d, std::int64_t queries) {
-    constexpr double kExponentials = 24;  // a score costs about as much besides its product as 24 coordinates do
+    constexpr double kExponentials = 24;  // besides its product, a score costs about as much as 24 coordinates do
     return Job{keys, d, queries, static_cast<double>(queries) * (static_cast<double>(d) + kExponentials)};
   };
   std::vector<Job> jobs = {job(Keys::random, options.d, main)};
@@ -58,7 +58,7 @@ ContextShape shape_of(const Options& options, Keys keys, std::int64_t n, std::in
   return {keys, options.positions, n, d, key_sets(n, options.effort), queries};
 }
 
-// One measurement for each law. Laws that agree at this length are measured once.
+// One measurement per law. Laws that agree at this length are measured only once.
 std::vector<Measurement> measure_laws(const ContextShape& shape, const std::vector<Law>& laws, std::uint64_t seed) {
   std::map<double, std::size_t> index;
   std::vector<double> lambdas;
@@ -68,7 +68,7 @@ std::vector<Measurement> measure_laws(const ContextShape& shape, const std::vect
     if (index.try_emplace(lambda, lambdas.size()).second) lambdas.push_back(lambda);
   }
   const std::vector<Measurement> measured = measure(shape, lambdas, seed);
-  // Solving takes several passes, and the entropy it reaches hardly varies: few rows do.
+  // Solving takes several passes, and the resulting entropy hardly varies, so a few rows are enough.
   ContextShape few = shape;
   few.queries = std::min(shape.queries, kSolvedQueries);
   few.sets = std::min(shape.sets, kSolvedSets);
@@ -112,7 +112,7 @@ std::vector<Law> laws_of(const Options& options) {
 
 Sweep sweep(const Options& options, Keys keys, std::int64_t d, std::int64_t queries, const Progress& progress) {
   const std::vector<std::int64_t> lengths = experiment_lengths(options.effort);
-  // The laws, then kappa log n/d for every kappa that is tried.
+  // The laws, then kappa log n/d for every kappa tried.
   std::vector<Law> laws = laws_of(options);
   const std::size_t named = laws.size();
   for (const double kappa : kappa_grid()) laws.push_back(log_n_law(kappa));
@@ -154,7 +154,7 @@ Results run_experiment(const Options& options, const Progress& progress) {
     }));
     done += job.cost;
   }
-  // The law that compensates, measured like the others.
+  // The compensating law, measured like the others.
   Sweep& main = out.sweeps.front();
   if (main.compensation.is_clear()) {
     const Law law = log_n_law(main.compensation.zero->mean);

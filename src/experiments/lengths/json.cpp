@@ -11,7 +11,7 @@ using Json = nlohmann::ordered_json;
 
 Json estimate_json(const Estimate& x) { return {{"mean", x.mean}, {"error", x.error}}; }
 
-// {"mean": [...], "error": [...]} of one field over all lengths.
+// {"mean": [...], "error": [...]} of one field at all lengths.
 Json series_json(const std::vector<Measurement>& points, Estimate Measurement::*field) {
   Json mean = Json::array(), error = Json::array();
   for (const Measurement& point : points) {

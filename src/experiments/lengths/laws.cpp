@@ -1,4 +1,4 @@
-// The laws that the experiment compares, with the parameters it gives them.
+// The laws that the experiment compares, with their parameters.
 #include "experiments/lengths/laws.hpp"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// The scale laws that are compared, each a Scale of the library for every length.
+// The scale laws to compare, each giving a Scale of the library for every length.
 //
 //   inverse_sqrt_d   1/sqrt d                         frozen           log(2^17)/d
 //   log_n            log n/d                          hybrid           1/sqrt d + 0.1 log n/d
@@ -7,7 +7,7 @@
 //   sqrt_log_n       sqrt(log n/d)                    llama4           steps of 8192 positions
 //   ssmax            s log n, s = 0.5/sqrt d          target_entropy   H = 2 nats, lambda solved per row
 //
-// s of SSMax is a learnt number of each head; 0.5/sqrt d is a plausible one for vectors of norm sqrt d.
+// SSMax learns s for each head; 0.5/sqrt d is a plausible value for vectors of norm sqrt d.
 #pragma once
 
 #include <cstdint>
@@ -23,26 +23,26 @@ inline constexpr std::int64_t kTrainedLength = 512;
 inline constexpr std::int64_t kFrozenLength = std::int64_t{1} << 17;
 inline constexpr double kTargetEntropy = 2.0;
 
-// Whether a law is drawn when nobody asked for particular ones: a picture holds fewer curves than a table.
+// Whether a law is drawn by default: a picture can show fewer curves than a table.
 enum class Prominence : std::uint8_t { drawn, table_only };
 
 struct Law {
   std::string name;   // as above
   std::string label;  // the formula, for tables and pictures
-  std::string idea;   // where it comes from, in one line
+  std::string idea;   // its origin, in one line
   Prominence prominence;
   std::function<Scale(std::int64_t n, std::int64_t d)> scale;
 
-  // Whether lambda is solved for each row rather than given by n and d.
+  // Whether lambda is solved for each row rather than determined by n and d.
   bool is_solved() const { return scale(2, 2).is_target_entropy(); }
-  // lambda of a query at the end of n keys; not for solved laws.
+  // lambda of the last query of n keys; not for solved laws.
   double lambda(std::int64_t n, std::int64_t d) const {
     return scale(n, d).lambda({.visible = n, .d = d, .position = n - 1, .head = 0});
   }
 };
 
 const std::vector<Law>& all_laws();
-// The laws of these names, in the order of all_laws(); every law when there are none. Error lists the names.
+// The laws with these names, in the order of all_laws(); all laws if `names` is empty. Errors list the names.
 std::vector<Law> laws_named(const std::vector<std::string>& names);
 // kappa log n/d, labelled with its kappa.
 Law log_n_law(double kappa);

@@ -44,7 +44,7 @@ double dot(const float* x, const float* y, std::int64_t d) {
   return sum;
 }
 
-// The key at position 0 as a record: either one more key of the set, or the needle.
+// The key at position 0 as a record: either the set's own key 0, or the needle.
 Record first_key(const Contexts& contexts, std::int64_t set, std::int64_t i, const float* key, double lambda) {
   const ContextShape& shape = contexts.shape;
   const double score = lambda * dot(contexts.query(set, i), key, shape.d) + shape.positions.bias(shape.n - 1);
@@ -69,8 +69,8 @@ class Pass {
   std::vector<Record> operator()(const std::vector<double>& lambda, std::int64_t lambda_sets,
                                  std::int64_t scales) const {
     const ContextShape& shape = contexts_.shape;
-    // The queries once for each scale, as rows of one head: rows that share their keys also share the work of reading
-    // them. But a bias looks at positions, and every query sits at the last one: then each has a head of its own.
+    // Repeats the queries once per scale, as rows of one head: rows with the same keys share the cost of reading them.
+    // But a bias depends on positions, and every query is at the last one, so then each has its own head.
     const std::int64_t rows = scales * shape.queries;
     const bool own_heads = shape.positions.is_bias();
     const std::int64_t heads = own_heads ? rows : 1, n_q = own_heads ? 1 : rows;
@@ -98,7 +98,7 @@ class Pass {
   Bias bias_;
 };
 
-// The needle's side of a row.
+// Adds the statistics of a row with the needle.
 void add_needle(const Contexts& contexts, std::int64_t set, std::int64_t i, const Record& others, double lambda,
                 Means& means) {
   const Record needle = first_key(contexts, set, i, contexts.needle(set, i), lambda);
@@ -107,7 +107,7 @@ void add_needle(const Contexts& contexts, std::int64_t set, std::int64_t i, cons
   means.needle_entropy.add(entropy(row));
 }
 
-// Calls work(contexts) for a few sets at a time: so many that neither their keys nor their rows fill the memory.
+// Calls work(contexts) for a few sets at a time, limiting the memory for keys and rows.
 template <class Work>
 void for_each_batch(const ContextShape& shape, std::int64_t scales, std::uint64_t seed, Executor& executor,
                     const Work& work) {
@@ -166,7 +166,7 @@ Measurement measure_target(const ContextShape& shape, double target, std::uint64
       means.lambda.add(solved.rows.scale(at));
       means.entropy.add(entropy(solved.rows.record(at)));
     }
-    // With the needle: the library's solver, one pass over the shared keys for each of its steps.
+    // With the needle: the library's solver, with one pass over the shared keys per step.
     const Pass pass(contexts, Statistics::of({Statistic::entropy, Statistic::score_variance}), executor);
     std::vector<EntropySolver> solvers;
     for (std::int64_t at = 0; at < rows; ++at) solvers.emplace_back(target, part.n, solved.rows.scale(at), kTolerance);

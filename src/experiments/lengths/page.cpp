@@ -1,4 +1,4 @@
-// The results as an HTML page that explains itself: what is drawn, what to read off, the laws, what to do, the numbers.
+// The results as a self-explanatory HTML page: what is drawn, what to read off, the laws, what to do, the numbers.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ report::DataTable slopes(const Results& results) {
   return out;
 }
 
-// The same laws on other sizes of head and other kinds of keys, and the kappa that would hold H there.
+// The same laws with other head sizes and key families, and the kappa that would keep H constant there.
 report::DataTable slopes_elsewhere(const Results& results) {
   report::DataTable out{.title = "Slope on other keys and head sizes", .columns = {"keys", "d"}};
   const std::vector<Curve>& laws = results.main().curves;
@@ -100,7 +100,7 @@ report::Prose what_to_read_off() {
        "virtue: a scale that is too large attends to one key whether it matches or not."}};
 }
 
-// What these numbers say, in a sentence for each end.
+// Summarises the numbers, one sentence per extreme.
 report::Prose what_was_found(const Results& results) {
   std::vector<std::string> out;
   for (const Curve& curve : results.main().curves)

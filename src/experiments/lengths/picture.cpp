@@ -13,7 +13,7 @@ using report::Line;
 using report::Panel;
 using report::Stroke;
 
-// The curves that are drawn; those somebody named, else the prominent ones. Colours follow the laws, not the order.
+// The curves to draw: the named ones if any, else the prominent ones. Colours depend on the law, not on the order.
 std::vector<Line> lines_of(const Results& results, Estimate Measurement::*field) {
   const bool named = !results.options.laws.empty();
   std::vector<Line> out;

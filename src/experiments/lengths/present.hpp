@@ -1,4 +1,4 @@
-// The results of the experiment for people (tables, a picture) and for programs (JSON).
+// Presents the results of the experiment to people (tables, a picture) and to programs (JSON).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,16 +8,16 @@
 
 namespace isentropic::experiments::lengths {
 
-// Entropies, needle probabilities, slopes: three tables of plain text.
+// Entropies, needle probabilities, slopes: three plain-text tables.
 std::string tables(const Results& results);
 
-// Everything that was measured. The parameters suffice to repeat it; nothing in it depends on the machine's clock.
+// All measurements, with the parameters needed to reproduce them; nothing in it depends on the machine's clock.
 nlohmann::ordered_json json(const Results& results);
 
 // Entropy and needle probability against length, as SVG.
 std::string picture(const Results& results);
 
-// The same curves with the numbers behind them, as one HTML file.
+// The same curves and the underlying numbers, as a single HTML file.
 std::string page(const Results& results);
 
 }  // namespace isentropic::experiments::lengths

@@ -12,7 +12,7 @@ Estimate slope(const std::vector<std::int64_t>& lengths, const std::vector<Estim
 
 namespace {
 
-// The polynomial through up to four trials around [i, i + 1], at kappa. The slope bends too much for a chord.
+// The polynomial through up to four trials around [i, i + 1], at kappa. The slope curves too much for a chord.
 double interpolate(const std::vector<Trial>& tried, std::size_t i, double kappa) {
   const std::size_t begin = i > 0 ? i - 1 : 0, end = std::min(i + 3, tried.size());
   double sum = 0;

@@ -13,7 +13,7 @@ namespace {
 
 using report::TextTable;
 
-// A few of the lengths stand for all: every fourth and the last.
+// A subset of the lengths: every fourth and the last.
 std::vector<std::size_t> shown(const std::vector<std::int64_t>& lengths) {
   std::vector<std::size_t> out;
   for (std::size_t i = 0; i + 1 < lengths.size(); i += 4) out.push_back(i);
@@ -21,7 +21,7 @@ std::vector<std::size_t> shown(const std::vector<std::int64_t>& lengths) {
   return out;
 }
 
-// Fixed digits, and never "-0.000".
+// Fixed-point with `digits` decimals, and never "-0.000".
 std::string number(double x, int digits) {
   const std::string text = fmt::format("{:.{}f}", x, digits);
   return text.find_first_not_of("-0.") == std::string::npos && text[0] == '-' ? text.substr(1) : text;
@@ -88,7 +88,7 @@ std::string kappa_cell(const Compensation& compensation) {
 }
 
 std::string slope_table(const Results& results) {
-  // Random keys by size of head, then the other families.
+  // Random keys by head size, then the other families.
   std::vector<const Sweep*> columns;
   for (const Sweep& sweep : results.sweeps) columns.push_back(&sweep);
   std::ranges::stable_sort(columns, {}, [](const Sweep* sweep) { return std::pair(sweep->keys, sweep->d); });

@@ -1,4 +1,4 @@
-// Which estimator: what the data allow, and what they call for.
+// Chooses the estimator: which ones the data allow, and which suits them.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -24,7 +24,7 @@ bool is_symbols(const io::Part& part) {
          information::suitable_estimator(part.table, part.table) == InformationEstimator::discrete;
 }
 
-// `mixed` takes the variable with fewer distinct rows for the symbols: it must be the one with text.
+// `mixed` treats the variable with fewer distinct rows as the symbols: it must be the one with text.
 bool mixed_sees_symbols(const Data& data) {
   if (!data.x.text.empty() && !data.y.text.empty()) return false;
   const std::size_t x = distinct_rows(data.x.table), y = distinct_rows(data.y.table);

@@ -1,4 +1,4 @@
-// Runs the estimate, its surrogates and its half-samples, and reports how far along it is.
+// Runs the estimate, its surrogates and its half-samples, and reports progress.
 #include "experiments/mutual_information/findings.hpp"
 
 #include <chrono>
@@ -11,7 +11,7 @@ using information::Table;
 
 using Told = std::function<void(double)>;
 
-// The estimate, its surrogates and its half-samples, in estimates of all samples.
+// The work of the estimate, its surrogates and its half-samples, in units of a full-sample estimate.
 class Work {
  public:
   Work(const Request& request, const Told& progress)
@@ -61,7 +61,7 @@ Findings find(const Data& data, const Request& request, const Told& progress) {
 }
 
 std::size_t memory_needed(const Data& data) {
-  // The samples, scaled, side by side, in trees; permuted. Measured: 140 bytes a row for one column against one.
+  // Copies of the samples: scaled, side by side, in trees, permuted. Measured: 140 bytes a row for one column each.
   constexpr std::size_t kCopies = 9;
   const std::size_t columns = data.x.table.columns + data.y.table.columns + data.given.table.columns;
   return kCopies * sizeof(double) * columns * data.x.table.rows;

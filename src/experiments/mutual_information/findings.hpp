@@ -1,4 +1,4 @@
-// How much two groups of columns tell about each other: what is asked of the data, and what is found.
+// How much two groups of columns tell about each other: the request and the findings.
 #pragma once
 
 #include <cstddef>
@@ -18,8 +18,8 @@ namespace isentropic::experiments::mutual_information {
 
 struct Data {
   std::string source;              // the file
-  std::size_t rows_dropped = 0;    // of the file, because a cell was missing
-  std::vector<std::string> notes;  // on how it was read
+  std::size_t rows_dropped = 0;    // from the file, because a cell was missing
+  std::vector<std::string> notes;  // on how the file was read
   io::Part x, y, given;            // y and given may have no columns
 };
 
@@ -32,8 +32,8 @@ struct Request {
 };
 
 struct Findings {
-  double seconds = 0;          // of the estimate alone
-  std::optional<double> nats;  // where y has columns
+  double seconds = 0;          // for the estimate alone
+  std::optional<double> nats;  // present if y has columns
   std::optional<information::Significance> significance;
   std::optional<information::Interval> interval;
   std::optional<information::CorrelationReport> correlation;
@@ -42,19 +42,19 @@ struct Findings {
 
 inline constexpr double kLevel = .95;  // of the interval
 
-// Which settings an estimator looks at.
+// The settings that an estimator depends on.
 bool uses_neighbours(information::InformationEstimator estimator);
 bool uses_bins(information::InformationEstimator estimator);
 bool uses_entropy(information::InformationEstimator estimator);
 
-// By the kind of values; without y, for total correlation. Text is symbols, whatever the numbers that stand for it.
+// Chosen by the kind of values; if y is empty, for total correlation. Text counts as symbols, however it is encoded.
 information::InformationEstimator estimator_for(const Data& data);
-// Error where the estimator would compare the numbers that stand for text, or where they hardly repeat.
+// Throws Error if the estimator would compare the numbers that encode text, or if they hardly repeat.
 void require_symbols_for_text(const Data& data, information::InformationEstimator estimator);
 
 // progress receives the fraction of the work done.
 Findings find(const Data& data, const Request& request, const std::function<void(double)>& progress = {});
-// At most, in bytes.
+// Upper bound, in bytes.
 std::size_t memory_needed(const Data& data);
 
 std::string text(const Data& data, const Request& request, const Findings& findings);

@@ -1,4 +1,4 @@
-// Findings as lines of text and as JSON.
+// Presents findings as lines of text and as JSON.
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
@@ -25,7 +25,7 @@ Json json(const information::Correlation& correlation) {
   return {{"total", correlation.total}, {"dual_total", correlation.dual_total}};
 }
 
-// "a,b"; many columns: "a..z".
+// "a,b"; for many columns, "a..z".
 std::string label(const std::vector<std::string>& names) {
   constexpr std::size_t kMost = 4;
   return names.size() <= kMost ? fmt::format("{}", fmt::join(names, ",")) : names.front() + ".." + names.back();

@@ -14,7 +14,7 @@ using information::Table;
 
 using Changes = std::vector<std::vector<double>>;
 
-// f(s + change) - f(s) for each change, by one call of the kernel.
+// f(s + change) - f(s) for each change, in one kernel call.
 std::vector<double> gains_of(std::span<const double> s, std::span<const double> x, const Changes& changes) {
   Table scores(changes.size() + 1, s.size());
   for (std::size_t r = 0; r < scores.rows; ++r)
@@ -32,7 +32,7 @@ std::vector<double> random_unit(std::size_t d, Random& random) {
   return out;
 }
 
-// The first-order optimum of each budget, scaled to |change| = eps in this one.
+// The first-order optimum for each budget, scaled to |change| = eps in this one.
 Changes directions(std::span<const double> s, std::span<const double> x, Budget budget, double eps) {
   Changes out;
   for (const Budget direction : kBudgets) {

@@ -1,4 +1,4 @@
-// Attacks on random rows, their gains measured by the kernel.
+// Attacks on random rows; the kernel measures their gains.
 #pragma once
 
 #include <array>
@@ -16,7 +16,7 @@ using namespace experiments::tools;
 inline constexpr std::array<theory::Budget, 3> kBudgets = {theory::Budget::infinity, theory::Budget::euclidean,
                                                            theory::Budget::absolute};
 inline constexpr std::array<const char*, 3> kBudgetNames = {"inf", "l2", "l1"};
-// The first-order optimum of each budget.
+// The first-order optimum for each budget.
 inline constexpr std::array<const char*, 3> kDirectionNames = {"sign", "gradient", "single"};
 
 // Gain relative to the best of the three directions, each scaled to the whole budget: [budget][direction].
@@ -25,8 +25,8 @@ using GainTable = std::array<std::array<Mean, 3>, 3>;
 // Rows of n scores N(0, 1), values N(0, 1) of d coordinates, a random direction u.
 GainTable relative_gains(std::size_t n, std::size_t d, double eps, std::int64_t trials, Random& random);
 
-// What the three directions, scaled to the whole budget, reach of the exact optimum on one random row; values of one
-// coordinate.
+// The fraction of the exact optimum that each direction, scaled to the whole budget, reaches on one random row; values
+// of one coordinate.
 struct AttackShares {
   double best_gain = 0;
   std::array<double, 3> of_best = {};  // in the order of kDirectionNames

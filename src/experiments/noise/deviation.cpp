@@ -13,9 +13,9 @@ using theory::NoiseFamily;
 
 using information::Table;
 
-constexpr std::size_t kBatchScores = 1 << 16;  // scores in one call of the kernel
+constexpr std::size_t kBatchScores = 1 << 16;  // scores per kernel call
 
-// The error is half the distance of the order statistics one standard deviation of the rank to either side.
+// The error is half the distance between the order statistics one standard deviation of the rank to either side.
 Estimate median_of(std::vector<double> x) {
   std::sort(x.begin(), x.end());
   const std::size_t middle = x.size() / 2;
@@ -24,7 +24,7 @@ Estimate median_of(std::vector<double> x) {
   return {x[middle], (high - low) / 2};
 }
 
-// Noise for every key; keys of a group are neighbours.
+// Noise for every key; groups consist of neighbouring keys.
 void fill_noise(const Disturbance& disturbance, Random& random, std::span<double> noise) {
   for (std::size_t i = 0; i < noise.size(); ++i)
     noise[i] = i % disturbance.group == 0 ? draw(disturbance.law, random) : noise[i - 1];

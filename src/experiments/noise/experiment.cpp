@@ -1,4 +1,4 @@
-// Simulates every kind of noise at every length beside the prediction of the closed form.
+// Simulates every kind of noise at every length, next to the closed-form prediction.
 #include "experiments/noise/experiment.hpp"
 
 #include <algorithm>
@@ -11,7 +11,7 @@
 namespace isentropic::experiments::noise {
 namespace {
 
-// Scores and values 0, 1, 0, 1, ..., in step with the groups that share their noise.
+// Scores and values 0, 1, 0, 1, ..., one per group of keys that share their noise.
 Row row_of(std::size_t n, std::size_t group) {
   Row row{std::vector<double>(n), {}};
   for (std::size_t i = 0; i < n; ++i) row.scores[i] = static_cast<double>(i / group % 2);
@@ -32,7 +32,7 @@ Prediction prediction(const Row& row, const Disturbance& noise) {
     const theory::NoiseEffect effect = theory::group_noise_effect(weights, row.value_table(), groups, ratio);
     return {effect.bias[0], effect.rms};
   }
-  // The part along the values tilts the weights for good; the rest acts on the tilted weights.
+  // The component along the values permanently tilts the weights; the rest acts on the tilted weights.
   std::vector<double> tilted = row.scores;
   for (std::size_t i = 0; i < row.size(); ++i) tilted[i] += noise.lean * row.values[i];
   const theory::NoiseEffect effect = theory::noise_effect(weights_of(tilted), row.value_table(), ratio);
@@ -56,7 +56,7 @@ Curve measure_noise(const Case& noise, const Options& options, const Progress& p
   require_meaning(noise);
   const Disturbance noise_on_scores = disturbance(noise);
   Curve out{noise, {}, {}, noise.law().rate_exponent()};
-  // What leans with the values never averages out.
+  // Noise that leans with the values never averages out.
   if (noise_on_scores.lean != 0) out.predicted_power = 0;
   std::vector<Estimate> medians;
   for (const std::size_t n : experiment_lengths()) {

@@ -10,7 +10,7 @@
 
 namespace isentropic::experiments::noise {
 
-// Fixed digits; a closed form that is infinite predicts nothing, because the change itself is bounded.
+// Fixed-point; an infinite closed form predicts nothing, because the change itself is bounded.
 inline std::string number(double x, int digits) {
   return std::isfinite(x) ? fmt::format("{:.{}f}", x, digits) : "none";
 }

@@ -1,4 +1,4 @@
-// The results as an HTML page: how far noise moves the output, how much of it attacks reach, and the numbers.
+// The results as an HTML page: how far noise moves the output, how much of that attacks reach, and the numbers.
 #include "report/page.hpp"
 
 #include <fmt/format.h>
@@ -14,7 +14,7 @@ using report::Plot;
 using report::PlotCurve;
 using report::PlotScale;
 
-// The prediction as a line with the measurements as points on it; without one, the measurements joined.
+// The prediction as a line with the measurements as points on it; without a prediction, the measurements joined.
 void add_curve(const Curve& curve, int colour, Estimate Point::*measured, double Point::*predicted, Plot* plot) {
   PlotCurve line{.label = curve.noise.label(), .style = CurveStyle::formula, .colour = colour};
   PlotCurve points{.style = CurveStyle::points};

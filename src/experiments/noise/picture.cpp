@@ -8,7 +8,7 @@
 namespace isentropic::experiments::noise {
 namespace {
 
-// Measured and predicted rms of every kind of noise; powers of two that hold all of them.
+// The axis for measured and predicted rms of every kind of noise, from a power of two to a power of two.
 report::Axis rms_axis(const Results& results) {
   double low = 1e300, high = 0;
   for (const Curve& curve : results.curves)

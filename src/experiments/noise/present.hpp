@@ -1,4 +1,4 @@
-// The results of the experiment for people (tables, a picture, a page) and for programs (JSON).
+// Presents the results of the experiment to people (tables, a picture, a page) and to programs (JSON).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,16 +8,16 @@
 
 namespace isentropic::experiments::noise {
 
-// One table for each kind of noise, then the attacks.
+// One table per kind of noise, then the attacks.
 std::string tables(const Results& results);
 
-// Everything that was measured, with the parameters that repeat it; predictions that are infinite are null.
+// All measurements, with the parameters that reproduce them; infinite predictions are null.
 nlohmann::ordered_json json(const Results& results);
 
 // rms change of the output against n, measured and predicted, as SVG.
 std::string picture(const Results& results);
 
-// The same as a page, with the attacks.
+// The same as an HTML page, with the attacks.
 std::string page(const Results& results);
 
 }  // namespace isentropic::experiments::noise

@@ -1,4 +1,4 @@
-// The kernel's decaying weights over every lambda and n.
+// Measures the kernel's decaying weights for every lambda and n.
 #include "experiments/sparsity/decay_curves.hpp"
 
 #include <cmath>

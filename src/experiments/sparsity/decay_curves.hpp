@@ -1,7 +1,7 @@
 // S of weights that decay with distance, a_j = lambda^(n - j), over lambda and n.
 //
 // lambda = 1 - 2^-k remembers about 2^k keys: n S^2 tends to (1 + lambda)/(1 - lambda) = 2^(k+1) - 1 as n grows, and S
-// falls like n^-1/2; while n is below 2^k S stays near 1. No key is drawn: the weights do not look at them.
+// falls like n^-1/2; while n is below 2^k S stays near 1. No keys are drawn: the weights do not depend on them.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@ inline constexpr std::int64_t kDecayLengths[] = {4, 16, 64, 256, 1024, 4096, 163
 
 struct DecayCurve {
   double lambda = 0.5;
-  std::vector<double> measured = {};       // S as the kernel finds it, one for each of kDecayLengths
+  std::vector<double> measured = {};       // S measured with the kernel, one per length in kDecayLengths
   std::vector<double> participation = {};  // n S^2
 
   double formula(double n) const;

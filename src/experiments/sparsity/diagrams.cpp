@@ -12,7 +12,7 @@
 namespace isentropic::experiments::sparsity {
 namespace {
 
-// Curves of one beta have one colour, whichever map they belong to.
+// Curves with the same beta share a colour, whatever their map.
 int colour_of(const Results& results, double beta) {
   std::set<double> lower;
   for (const Curve& curve : results.curves)
@@ -41,7 +41,7 @@ Diagram over_spread(const std::string& title) {
 
 Diagram diagram_of_maps(const Results& results, WeightMap map, const std::string& title, const std::string& limit) {
   Diagram out = over_spread(title);
-  // exp first: the others are compared with it.
+  // exp first: it is the reference.
   for (const WeightMap shown : {WeightMap::exp, map})
     for (const Curve& curve : results.curves)
       if (curve.map == shown) out.curves.push_back(curve_of_map(results, curve));
@@ -92,7 +92,7 @@ Diagram decay_over_lengths(const Results& results) {
               .doubles = true,
               .low = static_cast<double>(kDecayLengths[0]),
               .high = static_cast<double>(*std::rbegin(kDecayLengths))};
-  // Every other lambda is enough to see.
+  // Every other lambda is enough.
   for (std::size_t i = 0; i < results.decay.size(); i += 2) {
     const DecayCurve& curve = results.decay[i];
     Diagram::Curve line{.label = fmt::format("λ = {:.4g}", curve.lambda),

@@ -1,4 +1,4 @@
-// What the picture and the page draw: formulas as lines, measurements as points on them.
+// The diagrams of picture and page: formulas as lines, measurements as points on them.
 #pragma once
 
 #include <string>
@@ -11,7 +11,7 @@ namespace isentropic::experiments::sparsity {
 struct Diagram {
   struct Curve {
     std::string label = {};
-    int colour = 0;                            // 0 ... 7; report::kInk: the one that the others are compared with
+    int colour = 0;                            // 0 ... 7; report::kInk: the reference curve
     std::vector<double> x = {}, formula = {};  // the line
     std::vector<double> at = {}, measured = {};
   };
@@ -20,8 +20,8 @@ struct Diagram {
     double s = 0;
   };
   std::string title = {}, x_label = {};
-  bool doubles = false;      // the x axis is logarithmic, from one power of two to another
-  double low = 0, high = 1;  // of x
+  bool doubles = false;      // the x axis is logarithmic, between powers of two
+  double low = 0, high = 1;  // range of x
   std::vector<Curve> curves = {};
   std::vector<Bound> bounds = {};
 };

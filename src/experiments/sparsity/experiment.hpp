@@ -1,11 +1,10 @@
-// How sparse attention can be: what the closed forms say, and what the kernels find.
+// How sparse attention can be: what the closed forms predict, and what the kernels give.
 //
-// The first curves are S against gamma for three maps of scores; linear_curves.hpp and decay_curves.hpp have the
-// others.
+// The first curves show S against gamma for three score maps; linear_curves.hpp and decay_curves.hpp have the others.
 //
 // Scores of n Gaussian keys, s ~ N(beta, gamma^2), are mapped by relu^2, by the identity and by exp; each measured
-// point is the mean of S over several key sets. The formulas hold for n -> inf: exp leaves its own before gamma =
-// sqrt(log(n) / 2), above n^-1/2; the other two stay on theirs.
+// point is the mean of S over several key sets. The formulas hold for n -> inf: exp departs from its formula before
+// gamma = sqrt(log(n) / 2) and stays above n^-1/2; the other two follow theirs.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +36,7 @@ double sparsity_of(WeightMap map, double beta, double gamma);
 struct Curve {
   WeightMap map = WeightMap::exp;
   double beta = 0;
-  Points measured = {};  // one for each of Results::gammas
+  Points measured = {};  // one per gamma of Results::gammas
 };
 
 struct Results {
@@ -48,15 +47,15 @@ struct Results {
   std::vector<TaylorCurve> taylor;  // over the same gammas
   std::vector<DecayCurve> decay;
 
-  // Past it the formula of exp speaks of more keys than there are.
+  // Beyond this gamma, the formula of exp would need more keys than there are.
   double exp_breaks_at() const;  // sqrt(log(n) / 2)
 };
 
 inline constexpr double kWidestGamma = 5;
-// Where the formulas are drawn: closer together near 0, where they are steep.
+// The gammas at which the formulas are drawn: denser near 0, where they are steep.
 std::vector<double> drawn_gammas();
 
-using Progress = std::function<void(double)>;  // the share that is done
+using Progress = std::function<void(double)>;  // receives the fraction done
 Results run_experiment(const Options& options, const Progress& progress = {});
 
 }  // namespace isentropic::experiments::sparsity

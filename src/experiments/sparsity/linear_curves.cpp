@@ -13,7 +13,7 @@ using information::Table;
 constexpr Feature kFeatures[] = {Feature::relu, Feature::elu_plus_one, Feature::exp};
 constexpr int kDegrees[] = {2, 4, 8};
 
-// A query of d coordinates whose features are all equal, or all but nothing save the first: e^-60 and relu's 0.
+// A query of d coordinates whose features are all equal, or all negligible except the first: e^-60, and 0 for relu.
 std::vector<double> query_of(QueryShape shape, std::int64_t d) {
   std::vector<double> out(static_cast<std::size_t>(d), shape == QueryShape::equal ? 1 : -60);
   out[0] = 1;

@@ -10,12 +10,12 @@ namespace isentropic::experiments::sparsity {
 
 struct Concentration {
   double sparsity = 0;       // S = E|a| / sqrt(E[a^2])
-  double participation = 0;  // n S^2: the number of keys that share the mass
+  double participation = 0;  // n S^2: the effective number of keys
 };
 
 // One query [d] over keys [n, d].
 Concentration measure(std::span<const double> query, const information::Table& keys, const ScoreMap& map);
-// Scores as they are: keys of one coordinate under the query 1.
+// Uses the scores directly: keys of one coordinate under the query 1.
 Concentration measure(std::span<const double> scores, const ScoreMap& map);
 // Weights lambda^(n - j) of the last of n positions.
 Concentration measure_decay(double lambda, std::int64_t n);

@@ -1,4 +1,4 @@
-// The curves as an HTML page: plots in pairs, what they say, and the numbers behind them.
+// The curves as an HTML page: plots in pairs, what they show, and the underlying numbers.
 #include "report/page.hpp"
 
 #include <fmt/format.h>

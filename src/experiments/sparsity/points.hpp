@@ -1,4 +1,4 @@
-// What is measured at the points of a curve.
+// Measurements at the points of a curve.
 #pragma once
 
 #include <vector>
@@ -7,11 +7,11 @@
 
 namespace isentropic::experiments::sparsity {
 
-// One entry for each point: the mean of S over key sets, its standard error, and n S^2, the keys that share the mass.
+// One entry per point: the mean of S over key sets, its standard error, and n S^2, the effective number of keys.
 struct Points {
   std::vector<double> mean = {}, error = {}, participation = {};
 
-  // The next point, from what each key set gave. One set has no error.
+  // Adds a point from the values of its key sets. With a single set, the error is 0.
   void add(const std::vector<Concentration>& found);
 };
 

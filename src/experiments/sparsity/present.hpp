@@ -1,4 +1,4 @@
-// The curves for people (tables, a picture, a page) and for programs (JSON).
+// Presents the curves to people (tables, a picture, a page) and to programs (JSON).
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -8,16 +8,16 @@
 
 namespace isentropic::experiments::sparsity {
 
-// S by the formula and as measured, a table for each kind of curve.
+// S by the formula and as measured, one table per kind of curve.
 std::string tables(const Results& results);
 
-// Everything that was measured; nothing in it depends on the machine's clock.
+// All measurements; nothing in it depends on the machine's clock.
 nlohmann::ordered_json json(const Results& results);
 
-// The diagrams, two in a row, as SVG.
+// The diagrams, two per row, as SVG.
 std::string picture(const Results& results);
 
-// The same as a page.
+// The same as an HTML page.
 std::string page(const Results& results);
 
 }  // namespace isentropic::experiments::sparsity

@@ -29,7 +29,7 @@ std::vector<std::string> header(std::vector<std::string> first, const std::strin
   return first;
 }
 
-// Where the formula speaks of as many keys as there are, and the error is not itself a guess.
+// The largest distance from the formulas, omitting gammas at which that of exp would need more keys than there are.
 double largest_distance(const Results& results) {
   double worst = 0;
   for (const Curve& curve : results.curves) {

@@ -1,4 +1,4 @@
-// Inner products and small matrices, by plain loops.
+// Inner products and small matrices, with plain loops.
 #pragma once
 
 #include <span>

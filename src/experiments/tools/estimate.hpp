@@ -1,4 +1,4 @@
-// Means with their errors, and slopes.
+// Means with standard errors, and slopes.
 #pragma once
 
 #include <cmath>
@@ -33,7 +33,7 @@ class Mean {
   double mean_ = 0, squares_ = 0;
 };
 
-// The mean of draw() over `draws` calls.
+// The mean of `draws` calls of draw().
 template <class Draw>
 Estimate mean_of(std::int64_t draws, Draw&& draw) {
   Mean mean;
@@ -41,7 +41,6 @@ Estimate mean_of(std::int64_t draws, Draw&& draw) {
   return mean.estimate();
 }
 
-// Of all values.
 inline Mean mean_over(std::span<const double> values) {
   Mean out;
   for (double x : values) out.add(x);
@@ -61,12 +60,12 @@ inline std::vector<double> slope_weights(std::span<const double> x) {
 inline double slope(std::span<const double> x, std::span<const double> y) {
   const std::vector<double> weights = slope_weights(x);
   double out = 0;
-  // The weights add up to 0: less the first y, so that a large common part costs no digits.
+  // The weights sum to 0, so subtracting the first y changes nothing; it avoids losing digits to a large common offset.
   for (std::size_t i = 0; i < x.size(); ++i) out += weights[i] * (y[i] - y[0]);
   return out;
 }
 
-// With the error that those of y give, sqrt(sum_i w_i^2 error_i^2).
+// With the error propagated from those of y, sqrt(sum_i w_i^2 error_i^2).
 inline Estimate slope(std::span<const double> x, std::span<const Estimate> y) {
   const std::vector<double> weights = slope_weights(x);
   double out = 0, variance = 0;
@@ -83,7 +82,7 @@ inline std::vector<double> logarithms(std::span<const double> x) {
   return out;
 }
 
-// The power p of |y| ~ x^p.
+// The exponent p of |y| ~ x^p.
 inline double power(std::span<const double> x, std::span<const double> y) {
   return slope(logarithms(x), logarithms(y));
 }

@@ -1,4 +1,4 @@
-// Trains the Gaussian bottleneck by stochastic gradients.
+// Trains the Gaussian bottleneck by stochastic gradient descent.
 #include "experiments/tools/gaussian_code.hpp"
 
 #include <array>
@@ -12,7 +12,7 @@ namespace {
 enum Parameter : std::size_t { kGain, kLogNoise, kReadout, kLogVariance, kLogPrior, kParameters };
 using Parameters = std::array<double, kParameters>;
 
-// The gradient of the loss of one batch.
+// The gradient of the loss on one batch.
 Parameters gradient_of(const Parameters& p, const GaussianTraining& training, Random& random) {
   const double noise = std::exp(p[kLogNoise]), precision = std::exp(-p[kLogVariance]);
   const double prior_precision = std::exp(-2 * p[kLogPrior]), noise_share = noise * noise * prior_precision;

@@ -1,5 +1,5 @@
-// A variational bottleneck of one Gaussian number, trained on samples: x ~ N(0,1), y = rho x + noise of unit total
-// variance. Nats.
+// A variational bottleneck with a single Gaussian code variable, trained on samples: x ~ N(0,1), y = rho x + noise with
+// total variance 1. In nats.
 //
 //   encoder z = a x + s e, e ~ N(0,1);   decoder y ~ N(w z, v);   prior z ~ N(0, r^2)
 //   loss    E[-log q(y|z)] + beta E KL(p(z|x) || prior)
@@ -22,10 +22,10 @@ struct GaussianTraining {
 };
 
 struct GaussianCode {
-  double information_x = 0, information_y = 0;  // I(X;Z), I(Z;Y) of the encoder reached
+  double information_x = 0, information_y = 0;  // I(X;Z), I(Z;Y) of the trained encoder
 };
 
-// Adam; the last third of the steps runs at a fifth of the rate and is averaged.
+// Adam; the last third of the steps runs at a fifth of the learning rate and is averaged.
 GaussianCode train_gaussian_code(const GaussianTraining& training, Random& random);
 
 }  // namespace isentropic::experiments::tools

@@ -12,7 +12,7 @@ const double kOne = 1;
 
 std::int64_t size(std::size_t n) { return static_cast<std::int64_t>(n); }
 
-// One head for each row of scores, one query in it, one coordinate.
+// One head per row of scores, each with one query of one coordinate.
 AttentionProblem rows_problem(std::span<const double> scores, std::size_t rows, double lambda) {
   const std::int64_t n = size(scores.size() / rows);
   return {.query = View(&kOne, {1, size(rows), 1, 1}, {0, 0, 0, 1}),

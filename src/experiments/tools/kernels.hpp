@@ -1,7 +1,7 @@
-// The product's own kernels, on scores and matrices of doubles, as the checks use them.
+// The library's own kernels applied to scores and matrices of doubles, for the checks.
 //
 // Scores enter as keys of one coordinate under the query 1, so s_j = 1 * s_j exactly and attention() does the rest in
-// float64. Everything runs on the calling thread: checks themselves run side by side.
+// float64. Everything runs on the calling thread: the checks themselves run in parallel.
 #pragma once
 
 #include <span>
@@ -26,12 +26,12 @@ Record record_of(std::span<const double> scores, double lambda = 1);
 inline double entropy_of(std::span<const double> scores, double lambda = 1) {
   return entropy(record_of(scores, lambda));
 }
-// o_r = sum_j a_rj v_j for each row of scores; the values [n, d_v] are those of every row.
+// o_r = sum_j a_rj v_j for each row of scores; all rows share the values [n, d_v].
 information::Table outputs_of(const information::Table& scores, const information::Table& values);
 std::vector<double> output_of(std::span<const double> scores, const information::Table& values);
 
-// attention() on matrices [n_q, d], [n_k, d], [n_k, d_v] with everything else as `options` says (its query, key and
-// value are replaced); all statistics are computed.
+// attention() on matrices [n_q, d], [n_k, d], [n_k, d_v], otherwise configured by `options` (its query, key and value
+// are replaced); computes all statistics.
 AttentionResult attend(const information::Table& query, const information::Table& key, const information::Table& value,
                        AttentionProblem options = {});
 // [n_q, n_k]

@@ -1,4 +1,4 @@
-// Binning and noise estimators of the information in a layer, as the literature uses them.
+// Binning and noise estimators of the information in a layer, as in the literature.
 #include "experiments/tools/layer_estimators.hpp"
 
 #include <algorithm>

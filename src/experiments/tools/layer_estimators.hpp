@@ -1,7 +1,7 @@
-// What the usual estimators make of I(X;Z) of a layer that is a function of X. Bits.
+// What common estimators make of I(X;Z) for a layer Z that is a function of X. In bits.
 //
-// The truth is the entropy of the distinct activations; every other estimator measures a layer with something added:
-// bins or noise, fixed or in proportion to the layer's own spread.
+// The true value is the entropy of the distinct activations; every other estimator measures a modified layer, with bins
+// or noise that are fixed or proportional to the layer's own spread.
 #pragma once
 
 #include <cstdint>

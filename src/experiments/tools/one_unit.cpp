@@ -12,7 +12,7 @@ namespace {
 
 double density(double x) { return std::exp(-x * x / 2) / std::sqrt(2 * std::numbers::pi); }
 
-// The x with P(X > x) = tail, by Newton's method from a point below it.
+// The x with P(X > x) = tail, by Newton's method from a starting point below it.
 double upper_quantile(double tail, double x) {
   for (int t = 0; t < 4; ++t) x += (std::erfc(x / std::numbers::sqrt2) / 2 - tail) / density(x);
   return x;
@@ -34,7 +34,7 @@ double OneUnit::binned(Unit unit, double weight, Bins bins) const {
   std::map<std::int64_t, double> mass;
   const double share = 1 / static_cast<double>(quantiles_.size());
   std::int64_t bin = 0;
-  double* cell = nullptr;  // h rises with x: most points fall into the bin of the one before
+  double* cell = nullptr;  // h rises with x: most points fall in the same bin as the previous one
   for (double x : quantiles_) {
     const auto now = static_cast<std::int64_t>(std::floor((apply(unit, weight * x) - bins.first_edge) / bins.width));
     if (cell == nullptr || now != bin) bin = now, cell = &mass[now];

@@ -1,5 +1,5 @@
-// One unit h = f(w x) under x ~ N(0,1), and what estimators make of I(X;h) as w grows. h is a function of x, so with
-// bins the information is the entropy of the bin; with noise it is h(h + noise) - h(noise). Bits.
+// A single unit h = f(w x) under x ~ N(0,1), and what estimators make of I(X;h) as w grows. h is a function of x, so
+// with bins the information is the entropy of the bin; with noise it is h(h + noise) - h(noise). In bits.
 #pragma once
 
 #include <vector>
@@ -14,11 +14,11 @@ struct Bins {
 
 class OneUnit {
  public:
-  OneUnit();  // 200001 quantiles of the normal law stand for x
+  OneUnit();  // represents x by 200001 quantiles of the normal law
 
   double binned(Unit unit, double weight, Bins bins) const;
-  // Gaussian noise of this deviation on h; by quadrature over a mixture of 501 of the quantiles. tanh only: h in [-1,
-  // 1].
+  // Adds Gaussian noise with this deviation to h; by quadrature over a mixture of 501 of the quantiles. tanh only: it
+  // needs h in [-1, 1].
   double noisy(Unit unit, double weight, double deviation) const;
   double largest() const { return quantiles_.back(); }
 

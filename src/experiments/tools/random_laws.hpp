@@ -1,4 +1,4 @@
-// Random distributions, joints and channels.
+// Random distributions, joint distributions and channels.
 #pragma once
 
 #include <algorithm>
@@ -21,7 +21,7 @@ inline double gamma_variate(Random& random, double shape) {
   }
 }
 
-// Dirichlet(alpha, ..., alpha): small alpha gives mass to few outcomes.
+// Dirichlet(alpha, ..., alpha): small alpha concentrates the mass on few outcomes.
 inline std::vector<double> dirichlet(Random& random, std::size_t outcomes, double alpha) {
   std::vector<double> out(outcomes);
   double sum = 0;
@@ -35,7 +35,7 @@ inline information::Table random_joint(Random& random, std::size_t rows, std::si
   return {rows, columns, dirichlet(random, rows * columns, alpha)};
 }
 
-// p(column | row), every row by itself.
+// p(column | row), each row drawn independently.
 inline information::Table random_channel(Random& random, std::size_t rows, std::size_t columns, double alpha) {
   information::Table out(rows, columns);
   for (std::size_t r = 0; r < rows; ++r) {
@@ -53,7 +53,7 @@ inline information::Table joint_of(std::span<const double> input, const informat
   return out;
 }
 
-// An outcome of a distribution.
+// Draws an outcome from a distribution.
 inline std::size_t draw(Random& random, std::span<const double> p) {
   double u = random.uniform();
   for (std::size_t x = 0; x + 1 < p.size(); ++x)

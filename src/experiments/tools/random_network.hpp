@@ -1,5 +1,5 @@
 // An untrained network on all 4096 inputs of 12 signs: layers of 10, 7, 5, 4, 3 units, weights normal with deviation
-// 1/sqrt(inputs of the layer) cut at two deviations, no bias.
+// 1/sqrt(inputs of the layer) truncated at two deviations, no bias.
 #pragma once
 
 #include <cstdint>
@@ -15,7 +15,7 @@ enum class Unit : std::uint8_t { tanh, relu, linear };
 
 std::string name(Unit unit);
 double apply(Unit unit, double x);
-// Standard normal, cut at two deviations.
+// Standard normal, truncated at two deviations.
 double cut_normal(Random& random);
 
 inline constexpr std::size_t kLayers = 5;

@@ -12,7 +12,7 @@ namespace {
 
 using information::Table;
 
-// softmax of every row of logits, into `out`.
+// Writes the softmax of each row of logits to `out`.
 void softmax_rows(std::span<const double> logits, std::size_t columns, std::span<double> out) {
   for (std::size_t first = 0; first < logits.size(); first += columns) {
     const auto row = logits.subspan(first, columns);
@@ -80,7 +80,7 @@ class Trainer {
   std::size_t prior_offset() const { return decoder_offset() + decoder_rows_ * joint_.columns; }
   std::size_t size() const { return prior_offset() + training_.codes; }
 
-  // Distributions from logits, and what follows from them.
+  // Computes the distributions from the logits, and everything derived from them.
   void read() {
     const std::span<const double> all = parameters_;
     const std::size_t codes = training_.codes, labels = joint_.columns;
@@ -112,7 +112,7 @@ class Trainer {
       gradient_[prior_offset() + z] = -loss_.rate * (pz_[z] - prior_[z]);
   }
 
-  // d loss / d p(z|x), up to what is the same for all z, then through the softmax.
+  // d loss / d p(z|x), up to terms that are the same for all z, then through the softmax.
   void differentiate_encoder(std::size_t x) {
     const std::span<double> slope = std::span(gradient_).subspan(x * training_.codes, training_.codes);
     double mean = 0;

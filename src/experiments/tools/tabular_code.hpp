@@ -1,5 +1,5 @@
 // A code of a few symbols trained by gradient descent: encoder p(z|x), decoder q(y|z) and prior r(z) are tables of
-// softmax logits, and every expectation is a sum, so that nothing but the loss decides where descent leads. Nats.
+// softmax logits, and every expectation is an exact sum, so that only the loss determines where descent leads. In nats.
 //
 //   loss = a E[-log q(y|z)] + b E_x KL(p(z|x) || r) + c I(X;Z) + e I(Z;Y)
 #pragma once
@@ -11,7 +11,7 @@
 
 namespace isentropic::experiments::tools {
 
-// What the decoder reads. With the input itself, its likelihood does not depend on the code.
+// The decoder's input. If it is X itself, its likelihood does not depend on the code.
 enum class DecoderInput : std::uint8_t { code, input };
 
 struct CodeLoss {
@@ -30,7 +30,7 @@ struct Training {
 };
 
 struct TabularCode {
-  information::Table encoder, decoder;  // rows are distributions: p(z|x); q(y|z), or q(y|x)
+  information::Table encoder, decoder;  // each row is a distribution: p(z|x); q(y|z) or q(y|x)
   std::vector<double> prior;
   double loss = 0;
   double information_x = 0, information_y = 0;  // I(X;Z), I(Z;Y)
@@ -38,11 +38,11 @@ struct TabularCode {
 
 // joint: p(x, y), x along the rows.
 TabularCode train_code(const information::Table& joint, const CodeLoss& loss, const Training& training, Random& random);
-// The least loss of several starts: descent from one may stop at a local optimum.
+// The lowest loss of several starts: a single descent may stop at a local optimum.
 TabularCode train_code(const information::Table& joint, const CodeLoss& loss, const Training& training, Random& random,
                        std::int64_t starts);
 
-// I(X;Z) and I(Z;Y) along the way, `points` times at equal distances, the start included.
+// The code at the start of training and at `points` equally spaced steps.
 std::vector<TabularCode> training_path(const information::Table& joint, const CodeLoss& loss, const Training& training,
                                        Random& random, std::int64_t points);
 

@@ -1,4 +1,4 @@
-// Draws the task, runs the network forward and back.
+// Draws the task, and runs the network forward and backward.
 #include "experiments/tools/trained_network.hpp"
 
 #include <algorithm>
@@ -37,7 +37,7 @@ std::vector<double> energies(const Table& inputs, Random& random) {
   return out;
 }
 
-// The derivative of a unit in terms of its value.
+// The derivative of a unit as a function of its output.
 double slope_at(Unit unit, double value) {
   switch (unit) {
     case Unit::tanh:
@@ -99,7 +99,7 @@ void TrainedNetwork::forward(std::span<const double> input, std::vector<std::vec
   }
 }
 
-// `error` is d loss / d (sum before the unit), from the logits down.
+// `error` is d loss / d (pre-activation), from the logits down.
 void TrainedNetwork::backward(std::int64_t label, const std::vector<std::vector<double>>& values,
                               std::span<double> gradient) const {
   const std::vector<double>& logits = values.back();

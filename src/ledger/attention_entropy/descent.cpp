@@ -42,7 +42,7 @@ std::vector<double> descend_entropy(std::vector<double> scores, double lambda, d
 CubeDescent descend_in_cube(std::size_t n, double half_range, Random* random) {
   std::vector<double> scores(n);
   for (double& s : scores) s = random->uniform(-half_range, half_range);
-  // Gradients are of the order 1/n.
+  // Gradients are of order 1/n.
   const double rate = 0.3 * static_cast<double>(n);
   for (int t = 0; t < 150; ++t) {
     const std::vector<double> gradient = entropy_gradient_of(scores);

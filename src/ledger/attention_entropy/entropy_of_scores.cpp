@@ -1,4 +1,4 @@
-// Sections 6 and 7: the entropy of a row from its scores, and what large scores do.
+// Sections 6 and 7: the entropy of a row from its scores, and the effect of large scores.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -42,7 +42,7 @@ void entropy_from_partition(Check& check) {
     const double printed = std::log(z) - moment / z;
     worst = std::max({worst, std::abs(entropy_of(scores) - printed), std::abs(entropy(weights_of(scores)) - printed)});
     std::vector<double> high = scores;
-    for (double& s : high) s += 4096;  // sums of these are exact enough
+    for (double& s : high) s += 4096;  // sums with these are exact enough
     shifted = std::max(shifted, std::abs(entropy_of(high) - printed));
     overflows += std::isinf(std::exp(high[0]));
   }
@@ -68,7 +68,7 @@ Saturation saturation_of(const Table& normals, const std::vector<double>& sigmas
   return out;
 }
 
-// How densely the gap between the two largest of n standard normal numbers lies at 0: n (n - 1) int phi^2 Phi^(n - 2).
+// The density at 0 of the gap between the two largest of n standard normal numbers: n (n - 1) int phi^2 Phi^(n - 2).
 double density_of_ties(double n) {
   double out = 0;
   const double h = 0.005;
@@ -81,8 +81,8 @@ double density_of_ties(double n) {
 
 constexpr double kPerTie = std::numbers::pi * std::numbers::pi / 6;  // int H(softmax(0, x)) dx over x > 0
 
-// sigma H / (pi^2 / 6) for sigma to infinity, from the exact expectation at sigma and 2 sigma: the next term is
-// 1/sigma.
+// The limit of sigma H / (pi^2 / 6) for sigma -> infinity, from the exact expectation at sigma and 2 sigma: the next
+// term is 1/sigma.
 double ties_by_entropy(double log_n, double sigma) {
   const auto at = [&](double x) { return x * expected_row(ScoreLaw::gaussian(), log_n, x).entropy / kPerTie; };
   return 2 * at(2 * sigma) - at(sigma);
@@ -93,7 +93,7 @@ void wide_gaussian_scores(Check& check) {
   const Table normals(rows, 1024, check.random().normals(rows * 1024));
   const Saturation found = saturation_of(normals, {1, 3.72, 10, 20, 50, 100});
   const std::vector<double> quoted = {6.43, 2.60, 0.68, 0.30, 0.11, 0.053};
-  // sigma far beyond sqrt(2 log n) = 3.72; as large only as that.
+  // sigma far beyond sqrt(2 log n) = 3.72, or no larger than that.
   const std::size_t at = check.choose<std::size_t>(5, 1);
   check.at_most("mean H at the large sigma, n = 1024", found.entropy[at].mean, 0.08);
   check.at_least("mean largest weight there", found.peak[at].mean, 0.95);
@@ -103,12 +103,12 @@ void wide_gaussian_scores(Check& check) {
     exact.y.push_back(expected_row(ScoreLaw::gaussian(), std::log(1024.0), found.sigma[x]).entropy);
     const std::string where = " at sigma = " + short_text(found.sigma[x]);
     check.near("mean H" + where, found.entropy[x], exact.y[x]);
-    // From 1500 rows of their own, and rounded.
+    // Quoted from 1500 other rows, and rounded.
     const double quoted_error = found.entropy[x].error * std::sqrt(static_cast<double>(rows) / 1500);
     check.near("mean H, quoted," + where, found.entropy[x], quoted[x], (x < 5 ? 5e-3 : 5e-4) + 5 * quoted_error);
   }
   check.near("mean largest weight at sigma = 100, quoted", found.peak[5], 0.98, 0.005);
-  // Only ties at the top leave entropy, (pi^2 / 6) / sigma for each. Their density comes to sqrt(2 log n) slowly.
+  // Only ties at the top leave entropy, (pi^2 / 6) / sigma each. Their density approaches sqrt(2 log n) slowly.
   const double ties = density_of_ties(1024);
   check.near("sigma H / (pi^2 / 6), sigma -> infinity, against the density of ties",
              ties_by_entropy(std::log(1024.0), 50), ties, 0.005);
@@ -173,7 +173,7 @@ void vanishing_gradient(Check& check) {
     const std::string where = " where one key leads by " + std::to_string(static_cast<int>(lead));
     check.at_most("norm of d a / d s" + where, jacobian_norm(led, &check.random()), bound, 1e-10);
   }
-  // Of two keys it is 2 a (1 - a): the bound, where a is near 1.
+  // For two keys it is 2 a (1 - a), which reaches the bound for a near 1.
   check.near("norm over its bound, two keys, one leads by 8",
              jacobian_norm({8, 0}, &check.random()) / softmax_jacobian_bound(weights_of(std::vector<double>{8, 0})[0]),
              1, 1e-3);

@@ -1,4 +1,4 @@
-// Section 8: which constant lies between the entropy and log n, and for which scores it is a floor.
+// Section 8: which constant separates the entropy from log n, and for which scores it is a floor.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -26,7 +26,7 @@ struct QuotedGap {
   double gap, error;
 };
 
-// Quoted means of log n - H with their errors: each against the exact expectation, and against rows of this size.
+// Quoted means of log n - H with their errors, each against the exact expectation and against rows of this size.
 void quoted_gaps(Check& check) {
   for (const QuotedGap& quoted : {QuotedGap{1, 100, 0.4845, 0.0018}, QuotedGap{1, 1000, 0.4985, 0.0006},
                                   QuotedGap{1, 10000, 0.5004, 0.0007}, QuotedGap{1, 100000, 0.5000, 0.0007},
@@ -42,7 +42,7 @@ void quoted_gaps(Check& check) {
   }
 }
 
-// How far sigma^2 / 2 reaches: a share of sqrt(2 log n) as sigma.
+// How far sigma^2 / 2 holds, with sigma as a fraction of sqrt(2 log n).
 void towards_freezing(Check& check) {
   const auto share_of_law = [](double log_n, double share) {
     const double sigma = share * freezing_spread(log_n);
@@ -94,7 +94,7 @@ void floor_for_which_scores(Check& check) {
     below += entropy(record) < std::log(100.0) - 0.47447465;
   check.never("rows below log n - 0.47447465, n = 100", below);
 
-  // Quoted: 3.277, the least of 4000 rows. Of as many others k are below it with a chance of 2^-k-1.
+  // Quoted: 3.277, the least of 4000 rows. Of as many fresh rows, k are below it with probability 2^-(k+1).
   std::int64_t below_quoted = 0, below_floor = 0;
   Mean typical;
   for (const Record& record : records_of(gaussian)) {
@@ -105,7 +105,7 @@ void floor_for_which_scores(Check& check) {
   check.at_most("rows of 100 scores N(0, 1) below the quoted least, of 4000", static_cast<double>(below_quoted), 30);
   check.at_least("rows of 100 scores N(0, 1) below log n - 0.4745, of 4000", static_cast<double>(below_floor), 400);
 
-  // The exact mean is 0.017 above it.
+  // The exact mean is 0.017 higher.
   check.near("mean H of rows of 100 scores N(0, 1) against log n - 1/2", typical.estimate(), std::log(100.0) - 0.5,
              0.02);
 
@@ -115,7 +115,7 @@ void floor_for_which_scores(Check& check) {
   check.at_most("least H of 3000 rows of 20 scores N(0, 9): no floor above 0", least, 0.05);
 }
 
-// The least entropy of scores in [-1, 1], over every number of keys at the upper end.
+// The least entropy of scores in [-1, 1], over every possible number of keys at the upper end.
 double least_of_unit_cosines(std::int64_t n) { return least_two_level_entropy(n, 2, n - 1); }
 
 void lower_end(Check& check) {

@@ -1,4 +1,4 @@
-// Section 10: the simplex of weights, its metric, and which way the entropy rises.
+// Section 10: the simplex of weights, its metric, and the directions in which the entropy rises.
 #include <algorithm>
 #include <cmath>
 #include <functional>
@@ -124,7 +124,7 @@ void metric_by_parametrisation(Check& check) {
   const Family logits = [](const Vector& t) { return weights_of(t); };
   const Vector first(kWeights.begin(), kWeights.end() - 1);
 
-  // The printed matrix [i=j] / a_i - 1, in n homogeneous coordinates or, the condition dropped, in the n - 1 free ones.
+  // The printed matrix [i=j] / a_i - 1, in n homogeneous coordinates or, without the condition, in the n - 1 free ones.
   const Table measured = check.choose(metric_by_differences(homogeneous, kWeights), metric_by_differences(free, first));
   Table printed(measured.rows, measured.rows, -1.0);
   for (std::size_t i = 0; i < printed.rows; ++i) printed(i, i) += 1 / kWeights[i];
@@ -143,7 +143,7 @@ void metric_by_parametrisation(Check& check) {
     for (std::size_t j = 0; j < 3; ++j)
       worst = std::max(worst, std::abs(free_metric(i, j) - ((i == j ? 1 / kWeights[i] : 0) - 1)));
   check.near("printed matrix read in n - 1 coordinates is off by, quoted", worst, 21, 1e-5);
-  // On directions that stay in the simplex all forms agree.
+  // On directions within the simplex, all forms agree.
   const Vector three(kTangent.begin(), kTangent.end() - 1);
   check.near("tangent form, homogeneous, quoted", form_of(metric_by_differences(homogeneous, kWeights), kTangent),
              38.329936, 1e-5);
@@ -161,7 +161,7 @@ void metric_by_parametrisation(Check& check) {
 void gradient_in_the_metric(Check& check) {
   const Vector gradient = check.choose(natural_entropy_gradient(kWeights), euclidean_entropy_gradient(kWeights));
   check.near("sum of its components", sum_of(gradient), 0, 1e-14);
-  // What makes it the gradient in this metric: <gradient, t> = dH along t, for every t that stays on the simplex.
+  // The defining property of the gradient in this metric: <gradient, t> = dH along t, for every t within the simplex.
   const Vector t = without_mean(check.random().normals(4));
   const double h = 1e-6;
   const double slope = (entropy(plus(kWeights, h, t)) - entropy(plus(kWeights, -h, t))) / (2 * h);
@@ -193,13 +193,13 @@ void where_the_gradient_points(Check& check) {
     identity = std::max(identity, std::abs(product / (kl_divergence(u, a) + kl_divergence(a, u)) - 1));
   }
   check.near("<gradient, u - a> / (KL(u||a) + KL(a||u)) - 1, worst", identity, 0, 1e-9);
-  // Quoted: 0.635, the least of 20 000. Of as many others k are below it with a chance of 2^-k-1.
+  // Quoted: 0.635, the least of 20 000. Of as many fresh ones, k are below it with probability 2^-(k+1).
   check.at_most("weights with a cosine below the quoted least", static_cast<double>(below_quoted), 30);
   check.at_most("least cosine with u - a, not along the line", least, 0.75);
   const Vector two = {0.8, 0.2};
   check.near("cosine with u - a, projected, n = 2",
              cosine(without_mean(euclidean_entropy_gradient(two)), towards_uniform(two)), 1, 1e-12);
-  // It climbs towards the centre; along the straight line to it, as printed, would be a cosine of 1.
+  // It climbs towards the centre; moving straight towards it, as printed, would mean a cosine of 1.
   check.at_least("least cosine with u - a of random weights, n = 4", least, check.choose(0.0, 1 - 1e-6));
 }
 

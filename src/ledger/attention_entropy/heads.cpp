@@ -59,7 +59,7 @@ void entropy_of_all_heads(Check& check) {
   check.never("joint laws above the sum", above);
 }
 
-// Heads over 8 keys for one query.
+// Heads over 8 keys for a single query.
 std::vector<Table> one_query(const std::vector<std::vector<double>>& rows) {
   std::vector<Table> out;
   for (const auto& row : rows) out.emplace_back(1, row.size(), row);

@@ -1,4 +1,4 @@
-// Section 23: what a picture of the weights shows.
+// Section 23: what a heat map of the weights shows.
 #include <algorithm>
 #include <cmath>
 
@@ -9,14 +9,14 @@ namespace isentropic::ledger::attention_entropy {
 namespace {
 
 void colours_and_entropy(Check& check) {
-  // Nearly equal weights, drawn on the fixed scale [0, 1] or stretched from their least to their greatest.
+  // Nearly equal weights, drawn on the fixed scale [0, 1] or stretched from their minimum to their maximum.
   const std::vector<double> a = weights_of(check.random().normals(64, 0.01));
   const auto [least, most] = std::minmax_element(a.begin(), a.end());
   const double low = check.choose(0.0, *least), high = check.choose(1.0, *most);
   const auto colour = [&](double weight) { return (weight - low) / (high - low); };
   check.at_most("contrast of nearly equal weights", colour(*most) - colour(*least), 0.05);
 
-  // Equal scores under a causal mask: every row is as spread as it can be.
+  // Equal scores under a causal mask: every row is spread as widely as possible.
   const std::size_t n = 256;
   const Table zero(n, 1, 0.0);
   AttentionProblem options;

@@ -1,4 +1,4 @@
-// Section 15: the bottleneck, and what a spread row keeps of its values.
+// Section 15: the bottleneck, and how much of its values a spread row keeps.
 #include <cmath>
 #include <numbers>
 
@@ -12,14 +12,14 @@ namespace {
 
 constexpr std::size_t kKeys = 16;
 
-// Equal weights on the first k of 16 keys, nothing to speak of on the others.
+// Equal weights on the first k of 16 keys, negligible weights on the others.
 std::vector<double> scores_on(std::size_t k) {
   std::vector<double> scores(kKeys, -100.0);
   std::fill_n(scores.begin(), k, 0.0);
   return scores;
 }
 
-// H of the output over all 2^16 patterns of 0 and 1: each pattern is one column of the values.
+// H of the output over all 2^16 patterns of 0 and 1, each pattern being one column of the values.
 double coin_information(std::size_t k) {
   const std::size_t patterns = 1 << kKeys;
   Table values(kKeys, patterns);
@@ -30,7 +30,7 @@ double coin_information(std::size_t k) {
   return entropy_from_symbols(Table(patterns, 1, std::move(outputs)), EntropyEstimator::plug_in);
 }
 
-// h(o + noise) - h(noise), from draws of the values: again one column each.
+// h(o + noise) - h(noise), from draws of the values, again one column each.
 double gaussian_information(std::size_t k, double noise, std::size_t draws, Random* random) {
   std::vector<double> outputs = output_of(scores_on(k), Table(kKeys, draws, random->normals(kKeys * draws)));
   for (double& o : outputs) o += std::sqrt(noise) * random->normal();
@@ -49,7 +49,7 @@ void spread_and_information(Check& check) {
     std::vector<double> a(kKeys, 0.0);
     std::fill_n(a.begin(), k, 1 / static_cast<double>(k));
     check.near("coins without noise" + where, coin, coin_output_information(static_cast<std::int64_t>(k)), 1e-10);
-    // log Var / 2 has the error sqrt(1 / 2 draws).
+    // The error of log Var / 2 is sqrt(1 / (2 draws)).
     check.near("Gaussian values with noise" + where, normal, gaussian_output_information(a, 1, noise),
                5 * std::sqrt(0.5 / static_cast<double>(draws)));
     if (k == 1 || k == 16) check.near("coins, quoted" + where, coin, k == 1 ? 0.693 : 2.112, 5e-4);

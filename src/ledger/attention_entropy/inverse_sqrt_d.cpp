@@ -17,7 +17,7 @@ double coordinate(Law law, double sigma, Random* random) {
   return law == Law::normal ? sigma * random->normal() : random->uniform(-1, 1) * sigma * std::sqrt(3.0);
 }
 
-// lambda q.k for pairs of rows, by the kernel: one head for each pair, with one key.
+// lambda q.k for pairs of rows, from the kernel: one head per pair, with one key.
 std::vector<double> products(const std::vector<double>& q, const std::vector<double>& k, std::int64_t d,
                              const Scale& scale) {
   const auto pairs = static_cast<std::int64_t>(q.size()) / d;
@@ -63,7 +63,7 @@ void variance_of_scores(Check& check) {
                  mean_square(products(q, k, d, Scale::inverse_sqrt_d()), std::pow(sigma, 4)), 1);
     }
   mean_that_is_not_zero(check);
-  // What correlation does: mean 0.6 d, variance 1.36 d.
+  // The effect of correlation: mean 0.6 d, variance 1.36 d.
   const std::int64_t d = 64;
   std::vector<double> q = check.random().normals(static_cast<std::size_t>(pairs * d)), k = q;
   for (double& x : k) x = 0.6 * x + 0.8 * check.random().normal();
@@ -77,7 +77,7 @@ void variance_of_scores(Check& check) {
   const auto dimension = static_cast<double>(d);
   check.near("correlation 0.6: mean of s / d, quoted", s.mean() / dimension, 0.60,
              0.005 + 5 * s.estimate().error / dimension);
-  // From 20 000 pairs of their own.
+  // Quoted from 20 000 other pairs.
   check.near("correlation 0.6: variance of s / d, quoted", squares.mean() / dimension, 1.34,
              0.005 + 5 * squares.estimate().error / dimension * (1 + std::sqrt(static_cast<double>(pairs) / 20000)));
 }
@@ -121,7 +121,7 @@ Estimate check_many_keys(Check& check, double d, int power, double quoted, std::
   const ExpectedRow exact = expected_row(ScoreLaw::gaussian(), std::log(static_cast<double>(n)), std::sqrt(d));
   const std::string where = "d = " + std::to_string(static_cast<int>(d)) + ", n = 2^" + std::to_string(power);
   check.near("H without scale, " + where, h, exact.entropy);
-  // From 30 rows of their own.
+  // Quoted from 30 other rows.
   check.near("H without scale, quoted, " + where, h, quoted,
              0.005 + 5 * h.error * std::sqrt(static_cast<double>(rows) / 30));
   return h;
@@ -138,19 +138,19 @@ void unscaled_scores(Check& check) {
     const Table scores = scores_of_dimension(rows, 256, dimensions[t], &check.random());
     const Estimate h = mean_entropy(scores), flat = mean_entropy(scores, 1 / std::sqrt(d));
     const std::string where = ", d = " + std::to_string(dimensions[t]);
-    // The known values come from 200 rows each: they carry an error of their own.
+    // The known values come from 200 rows each, so they have errors of their own.
     check.near("H without scale, n = 256" + where, h, known[t],
                5 * h.error * (std::sqrt(1 + static_cast<double>(rows) / 200) - 1));
     check.near("H with 1/sqrt d, n = 256" + where, flat, 5.05, 0.03);
-    // |q| varies little about sqrt d, and 1 / |q| is 3 / (4 d) larger on average.
+    // |q| varies little around sqrt d, and 1 / |q| is 3 / (4 d) larger on average.
     const double exact = expected_row(ScoreLaw::gaussian(), std::log(256.0), std::sqrt(d)).entropy;
     if (d >= 256) check.near("H without scale against |q| = sqrt d" + where, h, exact, exact / d);
     last = h.mean;
     unscaled.x.push_back(d), unscaled.y.push_back(h.mean);
     scaled.x.push_back(d), scaled.y.push_back(flat.mean);
   }
-  // Along log n = d/2 + 2.4 the tilted scores N(d, d) end at the largest one, in their middle: H = sqrt(2 d / pi) +
-  // O(1).
+  // Along log n = d/2 + 2.4 the tilted scores N(d, d) are cut off in their middle, at the largest score: H = sqrt(2 d /
+  // pi) + O(1).
   for (const double d : {16.0, 64.0, 256.0, 1024.0})
     check.near(
         "exact H at log n = d/2 + 2.4 less sqrt(2 d / pi), d = " + std::to_string(static_cast<int>(d)),

@@ -1,4 +1,4 @@
-// Section 25: the questions the source leaves open, with what can be measured about them.
+// Section 25: the questions the source leaves open, with what can be measured.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -15,8 +15,8 @@ namespace {
 
 // ---- Q1: other maps under noise ----
 
-// |a' - a|^2 / |a|^2 of rows whose scores change: the squared change of the output over its size, averaged over
-// independent values of one variance.
+// |a' - a|^2 / |a|^2 of rows whose scores change: the squared change of the output relative to its size, averaged over
+// independent values with the same variance.
 Estimate change_by_noise(const Table& scores, const Table& noisy, const ScoreMap& map) {
   Mean out;
   for (std::size_t r = 0; r < scores.rows; ++r) {
@@ -33,13 +33,13 @@ Estimate change_by_noise(const Table& scores, const Table& noisy, const ScoreMap
 struct MapUnderNoise {
   std::string name;
   ScoreMap map;
-  std::vector<Estimate> change;  // one for each deviation of the scores
+  std::vector<Estimate> change;  // one per standard deviation of the scores
 };
 
 void robust_maps(Check& check) {
   const std::size_t n = 256;
   const auto rows = static_cast<std::size_t>(check.effort(400, 2000));
-  const double ratio = 0.5;  // noise to score
+  const double ratio = 0.5;  // noise relative to score
   const std::vector<double> unit = check.random().normals(rows * n), noise = check.random().normals(rows * n);
   MapUnderNoise softmax{"softmax", ScoreMap::softmax(), {}}, l1{"L1", ScoreMap::l1(), {}},
       sigmoid{"sigmoid, normalised", ScoreMap::sigmoid(0, Normaliser::l1), {}};
@@ -52,7 +52,8 @@ void robust_maps(Check& check) {
     }
     for (MapUnderNoise* x : {&softmax, &l1, &sigmoid}) x->change.push_back(change_by_noise(scores, noisy, x->map));
   }
-  // e^noise varies by sqrt(e^{sigma^2} - 1) of its mean. Signed L1 weights turn by an angle of cosine 1/sqrt(1 + r^2).
+  // The relative deviation of e^noise is sqrt(e^{sigma^2} - 1). Signed L1 weights turn by an angle of cosine 1/sqrt(1 +
+  // r^2).
   const auto law = [&](double size) { return std::sqrt(std::expm1(ratio * ratio * size * size)); };
   const double turn = std::sqrt(2 - 2 / std::sqrt(1 + ratio * ratio));
   for (const std::size_t x : {0u, 1u, 2u, 3u})
@@ -84,7 +85,7 @@ void robust_maps(Check& check) {
 
 // ---- Q2 and Q3: the best entropy, and how to get there ----
 
-// One of n keys matches. Its score is N(mu, 1), that of the others N(0, 1): the log-likelihood of a match is mu s.
+// One of n keys matches. Its score is N(mu, 1), the others' are N(0, 1): the log-likelihood of a match is mu s.
 struct MatchTask {
   Table scores;
   std::vector<std::int64_t> match;
@@ -102,8 +103,8 @@ MatchTask match_task(std::size_t rows, std::size_t n, double mu, Random* random)
 
 struct AtScale {
   Estimate entropy;           // of the weights
-  Estimate surprise;          // H less -log of the match's weight: 0 on average where the weights are the posterior
-  std::vector<double> error;  // of each row: E|o - v_match|^2 over independent unit values = 1 - 2 a_match + sum a^2
+  Estimate surprise;          // H plus the log of the match's weight: 0 on average if the weights are the posterior
+  std::vector<double> error;  // per row: E|o - v_match|^2 over independent unit values = 1 - 2 a_match + sum a^2
 };
 
 AtScale at_scale(const MatchTask& task, double lambda) {
@@ -122,7 +123,7 @@ AtScale at_scale(const MatchTask& task, double lambda) {
 }
 
 // I(match; scores) = E log(p(scores | match) / p(scores)) = log n + mu E s_match - E log Z(mu s): the exact expectation
-// of log Z over n - 1 scores N(0, 1) beside one, integrated over the law N(mu, 1) of that one by the trapezoid rule.
+// of log Z over n - 1 scores N(0, 1) plus one more, integrated over that one's law N(mu, 1) by the trapezoidal rule.
 double match_information(double n, double mu) {
   double log_z = 0;
   const double h = 1;  // enough for a Gaussian: the error is about e^{-2 pi^2}
@@ -157,7 +158,7 @@ void best_entropy(Check& check) {
 }
 
 void adaptive_temperature(Check& check) {
-  // Solved: one target for rows of any length.
+  // Solved: a single target for rows of any length.
   double worst = 0, passes = 0;
   const double one = 1;
   for (const std::size_t n : {64u, 512u, 4096u}) {
@@ -174,7 +175,7 @@ void adaptive_temperature(Check& check) {
   check.near("H - 2 of rows of 64, 512 and 4096 keys with a target entropy of 2, worst", worst, 0, 1e-6);
   check.at_most("statistics passes it took", passes, 12);
 
-  // Learnt: descent on the loss of the match by its gradient in log lambda. Keys are unit vectors, so s = q.
+  // Learnt: descent on the match loss, using its gradient in log lambda. Keys are unit vectors, so s = q.
   const std::size_t n = 64;
   const MatchTask task = match_task(static_cast<std::size_t>(check.effort(2000, 10000)), n, 2.5, &check.random());
   Table keys(n, n);
@@ -202,7 +203,7 @@ void adaptive_temperature(Check& check) {
 void two_modalities(Check& check) {
   const std::size_t words = 64, patches = 576;
   const std::int64_t rows = check.effort(200, 2000);
-  const double lift = std::sqrt(1 + 2 * std::log(9.0));  // the deviation at which the words weigh as much
+  const double lift = std::sqrt(1 + 2 * std::log(9.0));  // the deviation at which words get the same total weight
   Mean share, lifted;
   double chain = 0;
   for (std::int64_t t = 0; t < rows; ++t) {
@@ -219,7 +220,7 @@ void two_modalities(Check& check) {
   }
   check.near("H - (H of the modality + mean H within), worst", chain, 0, 1e-12);
   check.near("mass of 576 patches beside 64 words, equal laws of scores", share.estimate(), 0.9, 0.003);
-  // log Z of n scores N(0, s^2) is log n + s^2 / 2, less for few keys of wide scores: 0.29 less here.
+  // log Z of n scores N(0, s^2) is log n + s^2 / 2, or less for few keys with widely spread scores: 0.29 less here.
   const auto log_partition_of = [](double n, double sigma) {
     return expected_row(ScoreLaw::gaussian(), std::log(n), sigma).log_partition;
   };

@@ -1,4 +1,4 @@
-// Section 18: what position codes and biases do to the entropy.
+// Section 18: the effect of position codes and biases on the entropy.
 #include <algorithm>
 #include <cmath>
 
@@ -32,7 +32,7 @@ Table plus(Table x, double factor, const Table& y) {
   return x;
 }
 
-// A table of biases by lag, r on both sides of 0.
+// A table of biases by lag, kContextKeys on both sides of 0.
 template <class Function>
 std::vector<double> by_lag(Function&& function) {
   std::vector<double> out;
@@ -73,7 +73,7 @@ void two_kinds_of_code(Check& check) {
   check.near("weights against the scores written out, worst", worst, 0, 1e-12);
 }
 
-// Scores -|i - j| / 2 are local already; noise on them makes the rows more selective still.
+// Scores -|i - j| / 2 are already local; adding noise to them makes the rows even more selective.
 void noise_on_local_scores(Check& check) {
   const Table zero(kContextKeys, 1, 0.0);
   for (const auto& [deviation, quoted] : {std::pair{0.0, 2.348}, std::pair{2.0, 1.567}}) {
@@ -91,10 +91,10 @@ void noise_on_local_scores(Check& check) {
   }
 }
 
-// What the content says without codes: nothing, or that one key matches the query.
+// What the content tells without codes: nothing, or that one key matches the query.
 enum class Content : std::uint8_t { random, one_match };
 
-// Mean row entropies, one number for each pair of matrices.
+// Mean row entropies, one per pair of matrices.
 struct CodeEntropies {
   Mean none, small, large, shared, bias;
 };
@@ -104,7 +104,7 @@ CodeEntropies with_random_codes(Check& check, Content content) {
   for (std::int64_t t = 0; t < check.effort(12, 40); ++t) {
     const Table q = normals(&check.random()), r = normals(&check.random()), other = normals(&check.random());
     Table k = normals(&check.random());
-    if (content == Content::one_match)  // the keys are the queries, in the opposite order
+    if (content == Content::one_match)  // the keys are the queries in reverse order
       for (std::size_t i = 0; i < kContextKeys; ++i)
         std::copy(q.row(i).begin(), q.row(i).end(), k.row(kContextKeys - 1 - i).begin());
     const std::vector<double> table = check.random().normals(2 * kContextKeys + 1);
@@ -117,7 +117,7 @@ CodeEntropies with_random_codes(Check& check, Content content) {
   return out;
 }
 
-// Content that says nothing: codes add variance to the scores, and H falls by half of it.
+// Content without information: codes add variance to the scores, and H falls by half of it.
 void random_codes_on_random_content(Check& check, const CodeEntropies& h) {
   // Quoted from 20 matrices each.
   const auto quoted = [&](const std::string& what, const Mean& found, double value, double digits) {
@@ -132,7 +132,7 @@ void random_codes_on_random_content(Check& check, const CodeEntropies& h) {
   check.near("H with a random bias against log n - Var / 2", h.bias.estimate(), std::log(256.0) - 1, 0.05);
   check.near("H with codes of size 0.3 against log n - Var / 2", h.small.estimate(),
              std::log(256.0) - std::pow(1.09, 2) / 2, 0.02);
-  // Var = 4 is no longer far below 2 log n = 11. The queries differ in length, which adds 0.01.
+  // Var = 4 is no longer far below 2 log n = 11. The varying length of the queries adds 0.01.
   const double wide = expected_row(ScoreLaw::gaussian(), std::log(256.0), 2).entropy;
   check.near("H with codes of size 1 against that of scores N(0, 4)", h.large.estimate(), wide, 0.03);
   check.near("that above log n - Var / 2 by", wide - (std::log(256.0) - 2), 0.23, 0.005);
@@ -146,7 +146,7 @@ void random_codes(Check& check) {
   check.at_least("H with random codes of size 1 less H without", chosen.large.mean() - chosen.none.mean(), 0);
   check.at_least("H with a random bias less H without", chosen.bias.mean() - chosen.none.mean(), 0);
   random_codes_on_random_content(check, plain);
-  // A match has a score of 8, give or take |q|^2 / 8 - 8, among scores N(0, 1): codes of size 1 make that N(0, 4).
+  // A match scores 8, give or take |q|^2 / 8 - 8, among scores N(0, 1): codes of size 1 make that N(0, 4).
   check.at_most("H of a matching key without codes", matched.none.mean(), 2);
   check.at_least("the same with codes of size 1, less", matched.large.mean() - matched.none.mean(), 0.5);
   noise_on_local_scores(check);
@@ -191,7 +191,7 @@ void local_codes(Check& check) {
   quoted("H with -log(1 + lag)", log_bias, 4.141);
 }
 
-// The row of the last of n queries, with scores 0 but for the bias.
+// The entropy of the last of n rows, with scores that are 0 except for the bias.
 double last_row_entropy(std::size_t n, double slope) {
   const std::vector<double> zero(n, 0.0);
   const double one = 1;
@@ -206,7 +206,7 @@ double last_row_entropy(std::size_t n, double slope) {
 
 void bias_towards_near(Check& check) {
   const Table q = normals(&check.random()), k = normals(&check.random());
-  // Content without structure; content that already prefers what is far, by as much as the bias prefers what is near.
+  // Content without structure, or content that already favours distant keys as much as the bias favours near ones.
   const std::vector<double> none = by_lag([](std::int64_t) { return 0.0; }),
                             far = by_lag([](std::int64_t lag) { return 0.1 * std::abs(static_cast<double>(lag)); }),
                             near = by_lag([](std::int64_t lag) { return -0.1 * std::abs(static_cast<double>(lag)); });

@@ -1,4 +1,4 @@
-// The post: how much entropy there is, what large scores do to it, and what cosines leave of it.
+// The post: how much entropy there is, what large scores do to it, and what remains of it with cosines.
 #include <cmath>
 
 #include "experiments/tools/estimate.hpp"
@@ -16,7 +16,7 @@ void range_of_entropy(Check& check) {
   std::int64_t below = 0, above = 0;
   for (std::int64_t t = 0; t < check.effort(2000, 20000); ++t) {
     const auto n = static_cast<std::size_t>(check.random().integer(1, 64));
-    // From the weights: the kernel's own entropy is cut to the range.
+    // From the weights: the kernel clamps its own entropy to the range.
     const double h = entropy(weights_of(check.random().normals(n, check.random().uniform(0, 30))));
     below += h < -1e-12;
     above += h > std::log(static_cast<double>(n)) + 1e-12;
@@ -32,7 +32,7 @@ void range_of_entropy(Check& check) {
 
 void saturated_start(Check& check) {
   const std::size_t n = 32;
-  // Spread: rows of N(0, 1000^2). Size alone: every score 1000.
+  // Spread: rows of N(0, 1000^2). Size alone: every score is 1000.
   const Table spread(200, 64, check.random().normals(200 * 64, 1000)), size_alone(200, 64, 1000.0);
   Mean entropies;
   for (const Record& record : records_of(check.choose(spread, size_alone))) entropies.add(entropy(record));
@@ -68,7 +68,7 @@ void saturated_start(Check& check) {
   check.plot(std::move(plot));
 }
 
-// Where a function with one maximum in [low, high] has it.
+// The argmax of a function with a single maximum in [low, high].
 template <class Function>
 double greatest_at(Function&& function, double low, double high) {
   const double golden = (std::sqrt(5.0) - 1) / 2;
@@ -89,7 +89,8 @@ void floor_of_cosines(Check& check) {
   check.near("the same against the printed 0.4745", std::log(static_cast<double>(n)) - entropy_of(scores), 0.4745,
              5e-5);
 
-  // Among 1e12 keys the whole number at +1 no longer matters: the share of greatest gap, by golden section.
+  // With 1e12 keys, rounding the number at +1 no longer matters: the share with the greatest gap, by golden-section
+  // search.
   const auto gap_at = [](double share) {
     const std::int64_t all = 1'000'000'000'000, top = std::llround(share * 1e12);
     return std::log(1e12) - entropy(merge(record_of_copies(2, top), record_of_copies(0, all - top)));

@@ -1,4 +1,4 @@
-// The drawn inputs of numbers that are compared as quoted.
+// The random inputs behind quoted numbers.
 #pragma once
 
 #include <vector>
@@ -7,7 +7,7 @@
 
 namespace isentropic::ledger::attention_entropy {
 
-// 32 values of 8 coordinates N(0, 1), of which a row learns to fetch one.
+// 32 values of 8 coordinates N(0, 1); a row learns to fetch one of them.
 inline const information::Table kFetchedValues(
     32, 8, {0.1257,  -0.1321, 0.6404,  0.1049,  -0.5357, 0.3616,  1.3040,  0.9471,  -0.7037, -1.2654, -0.6233, 0.0413,
             -2.3250, -0.2188, -1.2459, -0.7323, -0.5443, -0.3163, 0.4116,  1.0425,  -0.1285, 1.3665,  -0.6652, 0.3515,
@@ -32,10 +32,10 @@ inline const information::Table kFetchedValues(
             1.2969,  -0.3457, 0.8546,  -0.4890, 1.7607,  0.1992,  -0.3820, 2.5524,  -0.3245, -1.2212, 0.2019,  -0.0388,
             1.0663,  -0.9216, 0.8047,  0.8527});
 
-// A direction within the simplex of four weights.
+// A tangent direction of the simplex of four weights.
 inline const std::vector<double> kTangent = {-0.09338992, 0.7369515, -1.61896962, 0.97540804};
 
-// Scores N(0, 1): of a head over 8 keys, and of 10 keys where a descent on the entropy starts.
+// Scores N(0, 1): those of a head over 8 keys, and those of 10 keys from which a descent on the entropy starts.
 inline const std::vector<double> kHeadScores = {0.39461235,  -0.19529673, 0.77432053, 0.35126637,
                                                 -0.58896261, -2.43782608, 0.94598428, -2.31097923};
 inline const std::vector<double> kDescentStart = {1.29833058, -1.37066435, 0.62229863,  0.72140966, -0.60452363,

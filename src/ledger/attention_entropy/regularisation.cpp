@@ -1,4 +1,4 @@
-// Sections 19 and 20: what was observed in training, and the entropy as a term of the loss.
+// Sections 19 and 20: what was observed in training, and the entropy as a loss term.
 #include <algorithm>
 #include <cmath>
 

@@ -26,7 +26,7 @@ void sandwich(Check& check) {
   check.never("rows whose log-sum-exp is above the maximum + log n", above);
 }
 
-// n keys of score 0, the first raised by the gap.
+// n keys of score 0, with the first raised by the gap.
 std::vector<double> led_by(double gap, std::size_t n) {
   std::vector<double> scores(n, 0.0);
   scores[0] = gap;
@@ -36,7 +36,7 @@ std::vector<double> led_by(double gap, std::size_t n) {
 void near_the_maximum(Check& check) {
   const std::size_t n = 1000;
   const Table values(n, 4, check.random().normals(n * 4));
-  // The gap against log(n - 1) = 6.9: well beyond it, or merely large against 0.
+  // The gap relative to log(n - 1) = 6.9: well beyond it, or merely far from 0.
   const double gap = check.choose(15.0, 3.0);
   const std::vector<double> scores = led_by(gap, n), output = output_of(scores, values);
   const Record record = record_of(scores);

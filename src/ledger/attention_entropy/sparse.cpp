@@ -41,7 +41,7 @@ void neighbourhood_weights(Check& check) {
       empty = sum;
       continue;
     }
-    // As printed every neighbour gets the score of the index i itself.
+    // As printed, every neighbour gets the score of the index i itself.
     off = std::max(off, std::abs(check.choose(sum, seen * own / normaliser) - 1));
   }
   check.near("row sums - 1, worst", off, 0, 1e-12);
@@ -87,7 +87,7 @@ void information_for_computation(Check& check) {
   AttentionProblem segments, best;
   segments.mask = Mask::none().segments(kept), best.map = ScoreMap::top_k(kept);
 
-  // Segment by segment, so that no other key is there to be read.
+  // Segment by segment, so that no other key is available.
   std::int64_t of_segments = 0;
   double gap = 0;
   const Table whole = table_of(attend(q, k, v, segments).output);
@@ -102,7 +102,7 @@ void information_for_computation(Check& check) {
   check.near("share of the scores computed to keep a quarter", static_cast<double>(scores) / (n * n), 0.25, 0);
   check.near("segments one by one less attention() with segments", gap, 0, 1e-12);
 
-  // What a row loses: KL(kept || all) = -log of the mass that was kept.
+  // The loss of a row: KL(kept || all) = -log of the mass kept.
   const Table all = weights_of(q, k);
   for (const auto& [name, options] : {std::pair{"segments", &segments}, {"top-k", &best}}) {
     const Table sparse = weights_of(q, k, *options);
@@ -126,7 +126,7 @@ void argmax_entropy(Check& check) {
   check.near("H of hard attention, worst", worst, 0, 0);
 }
 
-// Weights of many samples of one row: [samples, n].
+// Weights of many samples of a row: [samples, n].
 Table gumbel_samples(const std::vector<double>& scores, double tau, std::int64_t samples, std::uint64_t seed) {
   const double one = 1;
   const auto n = static_cast<std::int64_t>(scores.size());
@@ -166,7 +166,7 @@ void gumbel_softmax(Check& check) {
     double bias = 0;
     for (std::size_t j = 0; j < p.size(); ++j) {
       bias = std::max(bias, std::abs(mean[j].mean() - p[j]));
-      // At tau = 100 the samples are nearly equal and yet their largest entries are drawn from softmax(s).
+      // At tau = 100 the samples are nearly uniform, and yet their argmax is distributed as softmax(s).
       check.near("share of argmax " + std::to_string(j) + where, chosen[j].estimate(), p[j]);
     }
     check.near("largest bias of the mean weights" + where, bias, known.bias, 0.002 + 5 * mean[0].estimate().error);

@@ -1,4 +1,4 @@
-// Section 17: eigenvalues, singular values and rank of the matrix of weights.
+// Section 17: eigenvalues, singular values and rank of the weight matrix.
 #include <algorithm>
 #include <cmath>
 
@@ -13,7 +13,7 @@ constexpr std::size_t kSize = 64;
 
 Table uniform(std::size_t n) { return Table(n, n, 1 / static_cast<double>(n)); }
 
-// One-hot rows, each looking `shift` keys ahead, around the end.
+// One-hot rows, each looking `shift` keys ahead, wrapping around.
 Table cyclic(std::size_t n, std::size_t shift) {
   Table out(n, n);
   for (std::size_t i = 0; i < n; ++i) out(i, (i + shift) % n) = 1;
@@ -36,7 +36,7 @@ Table attention_of_random_vectors(std::size_t n, std::size_t d, const Mask& mask
   return weights_of(Table(n, d, random->normals(n * d)), Table(n, d, random->normals(n * d)), options);
 }
 
-// The printed quantity, with moduli for the complex eigenvalues.
+// The printed quantity, with moduli of the complex eigenvalues.
 double eigenvalue_sum(const Table& weights) {
   double out = 0;
   for (const std::complex<double>& x : attention_spectrum(weights).eigenvalues)
@@ -55,7 +55,7 @@ double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   return xy / std::sqrt(xx * yy);
 }
 
-// Random 32 x 32 attention from sharp (tau = 0.08) to flat (tau = 7.4), flatter and flatter.
+// Random 32 x 32 attention from sharp (tau = 0.08) to flat (tau = 7.4), in order.
 std::vector<Table> at_many_temperatures(Check& check) {
   std::vector<double> logarithms(static_cast<std::size_t>(check.effort(200, 600)));
   for (double& x : logarithms) x = check.random().uniform(-2.5, 2);
@@ -117,10 +117,10 @@ void entropy_of_eigenvalues(Check& check) {
   check.never("random matrices of 20 whose eigenvalues are all real", real);
   check.near("sum of the eigenvalues - the trace, worst", off_trace, 0, 1e-10);
   check.at_least("sum of the eigenvalues - 1, largest", off_one, 0.1);
-  // Eigenvalues 1, 0, ..., 0 give 0; the rows have log n.
+  // The eigenvalues 1, 0, ..., 0 give 0; the rows have entropy log n.
   check.near("-sum |l| log |l| of uniform attention", eigenvalue_sum(flat),
              check.choose(0.0, attention_entropies(flat).mean), 1e-9);
-  // Quoted from one matrix.
+  // Quoted from a single matrix.
   check.near("-sum |l| log |l| of random attention", eigenvalues.estimate(), check.choose(13.07, rows.mean()),
              5 * eigenvalues.deviation());
   check.near("row entropy of random attention, quoted", rows.estimate(), 3.67, 0.005 + 5 * rows.deviation());

@@ -1,5 +1,5 @@
-// The claims of this folder by subject, in the order of source 001. A namespace of their own: other folders have
-// subjects of the same names.
+// The claims of this folder by subject, in the order of source 001. In their own namespace, because other folders have
+// subjects with the same names.
 #pragma once
 
 #include <vector>

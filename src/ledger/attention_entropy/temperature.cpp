@@ -77,7 +77,7 @@ void warm_limit(Check& check) {
                           .style = report::CurveStyle::bound}}});
 }
 
-// Attention over unit keys, m of them along the query and the others against it.
+// Attention over unit keys, m of them along the query and the others opposite to it.
 double entropy_of_unit_vectors(std::size_t n, std::size_t m, Random* random) {
   const std::size_t d = 8;
   Table query(1, d, random->normals(d)), keys(n, d);
@@ -125,7 +125,7 @@ void floor_at_small_temperature(Check& check) {
   known("n = 65536, tau = 0.1", 65536, 0.1, 0.0028, 0.02);
   known("n = 1e9, tau = 0.1", 1'000'000'000, 0.1, 4.7, 0.01);
   known("n = 1024, tau = 0.2", 1024, 0.2, 0.49, 0.02);
-  // With n^-1/2 beyond rounding the whole number of keys at the top no longer matters.
+  // With n^-1/2 below rounding, the integer number of keys at the top no longer matters.
   const std::int64_t many = 100'000'000'000'000;
   check.near("log n - least H for n = 1e14", std::log(1e14) - least_two_level_entropy(many, range, 2000), 24.219,
              0.001);

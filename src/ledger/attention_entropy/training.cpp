@@ -24,7 +24,7 @@ void entropy_while_learning(Check& check) {
   check.at_most("H at the end", learning.entropy.back(), learning.entropy[100]);
   check.at_least("H at the end is not 0", learning.entropy.back(), 1e-6);
 
-  // With 32 keys log n - V / 2 is a little low: by 0.005 at V = 1/4, by 0.05 at V = 1.
+  // With 32 keys log n - V / 2 is a little too low: by 0.005 at V = 1/4, by 0.05 at V = 1.
   for (const auto& [variance, low] : {std::pair{0.25, 0.01}, std::pair{1.0, 0.06}})
     check.near(
         "mean H of 32 scores against log n - V / 2, V = " + short_text(variance),

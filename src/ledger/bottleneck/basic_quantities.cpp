@@ -35,7 +35,7 @@ void entropy_is_mean_surprise(Check& check) {
 
 void entropy_is_not_negative(Check& check) {
   double least = std::numeric_limits<double>::infinity();
-  std::int64_t hidden = 0;  // zero entropy although more than one outcome has mass
+  std::int64_t hidden = 0;  // zero entropy although several outcomes have mass
   for (std::int64_t t = 0; t < 20000; ++t) {
     const std::vector<double> p = any_distribution(check.random());
     const double h = entropy(p);
@@ -180,7 +180,7 @@ void information_about_itself(Check& check) {
              kRounding);
   check.near("a density: rise of binned I(X;X), 10 -> 100 bins", information[1] - information[0], std::log(10), .05);
   check.near("rise, 100 -> 1000 bins", information[2] - information[1], std::log(10), .05);
-  // Bins share out the range of the sample, whose logarithm has a deviation of .042.
+  // Bins divide the range of the sample, whose logarithm has a standard deviation of .042.
   for (std::size_t x = 0; x < bins.size(); ++x)
     check.near("binned I(X;X) at " + std::to_string(static_cast<int>(bins[x])) + " bins", information[x], quoted[x],
                .2);
@@ -242,7 +242,7 @@ void data_processing_inequality(Check& check) {
   check.never("I(X;Y) < I(X;Z)", check.choose(gained_by_chain, gained_freely));
   check.never("chain: I(Y;Z) < I(X;Z)", gained_at_the_end);
   check.near("chain: I(X;Y) - I(X;Z) - I(X;Y|Z)", slack_error, 0, kRounding);
-  // Which of Y and Z says more about X is a coin toss when nothing ties them together.
+  // Without a common chain, which of Y and Z says more about X is a coin toss.
   check.near("share of joints that violate it without the chain", share.estimate(), .5);
   check.as_quoted("the same, as counted in 20000 joints", share, .50465, 20000);
   const Table relabel = {{0, 0, 1, 0}, {1, 0, 0, 0}, {0, 0, 0, 1}, {0, 1, 0, 0}};

@@ -1,4 +1,4 @@
-// Deep stacks of tanh layers, plain and residual: what their Jacobian and a coarse reading keep, 10.4.16d.
+// Deep stacks of tanh layers, plain and residual: what their Jacobian and coarse readings retain, 10.4.16d.
 #include <cmath>
 #include <set>
 
@@ -11,15 +11,15 @@
 namespace isentropic::ledger::bottleneck {
 namespace {
 
-// A residual stack may limit the norm of its weights, hence Lip(F): to .9, or to 1 / depth.
+// A residual stack may limit the norm of its weights, and so Lip(F), to .9 or to 1 / depth.
 enum class Stack : std::uint8_t { plain, residual, scaled_residual, limited_residual, limited_by_depth };
 
 struct Jacobian {
-  double size = 0;       // root mean square singular value
-  double condition = 0;  // largest : smallest
+  double size = 0;       // root mean square of the singular values
+  double condition = 0;  // ratio of the largest to the smallest
 };
 
-// The largest singular value, to about 1%, by powers.
+// The largest singular value, to about 1%, by power iteration.
 double spectral_norm(const Table& weights) {
   std::vector<double> v(weights.columns, 1.);
   double size = 0;
@@ -87,10 +87,10 @@ TypicalJacobian typical_jacobian(Stack stack, std::size_t depth, std::int64_t st
   return out;
 }
 
-// What is left of 4096 inputs, read on a grid of .1, after 60 layers of 16 units.
+// What remains of 4096 inputs, read on a grid of .1, after 60 layers of 16 units.
 struct Read {
   double bits = 0;      // I(X; what is read)
-  double distinct = 0;  // log2 of the number of distinct readings, bits at most
+  double distinct = 0;  // log2 of the number of distinct readings, an upper bound of bits
 };
 
 Read read_after_layers(Stack stack, Random& random) {
@@ -133,7 +133,7 @@ void deep_residuals_need_a_scale(Check& check) {
   struct Quoted {
     Stack stack;
     std::string name;
-    double size, condition;  // geometric means of five stacks
+    double size, condition;  // geometric means over five stacks
   };
   const std::vector<Quoted> quoted = {{Stack::scaled_residual, "scaled residual", 1.24, 5.7},
                                       {Stack::residual, "residual", 1.6e3, 8e8},
@@ -157,7 +157,7 @@ void deep_residuals_need_a_scale(Check& check) {
       check.between("residual, depth 200: mean singular value", sizes.y.back(), 1, 2);
     }
     check.as_quoted(q.name + ", depth 200: log of the mean singular value", found.log_size, std::log(q.size), 5, .03);
-    if (q.stack == Stack::plain)  // rounding alone keeps it from being larger
+    if (q.stack == Stack::plain)  // only rounding keeps it from being larger
       check.at_least("plain tanh, depth 200: least condition", found.least_condition, 1e16);
     else
       check.as_quoted(q.name + ", depth 200: log of the condition", found.log_condition, std::log(q.condition), 5, .06);

@@ -25,7 +25,7 @@ struct Learnt {
 };
 
 // N tosses of a coin with P(1) = p; w in {0, 1} is chosen with probability ~ e^{-inverse_temperature N (errors of w)};
-// the loss is `range` where w is wrong. Everything is a sum over the number of ones.
+// the loss is `range` if w is wrong. Everything is a sum over the number of ones.
 Learnt gibbs(int tosses, double p, double inverse_temperature, double range) {
   Table joint(static_cast<std::size_t>(tosses) + 1, 2);
   Learnt out;
@@ -43,7 +43,7 @@ Learnt gibbs(int tosses, double p, double inverse_temperature, double range) {
   return out;
 }
 
-// The largest error : bound over samples of 1 ... 50 tosses, coins and temperatures (infinite: the best on the sample).
+// The largest error / bound over samples of 1 ... 50 tosses, coins and temperatures (infinite: best on the sample).
 double worst_ratio(double range, double sigma) {
   double worst = 0;
   for (int tosses : {1, 2, 3, 5, 10, 50})
@@ -96,7 +96,7 @@ void bound_needs_the_scale_of_the_loss(Check& check) {
 }
 
 void bound_is_on_the_expectation(Check& check) {
-  // A hypothesis fixed beforehand, right half of the time, on 100 points: I(W;S) = 0.
+  // A hypothesis fixed in advance, right half of the time, on 100 points: I(W;S) = 0.
   Mean error, size;
   for (std::int64_t t = 0; t < check.effort(100000, 1000000); ++t) {
     int wrong = 0;
@@ -109,7 +109,7 @@ void bound_is_on_the_expectation(Check& check) {
 }
 
 void bound_may_be_vacuous(Check& check) {
-  // The mean of five normal points, as it is or rounded to one of a few values.
+  // The mean of five normal points, either as it is or rounded to one of a few values.
   Table mean(200000, 1), rounded = mean;
   for (std::size_t x = 0; x < mean.rows; ++x) {
     for (int s = 0; s < 5; ++s) mean(x, 0) += check.random().normal() / 5;
@@ -128,7 +128,7 @@ void bound_may_be_vacuous(Check& check) {
   for (std::size_t x = 0; x < bins.size(); ++x) {
     const std::string at = std::to_string(static_cast<int>(bins[x])) + " bins";
     if (x > 0) check.near("rise of I(W;S) to " + at, learnt[x] - learnt[x - 1], 0, .05);
-    // Bins share out the range of the sample, whose logarithm has a deviation of .042.
+    // Bins divide the range of the sample, whose logarithm has a standard deviation of .042.
     check.near("the mean itself: I(W;S) in " + at, of_mean[x], quoted[x], .2);
   }
   check.near("the mean itself: rise for ten times the bins", of_mean[2] - of_mean[1], std::log(10), .05);
@@ -145,8 +145,8 @@ void bound_may_be_vacuous(Check& check) {
 
 // ---- 10.4.7: the bottleneck's optimum ----
 
-// Learning the labels of a code's symbols from `points` pairs (z, y): each symbol gets the label seen most with it, the
-// first one in a tie. The labels W are a function of the sample, so that I(W;S) = H(W).
+// Learns the labels of a code's symbols from `points` pairs (z, y): each symbol gets the label most often seen with it,
+// or the first in a tie. The labels W are a function of the sample, so I(W;S) = H(W).
 struct LearntLabels {
   double information = 0;  // I(W;S)
   double error = 0;        // E[errors on new data - errors on the sample]
@@ -184,7 +184,7 @@ LearntLabels learn_labels(const Table& joint, int points) {
   return out;
 }
 
-// The optimum at beta = .4 against every code that puts the eight inputs into two classes.
+// The optimum at beta = .4 against every code that sorts the eight inputs into two classes.
 void bottleneck_optimum(Check& check) {
   const int points = 8;
   const double sigma = sub_gaussian_deviation(0, 1);

@@ -1,4 +1,4 @@
-// Several heads: what they say together, and how redundant they are: 10.4.12, 10.4.13.
+// Several heads: what they convey together, and how redundant they are: 10.4.12, 10.4.13.
 #include <functional>
 #include <numbers>
 #include <optional>
@@ -16,7 +16,7 @@ namespace {
 
 // ---- 10.4.12: Y a function of bits Z_1 ... Z_H ----
 
-using Rule = std::function<std::optional<std::size_t>(const std::vector<std::size_t>&)>;  // none: does not happen
+using Rule = std::function<std::optional<std::size_t>(const std::vector<std::size_t>&)>;  // none: does not occur
 
 Joint joint_of_bits(std::size_t heads, const Rule& rule) {
   constexpr std::size_t kLabels = 8;
@@ -51,7 +51,7 @@ std::optional<std::size_t> everything(const std::vector<std::size_t>& z) {
 std::optional<std::size_t> conjunction(const std::vector<std::size_t>& z) { return z[0] & z[1]; }
 std::optional<std::size_t> majority(const std::vector<std::size_t>& z) { return z[0] + z[1] + z[2] > 1; }
 
-// Single heads less `times` each pair's co-information.
+// The sum over single heads minus `times` each pair's co-information.
 double pairs_only(const HeadDecomposition& heads, double times) {
   double out = 0;
   for (double single : heads.single) out += single;
@@ -108,7 +108,7 @@ void sign_of_co_information(Check& check) {
   const auto bits = [](const Rule& rule) { return to_bits(co_information(joint_of_bits(2, rule), {{0}, {1}, {2}})); };
   check.near("XOR, nothing but synergy: the subtracted term, bits", bits(parity), check.choose(-1., 1.), 1e-12);
   check.near("two copies, nothing but redundancy", bits(copies), 1, 1e-12);
-  // By entropies of all subsets.
+  // From the entropies of all subsets.
   double error = 0;
   for (int t = 0; t < 200; ++t) {
     const Joint joint{{2, 3, 2}, dirichlet(check.random(), 12, .4)};
@@ -134,14 +134,14 @@ Table shifted_diagonal(std::size_t offset) {
   return out;
 }
 
-// Looks at key 0 or 1, as one bit of the query's number says.
+// Attends to key 0 or 1, according to one bit of the query's number.
 Table reads_bit(std::size_t bit) {
   Table out(kKeys, kKeys);
   for (std::size_t q = 0; q < kKeys; ++q) out(q, q >> bit & 1) = 1;
   return out;
 }
 
-// Equal scores, through the kernel.
+// Equal scores, run through the kernel.
 Table uniform_head() { return weights_of(Table(kKeys, 4), Table(kKeys, 4)); }
 
 // sum over pairs i != j of H(J_i | J_j), bits.
@@ -197,7 +197,7 @@ void normaliser_of_pairs(Check& check) {
 }
 
 void heads_need_queries_in_common(Check& check) {
-  // One head attends sharply at random places, the other a position further.
+  // One head attends sharply to random positions, the other always one position further.
   const Table scores(kKeys, kKeys, check.random().normals(kKeys * kKeys, 6));
   Table first(kKeys, kKeys), second(kKeys, kKeys), one_query(kKeys, kKeys);
   for (std::size_t q = 0; q < kKeys; ++q) {

@@ -35,7 +35,7 @@ void points_lie_under_the_diagonal(Check& check) {
   check.never("I(Z;Y) below 0", negative);
 }
 
-// Bits of layers 1 ... 5 before training, the mean of so many networks.
+// Bits of layers 1 ... 5 before training, averaged over this many networks.
 struct InitialLayers {
   Unit unit;
   LayerEstimator estimator;
@@ -53,7 +53,7 @@ const std::vector<InitialLayers> kInitialLayers = {
     {Unit::tanh, LayerEstimator::bins_of_width, 3, {11.92, 9.81, 6.01, 3.79, 2.92}},
 };
 
-// The other estimators and the linear network: more of the same, in the thorough tier.
+// The other estimators and the linear network, in the thorough tier only.
 const std::vector<InitialLayers> kMoreInitialLayers = {
     {Unit::relu, LayerEstimator::bins_of_range, 5, {11.95, 10.78, 7.79, 4.83, 3.98}},
     {Unit::relu, LayerEstimator::bins_of_range, 3, {11.93, 10.46, 6.96, 4.08, 3.75}},
@@ -76,7 +76,7 @@ const std::vector<InitialLayers> kMoreInitialLayers = {
 
 using LayerMeans = std::map<std::pair<Unit, LayerEstimator>, std::array<Mean, kLayers>>;
 
-// Each estimator on the same networks.
+// Evaluates every estimator on the same networks.
 LayerMeans measure_layers(const std::vector<InitialLayers>& wanted, std::int64_t networks, Random& random) {
   LayerMeans out;
   for (const InitialLayers& w : wanted) out[{w.unit, w.estimator}];
@@ -93,7 +93,7 @@ LayerMeans measure_layers(const std::vector<InitialLayers>& wanted, std::int64_t
 
 void compare_layers(Check& check, const std::vector<InitialLayers>& quoted, LayerMeans& measured) {
   for (const InitialLayers& q : quoted) {
-    // Deep layers of ReLU are dead or alive: 60 networks do not show how much the mean of three varies.
+    // Deep ReLU layers are either dead or alive: 60 networks do not show how much the mean of three varies.
     const std::size_t layers = q.unit == Unit::relu && !check.thorough() ? 2 : kLayers;
     for (std::size_t l = 0; l < layers; ++l)
       check.as_quoted(name(q.unit) + ", layer " + std::to_string(l + 1) + ", " + name(q.estimator) + ", against " +
@@ -104,7 +104,7 @@ void compare_layers(Check& check, const std::vector<InitialLayers>& quoted, Laye
 
 void layers_at_the_start(Check& check) {
   LayerMeans measured = measure_layers(kInitialLayers, check.effort(60, 200), check.random());
-  // "Little", generously: less than a tenth of what there is.
+  // "Little", read generously: less than a tenth of the maximum.
   for (std::size_t l = 0; l < kLayers; ++l)
     check.between("tanh, layer " + std::to_string(l + 1) + ": exact I(X;Z) in bits of 12",
                   measured[{Unit::tanh, LayerEstimator::exact}][l].mean(), check.choose(11.99, 0.),
@@ -153,7 +153,7 @@ void fitting_cannot_outrun_data_processing(Check& check) {
   const double share = static_cast<double>(outrun) / static_cast<double>(runs);
   check.near("share of runs in which I(Z;Y) rises more than I(X;Z) up to its peak", share, check.choose(0., 1.), 0);
   check.never("a point of a run has I(Z;Y) > I(X;Z)", above);
-  // From a code that tells the inputs apart: I(Z;Y) may now rise faster than I(X;Z), even while that one falls.
+  // Starting from a code that distinguishes the inputs, I(Z;Y) may rise faster than I(X;Z), even while I(X;Z) falls.
   Mean faster;
   for (std::int64_t t = 0; t < runs; ++t) {
     const auto points =

@@ -1,4 +1,4 @@
-// Codes of positions: def10.4.12, 10.4.17.
+// Position codes: def10.4.12, 10.4.17.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -45,7 +45,7 @@ void information_about_offsets(Check& check) {
     check.near("from one code" + at, to_bits(found.one_code), one[x], 6e-4);
     check.near("from both codes" + at, to_bits(found.both_codes), both[x], 6e-4);
   }
-  // Inner products of sinusoidal codes depend on the offset alone.
+  // Inner products of sinusoidal codes depend only on the offset.
   const Table codes = sinusoidal_codes(200, 16);
   std::vector<double> first(200);
   double spread = 0;
@@ -61,7 +61,7 @@ void information_about_offsets(Check& check) {
 
 // ---- 10.4.17 ----
 
-// The fewest coordinates for which the digits of the position in base 2^bits tell all positions apart.
+// The smallest number of coordinates with which the base-2^bits digits distinguish all positions.
 std::int64_t fewest_coordinates(std::int64_t positions, std::int64_t bits) {
   for (std::int64_t d = 1;; ++d) {
     std::set<std::vector<std::int64_t>> codes;
@@ -75,7 +75,7 @@ std::int64_t fewest_coordinates(std::int64_t positions, std::int64_t bits) {
   }
 }
 
-// Positions and offsets read back from one number, pos / n in float32: how many are wrong.
+// Reads positions and offsets back from a single number, pos / n in float32; returns the number of errors.
 std::int64_t errors_of_one_number(std::int64_t n, Random& random) {
   const auto code = [n](std::int64_t x) { return static_cast<float>(x) / static_cast<float>(n); };
   std::int64_t wrong = 0;
@@ -87,7 +87,7 @@ std::int64_t errors_of_one_number(std::int64_t n, Random& random) {
   return wrong;
 }
 
-// Two coordinates on a half circle, a few steps further than the position.
+// Two coordinates on a half circle, shifted a few steps beyond the position.
 Table circle_codes(std::size_t n, double further = 0) {
   const double step = std::numbers::pi / static_cast<double>(n);
   Table out(n, 2);
@@ -98,7 +98,7 @@ Table circle_codes(std::size_t n, double further = 0) {
   return out;
 }
 
-// The least distance between codes.
+// The minimum distance between codes.
 double spacing_of(const Table& codes) {
   double out = 1e9;
   for (std::size_t x = 0; x + 1 < codes.rows; ++x)
@@ -107,7 +107,7 @@ double spacing_of(const Table& codes) {
   return out;
 }
 
-// Offsets read from the angle between two codes: how many of 5000 are wrong.
+// Reads offsets from the angle between two codes; returns how many of 5000 are wrong.
 std::int64_t offsets_misread(std::size_t n, Random& random) {
   const Table codes = circle_codes(n);
   const auto last = static_cast<std::int64_t>(n) - 1;
@@ -121,7 +121,7 @@ std::int64_t offsets_misread(std::size_t n, Random& random) {
   return wrong;
 }
 
-// Queries turned by three steps: rows of the kernel whose largest weight is not three further.
+// Queries rotated by three steps: counts the rows whose largest weight is not three positions further.
 std::int64_t errors_of_the_circle(std::size_t n) {
   const Table query = circle_codes(n, 3), key = circle_codes(n);
   const AttentionResult result = attend(query, key, key);

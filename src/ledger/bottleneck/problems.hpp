@@ -1,5 +1,5 @@
-// Fixed joint distributions p(x, y), 8 inputs and 3 labels, that the quoted numbers of the bottleneck refer to. They
-// were drawn once: p(x) from Dirichlet(5), p(y|x) from Dirichlet(.5) and Dirichlet(.4).
+// Fixed joint distributions p(x, y) with 8 inputs and 3 labels, behind the quoted bottleneck numbers. They were drawn
+// once: p(x) from Dirichlet(5), p(y|x) from Dirichlet(.5) and Dirichlet(.4).
 #pragma once
 
 #include "isentropic/information/table.hpp"

@@ -12,7 +12,7 @@ namespace {
 
 constexpr std::size_t kPositions = 65;
 
-// Tokens of which the middle one is not a number: it spoils every position that it reaches.
+// Tokens with a NaN in the middle: it contaminates every position it reaches.
 Table spoilt_in_the_middle(Random& random) {
   Table x(kPositions, 4, random.normals(4 * kPositions));
   for (double& v : x.row(kPositions / 2)) v = std::numeric_limits<double>::quiet_NaN();
@@ -31,7 +31,7 @@ Table attention_layer(const Table& x, const Mask& mask) {
   return table_of(attend(x, x, x, options).output);
 }
 
-// Each position becomes the mean over those up to `radius` away.
+// Each position becomes the mean of those up to `radius` away.
 Table convolution_layer(const Table& x, std::size_t radius) {
   Table out(x.rows, x.columns);
   for (std::size_t i = 0; i < x.rows; ++i) {

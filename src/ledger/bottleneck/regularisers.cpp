@@ -8,7 +8,7 @@
 namespace isentropic::ledger::bottleneck {
 namespace {
 
-// Descent on task loss + lambda_x I(X;Z) + lambda_y I(Z;Y).
+// Gradient descent on task loss + lambda_x I(X;Z) + lambda_y I(Z;Y).
 TabularCode regularised(Check& check, double lambda_x, double lambda_y) {
   return train_code(kRegularisedProblem, {.information_x = lambda_x, .information_y = lambda_y},
                     {.steps = 2500, .learning_rate = .03}, check.random(), check.effort(14, 40));
@@ -28,7 +28,7 @@ void price_on_information_compresses(Check& check) {
 }
 
 void sign_of_lambda_y(Check& check) {
-  // In the loss with the sign +.
+  // Added to the loss with a + sign.
   const std::vector<double> lambdas = {-1, -.5, 0, .5, .9, 1, 2}, quoted = {.2644, .2597, .2429, .2022, 0, 0, 0};
   std::vector<double> kept;
   double error = 0;

@@ -11,7 +11,7 @@
 namespace isentropic::ledger::bottleneck {
 namespace {
 
-// Bits of X in Z, X the number of the row and Z a function of it.
+// Bits of X in Z, where X is the row number and Z a function of it.
 double bits_kept(Table z) {
   for (double& value : z.values) value = std::round(value * 1e9);
   return to_bits(entropy_from_symbols(z, EntropyEstimator::plug_in));
@@ -37,7 +37,7 @@ Table integer_block(const Table& z, Random& random) {
   return out;
 }
 
-// The error of undoing z -> z + tanh(z W), |W| = .9, by the iteration z <- output - tanh(z W).
+// The error of inverting z -> z + tanh(z W), |W| = .9, by the iteration z <- output - tanh(z W).
 double inversion_error(Random& random) {
   const std::size_t d = 6;
   Table weights(d, d, random.normals(d * d));
@@ -91,7 +91,7 @@ void block_cannot_add_information(Check& check) {
   check.near("Lip(F) = .9: the block undone, largest error", inversion_error(random), 0, 1e-12);
 }
 
-// ---- 10.4.16b: one token of two, X both bits ----
+// ---- 10.4.16b: the first of two tokens, X both bits ----
 
 void token_may_gain_from_others(Check& check) {
   const auto bits_of_token = [](const std::function<double(double, double)>& branch) {
@@ -111,7 +111,7 @@ void token_may_gain_from_others(Check& check) {
   check.near("mixing that replaces the token: bits", bits_of_token([](double a, double b) { return b - a; }), 1, 1e-12);
 }
 
-// ---- 10.4.16c: a readout with fixed noise, signal to noise 4 ----
+// ---- 10.4.16c: a readout with fixed noise, signal-to-noise ratio 4 ----
 
 void noisy_readout_sees_scale(Check& check) {
   const std::vector<double> gains = {-.9, -.5, 0, .5, 2}, quoted = {.020, .347, .805, 1.151, 1.805};

@@ -1,4 +1,4 @@
-// The claims of source 000, subject by subject.
+// The claims of source 000, by subject.
 #pragma once
 
 #include "ledger/claim.hpp"
@@ -19,7 +19,7 @@ std::vector<Claim> regulariser_claims();        // 10.4.18
 std::vector<Claim> generalisation_claims();     // 10.4.19 and the closing text
 
 void deep_residuals_need_a_scale(Check& check);  // 10.4.16d
-// Networks that are trained: 10.4.6-txt1, 10.4.7-txt2.
+// Claims on trained networks: 10.4.6-txt1, 10.4.7-txt2.
 void kept_information_and_fit(Check& check);
 void compression_and_accuracy(Check& check);
 

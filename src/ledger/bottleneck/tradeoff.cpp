@@ -13,7 +13,7 @@
 namespace isentropic::ledger::bottleneck {
 namespace {
 
-// Every x a symbol of its own, with a trace of all others so that no probability is exactly zero.
+// Each x has its own symbol, with a trace of all others so that no probability is exactly zero.
 Table identity_code(std::size_t inputs) {
   Table out(inputs, inputs, 1e-6 / static_cast<double>(inputs));
   for (std::size_t x = 0; x < inputs; ++x) out(x, x) += 1 - 1e-6;
@@ -64,12 +64,12 @@ BottleneckCode best_code(const Table& joint, double beta, std::uint64_t seed) {
   BottleneckOptions options;
   options.random_starts = 2;
   options.seed = seed;
-  // On the way from the identity code; the last point is the one asked for.
+  // Annealed from the identity code; the last point is the requested one.
   const std::vector<double> betas = {beta / 8, beta / 4, beta / 2, .8 * beta, .95 * beta, beta};
   return bottleneck_curve(joint, betas, options).points.back();
 }
 
-// Linear codes z = x + noise of correlated Gaussians: the largest I(Z;Y) / I(Z;X), met as the noise grows.
+// Linear codes z = x + noise of correlated Gaussians: the largest I(Z;Y) / I(Z;X), reached as the noise grows.
 double best_gaussian_ratio(double correlation) {
   double best = 0;
   for (double noise = .01; noise < 1e5; noise *= 2) {
@@ -94,7 +94,7 @@ void beta_has_a_ceiling(Check& check) {
   check.near("I(Z;X) at beta = .65", best_code(kBottleneckProblem, .65, seed).information_x, 0, 1e-6);
   check.near("I(Z;X) at 1.02 beta_c", best_code(kBottleneckProblem, 1.02 * critical.global, seed).information_x, 0,
              1e-6);
-  // No input law passes a larger share of its divergence, here or elsewhere, and no share exceeds 1.
+  // No input distribution passes on more than beta_c of its divergence, and no joint has a beta_c above 1.
   const std::vector<double> px = row_marginal(kBottleneckProblem), py = column_marginal(kBottleneckProblem);
   double most = 0, elsewhere = 0;
   for (int t = 0; t < 2000; ++t) {
@@ -189,10 +189,10 @@ void objective_as_expectations(Check& check) {
   check.near("the same, largest over encoders", most, constant, 1e-12);
   check.near("E_x KL(p(z|x) || p(z)) - I(Z;X)", rate_error, 0, 1e-12);
   check.near("H(Y)", entropy(column_marginal(joint)), .959236, 5e-7);
-  // The divergence differs from x to x, hence the mean over x.
+  // The divergence differs between inputs x, hence the mean over x.
   check.as_quoted("least KL(p(z|x) || p(z)) of an encoder", least_kl, .003, 1, 5e-4);
   check.as_quoted("log of the largest KL of an encoder", log_largest_kl, std::log(1.004), 1);
-  // Over z as well as over (x, y): by drawing all three.
+  // Over z as well as over (x, y): draws all three.
   const Table encoder = random_channel(check.random(), 8, 4, .5), code_label = product(transposed(encoder), joint);
   const std::vector<double> pz = row_marginal(code_label);
   const Estimate likelihood = mean_of(check.effort(20000, 500000), [&] {

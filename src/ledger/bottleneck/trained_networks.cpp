@@ -1,7 +1,7 @@
-// What small networks keep of their input while they learn, and how well they then do on new inputs: the closing text.
+// What small networks keep of their input while learning, and how well they then do on new inputs: the closing text.
 //
-// Signs are not asserted: whether a layer compresses, and by how much, is a matter of the estimator, and so is what
-// compression has to do with test accuracy. What is asserted is that.
+// Signs are not asserted: whether and by how much a layer compresses depends on the estimator, and so does the relation
+// between compression and test accuracy. It is this dependence that is asserted.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -22,14 +22,14 @@ constexpr std::array kEstimators = {Estimator::exact, Estimator::bins_of_range, 
 enum : std::size_t { kExact, kRange };
 constexpr int kEpochs = 300;
 constexpr std::size_t kSeeds = 4;
-constexpr double kCompression = .05;  // bits: from here on `isentropic plane` calls a drop compression
+constexpr double kCompression = .05;  // bits: `isentropic plane` calls a drop of at least this size compression
 
-bool is_measured(int epoch) { return epoch == kEpochs || (epoch & (epoch - 1)) == 0; }  // 0, 1, 2, 4, ..., the last
+bool is_measured(int epoch) { return epoch == kEpochs || (epoch & (epoch - 1)) == 0; }  // 0, 1, 2, 4, ..., last
 
 struct Trained {
   std::vector<Table> layers;   // at the end
   double train = 0, test = 0;  // accuracies
-  // By estimator: how far I(X;T) falls from its highest value to the end, the mean of the last two layers. Bits.
+  // By estimator: the drop of I(X;T) from its maximum to the end, averaged over the last two layers. Bits.
   std::array<double, kEstimators.size()> drops = {};
 };
 
@@ -65,7 +65,7 @@ Estimate mean_of_all(const std::vector<Trained>& networks, const Of& of) {
   return out.estimate();
 }
 
-// Pearson's, 0 where one of them does not vary.
+// Pearson correlation, 0 if one of them does not vary.
 double correlation(const std::vector<double>& x, const std::vector<double>& y) {
   const Mean of_x = mean_over(x), of_y = mean_over(y);
   double products = 0;
@@ -80,7 +80,7 @@ LayerInformation exactly(const Table& layer, const SignTask& task) {
 
 }  // namespace
 
-// tanh keeps all of X and does well on new inputs; a linear network keeps all of Y as well and does not even fit.
+// tanh retains all of X and does well on new inputs; a linear network also retains all of Y and does not even fit.
 void kept_information_and_fit(Check& check) {
   const SignTask task = sign_task(check.random());
   const std::vector<Trained> curved = train_some(Unit::tanh, kSeeds, task, check.random());
@@ -107,7 +107,7 @@ void compression_and_accuracy(Check& check) {
     return mean_of_all(networks, [&](const Trained& x) { return x.drops[e]; });
   };
   check.near("tanh: what is lost of I(X;T), exactly", drop(curved, kExact).mean, 0, .01);
-  // The same weights: by one estimator nothing was lost, by another something was.
+  // The same weights: one estimator finds no loss of information, another does.
   double largest = 0;
   for (const Trained& x : curved) largest = std::max(largest, x.drops[kRange]);
   check.at_least("tanh: largest drop of any network, 30 bins", largest, kCompression);

@@ -1,4 +1,4 @@
-// Entropy under temperature, and what cross-attention passes on: 10.4.14, 10.4.15.
+// Entropy under temperature, and what cross-attention transmits: 10.4.14, 10.4.15.
 #include "experiments/tools/estimate.hpp"
 #include "experiments/tools/kernels.hpp"
 #include "experiments/tools/random_laws.hpp"
@@ -83,7 +83,7 @@ void limits_of_temperature(Check& check) {
 // ---- 10.4.15: four stored bits, a query for one of them ----
 
 struct Passed {
-  double exact = 0, thresholded = 0;  // I(output; the bit asked for), bits, mean over the four queries
+  double exact = 0, thresholded = 0;  // I(output; queried bit) in bits, mean over the four queries
 };
 
 Passed information_passed(double sharpness) {
@@ -94,7 +94,7 @@ Passed information_passed(double sharpness) {
   }
   AttentionProblem options;
   options.scale = Scale::constant(1);
-  // One output column for each of the 16 messages.
+  // One output column per message, 16 in all.
   const Table read = table_of(attend(queries, keys, messages, options).output);
   Passed out;
   for (std::size_t query = 0; query < 4; ++query) {
@@ -123,7 +123,7 @@ void cross_attention_passes_information(Check& check) {
     falls += x > 0 && measured[x] < measured[x - 1] - 1e-12;
   }
   check.never("the readout falls as keys sharpen", falls);
-  // Decoder and encoder of different lengths; constant values carry nothing of the keys.
+  // Decoder and encoder of different lengths; constant values carry no information about the keys.
   Random& random = check.random();
   const Table query(3, 4, random.normals(12)), value(6, 5, 1.);
   double seen = 0;

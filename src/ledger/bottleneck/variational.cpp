@@ -1,4 +1,4 @@
-// The bottleneck as a loss and its descent: 10.4.7b and 10.4.8.
+// The bottleneck as a loss, and its gradient descent: 10.4.7b and 10.4.8.
 #include "experiments/tools/estimate.hpp"
 #include "experiments/tools/gaussian_code.hpp"
 #include "experiments/tools/random_laws.hpp"
@@ -15,7 +15,7 @@ constexpr double kBeta = .1;
 // The optimum at beta = .1, as quoted.
 constexpr double kBestInformationX = 1.1137, kBestInformationY = .3755;
 
-// Starts: one in three of these descents stops at a worse code.
+// Several starts, because one descent in three stops at a worse code.
 std::int64_t starts(const Check& check) { return check.effort(8, 24); }
 
 void sign_of_the_loss(Check& check) {
@@ -27,7 +27,7 @@ void sign_of_the_loss(Check& check) {
   const TabularCode code = train_code(kBottleneckProblem, loss, {}, check.random(), starts(check));
   check.near("I(Z;X) reached", code.information_x, kBestInformationX, 1e-3);
   check.near("I(Z;Y) reached", code.information_y, kBestInformationY, 5e-4);
-  // Down the expression itself: no bottom.
+  // Minimising the expression itself: it is unbounded below.
   Mean after_300, after_600;
   for (std::int64_t t = 0; t < check.effort(12, 100); ++t) {
     const auto path =

@@ -108,7 +108,7 @@ void entropy_tells_diffuse_from_concentrated(Check& check) {
   check.never("exp(H) outside [1, n]", outside);
   check.never("exp(H) grows when the scores are spread", disorder);
   check.near("effective keys of 64, equal scores", keys[0].mean(), 64, 1e-9);
-  // n e^{-s^2/2} holds for wide rows; 64 keys have a little more.
+  // n e^{-s^2/2} holds for long rows; 64 keys have a little more.
   const Estimate wide =
       mean_of(check.effort(20, 200), [&] { return std::exp(entropy_of(check.random().normals(16384))) / 16384; });
   check.near("share of 16384 keys in effect, scores of deviation 1", wide, std::exp(-.5), 1e-3);
@@ -161,12 +161,12 @@ void roles_of_query_key_value(Check& check) {
 // nine decimals.
 struct Kept {
   double all_outputs = 0, first_output = 0;
-  double first_rounded = 0;  // the first output in whole numbers
+  double first_rounded = 0;  // the first output rounded to integers
   double least_weight = 1;
   Table first = {};  // the first output of each sequence
 };
 
-// Bits that a reader of the first output with noise of this deviation has about the sequence, by draws.
+// Bits that a reader of the first output, with noise of this deviation, has about the sequence, by Monte Carlo.
 Estimate bits_through_noise(const Table& first, double deviation, std::int64_t draws, Random& random) {
   const auto last = static_cast<std::int64_t>(first.rows) - 1;
   return mean_of(draws, [&] {
@@ -238,7 +238,7 @@ void attention_alone_does_not_compress(Check& check) {
   // top-1 copies one of 5 x 4 values.
   const Kept one = information_kept(check.random(), ScoreMap::hard(), scale);
   check.at_most("one key: bits kept by one output", one.first_output, std::log2(20.), kAverageRounding);
-  // top-2: 10 pairs of positions, 16 pairs of symbols, and the symbol that asks.
+  // top-2: 10 pairs of positions, 16 pairs of symbols, and the querying symbol.
   const Kept two = information_kept(check.random(), ScoreMap::top_k(2), scale);
   check.at_most("two keys: bits kept by one output", two.first_output, std::log2(640.), kAverageRounding);
   const Kept noisy = information_kept(check.random(), ScoreMap::softmax(), scale);

@@ -4,7 +4,7 @@
 namespace isentropic::ledger::concentration {
 namespace {
 
-// Quadratic attention: exp, or relu^2 with a negative mean score; without the condition, relu^2 as it comes.
+// Quadratic attention: exp, or relu^2 with a negative mean score; without the condition, relu^2 with a positive one.
 void quadratic_can_linear_cannot(Check& check) {
   double least = 1;
   for (const double gamma : {0.2, 0.5, 1.0, 2.0, 3.0, 4.0}) {

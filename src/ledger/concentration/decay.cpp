@@ -28,7 +28,7 @@ void bound(Check& check) {
     for (const std::int64_t n : {1, 2, 10, 100, 1000, 10000}) {
       const double s = decayed(lambda, n), most = decay_sparsity_bound(lambda, n);
       above += s > most * (1 + 1e-12);
-      // Where 1 - lambda^n still differs from 1 by more than rounding.
+      // Only while 1 - lambda^n still differs from 1 by more than rounding.
       if (static_cast<double>(n) * std::log(lambda) > std::log(1e-10)) not_below += s >= most;
     }
   check.never("S above the bound", above);
@@ -80,7 +80,7 @@ void relative_to_n(Check& check) {
     check.near(fmt::format("entropy at lambda = 1/2, n = {}", n), entropy_of_decay(0.5, n), 2 * std::numbers::ln2,
                1e-10);
   check.near("which is", entropy_of_decay(0.5, 64), 1.3863, 5e-5);
-  // A geometric law: H = -log(1 - lambda) - lambda log(lambda) / (1 - lambda).
+  // For a geometric law: H = -log(1 - lambda) - lambda log(lambda) / (1 - lambda).
   for (const double lambda : {0.9, 0.99})
     check.near(fmt::format("entropy at lambda = {}, n = 4096", lambda), entropy_of_decay(lambda, 4096),
                -std::log1p(-lambda) - lambda * std::log(lambda) / (1 - lambda), 1e-10);

@@ -41,7 +41,7 @@ std::vector<MapUnderTest> maps() {
           {"identity", ScoreMap::identity(), sparsity_of_identity}};
 }
 
-// Four million keys drawn elsewhere: S by the draws and by the closed form, four digits.
+// Four million keys drawn independently of this program: S by the draws and by the closed form, four digits.
 struct Elsewhere {
   std::size_t map;
   GaussianScores scores;
@@ -60,13 +60,13 @@ void compare_with_other_draws(Check& check) {
     const std::string at = fmt::format("S of {}, beta = {:.3f}, gamma = {}", map.name, x.scores.beta, x.scores.gamma);
     check.near(at + ", closed form", map.closed_form(x.scores), x.closed, 6e-5);
     const Estimate found = sampled_sparsity(check, x.scores, map.map, n, draws);
-    // Their 4e6 keys are 200 of our draws.
+    // Their 4e6 keys correspond to 200 of our draws.
     const double error = found.error * std::sqrt(static_cast<double>(draws));
     check.near(at + ", quoted", map.closed_form(x.scores), x.drawn, 5 * error / std::sqrt(200.0) + 5e-5);
   }
 }
 
-// Keys in 8 dimensions through the kernel against the law of one Gaussian number.
+// Keys in 8 dimensions through the kernel, against the law of a single Gaussian number.
 void reduction(Check& check) {
   const std::size_t d = 8, n = 20000;
   const double sigma = 0.9;
@@ -94,9 +94,9 @@ void exponential(Check& check) {
                sparsity_of_exp({0, gamma}), 0.001);
 }
 
-// At n = 10^4 the formula is right while gamma is below sqrt(log(n) / 2) = 2.15 by some distance, and then S freezes
-// above n^-1/2 = .01. At 2.15 half of E e^{2s} lies beyond the largest of n scores and is missing from the sum. The
-// means at gamma = 2, 3, 6 are known from 200 draws: .175, .061, .019.
+// At n = 10^4 the formula is right while gamma is well below sqrt(log(n) / 2) = 2.15; beyond it, S freezes above n^-1/2
+// = .01. At 2.15 half of E e^{2s} lies beyond the largest of n scores and is missing from the sum. The means at gamma =
+// 2, 3, 6 are known from 200 draws: .175, .061, .019.
 void finite_n(Check& check) {
   const std::size_t n = 10000;
   const Table scores(static_cast<std::size_t>(check.effort(60, 400)), n,
@@ -141,7 +141,7 @@ void finite_n(Check& check) {
                {"n^-1/2", gammas, floor, report::CurveStyle::bound}}});
 }
 
-// One direction of the query, two lengths; or keys twice as far from their mean.
+// A query at two lengths in the same direction; or keys twice as far from their mean.
 void sharpening(Check& check) {
   const std::size_t d = 8, n = 20000;
   const std::vector<double> mean = check.random().normals(d, 0.4), query = scaled(check.random().normals(d), 0.4);

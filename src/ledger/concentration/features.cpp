@@ -26,7 +26,7 @@ double apply(Feature feature, double x) {
   return x;
 }
 
-// The formula with the mean and covariance of these very keys.
+// The formula with the sample mean and covariance of these keys.
 double from_moments(std::span<const double> query, const Table& keys) {
   const std::size_t d = keys.columns;
   const double n = static_cast<double>(keys.rows);
@@ -40,7 +40,7 @@ double from_moments(std::span<const double> query, const Table& keys) {
   return sparsity_of_features(query, mean, covariance);
 }
 
-// Keys that share coordinates: x = e A + 0.2 with A = I + 0.3 noise.
+// Correlated keys: x = e A + 0.2 with A = I + 0.3 noise.
 Table correlated(Check& check, std::size_t n, std::size_t d) {
   Table mix(d, d, check.random().normals(d * d, 0.3)), out(n, d, 0.2);
   for (std::size_t i = 0; i < d; ++i) mix(i, i) += 1;
@@ -67,7 +67,7 @@ void non_negative(Check& check) {
                measure(query, keys, ScoreMap::linear(feature, Normaliser::none)).sparsity,
                from_moments(mapped_query, mapped_keys), 1e-10);
   }
-  // Sigmoid is no feature of the kernel's; its features as they are.
+  // The kernel has no sigmoid feature, so the keys here are the features themselves.
   Mean found, formula;
   for (std::int64_t t = 0; t < 40; ++t) {
     Table keys = correlated(check, 2000, d);
@@ -79,11 +79,11 @@ void non_negative(Check& check) {
     const std::vector<double> mixed = {1, -1, 0.5, 0, 0, 0};
     found.add(measure(mixed, keys, kProduct).sparsity), formula.add(from_moments(mixed, keys));
   }
-  // The query (1, -1, 1/2) over one such law elsewhere.
+  // Quoted for the query (1, -1, 1/2) over one such sample.
   check.as_quoted("sigmoid features, signed query: S, quoted", found, 0.818, 1);
   check.as_quoted("sigmoid features, signed query: the formula, quoted", formula, 0.663, 1);
-  // The condition that products are not negative: with q = (1, -1, 1/2) over exponential keys the formula says
-  // 1/sqrt(10) and the kernel more.
+  // Without the condition of non-negative products: with q = (1, -1, 1/2) over exponential keys the formula gives
+  // 1/sqrt(10), and the kernel more.
   Table keys(n, 3);
   for (double& x : keys.values) x = check.random().exponential();
   const std::vector<double> query = {1, -1, 0.5};
@@ -91,14 +91,14 @@ void non_negative(Check& check) {
                  measure(query, keys, kProduct).sparsity - from_moments(query, keys), 0.1);
 }
 
-// A feature that is 1 with probability p and else 0: variance/mean^2 = (1-p)/p, S = sqrt p.
+// A feature that is 1 with probability p, else 0: variance/mean^2 = (1-p)/p, S = sqrt p.
 void noise_to_signal(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(50000, 1000000));
   const std::vector<double> query = {1};
   for (const double p : {0.1, 0.01, 0.001}) {
     Table keys(n, 1);
     for (double& x : keys.values) x = check.random().uniform() < p;
-    // S^2 is the share of ones itself.
+    // S^2 is the fraction of ones itself.
     check.near(fmt::format("S of a feature present with probability {}", p), measure(query, keys, kProduct).sparsity,
                std::sqrt(p), 5 * std::sqrt((1 - p) / static_cast<double>(n)) / 2);
     for (double& x : keys.values) x *= 10;
@@ -141,7 +141,7 @@ void independent(Check& check) {
       check.near(fmt::format("S of {} q, d = {}", name, d), over_exponential(check, query, n, check.effort(20, 400)),
                  sparsity_of_independent_features(query, 1, 1), 0.004);
   }
-  // Other laws and other queries of the same quotient, (deviation/mean) |q|_2/|q|_1 = 1/2.
+  // Other laws and other queries with the same quotient, (deviation/mean) |q|_2/|q|_1 = 1/2.
   const double same = 1 / std::sqrt(1.25);
   Random& random = check.random();
   const std::int64_t draws = check.effort(20, 400);

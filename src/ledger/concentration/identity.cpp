@@ -58,12 +58,13 @@ void floor(Check& check) {
   for (const double t : steps(0, 12, 241)) least = std::min(least, sparsity_by_quadrature(same, {t, 1}));
   check.near("least S over t, Gaussian keys", least, kIdentitySparsityFloor, 1e-9);
   check.near("which is", kIdentitySparsityFloor, 0.7978845608, 5e-11);
-  // One sample of 10^6 keys elsewhere. Its mean square deviates by sqrt(3 e^9 - 1)/1000 = 16%, S by half of that.
+  // Quoted from one independent sample of 10^6 keys. The relative deviation of its mean square is sqrt(3 e^9 - 1)/1000
+  // = 16%, that of S half of that.
   const Estimate spread = sample(1.5);
   check.near("S of keys e^{1.5 z} e, quoted", std::sqrt(2 / std::numbers::pi) * std::exp(-9.0 / 8), 0.261, 0.08);
   check.near("S of keys e^{1.5 z} e", spread, std::sqrt(2 / std::numbers::pi) * std::exp(-9.0 / 8), 0.06);
   check.near("least S over t, closed form", sparsity_of_identity({0, 3}), std::sqrt(2 / std::numbers::pi), 1e-12);
-  // Two steps take the next term, in t^2, away.
+  // Combining two steps cancels the next term, in t^2.
   const auto quartic = [](double t) {
     return (sparsity_by_quadrature(same, {t, 1}) / kIdentitySparsityFloor - 1) / std::pow(t, 4);
   };

@@ -38,7 +38,7 @@ void index(Check& check) {
   check.at_most("largest S of signed weights", most, 1, 1e-14);
 }
 
-// Sixteen keys share the mass, whatever n is. S falls without end; the number of keys does not.
+// Sixteen keys share the mass, whatever n is. S falls without limit; the number of keys does not.
 void window(Check& check) {
   const double width = 16;
   std::vector<double> lengths, measured, formula;

@@ -1,4 +1,4 @@
-// Softmax as the limit of linear attention over more and more features.
+// Softmax as the limit of linear attention with an increasing number of features.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -21,7 +21,7 @@ double taylor(int degree, double x) {
 }
 
 // All monomials x^i y^j / sqrt(i! j!) up to a degree: their inner product is the Taylor kernel of q.k in two
-// dimensions, C(2 + p, p) features.
+// dimensions, with C(2 + p, p) features.
 std::vector<double> monomials(double x, double y, int degree) {
   std::vector<double> out;
   for (int i = 0; i <= degree; ++i)
@@ -49,8 +49,7 @@ void taylor_kernels(Check& check) {
   check.near("S of degree 30, gamma = 2, against exp", sparsity_of_taylor(30, 2), sparsity_of_exp({0, 2}), 1e-4);
 }
 
-// Keys of two coordinates, each of deviation gamma, so that a unit query has scores of deviation gamma; and their
-// monomials up to a degree.
+// Keys of two coordinates, each with deviation gamma, so that the scores of a unit query have deviation gamma.
 Table gaussian_keys(Check& check, std::size_t n, double gamma) { return {n, 2, check.random().normals(2 * n, gamma)}; }
 
 Table monomials_of(const Table& keys, int degree) {
@@ -82,7 +81,7 @@ void kernel_on_features(Check& check) {
   }
 }
 
-// Linear attention over the features less softmax over the keys themselves, in S, both by the kernels on the same keys.
+// S of linear attention over the features minus S of softmax attention, both by the kernels on the same keys.
 Estimate gap_to_softmax(Check& check, int degree, double gamma) {
   return mean_of(check.effort(12, 60), [&] {
     const Table keys = gaussian_keys(check, 4000, gamma);
@@ -98,7 +97,8 @@ void gaps_to_softmax(Check& check) {
     wider += gap.mean >= previous;
     previous = gap.mean;
     check.at_least(fmt::format("S of degree {} less S of softmax, gamma = 2", degree), gap.mean, 0);
-    // A spread that this degree no longer follows. Beyond degree 8 the floor of S is that of 4000 keys themselves.
+    // A spread that this degree can no longer follow. Beyond degree 8 the floor of S is that of the 4000 keys
+    // themselves.
     if (degree > 8) continue;
     const Estimate wide = gap_to_softmax(check, degree, 10);
     check.at_least(fmt::format("S of degree {} less S of softmax, gamma = 10, less five errors", degree),

@@ -50,8 +50,8 @@ AttentionProblem linear(Feature feature, Mask mask) {
   return out;
 }
 
-// A triangular matrix is singular exactly when its diagonal has a zero. relu features of d coordinates give one with
-// probability (3/4)^d: no coordinate is positive in both query and key.
+// A triangular matrix is singular exactly when its diagonal contains a zero. relu features of d coordinates produce one
+// with probability (3/4)^d: no coordinate is positive in both query and key.
 void causal_rank(Check& check) {
   const std::size_t n = 40, d = 2;
   const Feature feature = check.choose(Feature::elu_plus_one, Feature::relu);
@@ -70,7 +70,7 @@ void causal_rank(Check& check) {
   check.near("least rank of causal attention, n = 40", static_cast<double>(least), static_cast<double>(n), 0);
   check.never("relu features: full rank with a zero on the diagonal, or the reverse", disagreements);
   check.near("relu features, d = 2: zeros on the diagonal", zeros.estimate(), 40 * std::pow(0.75, 2));
-  // Quoted from one matrix.
+  // Quoted from a single matrix.
   check.as_quoted("zeros on the diagonal of one matrix, quoted", zeros, 24, 1);
   check.as_quoted("its rank, quoted", ranks, 23, 1);
 }

@@ -14,7 +14,7 @@ using experiments::sparsity::measure;
 
 double by_quadrature(double t) { return sparsity_by_quadrature(relu_squared, {t, 1}); }
 
-// The closed form in the arrangement in which it was printed.
+// The closed form as arranged in print.
 double printed_arrangement(double beta, double gamma) {
   const double root_pi = std::sqrt(std::numbers::pi), root_two = std::numbers::sqrt2;
   const double half = beta * beta / (2 * gamma * gamma), bell = std::exp(-half);

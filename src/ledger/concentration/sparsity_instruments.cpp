@@ -9,7 +9,7 @@
 namespace isentropic::ledger::concentration {
 namespace {
 
-constexpr double kReach = 15;  // the Gaussian law ends 15 deviations out, at 1e-49
+constexpr double kReach = 15;  // the Gaussian law is cut off at 15 deviations, 1e-49
 
 // Integral of f(e) e^{-e^2/2}.
 double simpson(const Map& f, double low, double high) {
@@ -28,7 +28,7 @@ double simpson(const Map& f, double low, double high) {
 
 double sparsity_by_quadrature(const Map& map, GaussianScores scores) {
   const double zero = std::min(std::max(-scores.beta / scores.gamma, -kReach), 2.5 * kReach);
-  const double above = zero > 4 ? 60 / zero : kReach;  // far out the law falls as e^{-zero x}
+  const double above = zero > 4 ? 60 / zero : kReach;  // far out, the law falls as e^{-zero x}
   const auto expectation = [&](const Map& f) {
     const Map of_noise = [&](double e) { return f(map(scores.beta + scores.gamma * e)); };
     return (simpson(of_noise, -kReach, zero) + simpson(of_noise, zero, std::max(zero, 0.0) + above)) /
@@ -38,7 +38,7 @@ double sparsity_by_quadrature(const Map& map, GaussianScores scores) {
 }
 
 double sparsity_by_partitions(GaussianScores scores) {
-  // The trapezoid rule is exact to rounding for Gaussian integrands; the centre moves by 2 gamma under e^{2s}.
+  // The trapezoidal rule is exact to rounding for Gaussian integrands; e^{2s} shifts the centre by 2 gamma.
   const double low = -kReach, high = kReach + 2 * scores.gamma, h = 0.05;
   const auto n = static_cast<std::size_t>((high - low) / h) + 1;
   Table rows(2, n);

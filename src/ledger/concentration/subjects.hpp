@@ -1,4 +1,4 @@
-// The subjects of source 004, one file each, and the instruments they share.
+// The subjects of source 004, one file each, and their shared instruments.
 #pragma once
 
 #include <functional>
@@ -21,15 +21,15 @@ std::vector<Claim> infinite_dimension_claims();  // 9d
 std::vector<Claim> decay_claims();               // 10, 11..., 12
 std::vector<Claim> conclusion_claims();          // 13
 
-// ---- S by paths that know no closed form ----
+// ---- S by methods that do not use the closed forms ----
 
-// Simpson's rule over the Gaussian law of the scores, split where they change sign. About 1e-10.
+// Simpson's rule over the Gaussian law of the scores, split at their sign change. Accurate to about 1e-10.
 using Map = std::function<double(double)>;
 double sparsity_by_quadrature(const Map& map, GaussianScores scores);
-// exp alone: the log-partitions of s and of 2 s over a grid of scores whose Gaussian weights enter as scores too,
-// S = exp(L(s) - L(2s) / 2). About 1e-14.
+// For exp only: the log-partitions of s and of 2 s over a grid of scores whose Gaussian weights are added as scores, S
+// = exp(L(s) - L(2s) / 2). Accurate to about 1e-14.
 double sparsity_by_partitions(GaussianScores scores);
-// n scores drawn from the law and mapped by the kernel; the mean over `draws` of them.
+// n scores drawn from the law and mapped by the kernel; averaged over `draws` such draws.
 Estimate sampled_sparsity(Check& check, GaussianScores scores, const ScoreMap& map, std::size_t n, std::int64_t draws);
 
 // Linear attention as the plain product: no features, no normaliser.
@@ -37,7 +37,7 @@ inline const ScoreMap kProduct = ScoreMap::linear(Feature::identity, Normaliser:
 
 inline double relu_squared(double x) { return x > 0 ? x * x : 0; }
 
-// Numbers from low to high, both included.
+// Evenly spaced numbers from low to high, both included.
 std::vector<double> steps(double low, double high, int count);
 
 }  // namespace isentropic::ledger::concentration

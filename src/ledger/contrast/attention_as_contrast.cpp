@@ -49,7 +49,7 @@ void mean_under_the_weights(Check& check) {
   check.near("output less sum_j a_j v_j", largest_gap(output, mean), 0, 1e-13);
 }
 
-// Bayes: key j emits the query with N(k_j, tau I), all keys alike before.
+// Bayes: key j emits the query with density N(k_j, tau I), under a uniform prior over keys.
 Vector posterior_of(const Table& keys) {
   Vector logs;
   for (std::size_t j = 0; j < keys.rows; ++j) {
@@ -77,8 +77,8 @@ void probability_of_the_positive(Check& check) {
 }
 
 void soft_contrast(Check& check) {
-  // The target that a gradient dL/ds = A - T implies. With a loss -sum T log A it is T; attention alone has no target:
-  // its gradient A (g - <A, g>) implies "probabilities" below 0.
+  // The target implied by a gradient dL/ds = A - T. With a loss -sum T log A it is T; attention alone has no target:
+  // its gradient A (g - <A, g>) implies negative "probabilities".
   double lowest = std::numeric_limits<double>::infinity(), recovered = 0;
   for (int t = 0; t < 50; ++t) {
     Vector logits;
@@ -109,8 +109,8 @@ void soft_contrast(Check& check) {
 }
 
 void count_of_negatives(Check& check) {
-  // A row that finds its positive without doubt reaches the log of the candidates it has: finite, and without a limit
-  // as the sequence grows.
+  // A row that identifies its positive with certainty reaches the log of its number of candidates: finite, but without
+  // a limit as the sequence grows.
   for (const std::size_t n : {64u, 1024u, 16384u}) {
     Table keys(n, 1, 0.0);
     keys(0, 0) = 1;

@@ -1,4 +1,4 @@
-// Thirty-two embeddings trained by InfoNCE at several temperatures: does a high one make them collapse?
+// Thirty-two embeddings trained with InfoNCE at several temperatures: does a high one make them collapse?
 #include <algorithm>
 #include <numeric>
 
@@ -14,13 +14,13 @@ constexpr std::size_t kInstances = 32, kDimensions = 8;
 
 enum class Start : std::uint8_t { random, near_collapse };
 
-// The gradient of x from that of x / |x|.
+// The gradient with respect to x from that with respect to x / |x|.
 void through_normalisation(std::span<const double> x, std::span<double> gradient) {
   const double length = norm(x), along = dot(x, gradient) / (length * length);
   for (std::size_t c = 0; c < x.size(); ++c) gradient[c] = (gradient[c] - along * x[c]) / length;
 }
 
-// Two noisy views of each instance; a row's positive is the other view of its own instance.
+// Two noisy views of each instance; a row's positive is the other view of the same instance.
 Table trained(Random& random, double temperature, std::int64_t steps, Start start) {
   Table points(kInstances, kDimensions, random.normals(kInstances * kDimensions));
   if (start == Start::near_collapse)
@@ -51,7 +51,7 @@ Table trained(Random& random, double temperature, std::int64_t steps, Start star
   return points;
 }
 
-// Eigenvalues of a symmetric matrix by Jacobi's rotations.
+// Eigenvalues of a symmetric matrix by Jacobi rotations.
 Vector eigenvalues(Table a) {
   for (int sweep = 0; sweep < 30; ++sweep)
     for (std::size_t p = 0; p < a.rows; ++p)
@@ -115,7 +115,7 @@ Spread mean_spread(Check& check, double temperature, Start start) {
 
 void collapse(Check& check) {
   struct Quoted {
-    double temperature, nearest, tolerance;  // the spread of single runs, five times
+    double temperature, nearest, tolerance;  // five times the spread of single runs
   };
   report::PlotCurve nearest{"nearest neighbour", {}, {}}, mean{"mean over pairs", {}, {}};
   double previous = -1;
@@ -123,7 +123,7 @@ void collapse(Check& check) {
        {Quoted{0.1, 0.30, 0.03}, {1, 0.39, 0.06}, {5, 0.54, 0.12}, {50, 0.61, 0.12}}) {
     const Spread spread = mean_spread(check, temperature, Start::random);
     const std::string at = ", tau = " + short_text(temperature);
-    // Spread over the sphere: the cosines of 32 points that sum to 0. Collapsed: all cosines 1.
+    // Spread over the sphere: the cosines of 32 points that sum to 0. Collapsed: all cosines are 1.
     const bool collapses = check.choose(false, temperature >= 5);
     check.near("mean cosine" + at, spread.mean_cosine, collapses ? 1 : -1.0 / 31, 0.01);
     check.near("effective rank of 8" + at, spread.effective_rank, collapses ? 1 : 7.95, 0.3);
@@ -138,7 +138,7 @@ void collapse(Check& check) {
   if (check.choose(true, false))
     check.near("effective rank from a near-collapsed start, tau = 50",
                mean_spread(check, 50, Start::near_collapse).effective_rank, 7.33, 0.5);
-  // Collapse itself is stationary at every temperature, the low ones too.
+  // Collapse itself is stationary at every temperature, including low ones.
   for (double temperature : {0.05, 1.0, 50.0}) {
     const Contrast collapsed{Table(6, 4, 0.5), Table(6, 4, 0.5), {0, 1, 2, 3, 4, 5}, temperature};
     check.near("collapsed: gradient of the queries", norm(gradients_of(collapsed).query.values), 0, 1e-12);

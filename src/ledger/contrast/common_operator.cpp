@@ -1,4 +1,4 @@
-// One softmax in classification, contrast and attention: what is shared, and what is not.
+// The same softmax in classification, contrast and attention: what is shared, and what is not.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -41,7 +41,7 @@ Vector weights_by_hand(const Draw& draw, double temperature) {
   return softmax_by_hand(scores);
 }
 
-// -log of every candidate's probability, from the loss.
+// -log of every candidate's probability, obtained from the loss.
 Vector likelihoods(const Draw& draw, double temperature) {
   Contrast contrast{Table(draw.key.rows, draw.query.columns), draw.key, std::vector<std::int64_t>(draw.key.rows),
                     temperature};
@@ -106,7 +106,7 @@ void gradients_differ(Check& check) {
     for (std::size_t j = 0; j < 6; ++j) g.push_back(dot(values.row(j), upstream));
     for (std::size_t j = 0; j < 6; ++j) jacobian[j] = a[j] * (g[j] - dot(a, g));
     double nearest = 1e9;
-    Vector less_truth;  // p_hat - p for the class that fits best
+    Vector less_truth;  // p_hat - p for the best-fitting class
     for (std::size_t label = 0; label < 6; ++label) {
       Vector candidate = a;
       candidate[label] -= 1;
@@ -119,7 +119,7 @@ void gradients_differ(Check& check) {
   check.near("dL/ds of attention less the formula, largest of 200", gap, 0, 1e-12);
   check.as_quoted("distance of the nearest p_hat - p, quoted from one draw", distances, 0.74, 1);
   check.at_least("distance of the nearest p_hat - p, mean", distances.mean(), 0.3);
-  // With a likelihood on top the same Jacobian does give p_hat - p.
+  // With a likelihood on top, the same Jacobian does give p_hat - p.
   const Vector logits = check.random().normals(6);
   Vector expected = weights_of(logits), target(6, 0.0);
   expected[2] -= 1, target[2] = 1;
@@ -136,7 +136,7 @@ void from_a_divergence(Check& check) {
              largest_gap(gradients_of(classes(logits), target).key.values, slopes), 0, 1e-8);
 }
 
-// The keys of the best k scores, found without the scores: of keys in ascending order and a positive query, the last.
+// The keys with the best k scores, found without scores: for keys in ascending order and a positive query, the last k.
 Table last_rows(const Table& table, std::size_t k) {
   return {k, table.columns, {table.values.end() - static_cast<std::ptrdiff_t>(k * table.columns), table.values.end()}};
 }
@@ -187,7 +187,7 @@ void sparse_attention(Check& check) {
 }
 
 void bias_injects_position(Check& check) {
-  // No content at all: eight equal keys, and a bias of -|i - j| / 2, or of one constant.
+  // No content at all: eight equal keys, and a bias that is -|i - j| / 2 or constant.
   const Table query(8, 2, 0.0), key(8, 2, 1.0), constant(8, 8, 3.0);
   AttentionProblem options;
   options.bias = check.choose(Bias::alibi(0.5), Bias::dense(view_of(constant)));
@@ -199,7 +199,7 @@ void bias_injects_position(Check& check) {
   const Table x(8, 2, check.random().normals(16));
   check.near("change by a bias constant along the row",
              largest_gap(weights_of(x, x, level).values, weights_of(x, x).values), 0, 1e-14);
-  // softmax(z + b) = softmax(z) e^b, normalised again; -inf is a mask.
+  // softmax(z + b) is softmax(z) e^b, renormalised; -inf is a mask.
   const Vector z = check.random().normals(6), b = check.random().normals(6);
   const Table scores(1, 1, 1.0), keys(6, 1, z), bias(1, 6, b);
   Table hidden(1, 6, 0.0);
@@ -230,7 +230,7 @@ void output_is_an_expectation(Check& check) {
   }
   for (std::size_t c = 0; c < 3; ++c)
     check.near("mean of v_j over j ~ a, coordinate " + std::to_string(c), means[c].estimate(), output[c]);
-  // Valid whatever the scores.
+  // Valid for any scores.
   double worst = 0;
   for (double spread : {1e-3, 1.0, 1e2, 1e4}) {
     const Vector p = weights_of(check.random().normals(64, spread));

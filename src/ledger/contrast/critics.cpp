@@ -31,7 +31,7 @@ Table rotated(const Table& points, Map map) {
   return out;
 }
 
-// y is replaced by y R: nothing is lost, I stays. The critic cos / 0.2 either stays too, or is allowed R's inverse.
+// y is replaced by y R: no information is lost. The critic cos / 0.2 either stays fixed too, or may apply R's inverse.
 void bound_moves_without_information(Check& check) {
   const double information = gaussian_information(0.9, 4);
   Mean aligned, fixed, change;
@@ -57,14 +57,14 @@ void bound_moves_without_information(Check& check) {
 
 void count_of_candidates(Check& check) {
   for (std::size_t negatives : {1, 8, 63}) {
-    // A critic that knows nothing scores all alike and loses log(candidates).
+    // A critic that knows nothing gives all candidates the same score and has the loss log(candidates).
     const Table keys(negatives + 1, 1, 0.7);
     check.near("loss of equal scores, negatives = " + std::to_string(negatives),
                losses_of(one_anchor(Vector{1}, keys, 1))[0], std::log(static_cast<double>(negatives + 1)), 1e-12);
   }
 }
 
-// The proof: w = e^{f(x_1, y)} / mean_j e^{f(x_j, y)} has mean 1 over candidates drawn alike, and never exceeds N.
+// The proof: w = e^{f(x_1, y)} / mean_j e^{f(x_j, y)} has mean 1 over i.i.d. candidates, and never exceeds N.
 void normalised_score(Check& check) {
   const std::size_t n = 8;
   const auto rows = static_cast<std::size_t>(check.effort(100'000, 400'000));
@@ -82,8 +82,8 @@ void normalised_score(Check& check) {
 
 enum class Encoders : std::uint8_t { one_for_both, one_each };
 
-// Y = -X on two symbols, I = log 2, N = 2: a negative differs from the positive every other time, so
-// log N - L = (log 2 - mean loss over the two symbols) / 2 for scores f(x).g(y).
+// Y = -X on two symbols, I = log 2, N = 2: a negative differs from the positive half of the time, so log N - L = (log 2
+// - mean loss over the two symbols) / 2 for scores f(x).g(y).
 double best_dot_product_bound(Check& check, Encoders encoders) {
   const bool shared = encoders == Encoders::one_for_both;
   double best = -1;
@@ -107,7 +107,7 @@ void critic_class(Check& check) {
   const Encoders encoders = check.choose(Encoders::one_each, Encoders::one_for_both);
   check.near("best log N - L of f(x).g(y) on Y = -X, N = 2", best_dot_product_bound(check, encoders), 0.3466, 0.001);
   check.near("best with one encoder for both", best_dot_product_bound(check, Encoders::one_for_both), 0, 1e-3);
-  // The best a cosine can do: positive in the anchor's direction, the others opposite.
+  // The best a cosine can do: the positive in the anchor's direction, the others opposite.
   for (const auto& [temperature, n, quoted] :
        {std::tuple{1.0, std::size_t{16}, 1.66}, {1.0, std::size_t{256}, 1.98}, {1.0, std::size_t{4096}, 2.00}}) {
     Table keys(n, 1, -1.0);
@@ -141,8 +141,8 @@ void critic_class(Check& check) {
   check.near("cosine critic, tau = 0.5, N = 65536: 2 / tau", bound_of(one_anchor(Vector{1}, keys, 0.5)), 4, 1e-3);
 }
 
-// Tokens drawn independently carry nothing about each other, whatever attention does; and attention that was never
-// trained already spreads the whole sequence into one output.
+// Tokens drawn independently carry no information about each other, whatever attention does; and untrained attention
+// already spreads the whole sequence into one output.
 void information_between_positions(Check& check) {
   const Joint independent{{2, 2, 2}, Vector(8, 0.125)};
   check.near("sum_t I(x_t; others) of independent bits",

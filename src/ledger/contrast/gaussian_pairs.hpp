@@ -1,4 +1,4 @@
-// InfoNCE on correlated normal pairs, whose information is known: I = -d log(1 - rho^2) / 2.
+// InfoNCE on correlated normal pairs, whose mutual information is known: I = -d log(1 - rho^2) / 2.
 #pragma once
 
 #include "ledger/check.hpp"
@@ -6,11 +6,11 @@
 
 namespace isentropic::ledger::contrast {
 
-// f(x, y) = cross x.y + square |x|^2; what depends on the anchor y alone cancels.
+// f(x, y) = cross x.y + square |x|^2; terms that depend only on the anchor y cancel.
 struct GaussianCritic {
   double cross = 0, square = 0;
 
-  // The pointwise mutual information, up to a term of the anchor.
+  // The pointwise mutual information, up to a term that depends only on the anchor.
   static GaussianCritic optimal(double rho) {
     const double cross = rho / (1 - rho * rho);
     return {cross, -rho * cross / 2};
@@ -19,7 +19,7 @@ struct GaussianCritic {
 
 inline double gaussian_information(double rho, double d) { return -0.5 * d * std::log(1 - rho * rho); }
 
-// N pairs: anchors y along the rows, candidates x of the same batch as keys.
+// N pairs: anchors y along the rows, and the candidates x of the same batch as keys.
 Contrast gaussian_batch(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic);
 
 struct GaussianBound {
@@ -28,8 +28,8 @@ struct GaussianBound {
 };
 
 // log N - L over at least `anchors` anchors in batches of N. The information density log p(x, y) / (p(x) p(y)) of the
-// positives, of mean I, their x.y and |y|^2 are control variates. Rows of a batch share their candidates, so the error
-// is that of the batch means; that of the rows is added, because a few batches tell little about their own spread.
+// positives, with mean I, their x.y and |y|^2 are control variates. Rows of a batch share their candidates, so the
+// error is that of the batch means; that of the rows is added, because a few batches say little about their spread.
 GaussianBound gaussian_bound(Random& random, double rho, std::size_t d, std::size_t n, const GaussianCritic& critic,
                              std::int64_t anchors);
 

@@ -1,4 +1,4 @@
-// InfoNCE's loss of one anchor, and the gradient that moves the anchor.
+// InfoNCE's loss for one anchor, and the gradient that moves the anchor.
 #include <algorithm>
 
 #include "experiments/tools/estimate.hpp"

@@ -13,7 +13,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// Positions, model width, heads, and the width of a head.
+// Positions, model width, heads, and head width.
 constexpr std::size_t kLength = 5, kModel = 12, kHeads = 3, kHead = kModel / kHeads;
 
 struct MultiHead {
@@ -26,14 +26,14 @@ struct MultiHead {
   }
 };
 
-// [n, heads * head] seen as [1, heads, n, head]: no copy.
+// Views [n, heads * head] as [1, heads, n, head], without a copy.
 View heads_view(const Table& projected) {
   const auto n = static_cast<std::int64_t>(projected.rows), d = static_cast<std::int64_t>(kHead),
              heads = static_cast<std::int64_t>(kHeads), row = static_cast<std::int64_t>(kModel);
   return View(projected.values.data(), {1, heads, n, d}, {row * n, d, row, 1});
 }
 
-// Heads side by side in the columns, from one call.
+// All heads side by side in the columns, from one call.
 Table heads_of(const MultiHead& m, double scale) {
   const Table q = product(m.x, m.query), k = product(m.x, m.key), v = product(m.x, m.value);
   const AttentionProblem problem{.query = heads_view(q),
@@ -57,7 +57,7 @@ Table slice(const Table& table, std::size_t head) {
   return out;
 }
 
-// The definition, with plain loops.
+// The definition, in plain loops.
 Table by_hand(const MultiHead& m, double scale) {
   Table out(kLength, kModel);
   for (std::size_t h = 0; h < kHeads; ++h) {
@@ -74,8 +74,8 @@ Table by_hand(const MultiHead& m, double scale) {
   return product(out, m.output);
 }
 
-// The largest change of two sequences' outputs when 1/sqrt(d_model) takes the place of 1/sqrt(d_k), under the weights a
-// new torch.nn.MultiheadAttention starts with: uniform, of range sqrt(6 / 48) and 1/sqrt(12).
+// The largest change of the outputs of two sequences when 1/sqrt(d_model) replaces 1/sqrt(d_k), under the initial
+// weights of torch.nn.MultiheadAttention: uniform, with range sqrt(6 / 48) and 1/sqrt(12).
 double change_by_the_wrong_scale(Random& random) {
   MultiHead m(random);
   for (Table* w : {&m.query, &m.key, &m.value})
@@ -100,7 +100,7 @@ void multi_head(Check& check) {
   for (std::int64_t t = 0; t < check.effort(200, 1000); ++t) changes.add(change_by_the_wrong_scale(check.random()));
   check.at_least("scale 1/sqrt(d_model) in place of 1/sqrt(d_k): mean change", changes.mean(), 0.05);
   check.as_quoted("that change, quoted from one draw", changes, 0.143, 1);
-  // Concatenate and project: the sum of the heads' own projections.
+  // Concatenating and projecting is the sum of the heads' own projections.
   Table sum(kLength, kModel);
   for (std::size_t h = 0; h < kHeads; ++h) {
     Table rows(kHead, kModel);
@@ -129,7 +129,7 @@ void each_head_is_a_contrast(Check& check) {
 
 void candidates_are_shared(Check& check) {
   const MultiHead m(check.random());
-  std::set<std::size_t> candidates;  // of the first query, over all heads
+  std::set<std::size_t> candidates;  // for the first query, over all heads
   double nearest = 1;
   Vector first;
   for (std::size_t h = 0; h < kHeads; ++h) {
@@ -145,9 +145,9 @@ void candidates_are_shared(Check& check) {
   check.at_least("what differs are the scores: gap between two heads' weights", nearest, 1e-6);
 }
 
-// Reading the contents x_1, x_2 of two positions off the output: mean square error of the best linear decoder.
+// Mean square error of the best linear decoder that reads the contents x_1, x_2 of two positions from the output.
 double decoding_error(const Table& features, const Table& contents) {
-  // Normal equations of one or two features, solved by Gauss' elimination.
+  // Normal equations of one or two features, solved by Gaussian elimination.
   const std::size_t f = features.columns;
   double error = 0;
   for (std::size_t target = 0; target < 2; ++target) {
@@ -174,12 +174,12 @@ double decoding_error(const Table& features, const Table& contents) {
 
 enum class ValueMap : std::uint8_t { same_everywhere, marks_the_position };
 
-// One head for each entry of `first_weights`, its attention to position 1 fixed: the features are the heads' outputs.
+// One head per entry of `first_weights`, its fixed attention to position 1: the features are the heads' outputs.
 Table head_outputs(const Table& contents, const Vector& first_weights, ValueMap map) {
   const bool marks = map == ValueMap::marks_the_position;
   const std::size_t per_head = marks ? 2 : 1;
   Table out(contents.rows, first_weights.size() * per_head);
-  // All samples are coordinates of the values: one call a head.
+  // All samples become coordinates of the values: one call per head.
   Table values(2, contents.rows * per_head);
   for (std::size_t row = 0; row < contents.rows; ++row)
     for (std::size_t position = 0; position < 2; ++position)
@@ -200,7 +200,7 @@ void one_head_for_two_relations(Check& check) {
   double best = 1;
   for (double weight = 0.05; weight < 1; weight += 0.1)
     best = std::min(best, decoding_error(head_outputs(contents, {weight}, map), contents));
-  // One of two unit variances is explained: half remains, whatever the weight.
+  // One of two unit variances is explained, so half remains, whatever the weight.
   const Estimate error{best, std::sqrt(0.5 / static_cast<double>(rows))};
   check.near("best error of one head", error, 0.5);
   check.as_quoted("best error of one head, quoted from 20000 pairs", error, 0.498, std::sqrt(0.5 / 20'000));

@@ -39,7 +39,7 @@ void loss_is_defined(Check& check) {
   }
 }
 
-// An anchor (key 0), its positive (key 1) in the same place, N - 2 negatives opposite: the lowest loss there is.
+// An anchor (key 0), its positive (key 1) in the same place, and N - 2 negatives opposite: the lowest possible loss.
 void self_is_no_candidate(Check& check) {
   const std::size_t n = 16;
   Contrast contrast{Table(n, 2), {}, std::vector<std::int64_t>(n, 1)};
@@ -52,7 +52,7 @@ void self_is_no_candidate(Check& check) {
     contrast.temperature = temperature;
     const std::string at = " at tau = " + short_text(temperature);
     const double excluded = losses_of(contrast, Self::excluded)[0], seen = losses_of(contrast)[0];
-    // n - 1 candidates remain, so the cosine critic's ceiling is that of n - 1.
+    // n - 1 candidates remain, so the cosine critic's ceiling is that for n - 1.
     check.near("lowest loss without the anchor" + at, excluded,
                std::log(n - 1.0) - cosine_critic_ceiling(n - 1, temperature), 1e-10);
     check.near("quoted" + at, excluded, losses.first, 6e-5);
@@ -100,7 +100,7 @@ void index_of_the_candidate(Check& check) {
 
 void loss_is_cross_entropy(Check& check) {
   Contrast contrast = random_contrast(check.random(), 1, 9, 4, 0.5);
-  // One row for each candidate as the positive: the losses are the categorical log-likelihoods of the index.
+  // One row per candidate as the positive: the losses are the categorical negative log-likelihoods of the index.
   const Table query = contrast.query;
   contrast.query = Table(9, 4);
   contrast.target.resize(9);
@@ -113,7 +113,7 @@ void loss_is_cross_entropy(Check& check) {
   Vector likelihood;
   for (double p : weights) likelihood.push_back(-std::log(p));
   check.near("loss less -log of the candidate's weight", largest_gap(losses, likelihood), 0, 1e-12);
-  // Cross-entropy of any index law t with the softmax: H(t) + KL(t || P), lowest at P = t.
+  // Cross-entropy of any index distribution t with the softmax: H(t) + KL(t || P), lowest at P = t.
   const Vector t = check.random().probabilities(9);
   check.near("mean loss less H(t) - KL(t || P)", dot(t, losses) - entropy(t) - kl_divergence(t, weights), 0, 1e-12);
 }

@@ -1,4 +1,4 @@
-// log N - L as a lower bound on mutual information: when it holds, its ceiling, what it tends to.
+// log N - L as a lower bound on mutual information: when it holds, its ceiling, and its limit.
 #include <algorithm>
 #include <bit>
 
@@ -13,7 +13,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// The measured table of log N - L with the best critic, N = 2, 4, ..., 4096.
+// The quoted table of log N - L with the best critic, N = 2, 4, ..., 4096.
 struct BoundRow {
   double rho;
   std::size_t d;
@@ -26,7 +26,7 @@ const std::vector<BoundRow> kBounds = {
     {0.9, 4, {.642, 1.241, 1.769, 2.233, 2.570, 2.836, 3.017, 3.117, 3.216, 3.265, 3.320, 3.301}},
     {0.9, 10, {.691, 1.384, 2.070, 2.753, 3.428, 4.089, 4.717, 5.345, 5.882, 6.382, 6.807, 7.170}},
     {0.95, 10, {.693, 1.386, 2.079, 2.771, 3.464, 4.155, 4.840, 5.532, 6.209, 6.877, 7.524, 8.146}}};
-// Of the quoted numbers: batches that share their draws in the first rows, five batches in the last column.
+// Error of the quoted numbers: batches share their draws in the first rows, and the last column has only five batches.
 constexpr double kQuotedError = 0.03;
 
 const BoundRow& row_of(double rho, std::size_t d) {
@@ -36,10 +36,10 @@ const BoundRow& row_of(double rho, std::size_t d) {
 
 std::size_t column_of(std::size_t n) { return static_cast<std::size_t>(std::bit_width(n)) - 2; }
 
-// How the N - 1 other candidates of an anchor y come about.
+// How the N - 1 other candidates of an anchor y are drawn.
 enum class Negatives : std::uint8_t { from_the_marginal, like_positives, away_from_the_anchor };
 
-// log N - L of single anchors with candidates of their own, rho = 0.9, N = 64, best critic.
+// log N - L of single anchors, each with its own candidates, rho = 0.9, N = 64, best critic.
 std::vector<double> single_anchor_bounds(Random& random, Negatives kind, std::int64_t anchors) {
   const double rho = 0.9, rest = std::sqrt(1 - rho * rho);
   const GaussianCritic critic = GaussianCritic::optimal(rho);
@@ -63,7 +63,7 @@ std::vector<double> single_anchor_bounds(Random& random, Negatives kind, std::in
   return out;
 }
 
-// X and Y independent, negatives 4 away from where the critic looks: a large value about nothing.
+// X and Y independent, negatives 4 away from where the critic looks: a large value without any information.
 Estimate independent_pair(Check& check, Negatives kind) {
   Table scores(static_cast<std::size_t>(check.effort(10'000, 20'000)), 64);
   for (std::size_t i = 0; i < scores.rows; ++i) {
@@ -80,7 +80,7 @@ Estimate independent_pair(Check& check, Negatives kind) {
   return mean_over(values).estimate();
 }
 
-// Every cell: what was quoted, at most I, never above log N.
+// Every cell: matches the quoted value, is at most I, and never exceeds log N.
 void table_of_bounds(Check& check) {
   std::int64_t above = 0;
   for (const BoundRow& row : kBounds)
@@ -108,7 +108,7 @@ void lower_bound(Check& check) {
   check.at_most("log N - L of an independent pair", nothing.mean, 0, 5 * nothing.error);
   if (check.choose(false, true)) return;  // the rest does not depend on the condition
 
-  // Without the expectation, or with negatives that know the anchor, nothing is bounded.
+  // Without the expectation, or with negatives that depend on the anchor, nothing is bounded.
   const std::vector<double> single = single_anchor_bounds(check.random(), Negatives::from_the_marginal, anchors);
   Mean above;
   for (double value : single) above.add(value > information ? 1 : 0);
@@ -157,7 +157,7 @@ struct CriticCurve {
 };
 const std::vector<std::size_t> kSizes = {2, 8, 64, 512, 4096};
 
-// Batches of a critic with heavy tails differ much: it needs more of them.
+// Batches of a heavy-tailed critic vary a lot, so it needs more of them.
 CriticCurve critic_curve(Check& check, const std::string& name, const GaussianCritic& critic,
                          std::int64_t batches = 4) {
   CriticCurve out{{}, {name, {}, {}}};
@@ -170,7 +170,7 @@ CriticCurve critic_curve(Check& check, const std::string& name, const GaussianCr
   return out;
 }
 
-// How many candidates reach 95% of I: about 10 e^I.
+// How many candidates it takes to reach 95% of I: about 10 e^I.
 void share_of_the_information(Check& check) {
   struct Quoted {
     double rho;

@@ -1,4 +1,4 @@
-// InfoNCE's gradients of the keys: right and as printed.
+// InfoNCE's gradients with respect to the keys: correct and as printed.
 #include <algorithm>
 
 #include "experiments/tools/estimate.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// What was printed: (q - E[k]) P_+ / tau for the positive, (E[k] - q) P_j / tau for a negative.
+// The printed form: (q - E[k]) P_+ / tau for the positive, (E[k] - q) P_j / tau for a negative.
 Vector printed_gradient(const Case& c, std::size_t j) {
   const double share = (j == 0 ? 1 : -1) * c.weights()[j] / c.temperature;
   return combined(share, c.query, -share, c.mean_key());
@@ -46,7 +46,7 @@ PrintedMiss printed_miss(Check& check, double temperature, std::size_t begin, st
   return out;
 }
 
-// The quoted means are those of 20 cases.
+// The quoted means are over 20 cases.
 void near_quoted(Check& check, const std::string& name, const Mean& found, double quoted) {
   check.as_quoted(name, found, quoted, 20, 0.005);
 }
@@ -73,7 +73,7 @@ void gradient_of_the_positive(Check& check) {
     Case astray = c;
     for (std::size_t i = 0; i < 6; ++i) astray.keys(0, i) -= 1e-4 * printed[i];
     lowered_as_printed += astray.loss() < c.loss() - 1e-14;
-    // Its product with the true gradient is never positive for unit vectors.
+    // Its inner product with the true gradient is never positive for unit vectors.
     const double p = c.weights()[0], product = dot(printed, gradients_of(c.contrast()).key.row(0));
     product_gap = std::max(product_gap, std::abs(product + p * (1 - p) * (1 - dot(c.query, c.mean_key())) / 0.04));
   }
@@ -93,12 +93,12 @@ void gradient_of_the_positive(Check& check) {
     const PrintedMiss miss = printed_miss(check, kTemperatures[x], 0, 1);
     near_quoted(check, "the printed form: cosine with the true gradient" + at_tau(kTemperatures[x]), miss.cosine,
                 quoted[x].second);
-    // At tau = 0.07 the mean does not settle: a few sure positives make it as large as one likes.
+    // At tau = 0.07 the mean does not converge: a few certain positives can make it arbitrarily large.
     if (x > 0)
       near_quoted(check, "the printed form: relative error" + at_tau(kTemperatures[x]), miss.relative_error,
                   quoted[x].first);
   }
-  // Two unit keys, one along q and one across: P_+ = 1 / (1 + e^{-1/tau}).
+  // Two unit keys, one along q and one orthogonal: P_+ = 1 / (1 + e^{-1/tau}).
   report::PlotCurve sound{"(1 - P_+) / tau", {}, {}, report::CurveStyle::formula}, measured{"differences", {}, {}},
       printed{"|q - E[k]| P_+ / tau, as printed", {}, {}, report::CurveStyle::formula};
   for (double tau = 0.1; tau < 3; tau *= 1.3) {

@@ -14,7 +14,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// A law of three bits, drawn once.
+// A distribution of three bits, drawn once.
 const Joint kThreeBits{{2, 2, 2},
                        {0.0029954455390845684, 0.017308975512896743, 0.2135157878958943, 0.07649026203059307,
                         0.4302638190731693, 0.042116698337397694, 0.011043082384447395, 0.206265929226517}};
@@ -48,8 +48,8 @@ void vocabulary_contrast(Check& check, const char* name) {
   check.near(name, mean_loss(contrast), by_hand, 1e-12);
 }
 
-// Sum over the contexts of -E log p(bit | context), every softmax computed by the kernel: bit t given the bits that
-// `kept` names beside it (its own included).
+// Sum over the contexts of -E log p(bit | context), with every softmax computed by the kernel: bit t given the other
+// bits in `kept`, which includes t itself.
 double bit_loss(std::size_t t, const Variables& kept) {
   const Vector p = kThreeBits.marginal(kept).p;
   const auto place = static_cast<std::size_t>(std::find(kept.begin(), kept.end(), t) - kept.begin());
@@ -74,7 +74,7 @@ void masked(Check& check) {
   check.at_most("a pseudo-likelihood: the sum is no joint code length", sum, entropy(kThreeBits.p));
 }
 
-// Context c is a copy of the word with probability `copy`, else drawn apart.
+// Context c is a copy of the word with probability `copy`, and is otherwise drawn independently.
 Table copied(const Vector& p, double copy) {
   Table out(p.size(), p.size());
   for (std::size_t w = 0; w < p.size(); ++w)
@@ -82,7 +82,7 @@ Table copied(const Vector& p, double copy) {
   return out;
 }
 
-// E -log p(w|c) of the best model, its softmax computed by the kernel.
+// E -log p(w|c) of the best model, with its softmax computed by the kernel.
 double best_cross_entropy(const Table& joint) {
   const Vector contexts = column_marginal(joint);
   double sum = 0;
@@ -104,7 +104,7 @@ std::size_t draw(Random& random, const Vector& p) {
   return w;
 }
 
-// H(X) - CE and log V - CE of the best model differ by a constant; here from draws of word and context.
+// H(X) - CE and log V - CE of the best model differ by a constant; here estimated from draws of word and context.
 Estimate drawn_bound(Check& check, const Vector& p, const Table& joint, double copy) {
   const double start = entropy(p);
   return mean_of(check.effort(200'000, 1'000'000), [&] {
@@ -114,8 +114,8 @@ Estimate drawn_bound(Check& check, const Vector& p, const Table& joint, double c
   });
 }
 
-// InfoNCE with 255 negatives from the marginal and the pointwise information as score, which also is the control
-// variate: its mean is I.
+// InfoNCE with 255 negatives from the marginal and the pointwise information as score, which is also the control
+// variate, because its mean is I.
 Estimate sampled_bound(Check& check, const Vector& p, const Table& joint, double copy) {
   const auto rows = static_cast<std::size_t>(check.effort(4000, 20'000));
   Table scores(rows, 256), information(p.size(), p.size());
@@ -139,7 +139,7 @@ Estimate sampled_bound(Check& check, const Vector& p, const Table& joint, double
 }
 
 void bound_of_a_language_model(Check& check) {
-  // Words that do not depend on the context at all.
+  // Words that do not depend on the context.
   const Vector words = zipf(1000);
   const double loss = cross_entropy(words, logs(words));
   check.at_most("H(X) - CE for Zipf's 1000 words, context independent, I = 0", entropy(words) - loss, 0, 1e-9);
@@ -158,7 +158,7 @@ void bound_of_a_language_model(Check& check) {
     check.near("I" + at, truth, information, 6e-4);
     check.at_most("H(X) - CE" + at, entropy(p) - here, truth, 1e-9);
     check.at_least("log V - CE less I" + at, std::log(50) - here - truth, 0.5);
-    // Any other model says less.
+    // Any other model gives a smaller value.
     double excess = -1e9;
     for (int model = 0; model < 8; ++model) {
       double loss_of_model = 0;
@@ -228,7 +228,7 @@ void frequent_pairs_score_higher(Check& check) {
   check.near("the same with negatives from the marginal: score = PMI", contrast.estimate(), 0.3735, 0.054);
   check.near("order of two pairs across contexts inverted", inversions.estimate(), 0.116, 0.095);
 
-  // The optimum itself, by gradient descent on the logits of one table: log p(w|c) + c(context).
+  // The optimum itself, by gradient descent on the logits of a table: log p(w|c) + c(context).
   const Table counts = random_counts(check.random());
   Contrast logits{Table(20, 4), Table(5, 4), {}};
   Vector weights;

@@ -1,4 +1,4 @@
-// Calls the softmax loss of the library on tables of doubles.
+// Calls the library's softmax loss on tables of doubles.
 #include "ledger/contrast/losses.hpp"
 
 #include <algorithm>
@@ -79,7 +79,7 @@ double cross_entropy(std::span<const double> target, const std::vector<double>& 
   return dot(target, losses_of(classes(logits)));
 }
 
-// Scores are keys of one coordinate under the query 1, so their gradient is the key's.
+// Scores are keys of one coordinate under the query 1, so their gradient is that of the keys.
 std::vector<double> attention_score_gradient(const std::vector<double>& scores, const Table& values,
                                              const std::vector<double>& upstream) {
   const double one = 1;

@@ -1,4 +1,4 @@
-// The product's softmax loss on tables of doubles, and the little linear algebra around it.
+// The library's softmax loss on tables of doubles, with the small amount of linear algebra around it.
 #pragma once
 
 #include <cmath>
@@ -20,35 +20,35 @@ struct Contrast {
   std::vector<double> bias = {};  // [M] or empty
 };
 
-enum class Self : std::uint8_t { seen, excluded };  // whether a row sees the key of its own index
+enum class Self : std::uint8_t { seen, excluded };  // whether a row sees the key at its own index
 
-// log sum_j e^{s_ij} - s_{i, target}, for each row.
+// log sum_j e^{s_ij} - s_{i, target}, per row.
 std::vector<double> losses_of(const Contrast& contrast, Self self = Self::seen);
-// The same by the float32 kernels: many candidates at little cost.
+// The same with the float32 kernels: many candidates at low cost.
 std::vector<double> single_precision_losses_of(const Contrast& contrast);
 double mean_loss(const Contrast& contrast);
 
 struct LossGradients {
   information::Table query, key;
 };
-// Of sum_i w_i loss_i; no weights: of the plain sum.
+// Of sum_i w_i loss_i; without weights, of the plain sum.
 LossGradients gradients_of(const Contrast& contrast, std::span<const double> weights = {});
 
-// log N + mean of (target score - log-partition): the loss as a bound on information, over the keys there are.
+// log N + mean of (target score - log-partition): the loss as a bound on information, over the given keys.
 double bound_of(const Contrast& contrast);
 
-// One anchor, its positive the key of index 0.
+// A single anchor whose positive is key 0.
 inline Contrast one_anchor(std::span<const double> query, const information::Table& keys, double temperature) {
   return {information::Table(1, query.size(), {query.begin(), query.end()}), keys, {0}, temperature};
 }
 
-// Classification: one row for each class, so that weighting the rows by target probabilities gives the cross-entropy.
+// Classification: one row per class, so that weighting the rows by target probabilities gives the cross-entropy.
 Contrast classes(const std::vector<double>& logits);
 double cross_entropy(std::span<const double> target, const std::vector<double>& logits);
 
 // ---- Attention ----
 
-// dL/ds of one row of attention over the values [n, d_v], upstream dL/do.
+// dL/ds of one row of attention over the values [n, d_v], given dL/do as `upstream`.
 std::vector<double> attention_score_gradient(const std::vector<double>& scores, const information::Table& values,
                                              const std::vector<double>& upstream);
 
@@ -60,15 +60,15 @@ inline double norm(std::span<const double> x) { return std::sqrt(dot(x, x)); }
 inline double cosine(std::span<const double> x, std::span<const double> y) { return dot(x, y) / (norm(x) * norm(y)); }
 // max_i |x_i - y_i|
 double largest_gap(std::span<const double> x, std::span<const double> y);
-// |x - y| / max(|y|, floor): differences cannot resolve a gradient below the floor.
+// |x - y| / max(|y|, floor): finite differences cannot resolve gradients below the floor.
 double relative_gap(std::span<const double> x, std::span<const double> y, double floor = 1e-2);
 // factor x
 std::vector<double> times(double factor, std::span<const double> x);
-// Every row to length 1.
+// Scales every row to length 1.
 void normalise_rows(information::Table* table);
 std::vector<double> softmax_by_hand(std::span<const double> scores);
 
-// Central differences of loss(point), coordinate by coordinate.
+// Central differences of loss(point), per coordinate.
 template <class Loss>
 std::vector<double> numeric_gradient(std::vector<double> point, Loss&& loss, double step = 1e-6) {
   std::vector<double> out;

@@ -1,4 +1,4 @@
-// The distributions that the claims about NCE are checked on, and NCE's loss by the softmax loss.
+// The distributions used to check the claims about NCE, and NCE's loss through the softmax loss.
 #include "ledger/contrast/nce_kernel.hpp"
 
 namespace isentropic::ledger::contrast {

@@ -1,15 +1,15 @@
-// NCE's loss as the product computes it: a softmax over two candidates, "datum" and "noise", for each symbol.
+// NCE's loss as the library computes it: for each symbol, a softmax over two candidates, "datum" and "noise".
 #pragma once
 
 #include "ledger/contrast/losses.hpp"
 
 namespace isentropic::ledger::contrast {
 
-// Laws over six symbols, drawn once: those behind the quoted numbers.
+// Distributions over six symbols, drawn once: those behind the quoted numbers.
 extern const std::vector<double> kNceData, kNceNoise, kNceModelScores;
 
-// Symbol x has the candidates "datum" with score log p_x - log(k n_x) and "noise" with score 0. A row asks for the
-// first or for the second, with the weight d_x or k n_x: the weighted sum of the softmax losses is NCE's.
+// Symbol x has the candidates "datum" with score log p_x - log(k n_x) and "noise" with score 0. A row's target is the
+// first or the second, with weight d_x or k n_x: the weighted sum of the softmax losses is NCE's loss.
 struct NceKernel {
   Contrast contrast;
   std::vector<double> weights;  // the symbols as data, then as noise

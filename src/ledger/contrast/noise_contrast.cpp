@@ -1,4 +1,4 @@
-// Noise-contrastive estimation: its posterior, its loss, and many draws of noise.
+// Noise-contrastive estimation: its posterior, its loss, and many noise draws.
 #include "experiments/tools/estimate.hpp"
 #include "experiments/tools/kernels.hpp"
 #include "isentropic/information/distribution.hpp"
@@ -24,7 +24,7 @@ void posterior(Check& check) {
     const bool datum = check.random().uniform() < prior;
     is_datum[draw(datum ? data : noise)].add(datum ? 1 : 0);
   }
-  // The other condition: p is the law of the data.
+  // The other condition: p is the distribution of the data.
   const Vector model = check.choose(data, Vector{0.2, 0.3, 0.5});
   for (std::size_t x = 0; x < 3; ++x) {
     const std::string at = "share of data at x = " + std::to_string(x);
@@ -76,7 +76,7 @@ void many_noise_draws(Check& check) {
     measured.x.push_back(k), measured.y.push_back(loss);
     limit.x.push_back(k), limit.y.push_back(limiting);
     printed.x.push_back(k), printed.y.push_back(divergence);
-    // On the scores of a normalised model NCE's gradient goes to that of the likelihood, p - d, as 1/k.
+    // On the scores of a normalised model NCE's gradient tends to that of the likelihood, p - d, as 1/k.
     const Vector free = measured_gradient(nce_kernel(kNceData, model, kNceNoise, k));
     double sum = 0;
     for (double g : free) sum += g;

@@ -1,4 +1,4 @@
-// What NCE estimates, and how well: the argmin at every k, and the variance of one parameter.
+// What NCE estimates, and how well: the argmin for every k, and the variance of one parameter.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -16,7 +16,7 @@ namespace {
 using Vector = std::vector<double>;
 constexpr double kInfinity = std::numeric_limits<double>::infinity();
 
-// The zero of a function that rises from low to high.
+// The zero of a function that increases from low to high.
 double zero_of(const std::function<double(double)>& f, double low, double high) {
   for (int step = 0; step < 60; ++step) {
     const double middle = (low + high) / 2;
@@ -25,7 +25,7 @@ double zero_of(const std::function<double(double)>& f, double low, double high) 
   return (low + high) / 2;
 }
 
-// Newton's steps on log p, symbol by symbol, with the kernel's gradient.
+// Newton steps on log p, symbol by symbol, with the kernel's gradient.
 Vector nce_argmin(double k) {
   Vector model(6, 1.0);
   for (int step = 0; step < 40; ++step) {
@@ -134,14 +134,14 @@ void consistency(Check& check) {
   for (const auto& [k, ledger] : variances) {
     const std::string at = std::isinf(k) ? "likelihood" : "k = " + std::to_string(static_cast<int>(k));
     const double predicted = predicted_variance(noise, k);
-    // 1/N corrections of a sample of 400.
+    // The tolerance covers the 1/N corrections for a sample of 400.
     const Estimate variance = estimator_variance(check, noise, k);
     check.near("N Var, " + at, variance, predicted, 0.03 * predicted);
     if (std::isfinite(k)) {
       measured.x.push_back(k), measured.y.push_back(variance.mean);
       formula.x.push_back(k), formula.y.push_back(predicted);
     }
-    // The quoted numbers come from 400 samples: 7% each.
+    // The quoted numbers come from 400 samples: 7% error each.
     check.as_quoted("N Var quoted, " + at, variance, ledger, ledger * std::sqrt(2.0 / 400));
   }
   check.plot({"More noise draws: less variance, the same estimate",

@@ -1,4 +1,4 @@
-// One anchor among its candidates: what InfoNCE's gradients are checked on.
+// One anchor among its candidates: the case on which InfoNCE's gradients are checked.
 #pragma once
 
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace isentropic::ledger::contrast {
 
-// An anchor and N keys, the first of them its positive.
+// An anchor and N keys, the first being its positive.
 struct Case {
   std::vector<double> query;
   information::Table keys;
@@ -21,10 +21,10 @@ struct Case {
   std::vector<double> mean_key() const;  // E_P[k]
 };
 
-// Unit vectors of random directions.
+// Unit vectors in random directions.
 Case random_case(Random& random, double temperature, std::size_t n = 9, std::size_t d = 6);
 
-// Central differences of the loss in the query, and in key j.
+// Central differences of the loss with respect to the query, and to key j.
 std::vector<double> query_slopes(const Case& c);
 std::vector<double> key_slopes(const Case& c, std::size_t j);
 

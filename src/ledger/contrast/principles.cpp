@@ -42,7 +42,7 @@ void attention_and_divergence(Check& check) {
   const Vector row = weights_of(scores);
   check.near("row of attention less the argmin", largest_gap(row, least_divergence(scores, check.choose(1.0, 0.0))), 0,
              1e-12);
-  // By how much another row misses: KL(r || A).
+  // The excess of any other row r is KL(r || A).
   const Vector r = check.random().probabilities(8), uniform(8, 1.0 / 8);
   const auto objective = [&](const Vector& p) { return kl_divergence(p, uniform) - dot(p, scores); };
   check.near("excess of another row less KL(r || A)", objective(r) - objective(row) - kl_divergence(r, row), 0, 1e-12);
@@ -57,7 +57,7 @@ void sigmoid_does_not_normalise(Check& check) {
   check.between("largest", *std::max_element(weights.begin(), weights.end()), 0, 1);
 }
 
-// Rank of a matrix: pivots above a share of the largest entry.
+// Rank of a matrix: counts pivots above a fraction of the largest entry.
 int rank_of(Table a) {
   double largest = 0;
   for (double x : a.values) largest = std::max(largest, std::abs(x));
@@ -89,7 +89,7 @@ void width_of_a_head(Check& check) {
         for (std::size_t e = 0; e < d_model; ++e) (*projected)(i, c) += x(i, e) * w(e, c);
   }
   const Table weights = weights_of(q, k);
-  Table scores(n, n - 1);  // up to a term of the row, which the difference removes
+  Table scores(n, n - 1);  // up to a term per row, which the difference removes
   for (std::size_t i = 0; i < n; ++i)
     for (std::size_t j = 1; j < n; ++j) scores(i, j - 1) = std::log(weights(i, j) / weights(i, 0));
   check.near("rank of a head's scores, d_model = 12, three heads", rank_of(scores), d_k, 0);
@@ -108,7 +108,7 @@ void dot_product_and_cosine(Check& check) {
   check.near("log of weight ratios less |q| |k| cos / sqrt(d)", gap, 0, 1e-12);
 }
 
-// The argmin of a convex function of one number.
+// The argmin of a convex function of one variable.
 double argmin(const std::function<double(double)>& f, double low, double high) {
   for (int step = 0; step < 100; ++step) {
     const double a = low + (high - low) / 3, b = high - (high - low) / 3;
@@ -139,7 +139,7 @@ void squared_error_and_gaussian(Check& check) {
   };
   check.near("argmin of the likelihood less that of the squared error",
              argmin(likelihood, 0.5, 1.5) - argmin(squared, 0.5, 1.5), 0, 1e-5);
-  // Deviations 0.1 and 3 in turn: where the two minima of one sample lie.
+  // Deviations alternate between 0.1 and 3: where the two minima of a sample lie.
   Mean of_squares, of_likelihood;
   for (std::int64_t t = 0; t < check.effort(1000, 4000); ++t) {
     double sum = 0, weighted = 0, weights = 0;
@@ -176,7 +176,7 @@ void likelihood_of_the_index(Check& check) {
 
 void every_loss_a_likelihood(Check& check) {
   const auto hinge = [](double margin) { return std::max(0.0, 1 - margin); };
-  // Two classes with scores f and 0: the softmax loss of the product.
+  // Two classes with scores f and 0, through the library's softmax loss.
   const auto logistic = [](double margin) { return losses_of(classes({margin, 0}))[0]; };
   double low = 10, high = 0, hinge_low = 10, hinge_high = 0;
   report::PlotCurve curves[] = {{"logistic", {}, {}}, {"hinge", {}, {}}};

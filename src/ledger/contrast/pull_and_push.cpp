@@ -1,4 +1,4 @@
-// What InfoNCE's gradients say in words: pulls, pushes, prediction less truth.
+// InfoNCE's gradients in words: pull, push, prediction minus truth.
 #include <algorithm>
 
 #include "experiments/tools/estimate.hpp"
@@ -23,7 +23,7 @@ void pull_and_push_on_the_query(Check& check) {
     const Vector towards = combined(1, negatives, -1, c.keys.row(0));
     const Vector measured = gradients_of(c.contrast()).query.values;
     gap = std::max(gap, largest_gap(measured, times((1 - c.weights()[0]) / c.temperature, towards)));
-    // A step against the gradient: nearer to k_+ than to the mean of the negatives.
+    // A step against the gradient goes nearer to k_+ than to the mean of the negatives.
     away += dot(measured, towards) < 0;
   }
   check.near("gradient less (1 - P_+)(mean negative - k_+) / tau", gap, 0, 1e-12);
@@ -81,7 +81,7 @@ void push_on_a_negative(Check& check) {
   check.near("lowest cosine with q", direction, 1, 1e-9);
 }
 
-// Weights of a cross-entropy with soft targets: one row for each class, weighted by its target.
+// Weights of a cross-entropy with soft targets: one row per class, weighted by its target.
 void prediction_less_truth(Check& check) {
   const Vector prediction = check.random().normals(5), truth = check.random().normals(5);
   const Vector slopes = numeric_gradient(prediction, [&](const Vector& x) {
@@ -96,7 +96,7 @@ void prediction_less_truth(Check& check) {
   check.near("cross-entropy: gradient less p_hat - p",
              largest_gap(gradients_of(rows, target).key.values, combined(1, softmax_by_hand(logits), -1, target)), 0,
              1e-12);
-  // Not a law of all losses: absolute error and hinge have slopes of fixed size.
+  // Not a law for all losses: absolute error and hinge have slopes of fixed size.
   const auto slope_of = [](const auto& loss, double at) { return (loss(at + 1e-6) - loss(at - 1e-6)) / 2e-6; };
   const auto absolute = [](double error) { return std::abs(error); };
   const auto hinge = [](double margin) { return std::max(0.0, 1 - margin); };
@@ -105,7 +105,7 @@ void prediction_less_truth(Check& check) {
                1e-8);
   check.near("hinge: slope below the margin", slope_of(hinge, 0.3), -1, 1e-8);
   check.near("hinge: slope beyond it", slope_of(hinge, 1.7), 0, 1e-8);
-  // A canonical link that is neither: Poisson counts, rate e^z, loss e^z - y z.
+  // A canonical link that is neither: Poisson counts with rate e^z and loss e^z - y z.
   check.near("Poisson: slope less rate - count", slope_of([](double z) { return std::exp(z) - 3 * z; }, 0.4),
              std::exp(0.4) - 3, 1e-8);
 }

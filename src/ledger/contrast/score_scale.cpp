@@ -1,4 +1,4 @@
-// The usual temperatures, and 1 / sqrt(d_k) as one.
+// The usual temperatures, and 1 / sqrt(d_k) as one of them.
 #include <algorithm>
 
 #include "experiments/tools/estimate.hpp"
@@ -12,7 +12,7 @@ namespace {
 
 using Vector = std::vector<double>;
 
-// |diag(a) - a a^T|, Frobenius.
+// Frobenius norm of diag(a) - a a^T.
 double jacobian_norm(std::span<const double> a) {
   double square = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
@@ -27,7 +27,7 @@ struct ScoreMoments {
   Mean products, squares;
 };
 
-// q.k of pairs whose coordinates are correlated through a common part of share rho.
+// q.k of pairs whose coordinates are correlated through a shared component of fraction rho.
 ScoreMoments score_moments(Random& random, std::size_t d, double rho, std::int64_t pairs) {
   ScoreMoments out;
   for (std::int64_t t = 0; t < pairs; ++t) {
@@ -42,7 +42,7 @@ ScoreMoments score_moments(Random& random, std::size_t d, double rho, std::int64
   return out;
 }
 
-// Peaks and Jacobians of the softmax over 64 keys, one value for each set of keys (200 queries each).
+// Peaks and Jacobians of the softmax over 64 keys, one value per set of keys (200 queries each).
 struct Sharpness {
   Mean peak, jacobian;
 };
@@ -65,7 +65,7 @@ Sharpness sharpness(Check& check, std::size_t d, const Scale& scale) {
   return out;
 }
 
-// Quoted with two digits from one such set.
+// Quoted with two digits from a single such set.
 void near_quoted_sharpness(Check& check, const std::string& name, const Mean& found, double quoted) {
   check.as_quoted(name, found, quoted, 1, 0.0051);
 }
@@ -99,7 +99,7 @@ void sharpness_against_d(Check& check, std::int64_t pairs) {
               {unscaled, scaled}});
 }
 
-// The weight of a positive of cosine 1 among 255 random directions.
+// The weight of a positive with cosine 1 among 255 random directions.
 void usual_temperatures(Check& check) {
   const std::size_t n = 256, d = 64;
   for (const double tau : {0.07, 0.2, 1.0}) {
@@ -118,7 +118,7 @@ void usual_temperatures(Check& check) {
     check.near("weight of the positive" + at_tau(tau), weight.estimate(),
                expected_row(ScoreLaw::cosine(size), std::log(others), 1 / (tau * size), size).planted, 1e-9);
     check.near("largest score" + at_tau(tau), largest, 1 / tau, 1e-12);
-    // Almost all of it, a third, and hardly more than one of 256.
+    // Almost all of it, about a third, and hardly more than one in 256.
     if (tau == 0.07) check.at_least("in the usual range, lower end: that weight", weight.mean(), 0.99);
     if (tau == 0.2) check.between("in the usual range, upper end: that weight", weight.mean(), 0.25, 0.5);
     if (tau == 1) check.at_most("without a temperature: that weight", weight.mean(), 0.02);
@@ -141,13 +141,13 @@ void square_root_of_d(Check& check) {
   check.near("the same over sqrt(d), quoted", correlated.products.mean() / divisor, 4.8,
              0.05 + 5 * correlated.products.estimate().error / divisor);
   sharpness_against_d(check, pairs);
-  // As algebra it is a temperature, and nothing else.
+  // Algebraically it is a temperature, and nothing else.
   const Table query(5, 64, check.random().normals(320)), key(9, 64, check.random().normals(576));
   AttentionProblem options;
   options.scale = Scale::constant(1 / std::sqrt(64.0));
   check.near("weights with 1/sqrt(d) less those with tau = sqrt(d)",
              largest_gap(weights_of(query, key).values, weights_of(query, key, options).values), 0, 0);
-  // Unit vectors are the opposite case: their products shrink with d.
+  // Unit vectors are the opposite case: their inner products shrink with d.
   Mean cosines;
   for (std::int64_t t = 0; t < pairs; ++t) {
     const Vector x = check.random().normals(64), y = check.random().normals(64);

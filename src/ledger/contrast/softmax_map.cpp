@@ -38,7 +38,7 @@ std::vector<std::size_t> order_of(const Vector& x) {
   return out;
 }
 
-// A point of the simplex, now in its middle, now near a corner.
+// A point of the simplex, sometimes near the middle, sometimes near a corner.
 Vector simplex_point(Random& random) {
   Vector p = random.probabilities(kScores.size());
   const double sharpness = random.uniform(0.5, 6);
@@ -103,7 +103,7 @@ void projection(Check& check) {
   }
   check.never("random points of the simplex that lie nearer than softmax(z)", nearer);
   check.near("log-partition - <r, z> - H(r) less KL(r || softmax(z)), largest", gap, 0, 1e-11);
-  // A projection leaves alone what is on the simplex: as a map of e^z the softmax does, as a map of z it does not.
+  // A projection leaves points of the simplex unchanged: as a map of e^z the softmax does, as a map of z it does not.
   Vector log_p = p;
   for (double& x : log_p) x = std::log(x);
   check.near("change when softmax(z) is projected again", largest_gap(weights_of(check.choose(log_p, p)), p), 0, 1e-12);
@@ -135,7 +135,7 @@ Vector layer_normalised(Vector x) {
 }
 
 void independence_of_the_rest(Check& check) {
-  // p_0 / p_1 before and after a fourth option joins.
+  // p_0 / p_1 before and after a fourth option is added.
   const Vector three = {1, 0.5, 0.2}, four = {1, 0.5, 0.2, 0.9};
   const auto ratio = [](const Vector& p) { return p[0] / p[1]; };
   const ScoreMap map = check.choose(ScoreMap::softmax(), ScoreMap::sparsemax());
@@ -148,7 +148,7 @@ void independence_of_the_rest(Check& check) {
   const Vector p = weights_of(before), q = weights_of(after);
   check.near("p_1 / p_3 of five logits", p[1] / p[3], 2.071055, 1e-6);
   check.near("p_1 / p_3 after changing the others", q[1] / q[3], 2.071055, 1e-6);
-  // Where it fails.
+  // Counterexamples.
   check.near("sparsemax: p_0 / p_1 before", ratio(weights_of(three, 1, ScoreMap::sparsemax())), 3, 1e-9);
   check.near("sparsemax: p_0 / p_1 after", ratio(weights_of(four, 1, ScoreMap::sparsemax())), 16, 1e-9);
   check.near("top 2: p_1 after", weights_of(four, 1, ScoreMap::top_k(2))[1], 0, 0);

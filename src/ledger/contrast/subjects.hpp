@@ -1,5 +1,5 @@
-// The claims of source 002 by subject, in the order of the source. A namespace of their own: other folders have
-// subjects of the same names.
+// The claims of source 002 by subject, in the order of the source. In their own namespace, because other folders have
+// subjects with the same names.
 #pragma once
 
 #include <vector>

@@ -1,4 +1,4 @@
-// InfoNCE's best critic on a table of probabilities, by summing over every set of candidates.
+// InfoNCE's best critic on a probability table, by summing over every set of candidates.
 #include <algorithm>
 #include <functional>
 #include <limits>
@@ -19,7 +19,7 @@ constexpr double kUnbounded = std::numeric_limits<double>::infinity();
 // Candidate sets as counts: the log-partition is log sum_y c_y e^{S_y}, a softmax with the bias log c_y.
 struct CandidateSet {
   Vector log_counts;
-  Vector weights;  // of the row (anchor, positive): anchor-major, p(x, y) P(the negatives)
+  Vector weights;  // per row (anchor, positive), anchor-major: p(x, y) P(the negatives)
 };
 
 std::vector<CandidateSet> candidate_sets(const Table& joint, int candidates) {
@@ -49,7 +49,7 @@ std::vector<CandidateSet> candidate_sets(const Table& joint, int candidates) {
   return out;
 }
 
-// Keys are the columns of the critic, queries the anchors' unit vectors.
+// The columns of the critic as keys, unit vectors for the anchors as queries.
 Contrast tabular(const Table& critic) {
   Contrast out{Table(critic.rows * critic.columns, critic.rows), Table(critic.columns, critic.rows), {}};
   for (std::size_t x = 0; x < critic.rows; ++x)
@@ -72,7 +72,7 @@ Table info_nce_argmin(const Table& joint, int candidates, int steps) {
       const Table part = gradients_of(contrast, set.weights).key;
       for (std::size_t i = 0; i < part.values.size(); ++i) gradient.values[i] += part.values[i];
     }
-    // A share of p(x, y) passes through each entry: dividing by it makes all directions about equally steep.
+    // A fraction of p(x, y) passes through each entry: dividing by p(x, y) makes all directions about equally steep.
     for (std::size_t x = 0; x < joint.rows; ++x)
       for (std::size_t y = 0; y < joint.columns; ++y) critic(x, y) -= 2 * gradient(y, x) / joint(x, y);
   }
@@ -80,7 +80,7 @@ Table info_nce_argmin(const Table& joint, int candidates, int steps) {
 }
 
 void one_positive_each(Check& check) {
-  // Positives are the scores whose rise lowers the loss.
+  // Positives are the scores that lower the loss when they rise.
   Random& random = check.random();
   const Vector query = random.normals(4);
   const Table keys(9, 4, random.normals(36));
@@ -94,7 +94,7 @@ void one_positive_each(Check& check) {
   check.near("positives of a step, InfoNCE", info_nce, 1, 0);
   check.near("positives of a step, NCE", nce, 1, 0);
 
-  // What does differ: InfoNCE's best critic is known up to a term of the anchor.
+  // A real difference: InfoNCE's best critic is determined only up to a term that depends on the anchor.
   Table joint(3, 4, random.probabilities(12));
   for (double& p : joint.values) p = 0.9 * p + 0.1 / 12;
   const Vector anchors = row_marginal(joint), marginal = column_marginal(joint);

@@ -1,4 +1,4 @@
-// What the temperature does to the weights and to the gradient.
+// The effect of the temperature on the weights and on the gradient.
 #include <algorithm>
 
 #include "experiments/tools/estimate.hpp"
@@ -16,7 +16,7 @@ using Vector = std::vector<double>;
 const Vector kTemperedScores = {-0.7297900916348748, 2.030258249644631,   1.6655371089146547, 0.645322091095099,
                                 -1.3001348710304397, -1.3281531783144631, 0.5279224608730764, 1.0852813646651849,
                                 1.3390998820136848,  -0.2740638080799988};
-// The cosines of 62 negatives with the anchor, drawn once from N(0, 0.15^2) cut to [-0.5, 0.45].
+// The cosines of 62 negatives with the anchor, drawn once from N(0, 0.15^2) truncated to [-0.5, 0.45].
 const Vector kNegatives = {-0.4242243460265644,   -0.38334975469712723,
                            -0.3740841417686986,   -0.30299791937208764,
                            -0.25029297639839543,  -0.24582857158357324,
@@ -110,7 +110,7 @@ void low_temperature(Check& check) {
   }
 }
 
-// |dL/dq| from the backward pass: unit keys whose parts across q are orthogonal to one another, or random.
+// |dL/dq| from the backward pass: unit keys whose components across q are mutually orthogonal, or random.
 Table orthogonal_keys(const Vector& cosines) {
   Table keys(cosines.size(), cosines.size() + 1);
   for (std::size_t j = 0; j < cosines.size(); ++j) {
@@ -158,7 +158,7 @@ void gradient_grows_as_tau_falls(Check& check) {
   check.near("easy positive: tau of the largest gradient",
              taus[static_cast<std::size_t>(std::max_element(of_easy.begin(), of_easy.end()) - of_easy.begin())], 0.2,
              1e-12);
-  // The quoted gradients belong to one draw of the directions in 32 dimensions.
+  // The quoted gradients come from one draw of the directions in 32 dimensions.
   const Vector some = {0.01, 0.05, 0.1, 0.2, 1, 10};
   const std::vector<std::pair<const Vector*, Vector>> quoted = {{&easy(), {0, 0.009, 0.36, 2.22, 0.947, 0.099}},
                                                                 {&hard(), {125, 21.7, 8.55, 4.19, 0.973, 0.0996}}};
@@ -182,7 +182,7 @@ void gradient_grows_as_tau_falls(Check& check) {
               {{"positive above every negative", taus, of_easy}, {"a negative above the positive", taus, of_hard}}});
 }
 
-// Of the hardest negative: its share among the negatives, and its push P / tau.
+// The hardest negative: its share among the negatives, and its push P / tau.
 struct HardestNegative {
   double share = 0, push = 0, effective_negatives = 0;
 };
@@ -199,7 +199,7 @@ void focus_on_hard_negatives(Check& check) {
   struct Quoted {
     const char* name;
     const Vector* cosines;
-    Vector share, push, digit;  // digit: half of the last one of the push
+    Vector share, push, digit;  // digit: half a unit in the last place of the push
   };
   const std::vector<Quoted> quoted = {{"easy",
                                        &easy(),
@@ -227,12 +227,12 @@ void focus_on_hard_negatives(Check& check) {
       shares.back().y.push_back(found.share);
     }
     check.never(std::string(q.name) + ": steps to a higher tau that raise the share", rises);
-    // The push itself has its maximum inside, unless the negative beats the positive.
+    // The push itself has its maximum at an intermediate tau, unless the negative beats the positive.
     check.near(std::string(q.name) + ": tau of the largest push",
                taus[static_cast<std::size_t>(std::max_element(pushes.begin(), pushes.end()) - pushes.begin())],
                q.cosines == &easy() ? 0.2 : 0.01, 1e-12);
   }
-  // In absolute terms it takes a negative at least as near as the positive.
+  // In absolute terms it takes a negative at least as close as the positive.
   std::int64_t weaker = 0;
   const Vector& cosines = check.choose(hard(), easy());
   for (std::size_t x = 1; x < taus.size(); ++x)

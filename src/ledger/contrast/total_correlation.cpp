@@ -1,4 +1,4 @@
-// The information a sequence holds about itself.
+// The information a sequence contains about itself.
 #include <algorithm>
 #include <bit>
 #include <numbers>
@@ -36,7 +36,7 @@ Joint markov(std::size_t length) {
   return out;
 }
 
-// Gamma of shape a < 1 (Ahrens & Dieter 1974).
+// Gamma variable with shape a < 1 (Ahrens & Dieter 1974).
 double gamma_draw(Random& random, double a) {
   while (true) {
     const double p = (1 + a / std::numbers::e) * random.uniform();
@@ -45,7 +45,7 @@ double gamma_draw(Random& random, double a) {
   }
 }
 
-// Dirichlet(0.3): uneven, as most real laws are.
+// Dirichlet(0.3): uneven, like most real distributions.
 Joint random_joint(Random& random) {
   Joint out{{3, 3, 3}, Vector(27)};
   double sum = 0;
@@ -144,7 +144,7 @@ void sum_of_informations(Check& check) {
   }
   check.near("random joints: sum less KL, largest", gap, 0, 1e-12);
   check.near("random joints: sum_t I(x_t; others) less TC + DTC, largest", both, 0, 1e-12);
-  // DTC >= TC / (T - 1), so of three variables the printed sum is too large by half at least.
+  // DTC >= TC / (T - 1), so for three variables the printed sum is too large by at least half.
   check.at_least("random joints: printed sum over KL, lowest", lowest, 1.5);
   check.as_quoted("the same, lowest of 500, quoted from one draw", lowest_of_500, 1.69, 1);
   report::PlotCurve truth{"KL to independence", {}, {}}, printed{"sum_t I(x_t; others), as printed", {}, {}};
@@ -162,7 +162,7 @@ void sum_of_informations(Check& check) {
               {truth, printed}});
 }
 
-// `count` rows drawn from the law.
+// Draws `count` rows from the distribution.
 Table draws_of(Random& random, const Joint& joint, std::size_t count) {
   Table out(count, joint.sizes.size());
   for (std::size_t row = 0; row < count; ++row) {
@@ -186,7 +186,7 @@ Vector law_of(const Table& samples, const Joint& like) {
   return out;
 }
 
-// (1/T!) sum over the orders of the positions of P(x in that order), all variables of one size.
+// (1/T!) sum over all orders of the positions of P(x in that order); all variables have the same size.
 Vector exchangeable(const Joint& joint) {
   std::vector<std::size_t> order = before(joint.sizes.size());
   Vector out(joint.p.size(), 0.0);
@@ -217,7 +217,7 @@ void shuffling(Check& check) {
     const Table samples = draws_of(check.random(), joint, rows);
     const std::uint64_t seed = check.random().bits();
     const Table independent = check.choose(with_resampled_positions(samples, seed), with_shuffled_order(samples, seed));
-    // A cell's share is off by at most 1/2 / sqrt(rows), one standard error.
+    // A cell's share deviates by at most 1/2 / sqrt(rows), one standard error.
     check.near(std::string(name) + ": law after the shuffle less the product of marginals",
                largest_gap(law_of(independent, joint), product_of_marginals(joint).p), 0,
                3 / std::sqrt(static_cast<double>(rows)));
@@ -252,7 +252,7 @@ void reconstruction(Check& check) {
     for (std::size_t z = 0; z < 4; ++z) joint(x, z) = data.p[x] * encoder(x, z);
   const double code = mutual_information(joint), between = mutual_information(data, {0}, {1});
   const Vector codes = column_marginal(joint);
-  // H(X) + E log q(x|z): as a decoder improves from nothing to Bayes' rule it climbs to I(X;Z).
+  // H(X) + E log q(x|z): as a decoder improves from knowing nothing to Bayes' rule, it rises to I(X;Z).
   const auto bound = [&](double skill) {
     double sum = entropy(data.p);
     for (std::size_t x = 0; x < 6; ++x)
@@ -274,7 +274,7 @@ void reconstruction(Check& check) {
     beyond += sum > code + 1e-12;
   }
   check.never("random decoders that exceed I(X;Z)", beyond);
-  // The product's bound, from draws.
+  // The library's bound, from draws.
   Vector logs;
   Mean mean;
   const Joint pairs{{6, 4}, joint.values};

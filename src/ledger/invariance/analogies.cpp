@@ -17,7 +17,7 @@ double distance(std::span<const double> x, std::span<const double> y) {
   return std::sqrt(squares);
 }
 
-// Least and most of the ratios of distances that draws made elsewhere found.
+// The smallest and largest ratios of distances in independent draws.
 struct Ratios {
   double epsilon, least, most;
 };
@@ -47,7 +47,7 @@ void project(Check& check, const Ratios& elsewhere) {
       outside += std::abs(ratio - 1) > epsilon;
     }
   check.never(fmt::format("pairs off by more than {} in {} of {} dimensions", epsilon, k, d), outside);
-  // One ratio deviates by 1/sqrt(2 k); the extremes of 44850 of them by about a third of that.
+  // The deviation of one ratio is 1/sqrt(2 k), that of the extremes of 44850 of them about a third of that.
   const double slack = 5 * std::sqrt(2.0) / 3 / std::sqrt(2 * static_cast<double>(k));
   check.near(fmt::format("smallest ratio of distances in {} dimensions", k), least, elsewhere.least, slack);
   check.near(fmt::format("largest ratio of distances in {} dimensions", k), most, elsewhere.most, slack);
@@ -88,7 +88,7 @@ void code_length(Check& check) {
 
 const std::vector<int> kLogLengths = {6, 8, 10, 12, 14};
 
-// Scores N(0, 1), d = 64, under lambda(n): H at each length.
+// H at each length, for scores N(0, 1) with d = 64 under lambda(n).
 std::vector<double> literal_setting(Check& check, const std::function<double(double)>& lambda, const char* name) {
   std::vector<double> out;
   for (const int k : kLogLengths) {

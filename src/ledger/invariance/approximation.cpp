@@ -1,4 +1,4 @@
-// The post and sections 1 to 6: the entropy of softmax(lambda s), and two approximations that exclude each other.
+// The post and sections 1 to 6: the entropy of softmax(lambda s), and two mutually exclusive approximations.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-// o = softmax(lambda Q K^T) V, spelt out.
+// o = softmax(lambda Q K^T) V, written out.
 Table plain_attention(const Table& q, const Table& k, const Table& v, double lambda) {
   Table out(q.rows, v.columns);
   for (std::size_t i = 0; i < q.rows; ++i) {
@@ -47,7 +47,7 @@ void usual_attention(Check& check) {
   check.near("largest error of the output", attention_error(check, AttentionProblem{}.scale, 0.25, 40, 16), 0, 1e-12);
 }
 
-// Rows of random length, spread and scale, as the bounds meet them.
+// Rows of random length, spread and scale, for testing the bounds.
 struct AnyRow {
   std::vector<double> s;
   double lambda, mean, maximum;
@@ -94,7 +94,7 @@ void mean_field(Check& check) {
     const double exact = expected_row(ScoreLaw::gaussian(), std::log(n), scale).log_partition - std::log(n);
     check.near(fmt::format("gap at lambda = {}", scale), gap(scale), exact);
     check.near(fmt::format("its expectation at lambda = {}", scale), exact, quoted, 0.01 * quoted);
-    // 1024 keys stay 1.3% below at lambda = 2.
+    // With 1024 keys it is 1.3% lower at lambda = 2.
     check.relative(fmt::format("the same against lambda^2/2, lambda = {}", scale), exact, scale * scale / 2, 0.015);
   }
 }
@@ -113,7 +113,7 @@ void tilted_mean_and_maximum(Check& check) {
     const RowMeans drawn = gaussian_rows(check, 16384, lambda, check.effort(24, 400));
     compare_with_draws(check, fmt::format("E_p s at lambda = {:.3g}, n = 16384", lambda), quoted, 915, 5e-4,
                        drawn.mean_score, expected_row(ScoreLaw::gaussian(), far, lambda).mean_score);
-    // 16384 keys stay 0.7% below at lambda = 2.
+    // With 16384 keys it is 0.7% lower at lambda = 2.
     if (lambda <= 2)
       check.near(fmt::format("E_p s at lambda = {:.3g} against mean + lambda sigma^2", lambda),
                  drawn.mean_score.estimate(), lambda, 0.01 * lambda);
@@ -139,7 +139,7 @@ void lower_bound_taken_for_a_value(Check& check) {
   }
   plot.curves = {measured, exact, bound};
   check.plot(plot);
-  // Means of 3000 rows, H and the bound.
+  // Means over 3000 rows: H and the bound.
   struct Quoted {
     double lambda, entropy, lower;
   };
@@ -167,7 +167,7 @@ void lower_bound_taken_for_a_value(Check& check) {
 void a_scale_for_every_entropy(Check& check) {
   Random& random = check.random();
   std::vector<double> s = random.normals(64);
-  s[0] = s[1] = s[2] = 5;  // three ties: no lambda goes below log 3 = 1.0986
+  s[0] = s[1] = s[2] = 5;  // three ties: no lambda gets below log 3 = 1.0986
   const double wanted = check.choose(2.0, 0.5);
   const Table key(64, 1, s), query(1, 1, 1.0);
   const AttentionResult solved =

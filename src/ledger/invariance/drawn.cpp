@@ -1,4 +1,4 @@
-// Draws rows of scores in batches and averages what the kernels measure on them.
+// Draws rows of scores in batches and averages what the kernels compute on them.
 #include "ledger/invariance/drawn.hpp"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ double gamma_variable(Random& random, double a) {
 }  // namespace
 
 double random_cosine(Random& random, int d) {
-  // The squares of the other d - 1 coordinates add up to twice a Gamma variable.
+  // The squares of the other d - 1 coordinates sum to twice a Gamma variable.
   const double g = random.normal();
   return g / std::sqrt(g * g + 2 * gamma_variable(random, (d - 1) / 2.0));
 }

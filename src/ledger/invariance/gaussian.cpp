@@ -1,4 +1,4 @@
-// Sections 11 and 12: weights seen from the maximum, and Gaussian scores for many keys.
+// Sections 11 and 12: weights relative to the maximum, and Gaussian scores for many keys.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -36,13 +36,13 @@ void tilted_mean(Check& check) {
   const RowMeans rows = gaussian_rows(check, 1000, 1, check.effort(100, 3000));
   check.near("E_p s at lambda = 1", rows.mean_score.estimate(),
              check.choose(expected_row(ScoreLaw::gaussian(), std::log(1000.0), 1).mean_score, rows.mean.mean()), 1e-3);
-  // Another mean, spread and scale; 1000 keys stay a little below.
+  // A different mean, spread and scale; with 1000 keys it is slightly lower.
   const double mu = 0.7, sigma = 0.5, lambda = 1.6;
   const RowMeans moved =
       drawn_rows(1000, lambda, check.effort(200, 3000), [&] { return mu + sigma * check.random().normal(); });
   check.near("E_p s of N(0.7, 0.5^2) scores at lambda = 1.6, against mean + lambda sigma^2",
              moved.mean_score.estimate(), mu + lambda * sigma * sigma, 2e-3);
-  // One row seen elsewhere.
+  // Quoted from a single independent row.
   compare_with_draws(check, "E_p s of one row", 0.995, 1, 0, rows.mean_score, rows.mean_score.mean());
   compare_with_draws(check, "mean of that row", -0.019, 1, 0, rows.mean, 0);
   compare_with_draws(check, "max of that row", 2.92, 1, 0, rows.maximum, mean_of_maximum(1000));
@@ -60,14 +60,14 @@ void largest_score(Check& check) {
     const double formula = check.choose(expected_maximum(log_n), freezing_spread(log_n));
     check.near(fmt::format("E max s, n = {}", n), measured, formula, 0.02 * formula);
   }
-  // The leading term is too large by so many percent; the corrected one is within 1% from n = 1000 on.
+  // The percentage by which the leading term is too large; the corrected one is within 1% from n = 1000 on.
   for (const auto& [n, percent, draws] : {std::tuple{10.0, 39.7, 20000.0},
                                           {100.0, 21.0, 20000.0},
                                           {1000.0, 14.6, 20000.0},
                                           {1e4, 11.5, 2000.0},
                                           {1e5, 9.3, 200.0}}) {
     const double log_n = std::log(n), mean = mean_of_maximum(n);
-    // A maximum deviates by pi/sqrt(12 log n), its limit, and less before.
+    // The deviation of a maximum is pi/sqrt(12 log n) in the limit, and less before.
     const double error = std::numbers::pi / std::sqrt(12 * log_n * draws) / mean;
     check.near(fmt::format("excess of the leading term in percent, n = {}", n),
                100 * (freezing_spread(log_n) / mean - 1), percent, 0.05 + 500 * error);
@@ -82,7 +82,7 @@ void largest_score(Check& check) {
   }
   check.plot(
       {"The largest of n Gaussian scores", "n", "E max s", report::PlotScale::log, {}, {exact, corrected, leading}});
-  // Where n is astronomical the leading term suffices, and the law of the maximum tends to Gumbel's.
+  // For astronomical n the leading term suffices, and the distribution of the maximum tends to Gumbel's.
   const double far = 300 * std::log(10.0);
   check.relative("leading term over the corrected one at n = 10^300", freezing_spread(far) / expected_maximum(far), 1,
                  0.005);
@@ -92,7 +92,7 @@ void largest_score(Check& check) {
     const double below = 0.5 * std::erfc(-(limit.location + limit.scale * z) / std::sqrt(2.0));
     distance = std::max(distance, std::abs(std::pow(below, 4096) - std::exp(-std::exp(-z))));
   }
-  // 20000 maxima drawn elsewhere were 0.015 away; such a distance has an error of 0.006.
+  // Independent draws of 20000 maxima gave a distance of 0.015; such a distance has an error of 0.006.
   check.near("largest distance to Gumbel's law, n = 4096", distance, 0.015, 0.012);
 }
 
@@ -123,7 +123,7 @@ void entropy_of_gaussian_scores(Check& check) {
     exact.x.push_back(lambda), exact.y.push_back(expected);
   }
   for (int i = 0; i <= 40; ++i) {
-    // The frozen form has a pole at the transition, the other one ends there.
+    // The frozen form has a pole at the transition; the other one ends there.
     const double below = freezing * i / 40, above = freezing * (1.2 + 0.02 * i);
     spread.x.push_back(below), spread.y.push_back(random_energy_entropy(log_n, below));
     frozen.x.push_back(above), frozen.y.push_back(random_energy_entropy(log_n, above));
@@ -137,8 +137,8 @@ void entropy_of_gaussian_scores(Check& check) {
               {measured, exact, spread, frozen, printed}});
 }
 
-// H of `draws` rows of n = e^log_n scores, n so large that only the largest 5000 count: order statistics of a Poisson
-// process, the k-th of which lies where log n + log P(s > x) = log of the sum of k exponentials.
+// H of `draws` rows of n = e^log_n scores, with n so large that only the largest 5000 matter: order statistics of a
+// Poisson process, the k-th of which lies where log n + log P(s > x) equals the log of the sum of k exponentials.
 Mean frozen_rows(Check& check, double log_n, double lambda, std::int64_t draws) {
   Mean out;
   std::vector<double> s(5000);
@@ -147,7 +147,7 @@ Mean frozen_rows(Check& check, double log_n, double lambda, std::int64_t draws) 
     for (double& score : s) {
       arrivals += check.random().exponential();
       const double wanted = std::log(arrivals) - log_n;
-      // Newton on log P(s > x) = -x^2/2 - log(x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4), x large.
+      // Newton's method on log P(s > x) = -x^2/2 - log(x sqrt(2 pi)) + log(1 - 1/x^2 + 3/x^4) for large x.
       for (int step = 0; step < 4; ++step) {
         const double tail =
             -x * x / 2 - std::log(x * std::sqrt(2 * std::numbers::pi)) + std::log1p(-1 / (x * x) + 3 / (x * x * x * x));
@@ -238,7 +238,7 @@ void a_scale_that_cancels(Check& check) {
     expected.push_back(expected_row(ScoreLaw::gaussian(), x.back(), lambda).entropy);
   }
   check.near("slope dH/dlog n at lambda = 2 sqrt(2 log n)", slope(x, y), check.choose(slope(x, expected), 1 - 2 * b));
-  // Very many keys: 1 - b^2 below the transition, level above it.
+  // Very many keys: 1 - b^2 below the transition, constant above it.
   const double near = 100 * std::log(10.0), far = 300 * std::log(10.0);
   for (const double c : {0.5, 0.8, 1.5, 2.0}) {
     const auto held = [&](double log_n) {

@@ -1,4 +1,4 @@
-// Sections 7 to 9: how lambda should follow n and d.
+// Sections 7 to 9: how lambda should depend on n and d.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -25,10 +25,10 @@ void gap_grows(Check& check) {
   check.near("expected max at n = 100", mean_of_maximum(100), 2.51, 0.005);
   check.near("expected max at n = 100000", mean_of_maximum(1e5), 4.39, 0.02);
   check.near("max - mean at n = 100000", many, check.choose(mean_of_maximum(1e5), few.mean));
-  // The corrections to sqrt(2 log n) still grow: 6% of the slope is missing here.
+  // The corrections to sqrt(2 log n) are still growing: 6% of the slope is missing here.
   check.near("slope of (E max)^2 against 2 log n, n = 100 ... 100000",
              (std::pow(mean_of_maximum(1e5), 2) - std::pow(mean_of_maximum(100), 2)) / (2 * std::log(1000.0)), 1, 0.08);
-  // A key equal to the query among random ones; the mean counts it too.
+  // A key equal to the query among random ones; the mean includes it.
   for (const std::size_t n : {100u, 10000u}) {
     const Estimate gap = mean_of(check.effort(40, 400), [&] {
       std::vector<double> s(n);
@@ -41,7 +41,7 @@ void gap_grows(Check& check) {
   }
 }
 
-// The largest of n scores of which one is a match: s = 1, the others 0.
+// The lambda at which n scores with one match, s = 1 and the others 0, have this entropy.
 double planted_scale(double log_n, double entropy) {
   double low = 0, high = 100 + 2 * log_n;
   while (high - low > 1e-12) {
@@ -58,7 +58,7 @@ double power_of_log_n(const std::vector<std::int64_t>& lengths, const std::funct
   return power(x, y);
 }
 
-// A law of scores, the lambda that holds H = 1.5 at two lengths, and a way to draw it.
+// A law of scores, the power of n with which lambda must grow to keep H at 1.5, and a way to draw from the law.
 struct TailCase {
   const char* name;
   ScoreLaw law;
@@ -83,7 +83,7 @@ void scale_follows_the_tail(Check& check) {
   check.near("the same, n = 10^100 ... 10^300", far_power(gaussian), 0.5, 0.01);
   check.near("power of log n, planted match, n = 10^100 ... 10^300", far_power(planted), 1, 0.02);
   const double low = std::log(1024.0), high = std::log(131072.0);
-  // Powers fitted elsewhere to 16 draws at the longest rows, each of which leaves lambda uncertain by about 10%.
+  // Powers fitted to 16 independent draws at the longest rows, each of which leaves lambda uncertain by about 10%.
   for (const auto& [name, law, quoted] : {std::tuple{"uniform", ScoreLaw::uniform(), 1.002},
                                           {"exponential", ScoreLaw::exponential(), 0.008},
                                           {"cosine in R^8", ScoreLaw::cosine(8), 0.291},
@@ -142,7 +142,7 @@ void variance_of_products(Check& check) {
   }
 }
 
-// E H of Gaussian queries and keys: given q the scores are Gaussian with deviation |q|, and |q| follows a chi law.
+// E H of Gaussian queries and keys: given q the scores are Gaussian with deviation |q|, and |q| has a chi distribution.
 double gaussian_vectors_entropy(double log_n, double lambda, double d) {
   double sum = 0, weights = 0;
   const double middle = std::sqrt(d);
@@ -154,7 +154,7 @@ double gaussian_vectors_entropy(double log_n, double lambda, double d) {
   return sum / weights;
 }
 
-// The largest logit of a row of 64 keys, one of them the query itself; all of norm sqrt d.
+// The largest logit of a row of 64 keys, one of which is the query itself; all have norm sqrt d.
 double aligned_logit(Check& check, std::size_t d) {
   const double norm = std::sqrt(static_cast<double>(d));
   const Table q = directions(check.random(), 1, d, norm);
@@ -166,7 +166,7 @@ double aligned_logit(Check& check, std::size_t d) {
 void dependence_on_d(Check& check) {
   const std::size_t n = 1024;
   const double log_n = std::log(n);
-  // H of 60 draws made elsewhere, and three of their standard errors.
+  // H from 60 independent draws, and three of their standard errors.
   struct Quoted {
     std::size_t d;
     double entropy, error;
@@ -191,7 +191,7 @@ void dependence_on_d(Check& check) {
     const double exact = gaussian_vectors_entropy(log_n, log_n / d, d);
     check.near(fmt::format("H under log n/d, d = {}", x.d), drawn(Scale::log_n()), exact, 0.01);
     check.near(fmt::format("its expectation against other draws, d = {}", x.d), exact, x.entropy, x.error);
-    // 1.07 to 1.10 were found under log n/sqrt d, with an error of 0.1.
+    // 1.07 to 1.10 were measured under log n/sqrt d, with an error of 0.1.
     check.near(fmt::format("expectation under log n/sqrt d, d = {}, quoted", x.d), steady, 1.085, 0.4);
     check.near(fmt::format("logit of an aligned match under log n/d, d = {}", x.d), aligned_logit(check, x.d),
                std::log(64.0), 1e-10);
@@ -220,7 +220,7 @@ void kappa_that_holds(Check& check) {
   for (const auto& [d, level] : {std::pair{64, 5.2}, {128, 6.1}, {256, 8.0}})
     check.near(fmt::format("expected slope at kappa = {}, d = {}, n = 2^6 ... 2^17", level, d),
                law_slope(Scale::log_n(level), all, d), 0, 0.002);
-  // The kappas at which other draws were level, to within their error of the slope.
+  // The kappas at which independent draws were level, within the error of their slope.
   for (const auto& [d, level] : {std::pair{64, 5.7}, {128, 6.3}, {256, 8.3}})
     check.near(fmt::format("expected slope at kappa = {}, quoted as level, d = {}", level, d),
                law_slope(Scale::log_n(level), all, d), 0, 0.05);

@@ -13,7 +13,7 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-// The trapezoid rule, for functions that vanish at both ends.
+// The trapezoidal rule, for functions that vanish at both ends.
 template <class Function>
 double integral(double low, double high, int steps, const Function& f) {
   const double step = (high - low) / steps;
@@ -80,7 +80,7 @@ void laplace_of_a_gaussian(Check& check) {
 void uniform_density(Check& check) {
   for (const double lambda : {20.0, 100.0}) {
     const int steps = 200000;
-    // Midpoints: the integrand does not vanish at the edge.
+    // Midpoint rule: the integrand does not vanish at the edge.
     double sum = 0;
     for (int i = 0; i < steps; ++i) sum += std::exp(lambda * ((i + 0.5) / steps - 1)) / steps;
     check.near(fmt::format("log E e^{{lambda s}} on [0, 1], lambda = {}", lambda), lambda + std::log(sum),

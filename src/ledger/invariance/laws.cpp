@@ -1,4 +1,4 @@
-// What every law lambda(n, d) does to the entropy of random keys: drawn, expected, and as measured elsewhere.
+// What every law lambda(n, d) does to the entropy of random keys: drawn, expected, and from independent measurements.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -13,7 +13,7 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-// Means of other draws, made with numpy.
+// Means over independent draws, made with numpy.
 struct Elsewhere {
   std::vector<double> entropy;  // at kQuotedLengths
   double slope;                 // over n = 2^6 ... 2^17
@@ -27,7 +27,7 @@ struct NamedLaw {
 
 const std::vector<std::int64_t> kQuotedLengths = {64, 1024, 16384, 131072};
 
-// The number of those draws.
+// The number of draws behind them.
 double draws_elsewhere(std::int64_t n) { return std::clamp(std::floor(3e6 / static_cast<double>(n)), 24.0, 1000.0); }
 
 std::vector<NamedLaw> named_laws() {
@@ -85,12 +85,12 @@ std::vector<double> lambdas_of(const std::vector<NamedLaw>& laws, std::int64_t n
   return out;
 }
 
-// The whole of one column of the table: every law at one d.
+// One column of the table: every law at a given d.
 void compare_table(Check& check, const std::vector<NamedLaw>& laws, std::int64_t d, std::size_t column) {
-  // The slopes of the other columns only when there is time.
+  // The slopes of the other columns are computed only in the thorough tier.
   const bool slopes = check.thorough() || d == 64;
   const std::vector<std::int64_t> lengths = slopes ? powers_of_two(6, 17) : kQuotedLengths;
-  // Rows of one length vary as those of the next: beyond 2^14 the deviation is taken from there unless drawn.
+  // Rows vary about as much at the next length: beyond 2^14 the deviation is taken from there, unless drawn.
   std::vector<std::int64_t> drawn = kQuotedLengths;
   if (!check.thorough()) drawn.pop_back();
   std::vector<std::vector<Mean>> rows;
@@ -120,7 +120,7 @@ void compare_table(Check& check, const std::vector<NamedLaw>& laws, std::int64_t
 
 void entropy_of_every_law(Check& check) {
   const std::vector<NamedLaw> laws = named_laws();
-  // Keys that are vectors, at d = 64.
+  // With keys that are vectors, at d = 64.
   const std::vector<Curve> curves =
       draw_curves(check, scales_of(laws), context_lengths(check), 64, check.effort(96, 800));
   report::Plot plot{"Random keys, d = 64", "n", "H (nats)", report::PlotScale::log, {}, {}};
@@ -129,11 +129,11 @@ void entropy_of_every_law(Check& check) {
     plot.curves.push_back({laws[i].name, curves[i].x(), curves[i].y()});
   }
   check.plot(plot);
-  // Their scores alone, at every d.
+  // With their scores alone, at every d.
   for (const auto& [d, column] : {std::pair{16, 0u}, {64, 1u}, {256, 2u}}) compare_table(check, laws, d, column);
 }
 
-// H = log n - d kl(lambda) for many dimensions, where a Gaussian law of the scores would say log n - d lambda^2/2.
+// H = log n - d kl(lambda) in high dimension, where Gaussian scores would give log n - d lambda^2/2.
 void saddle_point(Check& check) {
   const double log_n = 17 * std::log(2.0), d = 64;
   struct Point {
@@ -168,7 +168,7 @@ void saddle_point(Check& check) {
   }
 }
 
-// What holds H: sqrt(2 (log n - H)/d) while the keys are spread, n^{2/(d - 1)} once they crowd around the query.
+// The lambda for constant H: sqrt(2 (log n - H)/d) while keys are spread out, n^{2/(d - 1)} once they crowd the query.
 void scale_that_holds(Check& check) {
   const double log_n = 40, h = 1e-3;
   const auto scale = [&](double l) { return scale_for_entropy(ScoreLaw::cosine(4096), l, 20); };

@@ -1,4 +1,4 @@
-// Linear features: why no scale holds their entropy, and what does.
+// Linear features: why no scale keeps their entropy constant, and what does.
 #include "isentropic/theory/linear_features.hpp"
 
 #include <fmt/format.h>
@@ -39,7 +39,7 @@ void no_scale_can(Check& check) {
   check.near("weights under any scale less those without", worst, 0, 1e-14);
 }
 
-// One exp feature: x = e^g, so the deficit is known.
+// A single exp feature: x = e^g, so the deficit is known.
 void slope_of_fixed_features(Check& check) {
   std::vector<double> x, y;
   for (const int k : {8, 10, 12}) {
@@ -52,7 +52,7 @@ void slope_of_fixed_features(Check& check) {
                0.03);
   }
   check.near("slope dH/dlog n of a fixed feature map", slope(x, y), 1, 0.05);
-  // Several features: the deficit measured on other keys.
+  // Several features: the deficit is measured on other keys.
   Table q = normal_table(check.random(), 1, kFeatures);
   for (double& v : q.values) v = std::abs(v);  // relu of a negative query is 0
   const std::vector<double> sample =
@@ -105,7 +105,7 @@ void powers(Check& check) {
   for (const double v : x) weights.push_back(std::pow(v, gamma) / sum);
   check.near("H of x^3 weights less that of softmax(3 log x)", information::entropy(weights) - entropy_of(logs, gamma),
              0, 1e-12);
-  // The gamma that holds H = 1.5.
+  // The gamma that keeps H at 1.5.
   for (const std::size_t n : {64u, 1024u}) {
     std::vector<double> positive(n), scores;
     for (double& v : positive) v = check.random().exponential(), scores.push_back(std::log(v));
@@ -122,7 +122,7 @@ void powers(Check& check) {
   }
 }
 
-// Sums over the keys, kept for each feature: phi(q).(sum_j phi(k_j) v_j) / phi(q).(sum_j phi(k_j)), O(n).
+// Sums over the keys, kept per feature: phi(q).(sum_j phi(k_j) v_j) / phi(q).(sum_j phi(k_j)), O(n).
 void one_pass(Check& check) {
   const std::size_t n = 256;
   const double tau = feature_sharpening(std::log(n), 1);

@@ -1,4 +1,4 @@
-// Sections 28 and 29: causal rows, and the module printed with the source, run step by step as it is printed.
+// Sections 28 and 29: causal rows, and the module printed in the source, run step by step as printed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -26,7 +26,7 @@ void causal_rows(Check& check) {
   check.at_most("H less log i", above, 0, 1e-12);
 }
 
-// A linear layer, its offsets in the last row. The framework of the source starts it uniform in +-1/sqrt(inputs).
+// A linear layer, with its biases in the last row. The source's framework initialises it uniformly in +-1/sqrt(inputs).
 Table default_layer(Random& random, std::size_t inputs, std::size_t outputs) {
   const double reach = 1 / std::sqrt(static_cast<double>(inputs));
   Table out(inputs + 1, outputs);
@@ -56,11 +56,11 @@ bool causal_but_row_3(std::size_t i, std::size_t j) { return j <= i && i != 3; }
 struct Printed {
   Table joined;                // the heads side by side, before the last layer
   Table output;                // [n, width]
-  std::vector<Table> weights;  // of each head, [n, n]
+  std::vector<Table> weights;  // per head, [n, n]
 };
 
-// The listing in double precision. It gives keys and values the shape of the queries, so it returns nothing where their
-// numbers differ; it takes log n of the queries for all rows; and it hides a key behind a score of -1e9.
+// The listing in double precision. It gives keys and values the shape of the queries, so it returns nothing if their
+// numbers differ; it uses log n of the queries for all rows; and it masks a key with a score of -1e9.
 std::optional<Printed> printed_listing(const Module& m, const Table& q, const Table& k, const Table& v,
                                        Visible visible = everything) {
   if (k.rows != q.rows || v.rows != q.rows) return {};
@@ -85,14 +85,14 @@ std::optional<Printed> printed_listing(const Module& m, const Table& q, const Ta
   return out;
 }
 
-// [n, heads d] seen as [1, heads, n, d]: no copy.
+// Views [n, heads d] as [1, heads, n, d], without a copy.
 View heads_view(const Table& projected, std::size_t heads) {
   const auto n = static_cast<std::int64_t>(projected.rows), width = static_cast<std::int64_t>(projected.columns),
              h = static_cast<std::int64_t>(heads);
   return View(projected.values.data(), {1, h, n, width / h}, {width * n, width / h, width, 1});
 }
 
-// The largest difference of the listing's weights, and of its joined heads, from attention() under kappa log n/d.
+// The largest differences of the listing's weights and joined heads from attention() under kappa log n/d.
 struct Gap {
   double weights = 0, output = 0;
 };
@@ -123,7 +123,7 @@ Gap gap_to_attention(const Printed& printed, const Module& m, const Table& x, co
 
 void listing_on_its_example(Check& check) {
   const Module m(check.random(), 512, 8);
-  // The source's own call; or one query attending to another text, which the listing's signature allows.
+  // The source's own call; or cross attention from one text to another, which the listing's signature allows.
   const std::size_t n = check.choose<std::size_t>(100, 5), n_k = check.choose<std::size_t>(100, 9);
   const Table x = normal_table(check.random(), n, m.width),
               y = check.choose(x, normal_table(check.random(), n_k, m.width));
@@ -151,7 +151,7 @@ double largest(const std::vector<double>& x) {
   return most;
 }
 
-// What attention() does with the same mask.
+// The result of attention() with the same mask.
 void fully_masked(Check& check, const char* name, const View& x) {
   std::vector<char> visible(16 * 16, 1);
   for (std::size_t i = 0; i < 16; ++i)
@@ -168,7 +168,7 @@ void fully_masked(Check& check, const char* name, const View& x) {
   check.near(fmt::format("output of a fully masked row, {}", name),
              largest({output.begin() + 3 * 8, output.begin() + 4 * 8}), 0, 0);
   check.near(fmt::format("its visible keys, {}", name), static_cast<double>(masked.rows.record(3).k), 0, 0);
-  const bool narrow = masked.rows.lambda.type() == DType::float32;  // a lambda is kept in the type of sums
+  const bool narrow = masked.rows.lambda.type() == DType::float32;  // lambda is stored in the accumulator type
   double lambda = 0;
   for (std::size_t i = 0; i < 16; ++i) {
     const double law = std::log(static_cast<double>(i + 1)) / 8, expected = narrow ? static_cast<float>(law) : law;
@@ -180,7 +180,7 @@ void fully_masked(Check& check, const char* name, const View& x) {
   check.never(fmt::format("numbers that are not finite, {}", name), bad);
 }
 
-// What becomes of causal rows and of a row that sees nothing.
+// What happens to causal rows and to a fully masked row.
 void listing_with_a_mask(Check& check) {
   const Module m(check.random(), 32, 2);
   const Table x = normal_table(check.random(), 16, m.width, 3);
@@ -207,7 +207,7 @@ void listing_and_beyond(Check& check) {
   check.near("attention(): its lambda", cross.rows.scale(0), std::log(9.0) / 8, 1e-12);
 }
 
-// One head of a module of width 512 and 8 heads.
+// One head of a module of width 512 with 8 heads.
 void default_weights(Check& check) {
   const std::size_t width = 512, d = 64;
   const std::vector<std::pair<std::size_t, double>> quoted = {{16, 2.766}, {64, 4.144}, {256, 5.519}, {1024, 6.890}};

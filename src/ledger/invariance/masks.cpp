@@ -35,7 +35,7 @@ void sparse_rows(Check& check) {
   check.near("H of equal scores less log of the visible keys", uniform, 0, 1e-12);
 }
 
-// kappa = 5.68 at d = 64: the row's own length against the whole context's.
+// kappa = 5.68 at d = 64: the row's own length versus that of the whole context.
 void visible_count(Check& check) {
   const double kappa = 5.68;
   const std::vector<std::int64_t> rows = check.thorough() ? std::vector<std::int64_t>{16, 64, 256, 1024, 4096}
@@ -55,7 +55,7 @@ void visible_count(Check& check) {
   const std::vector<std::int64_t> all = {16, 64, 256, 1024, 4096};
   const std::vector<double> own_quoted = {1.65, 1.87, 1.98, 1.90, 1.89}, global_quoted = {0.59, 0.89, 1.20, 1.51, 1.84};
   for (std::size_t i = 0; i < all.size(); ++i) {
-    // 400 draws of rows whose entropies deviate by at most 0.8.
+    // Quoted from 400 draws of rows whose entropies deviate by at most 0.8.
     const double error = 0.8 / std::sqrt(400.0);
     check.near(fmt::format("expected H with the row's own log i, i = {}, quoted", all[i]), law_entropy(own, all[i], 64),
                own_quoted[i], 4 * error);
@@ -71,7 +71,7 @@ void visible_count(Check& check) {
               {},
               {{"log of the row's keys", curves[0].x(), curves[0].y()},
                {"log of the context", curves[1].x(), curves[1].y()}}});
-  // The kernel gives causal row i the scale of its own length.
+  // The kernel scales causal row i by its own length.
   const Table x = directions(check.random(), 40, 64, 8);
   const AttentionResult causal = attend(x, x, x, {.query = {}, .key = {}, .mask = Mask::causal(), .scale = own});
   double worst = 0;
@@ -104,7 +104,7 @@ void cross_attention(Check& check) {
 void scale_of_heads(Check& check) {
   const std::int64_t h = 8, n = 30, d_head = 16, d = h * d_head;
   const std::vector<double> x = check.random().normals(static_cast<std::size_t>(n * d));
-  // [1, h, n, d_head] out of rows of d numbers.
+  // Views rows of d numbers as [1, h, n, d_head].
   const View heads(x.data(), {1, h, n, d_head}, {n * d, d_head, d, 1});
   const AttentionResult all = attention(
       {.query = heads, .key = heads, .value = heads, .scale = Scale::log_n(1.3), .executor = &serial_executor()});

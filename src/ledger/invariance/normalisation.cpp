@@ -1,4 +1,4 @@
-// Sections 16 to 18: normalised inputs, scales that follow the length, position codes.
+// Sections 16 to 18: normalised inputs, scales that depend on the length, position codes.
 #include <fmt/format.h>
 
 #include "experiments/tools/algebra.hpp"
@@ -76,7 +76,7 @@ void norms(Check& check) {
   check.near("norm of LayerNorm(x) and RMSNorm(x) less sqrt d", worst, 0, 1e-12);
   check.near("RMSNorm less LayerNorm on centred input", difference(rms_norm(centred(x)).values, layer.values), 0,
              1e-12);
-  // So a raw score is d cos(theta), theta the angle of the inputs.
+  // Hence a raw score is d cos(theta), theta the angle between the inputs.
   const std::vector<double> products = scores(rms, rms);
   double score = 0;
   for (std::size_t j = 0; j < x.rows; ++j)
@@ -133,7 +133,7 @@ void frozen_scale(Check& check) {
   const Scale frozen = Scale::frozen(1.0, 131072);
   const std::vector<std::int64_t> lengths = context_lengths(check);
   const Curve curve = draw_curve(check, frozen, lengths, 64, check.effort(96, 600));
-  // What stays is lambda; the entropy does not.
+  // lambda is what stays the same; the entropy does not.
   const auto longest = static_cast<std::size_t>(lengths.back());
   const double lambda = scale_in_use(frozen, longest, 64) / scale_in_use(frozen, 64, 64),
                entropy = curve.entropy(lengths.size() - 1).mean / curve.entropy(0).mean;
@@ -148,7 +148,7 @@ Table first_rows(const Table& x, std::size_t rows) {
   return {rows, x.columns, {x.values.begin(), x.values.begin() + static_cast<std::ptrdiff_t>(rows * x.columns)}};
 }
 
-// Causal rows, and the same rows after more text has followed.
+// Causal rows, and the same rows after more text has been appended.
 void text_goes_on(Check& check) {
   const std::size_t n = 64, before = 40, d = 16;
   const Table x = normal_table(check.random(), n, d);
@@ -213,7 +213,7 @@ void sinusoidal_codes(Check& check) {
     check.near(fmt::format("product of codes {} apart, d = 64", lag), product(0, static_cast<std::size_t>(lag)), quoted,
                0.06);
   check.near("products at the same lag, elsewhere", product(100, 130) - product(500, 530), 0, 1e-9);
-  // On average: decade by decade.
+  // On average, decade by decade.
   const auto mean_product = [&](std::size_t first, std::size_t last) {
     Mean out;
     for (std::size_t lag = first; lag <= last; ++lag) out.add(product(0, lag));
@@ -255,7 +255,7 @@ void codes_pull_near(Check& check) {
       const Table near_q = added(q, code), near_k = added(k, code);
       coded.add(mean_entropy(near_q, near_k, usual)), coded_mass.add(mass_nearby(weights_of(near_q, near_k, usual), 8));
     }
-    // Elsewhere: 10 pairs of matrices for H, one for the mass. Here a few more.
+    // Quoted: 10 pairs of matrices for H, one for the mass. Here a few more.
     const auto compare = [&](const std::string& name, const Mean& mean, double draws, double quoted, double rounding) {
       check.near(fmt::format("{}, d = {}", name, x.d), mean.mean(), quoted,
                  rounding + 5 * std::hypot(mean.estimate().error, mean.deviation() / std::sqrt(draws)));

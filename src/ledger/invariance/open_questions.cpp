@@ -9,7 +9,7 @@
 namespace isentropic::ledger::invariance {
 namespace {
 
-// The rms of lambda less the best multiple of g, relative to the mean of lambda.
+// The rms of lambda minus the best multiple of g, relative to the mean of lambda.
 double misfit(const std::vector<double>& lambda, const std::vector<double>& g) {
   double product = 0, squares = 0, mean = 0, left = 0;
   const double count = static_cast<double>(g.size());
@@ -21,8 +21,8 @@ double misfit(const std::vector<double>& lambda, const std::vector<double>& g) {
   return std::sqrt(left) / mean;
 }
 
-// lambda*(n) that holds H at d = 64, and how well powers of log n fit it. Quoted: the same from 100 to 600 draws a
-// length, which leave lambda* uncertain by up to 4%.
+// lambda*(n) for constant H at d = 64, and how well powers of log n fit it. The quoted values are from 100 to 600 draws
+// per length, which leave lambda* uncertain by up to 4%.
 void fits_of_solved_scales(Check& check, const std::vector<std::int64_t>& lengths) {
   struct Quoted {
     double entropy, exponent, log_n, root;  // NaN: none
@@ -80,15 +80,15 @@ void clustered_keys(Check& check) {
   const Curve correlated = draw_curves(check, {law}, lengths, 64, rows, experiments::lengths::Keys::correlated).front();
   check.near("slope of random keys under 5.2 log n/d", random.slope(), law_slope(law, lengths, 64), 0.005);
   check.at_least("slope of keys in 16 clusters under the same law", clustered.slope().mean, random.slope().mean + 0.1);
-  // Any two correlated keys have cosine r = 0.3 (lengths/contexts.hpp). Scaling them to one norm, which makes the
-  // scores a little wider, is left out: it takes 2% of H at n = 256 and 7% at n = 8192.
+  // Any two correlated keys have cosine r = 0.3 (lengths/contexts.hpp). The formula ignores that scaling them to one
+  // norm makes the scores a little wider: it costs 2% of H at n = 256 and 7% at n = 8192.
   const Scale weaker = Scale::log_n(kappa * std::sqrt(1 - 0.3));
   for (std::size_t i = 0; i < lengths.size(); ++i) {
     const double alike = law_entropy(weaker, lengths[i], 64);
     check.near(fmt::format("H of correlated keys, n = {}, against random ones at lambda sqrt(1 - r)", lengths[i]),
                correlated.entropy(i), alike, 0.08 * alike);
   }
-  // A solved scale needs no law: it meets the target whatever the keys.
+  // A solved scale needs no law: it meets the target for any keys.
   for (const experiments::lengths::Keys keys :
        {experiments::lengths::Keys::clustered, experiments::lengths::Keys::correlated}) {
     const experiments::lengths::Measurement solved = experiments::lengths::measure_target(
@@ -122,7 +122,7 @@ void other_regularisers(Check& check) {
   }
   check.near("H with dropout less H without", entropy_error, 0, 1e-12);
   check.near("mean output under dropout", {sum(0, 0), spread.estimate().error}, table_of(before.output)(0, 0));
-  // Weight decay that shrinks queries and keys by c acts as a scale c^2: the law's lambda must grow, a solved one does.
+  // Weight decay that shrinks queries and keys by c acts as a scale c^2: a law's lambda must grow, a solved one does.
   const double c = 0.8;
   Table smaller_q = q, smaller_k = k;
   for (double& x : smaller_q.values) x *= c;
@@ -147,7 +147,7 @@ void causal_lengths(Check& check) {
     for (auto* target : {&x, &y})
       for (const double v : directions(check.random(), 1, 64, 8).values) target->push_back(static_cast<float>(v));
   const View query(x.data(), {1, heads, n, d}), key(y.data(), {1, heads, n, d});
-  // Expected along the rows, by law_entropy at half powers of two and straight lines between them.
+  // The expectation along the rows: law_entropy at half powers of two, interpolated linearly.
   std::vector<std::int64_t> knots;
   for (double k = 5; k <= 11; k += 0.5) knots.push_back(std::llround(std::exp2(k)));
   const auto expected_slope = [&](const Scale& scale, std::int64_t last) {
@@ -163,7 +163,7 @@ void causal_lengths(Check& check) {
     }
     return slope(log_i, h);
   };
-  // One slope a head.
+  // One slope per head.
   const auto slope_under = [&](const Scale& scale) {
     const AttentionResult result = attention_statistics({.query = query,
                                                          .key = key,
@@ -244,7 +244,7 @@ void learnt_kappa(Check& check) {
   check.near("mean H over n = 64 and 512 after learning kappa", h.mean(), target, 0.4);
   check.between("learnt kappa, d = 64", kappa, 4.5, 6.5);
   check.near("gradient of kappa less differences, largest", error, 0, 1e-5);
-  // The least loss of a grid: nothing that descent could have missed.
+  // The minimum over a grid, to show that descent missed nothing.
   double best = 0, least = 1e9;
   for (double k = 0.5; k < 12; k += 0.1)
     if (const double loss = loss_at(k); loss < least) least = loss, best = k;

@@ -1,4 +1,4 @@
-// Sections 23 and 24: sizes met in practice, feedback on the entropy, long contexts.
+// Sections 23 and 24: practical sizes, feedback on the entropy, long contexts.
 #include <fmt/format.h>
 
 #include "isentropic/hierarchical_attention.hpp"
@@ -21,7 +21,7 @@ void example_log_n(Check& check) {
   check.near("with more digits", found, 0.10830, 5e-6);
 }
 
-// The scale of a call that names none, whatever the length.
+// The scale of a call that does not specify one, whatever the length.
 void example_usual(Check& check) {
   for (const std::size_t n : {2u, 1024u})
     check.near(fmt::format("log-odds of two of {} keys whose scores differ by 1, d = 64", n),
@@ -47,8 +47,8 @@ void common_sizes(Check& check) {
   check.near("ratio at n = 10^6, d = 16", law_ratio(1000000, 16), 3.45, 0.005);
 }
 
-// Scores of deviation sqrt d have H = log n - (log n)^2/(2 d) at kappa = 1 until log n = 2 d, and O(1) beyond. Scores
-// d cos(theta) end at d, so that they spread at every n: H = log n - d kl(log n/d).
+// Scores of deviation sqrt d have H = log n - (log n)^2/(2 d) at kappa = 1 until log n = 2 d, and O(1) beyond. Scores d
+// cos(theta) are bounded by d, so they stay spread at every n: H = log n - d kl(log n/d).
 void when_keys_freeze(Check& check) {
   const double d = 64;
   for (const double share : {0.5, 1.0, 1.5}) {
@@ -66,7 +66,7 @@ void when_keys_freeze(Check& check) {
                    cosine_saddle_entropy(share * d, d, share), 2e-3);
 }
 
-// Top weight of random keys under log n/d.
+// Largest weight over random keys under log n/d.
 void too_sharp(Check& check) {
   const std::size_t n = static_cast<std::size_t>(check.effort(8192, 65536)), d = 64;
   const Table q = directions(check.random(), 16, d, 8), k = directions(check.random(), n, d, 8);
@@ -131,7 +131,7 @@ EntropySolver solve(const std::vector<double>& s, double target, double start) {
   return solver;
 }
 
-// The two ways to steer, from a first lambda to the last one.
+// The two ways to steer, from a first lambda to the final one.
 double newton(const std::vector<double>& s, double target, double start) { return solve(s, target, start).lambda(); }
 
 double proportional(const std::vector<double>& s, double target, double start) {
@@ -154,7 +154,7 @@ void rules_near_the_solution(Check& check) {
       most = std::max(most, solver.iterations());
       away += proportional(s, target, 0.99 * lambda_star) < 0.98 * lambda_star;
       away += proportional(s, target, 1.01 * lambda_star) > 1.02 * lambda_star;
-      // lambda H/T shrinks a small error while lambda^2 Var_p(s) < 2 T, and lets it grow beyond.
+      // lambda H/T shrinks a small error while lambda^2 Var_p(s) < 2 T, and amplifies it beyond.
       const double multiplier = 1 - state_of(s, lambda_star).variance / target;
       double lambda = lambda_star * (1 + 1e-6);
       for (int step = 0; step < 4; ++step) lambda *= state_of(s, lambda).entropy / target;
@@ -164,7 +164,7 @@ void rules_near_the_solution(Check& check) {
   check.near("starts of 20 that lambda T/H moves away from the solution", static_cast<double>(away), 20, 0);
   check.never("problems of 10 in which lambda H/T converges although lambda^2 Var_p > 2 T, or the reverse", misjudged);
   check.at_most("most passes of the solver over a row, 10 problems", most, 13);
-  // At T = 0.5 it fails on most rows; on two seen elsewhere the error grew by -1.65 and -1.44 a step.
+  // At T = 0.5 it fails on most rows; on two independent ones the error was multiplied by -1.65 and -1.44 per step.
   for (const auto& [n, quoted] : {std::pair{256u, -1.65}, {4096u, -1.44}}) {
     Mean multiplier, diverges;
     for (std::int64_t t = 0; t < check.effort(100, 400); ++t) {
@@ -197,7 +197,7 @@ void feedback(Check& check) {
                (step(lambda_star * (1 + h)) - step(lambda_star * (1 - h))) / (2 * h * lambda_star),
                1 + there.variance / target, 1e-4);
   }
-  // One step of the solver, inside its bracket; Var_p(s) is that of the plain scores.
+  // One step of the solver, within its bracket; Var_p(s) is that of the unscaled scores.
   EntropySolver one(5, 1024, 1.1, 1e-8);
   const RowState before = state_of(s, 1.1);
   one.update(before.entropy, before.variance);

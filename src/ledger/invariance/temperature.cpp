@@ -1,4 +1,4 @@
-// Sections 25 and 26: temperature, and the limits that the source names.
+// Sections 25 and 26: temperature, and the limits named by the source.
 #include <fmt/format.h>
 
 #include "isentropic/theory/random_energy.hpp"
@@ -75,7 +75,7 @@ void stated_limits(Check& check) {
   check.at_least("scales at which the mean field holds, small lambda", static_cast<double>(mean_field), 1);
   check.at_least("scales at which E_p s is near max s, peaked rows", static_cast<double>(peaked), 2);
   check.never("scales at which both approximations hold", both);
-  // Dependence: keys that share a part behave as random keys under a smaller lambda.
+  // Dependence: keys with a shared component behave like random keys under a smaller lambda.
   const std::vector<std::int64_t> lengths = {256, 1024};
   const Scale law = Scale::log_n_sqrt_d(0.4);
   const Curve shared =

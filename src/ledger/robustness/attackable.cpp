@@ -41,8 +41,8 @@ void where_sensitivity_peaks(Check& check) {
   }
   check.near("a_i (v_i - o) against a_i (1 - a_i) (v_i - o without i)", worst, 0, 1e-12);
 
-  // The weight of key 0 grows: by its own score, with the others left alone (their mean stays); or because all scores
-  // are sharpened, and then the mean of the others moves to key 1, whose value is nearly that of key 0.
+  // The weight of key 0 grows either through its own score, with the others unchanged (their mean stays), or because
+  // all scores are sharpened: then the mean of the others moves to key 1, whose value is close to that of key 0.
   const Table values{{1}, {0.9}, {-5}, {-5}, {-5}, {-5}};
   double peak = 0, peak_weight = 0;
   for (double x = -5; x <= 8; x += 0.01) {
@@ -54,7 +54,7 @@ void where_sensitivity_peaks(Check& check) {
   check.near("weight of key 0 where the output follows its score most", peak_weight, 0.5, 0.01);
 }
 
-// The greatest |J d|_2 / |d|_2 of softmax at these weights: power iteration, J d by central differences of the kernel.
+// The maximum of |J d|_2 / |d|_2 of softmax at these weights: power iteration, J d by the kernel's central differences.
 double searched_euclidean_norm(const std::vector<double>& weights, Random& random) {
   const std::size_t n = weights.size();
   Table unit(n, n);
@@ -77,7 +77,7 @@ double searched_euclidean_norm(const std::vector<double>& weights, Random& rando
   return norm;
 }
 
-// d o_c / d s_i of a row, [d_v, n], from the product's backward pass: one head for each coordinate c.
+// d o_c / d s_i of a row, [d_v, n], from the library's backward pass: one head per coordinate c.
 Table output_jacobian(const std::vector<double>& s, const Table& v) {
   const auto n = static_cast<std::int64_t>(s.size()), d = static_cast<std::int64_t>(v.columns);
   const double one = 1;
@@ -98,7 +98,7 @@ double trace(const Table& x) {
   return out;
 }
 
-// The greatest singular value: (J J^T)^(2^30) is the projection onto its direction, or directions where they tie.
+// The largest singular value: (J J^T)^(2^30) is the projection onto its direction, or directions if they tie.
 double singular_value(const Table& matrix) {
   const Table gram = product(matrix, transposed(matrix));
   if (trace(gram) < 1e-200) return 0;
@@ -118,11 +118,11 @@ struct Sensitivity {
 Sensitivity sensitivity_of(std::vector<double> s, const Table& v, double tau) {
   for (double& x : s) x /= tau;
   const Table jacobian = output_jacobian(s, v);
-  // Along one coordinate, all scores moved by +-1: the l1 norm of the gradient.
+  // Along one coordinate, with all scores moved by +-1: the l1 norm of the gradient.
   return {entropy_of(s), singular_value(jacobian), size_in(Budget::absolute, jacobian.row(0))};
 }
 
-// One row on its way from uniform to one-hot weights: most sensitive at an entropy of 2 in l2, of 3 in inf.
+// One row from uniform to one-hot weights: most sensitive at an entropy of 2 in l2, of 3 in inf.
 void quoted_row(Check& check, const std::vector<double>& temperatures) {
   Sensitivity most_euclidean, most_infinity;
   for (const double tau : temperatures) {
@@ -139,7 +139,7 @@ void quoted_row(Check& check, const std::vector<double>& temperatures) {
   check.near("entropy there, quoted", most_infinity.entropy, 3.0, 0.05);
 }
 
-// |J sigma|_1 at these weights for signs that take turns, by central differences of the kernel.
+// |J sigma|_1 at these weights for alternating signs, by central differences of the kernel.
 double alternating_change(const std::vector<double>& weights) {
   const std::size_t n = weights.size();
   const double h = 1e-5;
@@ -161,7 +161,7 @@ void uniform_is_not_the_weakest(Check& check) {
   const std::vector<double> uniform(n, 1.0 / n);
   std::vector<double> halves(n, 0);
   halves[0] = halves[1] = 0.5;
-  // Nothing exceeds 1/4 for one score and 1/2 in l2; the most attackable weights reach both.
+  // The maximum is 1/4 for one score and 1/2 in l2; the most attackable weights reach both.
   const std::vector<double>& weakest = check.choose(halves, uniform);
   check.near("l2 sensitivity of the most attackable weights", searched_euclidean_norm(weakest, check.random()), 0.5,
              1e-4);
@@ -183,7 +183,7 @@ void uniform_is_not_the_weakest(Check& check) {
   const std::vector<double> fewer(36, 1.0 / 36);
   check.near("inf to 1 norm of 36 equal weights", softmax_infinity_norm(fewer), alternating_change(fewer), 1e-8);
 
-  // Scores N(0, 1) / tau from nearly uniform to nearly one-hot.
+  // Scores N(0, 1) / tau, from nearly uniform to nearly one-hot weights.
   const std::vector<double> temperatures = {100, 3, 1, 0.5, 0.3, 0.2, 0.1, 0.05, 0.02};
   const auto rows = check.effort(40, 400);
   std::vector<Mean> entropies(temperatures.size()), norms(temperatures.size()), signs(temperatures.size());

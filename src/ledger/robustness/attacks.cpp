@@ -23,7 +23,7 @@ std::vector<double> plus(const std::vector<double>& s, const std::vector<double>
   return out;
 }
 
-// To first order no delta of the ball moves the output along u by more than eps times the dual norm of the gradient:
+// To first order, no delta in the ball moves the output along u by more than eps times the dual norm of the gradient:
 // |g|_1 in the inf-ball, |g|_2 in the l2-ball, |g|_inf in the l1-ball.
 double most_within(Budget ball, const std::vector<double>& gradient) {
   switch (ball) {
@@ -37,7 +37,7 @@ double most_within(Budget ball, const std::vector<double>& gradient) {
   return size_in(Budget::infinity, gradient);
 }
 
-// The attack of (62), eps sign(g), against what the kernel's output can move within each ball.
+// The attack of (62), eps sign(g), against the most that the kernel's output can move within each ball.
 void which_ball(Check& check) {
   const double eps = 1e-4;
   const Budget ball = check.choose(Budget::infinity, Budget::euclidean);
@@ -114,7 +114,7 @@ void gradients(Check& check) {
   check.near("d o / d s_i against a_i (v_i - o)", of_output, 0, 1e-8);
   check.near("d a_j / d s_i against a_i (1[i=j] - a_j)", of_weights, 0, 1e-8);
 
-  // The product's own backward pass: scores are keys under the query 1, and u is the upstream gradient.
+  // The library's own backward pass: scores are keys under the query 1, and u is the upstream gradient.
   const Table query(1, 1, 1.0), key(n, 1, s), u(1, d, check.random().normals(d));
   const AttentionProblem problem{.query = view_of(query),
                                  .key = view_of(key),
@@ -130,7 +130,7 @@ void gradients(Check& check) {
   check.near("backward pass against a_i <v_i - o, u>", of_backward, 0, 1e-12);
 }
 
-// What eps sign(gradient) reaches of the best gain within |delta|_inf <= eps; the least of every 60 too.
+// The fraction of the best gain that eps sign(gradient) reaches within |delta|_inf <= eps; also the least of every 60.
 struct PrintedShare {
   Mean all, least_of_60;
 };
@@ -146,7 +146,7 @@ PrintedShare printed_share(std::size_t n, double eps, std::int64_t trials, Rando
   return out;
 }
 
-// No direction wanted, only a far output: the top right-singular vector of the Jacobian, within a budget in l2.
+// No preferred direction, only distance: the top right-singular vector of the Jacobian, within a budget in l2.
 void attack_without_direction(Check& check) {
   const std::size_t n = 10;
   const double eps = 1e-5;
@@ -175,7 +175,7 @@ void attack_without_direction(Check& check) {
 void optimal_attack(Check& check) {
   const std::size_t n = 10;
   const auto trials = check.effort(600, 6000);
-  // The printed direction claims the optimum for every eps.
+  // The source claims that the printed direction is optimal for every eps.
   const double eps = check.choose(1e-3, 3.0);
   check.at_least(fmt::format("share of the best gain by eps sign(gradient), |.|_inf <= {:g}", eps),
                  printed_share(n, eps, trials, check.random()).all.mean(), 0.999);
@@ -184,14 +184,14 @@ void optimal_attack(Check& check) {
   const GainTable gains = relative_gains(n, 4, 1e-3, trials, check.random());
   for (std::size_t row = 0; row < 3; ++row)
     for (std::size_t column = 0; column < 3; ++column) {
-      // The quoted means come from 300 trials of their own.
+      // The quoted means come from 300 other trials.
       const Mean& gain = gains[row][column];
       const double quoted_error = gain.deviation() / std::sqrt(300.0);
       check.near(fmt::format("gain of {} within a budget in {}", kDirectionNames[column], kBudgetNames[row]),
                  gain.estimate(), kQuoted[row][column], 1e-3 + 5 * quoted_error);
     }
 
-  // Mean and least of 60 trials.
+  // Mean and minimum of 60 trials.
   static constexpr double kShares[3][3] = {{0.1, 0.997, 0.95}, {1, 0.826, 0.28}, {3, 0.539, 0.06}};
   for (const auto& [size, quoted_mean, quoted_least] : kShares) {
     const PrintedShare share = printed_share(n, size, 2 * trials, check.random());

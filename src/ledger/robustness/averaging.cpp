@@ -1,4 +1,4 @@
-// The output as a ratio of averages, and the law of large numbers that removes the noise from it.
+// The output as a ratio of averages, and the law of large numbers that removes noise from it.
 #include <algorithm>
 #include <cmath>
 #include <numbers>
@@ -79,7 +79,7 @@ void noisy_output(Check& check) {
              1e-12);
 }
 
-// log of mean(e^s e^eps) / (mean(e^s) E e^eps), once for each draw.
+// log of mean(e^s e^eps) / (mean(e^s) E e^eps), one per draw.
 std::vector<double> log_product_errors(std::size_t n, const NoiseLaw& law, std::int64_t draws, Random& random) {
   Table scores(static_cast<std::size_t>(draws) + 1, n);
   for (std::size_t i = 0; i < scores.values.size(); ++i)
@@ -122,7 +122,7 @@ void mean_of_products(Check& check) {
 }
 
 // Noisy outputs of 4096 keys with s ~ N(0, 1) and v = s, for which E[e^s v] / E[e^s] = 1: their mean, and their rms
-// distance from 1. Every pair (s, v) stands for `copies` keys.
+// distance from 1. Every pair (s, v) is repeated for `copies` keys.
 struct LargeNumbers {
   Estimate output, distance;
 };
@@ -150,12 +150,12 @@ void large_number_limit(Check& check) {
   const LargeNumbers found = large_numbers({law}, 1, 4 * draws, check.random());
   const LargeNumbers heavy = large_numbers({NoiseLaw::laplace(1.5)}, 1, draws, check.random());
   check.at_most("rms distance from the limit 1 at n = 4096", check.choose(found, heavy).distance.mean, 0.15);
-  // (1 + r) E[e^{2s} (v - 1)^2] / (E e^s)^2 = 2 e (1 + r); the bias is -2 (1 + r) e / n or so.
+  // (1 + r) E[e^{2s} (v - 1)^2] / (E e^s)^2 = 2 e (1 + r); the bias is about -2 (1 + r) e / n.
   const double expected = std::sqrt(2 * std::numbers::e * (1 + law.variance_ratio()) / 4096);
   check.near("the same against sqrt(2 e (1 + r) / n)", found.distance, expected, 0.03 * expected);
   check.near("mean output", found.output, 1, 2 * expected * expected);
   // Without the other conditions: noise v / 2 + eps moves the limit to E[e^{1.5 s} v] / E[e^{1.5 s}] = 1.5, and sixteen
-  // pairs that stand for all keys stay sixteen.
+  // pairs repeated for all keys average no better than sixteen.
   check.near("mean output under noise v / 2 + eps", large_numbers({law, 1, 0.5}, 1, draws, check.random()).output, 1.5,
              0.02);
   check.at_least("rms distance where 16 pairs stand for 256 keys each",
@@ -188,7 +188,7 @@ void noise_cancels(Check& check) {
   check.at_most("rms change of the output, n = 1024", std::sqrt(check.choose(spread, peaked).square.mean()), 0.1);
   check.near("(o~ - o)^2 less r sum a^2 |v - o|^2, scores N(0, 1/4)", spread.difference.estimate(), 0,
              0.02 * spread.formula.mean());
-  // Of n e^{-sigma^2} for n to infinity.
+  // n e^{-sigma^2} as n -> infinity.
   check.near("keys that share the weight, scores N(0, 1/4)", spread.sharing.estimate(), 1024 * std::exp(-0.25), 5);
   check.at_most("keys that share the weight, scores N(0, 9)", peaked.sharing.mean(), 40);
   const Row flat{std::vector<double>(n, 0.0), check.random().normals(n)};

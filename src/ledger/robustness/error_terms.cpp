@@ -1,4 +1,4 @@
-// How large the error is: bias of order 1/n, fluctuation of order n^-1/2, and the mean of a ratio.
+// The size of the error: bias of order 1/n, fluctuation of order n^-1/2, and the mean of a ratio.
 #include <algorithm>
 #include <boost/math/distributions/normal.hpp>
 #include <cmath>
@@ -15,7 +15,7 @@ namespace isentropic::ledger::robustness {
 using namespace experiments::noise;
 namespace {
 
-// Scores N(0, 1/4) and values e^s on a grid of quantiles, noise N(0, 1): the 1/n regime comes later.
+// Scores N(0, 1/4) and values e^s on a grid of quantiles, noise N(0, 1): the 1/n regime sets in later.
 void late_regime(Check& check) {
   const std::vector<std::size_t> lengths = {64, 128, 256, 512, 1024};
   std::vector<Estimate> bias, rms;
@@ -45,7 +45,8 @@ void bias_and_fluctuation(Check& check) {
     const std::int64_t draws = check.effort(8'000'000, 40'000'000) / static_cast<std::int64_t>(n + 32);
     const Deviation found = deviation(row, {law}, draws, check.random());
     bias.push_back(found.bias), rms.push_back(found.rms());
-    // The terms left out are a few times r sum a^2 relative: r sum a^2 is 2 % at n = 16, and the bias 4 % off.
+    // The omitted terms are a few times r sum a^2 in relative size: r sum a^2 is 2 % at n = 16, and the bias is 4 %
+    // off.
     const double next = 3 * law.variance_ratio() * collision(record_of(row.scores));
     check.near("bias at n = " + std::to_string(n), found.bias, effect.bias[0], next * std::abs(effect.bias[0]));
     check.near("rms at n = " + std::to_string(n), found.rms(), effect.rms, next * effect.rms);
@@ -64,9 +65,9 @@ void bias_and_fluctuation(Check& check) {
   // Quoted for n = 16, 32, ..., 512.
   check.near("power of n in the bias, quoted", power_estimate(lengths, bias), -0.987, 0.01);
   check.near("power of n in the rms, quoted", power_estimate(lengths, rms), -0.497, 0.005);
-  // The ratio that tells 1/n from n^-1/2 (which would be 2).
+  // This ratio distinguishes 1/n from n^-1/2 (which would give 2).
   check.relative("bias at n = 16 / bias at n = 64", bias[0].mean / bias[1].mean, 4, 0.15);
-  // E e^{2 eps} infinite: the fluctuation falls more slowly.
+  // E e^{2 eps} is infinite: the fluctuation falls more slowly.
   const NoiseLaw heavy = NoiseLaw::laplace(0.75);
   check.near("power of n in the median change, Laplace of scale 0.75",
              decay({64, 512, 4096}, heavy, check.effort(500, 3000), check.random()).power,
@@ -83,7 +84,7 @@ void bias_and_fluctuation(Check& check) {
                          {"sqrt(r sum a^2 (v - o)^2)", n_axis, formula_rms, report::CurveStyle::formula}}});
 }
 
-// Numerator and denominator of the noisy output relative to the plain denominator, one pair for each draw.
+// Numerator and denominator of the noisy output, relative to the noiseless denominator, one pair per draw.
 struct Fractions {
   std::vector<double> numerator, denominator;
   double output = 0;  // without noise
@@ -136,7 +137,7 @@ void first_order_of_a_ratio(Check& check) {
   check.between("residual at 1e-3 / residual at 1e-4", residual(1e-3) / residual(1e-4), 90, 110);
 }
 
-// As printed: (Cov EX - Var(Y) EX) / EY^3 beyond EX/EY.
+// As printed: EX/EY plus (Cov EX - Var(Y) EX) / EY^3.
 double printed_mean_of_ratio(const RatioMoments& m) {
   return m.mean_x / m.mean_y + (m.covariance - m.variance_y) * m.mean_x / std::pow(m.mean_y, 3);
 }
@@ -157,7 +158,7 @@ void mean_of_a_ratio(Check& check) {
   const auto formula = check.choose(&mean_of_ratio, &printed_mean_of_ratio);
   const Estimate bias = deviation(row, {law}, check.effort(200'000, 1'500'000), check.random()).bias;
   const double first_order = moments.mean_x / moments.mean_y, predicted = formula(moments) - first_order;
-  // Terms of the third order: of the relative size r / n.
+  // The tolerance covers third-order terms, of relative size r / n.
   check.near("E[X/Y] - EX/EY", bias, predicted, 0.01 * std::abs(mean_of_ratio(moments) - first_order));
   check.near("the same, quoted", bias, 3.199e-4, 5 * 7e-7);
   check.near("second-order formula, quoted", mean_of_ratio(moments) - first_order, 3.223e-4, 5e-8);
@@ -170,7 +171,7 @@ void mean_of_a_ratio(Check& check) {
              0.5);
 }
 
-// Scores whose e^s has the tail x^-index, on a grid of quantiles: Pareto, or bounded when the index is infinite.
+// Scores whose e^s has the tail x^-index, on a grid of quantiles: Pareto, or bounded if the index is infinite.
 std::vector<double> quantile_scores(std::size_t n, double index) {
   std::vector<double> out(n);
   for (std::size_t i = 0; i < n; ++i) {
@@ -180,7 +181,7 @@ std::vector<double> quantile_scores(std::size_t n, double index) {
   return out;
 }
 
-// The power of n in sum e^{2s} = (sum e^s)^2 sum a^2, from the kernel's record.
+// The exponent of n in sum e^{2s} = (sum e^s)^2 sum a^2, from the kernel's record.
 double power_of_squares(double index) {
   std::vector<double> lengths, sums;
   for (const std::size_t n : {256, 1024, 4096, 16384}) {
@@ -206,7 +207,7 @@ void variance_of_the_denominator(Check& check) {
 
   const double bounded = power_of_squares(std::numeric_limits<double>::infinity());
   check.near("power of n in sum e^{2s}", check.choose(bounded, power_of_squares(1)), 1, 0.05);
-  // e^s with the tail x^-6 is unbounded and e^{2s} has a mean, which n keys reach but for a share n^-2/3.
+  // e^s with the tail x^-6 is unbounded, yet e^{2s} has a mean, from which n keys miss only a fraction n^-2/3.
   check.near("power of n in sum e^{2s}, unbounded scores", power_of_squares(6), 1, 0.01);
 }
 
@@ -231,7 +232,7 @@ void which_limit_theorem(Check& check) {
   const double c = law.exponential_moment();
   const double deviation_of_z = std::sqrt(law.exponential_moment(2) - c * c);
   const std::int64_t draws = check.effort(2000, 20'000);
-  // The error of the mean (law of large numbers), and root n times it (central limit theorem).
+  // The error of the mean (law of large numbers), and sqrt(n) times it (central limit theorem).
   const auto spread = [&](std::size_t n, Mean* within) {
     Table scores(static_cast<std::size_t>(draws), n);
     for (double& s : scores.values) s = draw(law, check.random());

@@ -46,9 +46,9 @@ void noise_hardly_matters(Check& check) {
     const Row row = flat_row(n);
     const double rms = noise_effect(weights_of(row.scores), row.value_table(), ratio).rms;
     const Estimate flat = deviation(row, noise, draws, check.random()).rms();
-    // The terms left out are a few times r sum a^2 = r / n relative: at n = 64 the formula is 7 % too high.
+    // The omitted terms are a few times r sum a^2 = r / n in relative size: at n = 64 the formula is 7 % too high.
     check.near("rms of flat weights" + where, flat, rms, 3 * rms * ratio / length);
-    // Quoted from 4000 draws on values N(0, 1) drawn once, whose own size varies by 1 / sqrt(2 n).
+    // Quoted from 4000 draws over one draw of the values N(0, 1), whose own size varies by 1 / sqrt(2 n).
     check.near("the same, quoted" + where, flat, quoted, 5e-4 + 5 * rms * std::sqrt(1 / 8000.0 + 1 / (2 * length)));
     const std::int64_t few = std::max<std::int64_t>(draws / 4, 200);
     const Estimate two = deviation(two_key_row(n), noise, few, check.random()).rms();
@@ -82,7 +82,7 @@ void noise_factor_cancels(Check& check) {
   check.near("the same on scores and values 0, 1, 0, 1, ...",
              deviation(uneven, {law, 1, 0.5}, draws, check.random()).bias,
              value_noise_shift(weights_of(uneven.scores), uneven.values, 0.5), 2e-3);
-  // One draw; it varies by sqrt(r (1 - tanh^2) / n).
+  // A single draw; it varies by sqrt(r (1 - tanh^2) / n).
   check.near("shift under noise 0.5 v + N(0, 1), quoted from one draw", leaning.bias, 0.470,
              5 * std::sqrt(law.variance_ratio() / static_cast<double>(n)));
   std::vector<double> shifted = check.random().normals(50);

@@ -30,17 +30,18 @@ std::vector<double> minus(std::span<const double> a, std::span<const double> b) 
   return out;
 }
 
-// One perturbation of one row, seen by the kernel.
+// One perturbation of one row, as measured by the kernel.
 struct Trial {
   std::vector<double> change;   // of the scores
   std::vector<double> weights;  // change of the weights
   std::vector<double> output;   // change of the output
 };
 
-// Random scores of every spread and random changes of every size, all signs or any direction; `see(trial, values)`.
+// Random scores of every spread and random changes of every size, either signs only or in any direction; calls
+// `see(trial, values)`.
 template <class See>
 void random_trials(Check& check, std::int64_t sets, See&& see) {
-  constexpr std::size_t kTrials = 100;  // that share one set of values, so that the kernel is called once for all
+  constexpr std::size_t kTrials = 100;  // these share one set of values, so that a single kernel call covers all
   for (std::int64_t set = 0; set < sets; ++set) {
     Random& random = check.random();
     const auto n = static_cast<std::size_t>(random.integer(2, 12));
@@ -72,7 +73,7 @@ void one_constant_for_all_scores(Check& check) {
       ++violations;
   });
   check.never("changes above max|v| |eps|_inf", violations);
-  // L is a matter of v and s: doubled values double the change, and a spread of scores shrinks it.
+  // L depends on v and s: doubling the values doubles the change, and spreading the scores shrinks it.
   const std::vector<double> s = {0, 0}, moved = {0.01, -0.01}, far = {10, 0}, far_moved = {10.01, -0.01};
   const Table v{{1}, {-1}}, twice{{2}, {-2}};
   const auto change = [](const std::vector<double>& a, const std::vector<double>& b, const Table& values) {
@@ -101,7 +102,7 @@ double swap_ratio(double e) {
   return size_in(Budget::absolute, minus(up, down)) / e;
 }
 
-// |J sigma|_1 at its greatest over all sign patterns, with J sigma by central differences of the kernel.
+// The maximum of |J sigma|_1 over all sign patterns, with J sigma by central differences of the kernel.
 double searched_infinity_norm(const std::vector<double>& weights) {
   const std::size_t n = weights.size(), patterns = std::size_t{1} << n;
   const double h = 1e-4;
@@ -140,7 +141,7 @@ void softmax_constant(Check& check) {
   check.never("l2 changes above |eps|_2 / 2", above_half);
   // Quoted: 0.99992 in 200 000 trials.
   check.between("greatest l1 change / |eps|_inf met", greatest, 0.99, 1);
-  // Quoted: 0.4999998 at 50 000 random weights; two that share the mass reach 1/2.
+  // Quoted: 0.4999998 over 50 000 random weights; two keys that share the mass reach 1/2.
   double euclidean = 0;
   for (std::int64_t t = 0; t < check.effort(5000, 50'000); ++t) {
     const auto n = static_cast<std::size_t>(check.random().integer(2, 9));

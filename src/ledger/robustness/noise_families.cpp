@@ -1,4 +1,4 @@
-// Gaussian, uniform and Laplace noise: their exponential moments, and what these mean for the rate.
+// Gaussian, uniform and Laplace noise: their exponential moments, and what these imply for the rate.
 #include <fmt/format.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ void gaussian_noise_averages_out(Check& check) {
   for (std::size_t j = 0; j < lengths.size(); ++j) {
     n.push_back(static_cast<double>(lengths[j]));
     one.push_back(mild.medians[j].mean), three.push_back(wild.medians[j].mean);
-    // The median of a normal law is 0.6745 of its deviation.
+    // The median of |x| for a normal x is 0.6745 times its deviation.
     formula.push_back(0.6745 * std::sqrt(NoiseLaw::gaussian(1).variance_ratio() / n.back()));
   }
   check.plot({.title = "Gaussian noise on flat attention",
@@ -73,13 +73,13 @@ void uniform_moment(Check& check) {
   }
 }
 
-// The part of E e^eps from |eps| between `low` and `high`, Laplace of scale b.
+// The part of E e^eps from |eps| between `low` and `high`, for Laplace noise of scale b.
 double laplace_part(double b, double low, double high) {
   return integral([&](double t) { return (std::exp(t - t / b) + std::exp(-t - t / b)) / (2 * b); }, low, high);
 }
 
 void laplace_moment(Check& check) {
-  // The printed form says that the integral diverges only beyond b = 1.
+  // According to the printed form, the integral diverges only beyond b = 1.
   const double edge = check.choose(0.9, 1.0);
   check.at_most(at("part of the integral beyond |eps| = 100, scale", edge), laplace_part(edge, 100, 1000), 1e-3);
   for (const double b : {0.3, 0.5, 0.9})

@@ -1,4 +1,4 @@
-// Noise as it occurs: Gumbel noise of stochastic attention, noise shared by neighbours.
+// Noise as it occurs in practice: Gumbel noise of stochastic attention, noise shared by neighbours.
 #include <algorithm>
 #include <cmath>
 
@@ -40,12 +40,12 @@ Estimate median_of_means(const NoiseLaw& law, std::size_t n, std::size_t rows, R
   for (const Record& record : records_of(scores))
     means.push_back(std::exp(log_partition(record)) / static_cast<double>(n));
   std::sort(means.begin(), means.end());
-  // Ranks half a root of the rows apart from the middle: one standard error.
+  // Ranks sqrt(rows) / 2 either side of the middle: one standard error.
   const auto step = static_cast<std::size_t>(std::sqrt(static_cast<double>(rows)) / 2);
   return {means[rows / 2], (means[rows / 2 + step] - means[rows / 2 - step]) / 2};
 }
 
-// Where E e^eps is infinite means over n keys do not settle: e^g has the tail 1 / x, so they grow like log n.
+// If E e^eps is infinite, means over n keys do not converge: e^g has the tail 1 / x, so they grow like log n.
 void mean_without_end(Check& check) {
   const auto rows = static_cast<std::size_t>(check.effort(1500, 10'000));
   const Estimate few = median_of_means(NoiseLaw::gumbel(1), 32, rows, check.random()),
@@ -75,7 +75,7 @@ void gumbel_noise(Check& check) {
               edge = decay(lengths, NoiseLaw::gumbel(1), draws, check.random());
   check.near("power of n in the median change, tau = 3", fast.power, -0.5, 0.03);
   check.near("power at tau = 1.5", slower.power, slow.rate_exponent().value(), 0.06);
-  // Sums of e^g over n keys fluctuate like 1 / log n relative: -0.16 here, and 0 in the end.
+  // Sums of e^g over n keys have relative fluctuations of about 1 / log n: a power of -0.16 here, and 0 in the limit.
   check.at_least("power at tau = 1: hardly any averaging", edge.power.mean, -0.18, 5 * edge.power.error);
   plot_decays(check, lengths, {{"tau = 3", &fast}, {"tau = 1.5", &slower}, {"tau = 1", &edge}});
   if (!check.thorough()) return;
@@ -102,19 +102,19 @@ void shared_noise(Check& check) {
     check.near("sqrt((e - 1) g / n) and the general formula, g = " + std::to_string(g), predicted,
                std::sqrt(law.variance_ratio() * static_cast<double>(g) / static_cast<double>(n)), 1e-12);
     const Estimate rms = deviation(row, {law, g}, draws, check.random()).rms();
-    // The terms left out are a few times r g / n relative.
+    // The omitted terms are a few times r g / n in relative size.
     const double next = 3 * law.variance_ratio() * static_cast<double>(g) / static_cast<double>(n);
     if (g <= 16) check.near("rms change, groups of " + std::to_string(g), rms, predicted, next * predicted);
     const Quoted quoted = g == 1    ? Quoted{0.021, 0.0205, 5e-5}
                           : g == 16 ? Quoted{0.080, 0.082, 5e-4}
                                     : Quoted{0.284, 0.328, 5e-4};
-    // From 600 draws, whose rms has an error of 1 / sqrt(1200).
+    // Quoted from 600 draws, so the rms has a relative error of 1 / sqrt(1200).
     check.near("rms change, quoted, groups of " + std::to_string(g), rms, quoted.rms,
                5e-4 + 5 * rms.mean / std::sqrt(1200.0));
     check.near("formula, quoted, groups of " + std::to_string(g), predicted, quoted.formula, quoted.digits);
     sizes.push_back(static_cast<double>(g)), measured.push_back(rms.mean), formula.push_back(predicted);
     if (g == 256) {
-      // Sixteen groups are sixteen keys, exactly; the formula is not yet in its range.
+      // Sixteen groups are exactly sixteen keys; the formula is not yet in its range of validity.
       const Estimate few = deviation(flat_row(16), {law}, 20 * draws, check.random()).rms();
       check.near("rms change, groups of 256, against 16 keys", rms, few.mean, 5 * few.error);
     }

@@ -1,4 +1,4 @@
-// The drawn inputs of numbers that are compared as quoted.
+// The random inputs behind quoted numbers.
 #pragma once
 
 #include <array>

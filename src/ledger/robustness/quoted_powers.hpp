@@ -1,4 +1,4 @@
-// Powers of n in the median change of flat attention, compared as quoted.
+// Quoted exponents of n in the median change of flat attention.
 #pragma once
 
 #include <string>
@@ -15,7 +15,7 @@ struct QuotedPower {
   double power = 0;
 };
 
-// Both the quoted powers and those measured come from 600 draws at n = 1024, 4096, 16384 and 65536.
+// Both the quoted exponents and the measured ones come from 600 draws at n = 1024, 4096, 16384 and 65536.
 inline void check_quoted_powers(Check& check, const std::vector<QuotedPower>& all) {
   for (const QuotedPower& quoted : all) {
     const Estimate power = experiments::noise::decay({1024, 4096, 16384, 65536}, quoted.law, 600, check.random()).power;

@@ -119,7 +119,7 @@ TEST(Threads, ExecutorsCoverTheRangeOnce) {
   EXPECT_EQ(two.threads(), 2);
 }
 
-// Heads that share keys read them together if they have few rows: each head's result must be the same as on its own.
+// Heads with few rows that share keys read them together, long rows in pieces; results are those of each head alone.
 TEST(Decoding, ADozenHeadsTogetherAreADozenAlone) {
   for (DType type : {DType::float32, DType::bfloat16, DType::float16}) {
     const Case description{.sizes = {.batch = 2, .heads = 12, .kv_heads = 3, .n_q = 2, .n_k = 9000, .d = 20, .d_v = 12},

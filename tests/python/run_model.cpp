@@ -2,9 +2,8 @@
 //
 //   run_model FOLDER TOKENS
 //
-// Outputs hidden states [n, width]; for a model with a head, logits [n, vocabulary] and the cross-entropy of every
-// token after the first [n - 1]; entropies [layers, heads, n]; TOKENS ids that continue the first nine, greedily and
-// cached.
+// Outputs hidden states [n, width]; with a head, logits [n, vocabulary] and the cross-entropy of every token after the
+// first [n - 1]; entropies [layers, heads, n]; TOKENS ids continuing the first nine, greedily and with a cache.
 #include <ATen/core/grad_mode.h>
 
 #include <cstdio>

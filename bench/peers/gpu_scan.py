@@ -3,9 +3,9 @@
     python bench/peers/gpu_scan.py                     (isentropic installed with its CUDA kernels, and transformers)
 
 Random bfloat16 weights made on the GPU (speed does not depend on them), width 4096, 32 layers of 32 heads, 8 of keys,
-n = 32768. A forward pass ends with the loss, as a scan does: without a matrix of logits. There are three: with PyTorch's
-attention, with this library's kernel but no statistics, and with this library's automatic choice of attention.
-Entropies of the first rows and the loss are compared with eager attention's before anything is timed.
+n = 32768. A forward pass ends with the loss, as a scan does: without a matrix of logits. There are three, with
+PyTorch's attention, with this library's kernel but no statistics, and with this library's automatic choice of
+attention. Entropies of the first rows and the loss are compared with eager attention's before anything is timed.
 """
 
 import argparse

@@ -1,8 +1,8 @@
 // Feeds damaged inputs to a reader of untrusted input and reports any that it does not survive.
 //
 // A reader may accept an input or throw Error with one short line. A crash, a sanitiser report, any other exception, or
-// an input that takes longer than ten seconds is a failure: the number of the input is printed, and `fuzz_NAME 0
-// NUMBER` runs that input alone.
+// an input that takes longer than ten seconds is a failure: its number is printed, and `fuzz_NAME 0 NUMBER` runs that
+// input alone.
 #pragma once
 
 #include <sys/mman.h>

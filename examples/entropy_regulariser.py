@@ -1,4 +1,4 @@
-"""A causal transformer learns to copy from its past, without and with a term that keeps the entropy of its heads up.
+"""A causal transformer learns to copy from its past, with and without a term that keeps the entropy of its heads up.
 
 python examples/entropy_regulariser.py            (on a GPU if there is one)
 """
@@ -47,14 +47,14 @@ class Transformer(nn.Module):
 
 
 def sequences(given, device):
-    """A random text, again and again: what follows stands one period earlier."""
+    """A repeating random text: the next token appeared one period earlier."""
     period = given.length // 3
     text = torch.randint(TOKENS, (given.batch, period), device=device)
     return text.repeat(1, 4)[:, : given.length + 1]
 
 
 def train(given, device, regulariser):
-    """The last loss, and the mean of H / log n over rows, heads and layers."""
+    """Returns the last loss, and the mean of H / log n over rows, heads and layers."""
     torch.manual_seed(1)
     model = Transformer(given.width, given.heads).to(device)
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
@@ -82,7 +82,7 @@ def main() -> int:
     given = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
     if device == "cpu":
-        torch.set_num_threads(1)  # there is too little to do for more
+        torch.set_num_threads(1)  # too little work for more
     found = {}
     for weight in (0.0, given.weight):
         print(f"on {device}, entropy encouraged with weight {weight}")

@@ -1,4 +1,4 @@
-"""A tiny transformer learns to continue a sequence while its attention is watched; then one head is made to collapse.
+"""A tiny transformer learns to continue a sequence while its attention is monitored; then one head is made to collapse.
 
 python examples/monitor_collapse.py
 """
@@ -53,7 +53,7 @@ class Transformer(nn.Module):
 
 
 def sequences(count=16):
-    """Counting up from a random token in random strides: the stride must be looked up in the past."""
+    """Counting up from a random token with a random stride, which must be looked up in the past."""
     start, stride = torch.randint(TOKENS, (2, count, 1))
     return (start + stride * torch.arange(LENGTH + 1)) % TOKENS
 
@@ -66,10 +66,10 @@ def show(monitor, step, loss):
 
 def main() -> int:
     torch.manual_seed(1)
-    torch.set_num_threads(1)  # there is too little to do for more
+    torch.set_num_threads(1)  # too little work for more
     model = Transformer()
     optimizer = torch.optim.AdamW(model.parameters(), lr=3e-3)
-    # Attention that has learnt nothing yet is nearly uniform; that is no reason for an alarm here.
+    # Untrained attention is nearly uniform, which is no reason for an alarm here.
     monitor = isentropic.Monitor(
         model, optimizer=optimizer, dispersion=None, on_alarm=lambda alarm: print("ALARM", alarm)
     )

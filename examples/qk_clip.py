@@ -1,9 +1,9 @@
-"""A transformer whose queries and keys learn too fast: its attention scores run away, and with QK-clip they do not.
+"""A transformer whose queries and keys learn too fast: its attention scores run away, but not with QK-clip.
 
 python examples/qk_clip.py --svg qk_clip.svg
 
-Large scores make attention look at one key. Its softmax then has no gradient left, and the model stays where it is: at
-chance. QK-clip takes queries and keys back whenever a score passes the threshold; entropy stays up, and the model learns.
+Large scores make attention look at a single key. Its softmax then has no gradient left, and the model stays at chance.
+QK-clip scales queries and keys back whenever a score exceeds the threshold; entropy stays up, and the model learns.
 """
 
 import argparse
@@ -22,7 +22,7 @@ HEADS, WIDTH, LENGTH, TOKENS = 4, 32, 48, 16
 class Attention(nn.Module):
     def __init__(self):
         super().__init__()
-        self.num_heads = HEADS  # QKClip asks for it
+        self.num_heads = HEADS  # required by QKClip
         self.query, self.key, self.value, self.out = (nn.Linear(WIDTH, WIDTH, bias=False) for _ in range(4))
 
     def forward(self, x):
@@ -57,19 +57,19 @@ class Transformer(nn.Module):
 
 
 def sequences(count=16):
-    """A random text, again and again: what follows stands one period earlier."""
+    """A repeating random text: the next token appeared one period earlier."""
     return torch.randint(TOKENS, (count, LENGTH // 3)).repeat(1, 4)[:, : LENGTH + 1]
 
 
 def optimizer_of(model, rate):
-    """Queries and keys learn at ``rate``, the rest at a thirtieth of it."""
+    """Queries and keys learn at ``rate``, everything else at a thirtieth of it."""
     fast = [p for name, p in model.named_parameters() if ".query." in name or ".key." in name]
     slow = [p for name, p in model.named_parameters() if not (".query." in name or ".key." in name)]
     return torch.optim.AdamW([{"params": fast, "lr": rate}, {"params": slow, "lr": rate / 30}], weight_decay=0.0)
 
 
 def train(given, threshold):
-    """By step: the loss, the largest score of any head, and the mean of H / log n over heads."""
+    """Returns for each step the loss, the largest score of any head, and the mean of H / log n over heads."""
     torch.manual_seed(1)
     model = Transformer()
     optimizer = optimizer_of(model, given.rate)
@@ -98,7 +98,7 @@ COLOURS = {"without": "#d55e00", "with QK-clip": "#0072b2"}
 
 
 def panel(name, curves, left, threshold):
-    """One quantity against the step, as SVG; scores on a logarithmic scale."""
+    """Plots one quantity against the step, as SVG; scores on a logarithmic scale."""
     is_log = name == "largest score"
     scale = math.log10 if is_log else float
     values = {run: [scale(max(value, 1e-3)) for value in curve] for run, curve in curves.items()}
@@ -146,7 +146,7 @@ def main() -> int:
     parser.add_argument("--threshold", type=float, default=10.0)
     parser.add_argument("--svg", help="where to draw the two runs")
     given = parser.parse_args()
-    torch.set_num_threads(1)  # there is too little to do for more
+    torch.set_num_threads(1)  # too little work for more
     found = {"without": train(given, None), "with QK-clip": train(given, given.threshold)}
     chance, last = math.log(TOKENS), given.steps // 10
     for run, curves in found.items():

@@ -1,9 +1,9 @@
-"""Attention against PyTorch's own on the CPU: same tensors, one run, interleaved, medians of the ratios.
+"""Attention against PyTorch's own on the CPU: same tensors, a single run, interleaved, medians of the ratios.
 
     make peers        (installs the pinned torch into build/venv, builds, runs this)
 
-Every answer is compared with PyTorch's before it is timed. "eager" forms the weights and their entropy, which is what
-people do today to see it.
+Every result is compared with PyTorch's before it is timed. "eager" forms the weights and their entropy, which is the
+usual way to obtain it.
 """
 
 import argparse

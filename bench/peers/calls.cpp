@@ -1,5 +1,5 @@
-// The attention call as C functions, for scripts that hold their tensors in another program's memory. Each returns the
-// seconds of the call itself.
+// The attention call as C functions, for scripts whose tensors live in another library's memory. Each returns the
+// seconds spent in the call itself.
 #include <chrono>
 #include <cstring>
 

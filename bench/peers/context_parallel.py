@@ -3,7 +3,7 @@
     python bench/peers/context_parallel.py                 (isentropic installed)
 
 Every method and balance is first compared with the whole, then all take turns: rank 0 alone on two threads while rank 1
-sleeps, both on one thread each. Medians of the rounds, and the ratio to the one process of the same round.
+sleeps, both on one thread each. Medians over rounds, and the ratio to the single process of the same round.
 """
 
 import argparse

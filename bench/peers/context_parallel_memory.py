@@ -2,8 +2,8 @@
 
     python bench/peers/context_parallel_memory.py          (isentropic installed; Linux)
 
-The peak of the process's resident memory less what it was before the call, on rank 0, in MiB. A window keeps the
-arithmetic short; keys travel all the same.
+The peak of the process's resident memory beyond that before the call, on rank 0, in MiB. A window keeps the arithmetic
+short; keys are still sent.
 """
 
 import itertools
@@ -22,7 +22,7 @@ HEADS, WIDTH = 8, 128
 
 
 def memory(name):
-    """VmRSS, what is resident now, or VmHWM, the most since the last reset, in MiB."""
+    """VmRSS, the current resident memory, or VmHWM, the peak since the last reset, in MiB."""
     return int(re.search(rf"{name}:\s*(\d+)", pathlib.Path("/proc/self/status").read_text())[1]) / 1024
 
 
@@ -41,7 +41,7 @@ def work(rank, ranks, n, method, folder):
     torch.set_num_threads(1)
     dist.init_process_group("gloo", init_method=f"file://{folder}/store", rank=rank, world_size=ranks)
     plan = ContextParallel(dist.group.WORLD, method=method)
-    step(64, plan)  # what is made once
+    step(64, plan)  # one-time allocations
     beyond = step(n // ranks, plan)
     if rank == 0:
         whole = 2 * HEADS * n * WIDTH * 4 / 2**20

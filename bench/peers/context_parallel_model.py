@@ -3,9 +3,9 @@
     python bench/peers/context_parallel_model.py --markdown
     python bench/peers/context_parallel_model.py --bytes      (what 8 ranks send of 131,072 positions)
 
-One layer of attention shaped as Llama 8B's, one causal sequence of n positions over W ranks, evenly balanced. Bytes are
-those that tests/python/distributed/attention_travel.py counts. Every byte travels at the full rate of the slowest link;
-latency, contention and the rest of the layer are left out.
+One layer of attention shaped like Llama 8B's, one causal sequence of n positions over W ranks, evenly balanced. Bytes
+are those counted by tests/python/distributed/attention_travel.py. Every byte travels at the full rate of the slowest
+link; latency, contention and the rest of the layer are ignored.
 """
 
 import argparse
@@ -16,9 +16,9 @@ MEASURED_OPERATIONS = 4 * 128 * 65536**2 / 2 * 16
 FORWARD_RATE = MEASURED_OPERATIONS / 50.53e-3
 BACKWARD_RATE = 2.5 * MEASURED_OPERATIONS / 146.3e-3
 
-NVLINK = 900e9 / 2  # NVLink 4, H100 and H200: 900 GB/s for a GPU in both directions together
-NETWORK = 400e9 / 8  # NDR InfiniBand: 400 Gb/s for a port; one port for each GPU
-HOST = 8  # GPUs that NVLink connects
+NVLINK = 900e9 / 2  # NVLink 4, H100 and H200: 900 GB/s per GPU, both directions combined
+NETWORK = 400e9 / 8  # NDR InfiniBand: 400 Gb/s per port; one port per GPU
+HOST = 8  # GPUs connected by NVLink
 
 RANKS = (8, 64, 256, 1024)
 POSITIONS = {"128k": 2**17, "1M": 2**20, "10M": 10 * 2**20}
@@ -30,19 +30,19 @@ class Layer:
     kv_heads: int = 8
     width: int = 128
     number: int = 2  # bytes of bfloat16
-    total: int = 4  # bytes of float32, in which gradients are added up
+    total: int = 4  # bytes of float32, in which gradients are accumulated
 
     @property
     def packed(self):
-        """Numbers of a position in keys and values."""
+        """Number of elements per position in keys and values."""
         return self.kv_heads * 2 * self.width
 
     def operations(self, n, ranks):
-        """Of the forward pass, on each rank: half of the pairs are visible."""
+        """Operations of the forward pass on each rank: half of the pairs are visible."""
         return 4 * n * n * self.heads * self.width / 2 / ranks
 
     def bytes_sent(self, method, n, ranks):
-        """(forward, backward) of each rank; None: the method does not divide these heads."""
+        """(forward, backward) for each rank; None if the method does not divide these heads."""
         others = (ranks - 1) / ranks
         around = others * n * self.packed * self.number
         if method == "allgather":
@@ -66,7 +66,7 @@ def compute_seconds(layer, n, ranks):
 
 
 def least_positions(layer, bandwidth):
-    """Positions of a rank from which the ring's bytes take less time than the attention, forward and backward."""
+    """Positions per rank above which the ring's bytes take less time than the attention, forward and backward."""
     query = layer.heads * layer.width
     forward = layer.packed * layer.number * FORWARD_RATE / (2 * query * bandwidth)
     backward = layer.packed * (layer.number + layer.total) * BACKWARD_RATE / (5 * query * bandwidth)

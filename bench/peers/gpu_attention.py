@@ -1,14 +1,14 @@
-"""Attention with statistics on a GPU: against PyTorch's two backends, a Triton kernel, and what one would do without.
+"""Attention with statistics on a GPU: against PyTorch's two backends, a Triton kernel, and workarounds without either.
 
     python bench/peers/gpu_attention.py                                  (isentropic installed with its CUDA kernels)
     python bench/peers/gpu_attention.py --n 16384 --d 128 --causal --only backward --json found.json
 
-bfloat16, 16 heads, batch max(1, 32768 / n). Outputs, entropies and gradients are compared with float64 before anything is
-timed. Works are captured as CUDA graphs and take turns; medians. "matrix" forms the weights and their entropy, "two passes"
-is FlashAttention-2 twice, for sum p v with the log-partition L and for sum p k: H = L - scale q.(sum p k), with the error
-that rounding the second output to bfloat16 leaves (1e-2 nats; ours and Triton's is 1e-5). Backward passes are those of
-outputs and, in ours, of entropies too. TFLOP/s count 4 n^2 d for each head forward, 2.5 times that backward, half of it
-under a causal mask.
+bfloat16, 16 heads, batch max(1, 32768 / n). Outputs, entropies and gradients are compared with float64 before anything
+is timed. Calls are captured as CUDA graphs and take turns; medians. "matrix" forms the weights and their entropy, "two
+passes" runs FlashAttention-2 twice, for sum p v with the log-partition L and for sum p k: H = L - scale q.(sum p k),
+with the error left by rounding the second output to bfloat16 (1e-2 nats; ours and Triton's is 1e-5). Backward passes
+are those of outputs and, for ours, of entropies too. TFLOP/s count 4 n^2 d for each head forward, 2.5 times that
+backward, half of it under a causal mask.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def flash(q, k, v, causal):
 
 
 def matrix(q, k, v, causal):
-    """What one writes without a kernel; one batch entry at a time where all would not fit."""
+    """What one writes without a kernel; one batch entry at a time if all of them would not fit."""
     if q.shape[0] > 1 and q.shape[2] > 4096:
         entries = [matrix(*(x[b : b + 1] for x in (q, k, v)), causal) for b in range(q.shape[0])]
         return tuple(torch.cat(parts) for parts in zip(*entries))
@@ -92,7 +92,7 @@ def forward_works(q, k, v, causal):
 
 
 def backward_works(q, k, v, causal):
-    """Each prepares its forward pass; what is timed is the backward pass alone, again and again."""
+    """Each prepares its forward pass; only the backward pass is timed, repeatedly."""
     of_output, of_entropy = torch.randn_like(q), torch.randn(q.shape[:-1], device=q.device)
 
     def theirs(attention):
@@ -122,7 +122,7 @@ def backward_works(q, k, v, causal):
     }
 
 
-# ---- the right answers ----
+# ---- correct answers ----
 
 
 def require(holds, what):
@@ -176,7 +176,7 @@ def verify(d, causal, n=777):
             require(near(one, gradient, 1e-2), f"{name}: another gradient of {which}")
 
 
-# ---- what is printed ----
+# ---- output ----
 
 
 def compare(n, d, causal, backward, rounds):
@@ -244,7 +244,7 @@ def decode(given, n=131072):
 
 @torch.no_grad()
 def host_cost(n=128, calls=100, bursts=10):
-    """Microseconds that a call keeps the host, of bursts that the device's queue holds."""
+    """Host microseconds per call, from bursts that fit into the device's queue."""
     q, k, v = inputs(1, n, 64)
     works = {
         "default": lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True),

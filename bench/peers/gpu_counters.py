@@ -7,8 +7,8 @@ smsp__average_warps_issue_stalled_short_scoreboard_per_issue_active.ratio,\\
 smsp__average_warps_issue_stalled_wait_per_issue_active.ratio \\
       python bench/peers/gpu_counters.py
 
-bfloat16, batch 2, 16 heads, n = 4096; for each head size and mask FlashAttention-2 forward and backward, then this library's
-forward pass with the entropy, with every moment, and once more with the entropy for its backward pass.
+bfloat16, batch 2, 16 heads, n = 4096; for each head size and mask, FlashAttention-2 forward and backward, then this
+library's forward pass with the entropy, with every moment, and once more with the entropy for its backward pass.
 """
 
 import torch

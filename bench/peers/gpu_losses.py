@@ -4,8 +4,8 @@
     PYTHONPATH=<where they are> python bench/peers/gpu_losses.py         with liger-kernel and cut-cross-entropy
 
 bfloat16, mean loss, gradients of inputs and weights. Loss and gradients are compared with float64 on some rows before
-anything is timed. Extra memory is the peak beyond what is held before the call, less the gradients. Cut cross-entropy leaves
-out gradients of classes it deems unlikely; "exact" is the same without that.
+anything is timed. Extra memory is the peak beyond what is allocated before the call, less the gradients. Cut
+cross-entropy skips gradients of classes it deems unlikely; "exact" is the same without that.
 """
 
 import argparse
@@ -27,7 +27,7 @@ def plain(x, w, y):
 
 
 def cross_entropies():
-    """By name: (x, w, y) to the mean loss."""
+    """By name: maps (x, w, y) to the mean loss."""
     found = {
         "ours": lambda x, w, y: isentropic.linear_cross_entropy(x, w, y).loss,
         "torch": plain,
@@ -115,7 +115,7 @@ def info_nce(n, rounds, d=512, temperature=0.07):
         "ours": lambda q, k: isentropic.info_nce(q, k, temperature=temperature, normalise=False).loss,
         "torch": lambda q, k: F.cross_entropy((q @ k.T).float() / temperature, pairs),
     }
-    if 4 * n * n > 40 * GIB:  # the matrix and its gradient in float32, and their copies, do not fit
+    if 4 * n * n > 40 * GIB:  # the float32 matrix, its gradient, and their copies do not fit
         del losses["torch"]
     return results_of(works_of(losses, (q, k), (q, k)), rounds, (q, k), dict(N=n, d=d))
 

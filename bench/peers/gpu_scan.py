@@ -3,9 +3,9 @@
     python bench/peers/gpu_scan.py                     (isentropic installed with its CUDA kernels, and transformers)
 
 Random bfloat16 weights made on the GPU (speed does not depend on them), width 4096, 32 layers of 32 heads, 8 of keys,
-n = 32768. A forward pass ends with the loss, as a scan does: without a matrix of logits. There are three of them: with
-PyTorch's attention, with this library's kernel but no statistics, and with this library's attention as it chooses.
-Entropies of the first rows and the loss are compared with eager attention's before anything is timed.
+n = 32768. A forward pass ends with the loss, as a scan does: without a matrix of logits. There are three, with
+PyTorch's attention, with this library's kernel but no statistics, and with this library's automatic choice of
+attention. Entropies of the first rows and the loss are compared with eager attention's before anything is timed.
 """
 
 import argparse
@@ -45,7 +45,7 @@ def verify(model, ids):
     error = (found - torch.cat(expected)).abs().max().item()
     if not error < 2e-2:  # eager weights are rounded to bfloat16
         raise SystemExit(f"not timed: entropies differ by {error}")
-    if not abs(scan["loss"]["mean"] - out.loss.item()) < 2e-2:  # its logits are rounded, too
+    if not abs(scan["loss"]["mean"] - out.loss.item()) < 2e-2:  # its logits are rounded too
         raise SystemExit(f"not timed: the loss is {scan['loss']['mean']}, eager attention's {out.loss.item()}")
 
 

@@ -1,4 +1,4 @@
-"""How the scripts for a GPU measure: works captured as CUDA graphs that take turns, medians, tables, JSON."""
+"""How the GPU scripts measure: calls captured as CUDA graphs that take turns, medians, tables, JSON."""
 
 import contextlib
 import gc
@@ -10,21 +10,21 @@ import time
 
 import torch
 
-# Beyond this many seconds a call is timed once, as it is: it would take the time of everything else.
+# A call that takes more seconds than this is timed once, uncaptured, lest it use up all of the time.
 PATIENCE = 2.0
 
 _side = None
 
 
 def side_stream():
-    """Where graphs are prepared and captured: backward passes run on the stream of their forward pass."""
+    """The stream on which graphs are prepared and captured: backward passes run on the stream of their forward pass."""
     global _side
     _side = _side or torch.cuda.Stream()
     return _side
 
 
 class Work:
-    """A call to time, made by ``prepare()``: a graph of it is replayed, unless eager calls are wanted or none can be made."""
+    """A call to time, made by ``prepare()``: a graph is replayed, unless eager calls are requested or capture fails."""
 
     def __init__(self, name, prepare, graphs=True, turn=0.02):
         self.name, self.how, self.times = name, "graph" if graphs else "eager", []
@@ -44,7 +44,7 @@ class Work:
     def _capture(self):
         self._call()
         torch.cuda.synchronize()
-        torch.cuda.empty_cache()  # a graph has memory of its own
+        torch.cuda.empty_cache()  # a graph has its own memory
         self._graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(self._graph, stream=self._stream):
@@ -82,8 +82,8 @@ def seconds(call):
 
 
 def measure(prepared, rounds, graphs=True, turn=0.02):
-    """Milliseconds by name, medians of ``rounds`` turns of each, of ``turn`` seconds; works without memory or support are
-    left out."""
+    """Milliseconds by name, medians of ``rounds`` turns of ``turn`` seconds each; works without memory or support are
+    omitted."""
     gc.collect()
     torch.cuda.empty_cache()
     works = []
@@ -99,7 +99,7 @@ def measure(prepared, rounds, graphs=True, turn=0.02):
         for work in works:
             work.turn()
             if number == 0 and work.how != "called once":
-                work.times.clear()  # warms up
+                work.times.clear()  # discard the warm-up
     for work in works:
         if work.how == "called once":
             print(f"  {work.name}: {work.milliseconds / 1e3:.1f} s, called once")
@@ -109,7 +109,7 @@ def measure(prepared, rounds, graphs=True, turn=0.02):
 
 @contextlib.contextmanager
 def deterministic():
-    """Deterministic algorithms, without the filling of memory that nobody reads (a help for finding mistakes)."""
+    """Deterministic algorithms, without filling uninitialised memory (a debugging aid)."""
     fills = torch.utils.deterministic.fill_uninitialized_memory
     torch.use_deterministic_algorithms(True)
     torch.utils.deterministic.fill_uninitialized_memory = False
@@ -121,7 +121,7 @@ def deterministic():
 
 
 def peak_bytes(call):
-    """What call() holds at most beyond what is held before it."""
+    """The peak memory of call() beyond what is allocated before it."""
     torch.cuda.synchronize()
     torch.cuda.empty_cache()
     torch.cuda.reset_peak_memory_stats()
@@ -132,7 +132,7 @@ def peak_bytes(call):
 
 
 def table(columns, rows):
-    """A table in Markdown; of numbers about four digits."""
+    """A Markdown table; numbers have about four digits."""
     print("| " + " | ".join(columns) + " |\n|" + "---|" * len(columns))
     for row in rows:
         print("| " + " | ".join(_shown(row.get(column)) for column in columns) + " |", flush=True)
@@ -155,7 +155,7 @@ def write_json(path, script, results):
 
 
 def introduce():
-    """The machine; stops where there is no GPU."""
+    """Describes the machine; exits if there is no GPU."""
     if not torch.cuda.is_available():
         raise SystemExit("no GPU")
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}, CUDA {torch.version.cuda}\n", flush=True)

@@ -3,7 +3,7 @@
     python bench/peers/gpu_training.py                 (isentropic installed with its CUDA kernels)
 
 12 layers of 12 heads, width 768, n = 2048, bfloat16 autocast over float32 weights, torch.compile, fused AdamW. Ours also
-returns the mean entropy of every head, [layers, heads], from inside of the compiled graph. The first losses are compared
+returns the mean entropy of every head, [layers, heads], from inside the compiled graph. The first losses are compared
 before anything is timed; the models then take turns of half a second.
 """
 
@@ -110,7 +110,7 @@ def main():
         steps[name] = step
         print(f"{name}: losses {', '.join(f'{loss:.4f}' for loss in losses)}", flush=True)
     del steps["first"]
-    # Several steps in a row, as in training: after one alone the host would have to catch up with the device.
+    # Several steps in a row, as in training: after a single one the host would have to catch up with the device.
     times = measure(
         {name: lambda step=step: step for name, step in steps.items()}, given.rounds, graphs=False, turn=0.5
     )

@@ -3,7 +3,7 @@
     PYTHONPATH=build/python build/venv/bin/python bench/peers/information.py
 
 Both estimates are compared before anything is timed. Two standard normal columns of correlation 0.6, k = 3. scikit-learn
-works on one feature with one thread: the script fails unless ours is three times as fast at n = 100,000, on one too.
+works on one feature with one thread: the script fails unless ours is three times as fast at n = 100,000, also on one.
 """
 
 import argparse
@@ -50,7 +50,7 @@ def seconds(call):
 
 
 def compare(n, rounds, threads):
-    """The medians of scikit-learn, of one thread and of all."""
+    """The median times of scikit-learn, of one thread and of all threads."""
     x, y = draw(n)
     nats = require_agreement(x, y, threads)
     calls = (lambda: theirs(x, y), lambda: ours(x, y, 1), lambda: ours(x, y, threads))

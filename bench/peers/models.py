@@ -3,7 +3,7 @@
     make peers        (runs this last)
 
 Interleaved, medians of paired ratios. Losses are compared before anything is timed. The program's time for a window of
-text is the difference between a run over many windows and a run over one, so that starting and loading do not count;
+text is the difference between a run over many windows and a run over one, so that startup and loading do not count;
 transformers' is that of its forward pass and loss alone.
 """
 
@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).parents[2]
 PROGRAM = ROOT / "build" / "bin" / "isentropic"
 MODEL = ROOT / "models" / "books"
 TEXT = ROOT / "models" / "northanger.txt"
-# The bundled models' own, but for batch and steps.
+# The bundled models' own options, except for batch and steps.
 CONFIGURATION = "--length 1024 --window 128 --global-every 2 --learning-rate 2e-3 --weight-decay 0.5".split()
 
 
@@ -68,7 +68,7 @@ def median_ratio(above, below):
 
 
 def measure(text, length, windows):
-    """Seconds of the program, all of it, and the loss it found."""
+    """The program's total seconds and the loss it reports."""
     start = time.perf_counter()
     out, _ = run("perplexity", MODEL, text, "--lengths", length, "--dtype", "float32", "--json")
     seconds = time.perf_counter() - start

@@ -1,10 +1,10 @@
-"""What watching and clipping cost a training step, compiled and not: ratios of steps with and without, in turns.
+"""What monitoring and clipping cost a training step, compiled and not: ratios of steps with and without, in turns.
 
     PYTHONPATH=build/python build/venv/bin/python bench/peers/monitor.py
 
-Steps with and without take turns, and the median of their ratios counts. With --ranks as many processes train on the CPU
-with gradients averaged over Gloo, and what is measured includes the collectives. On a machine that others use, too,
---threads 1 --clock cpu counts the seconds that the process computed.
+Steps with and without take turns, and the median of their ratios counts. With --ranks, that many processes train on the
+CPU with gradients averaged over Gloo, and the measurements include the collectives. On a shared machine,
+--threads 1 --clock cpu measures the process's own CPU time.
 """
 
 import argparse
@@ -48,7 +48,7 @@ class Block(torch.nn.Module):
 
 
 class Training:
-    """A small GPT, one step at a time."""
+    """A small GPT that trains one step at a time."""
 
     def __init__(self, given, compiled):
         torch.manual_seed(1)
@@ -82,8 +82,8 @@ class Training:
 
 
 def ratio(training, watched, rounds):
-    """The median over pairs of steps, whose order takes turns, too."""
-    for _ in range(2):  # graphs are compiled here
+    """The median over pairs of steps, whose order alternates too."""
+    for _ in range(2):  # compiles the graphs
         with watched():
             training.step()
         training.step()

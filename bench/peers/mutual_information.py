@@ -23,8 +23,8 @@ import sklearn
 from sklearn.feature_selection import mutual_info_regression
 
 
-# Runs a command and prints the most memory it held. A process of its own: the memory of a child counts from that of its
-# parent, and this one, with scikit-learn in it, is large.
+# Runs a command and prints its peak memory. In a separate process: a child's peak starts from its parent's memory, and
+# this process is large because of scikit-learn.
 LAUNCHER = """
 import os, subprocess, sys
 process = subprocess.Popen(sys.argv[1:])

@@ -3,8 +3,8 @@
     make peers-scan        (about ten minutes; installs the peers into an environment of their own)
 
 The model is random (its speed does not depend on the weights), the text the bundled one. Statistics are compared before
-anything is timed. Ratios are medians of paired rounds in one process; peers run in a process of their own each, whose
-time and peak memory are measured without starting and loading.
+anything is timed. Ratios are medians of paired rounds in one process; each peer runs in its own process, whose time and
+peak memory are measured without startup and loading.
 """
 
 import argparse
@@ -54,7 +54,7 @@ def seconds(work):
 
 
 def eager_with_entropies(module, query, key, value, mask, scaling, entropies, **_):
-    """What a careful user does: eager attention that keeps the entropies and lets go of each layer's weights."""
+    """What a careful user does: eager attention that keeps the entropies and releases each layer's weights."""
     scores = (query @ key.transpose(2, 3)) * scaling
     scores += torch.full(scores.shape[-2:], float("-inf")).triu(1)
     weights = scores.softmax(-1)
@@ -106,7 +106,7 @@ def against_forward(folder, n, rounds, with_eager):
         print(f"  {one} over {other}: {statistics.median(ratios):.2f} ({ratios[0]:.2f} ... {ratios[-1]:.2f})")
 
 
-# ---- each tool in a process of its own ----
+# ---- each tool in its own process ----
 
 
 def ours(folder, ids):
@@ -140,7 +140,7 @@ def transformer_lens(folder, ids):
         with torch.no_grad():
             _, cache = model.run_with_cache(ids)
         entropies = [torch.special.entr(cache["pattern", layer]).sum(-1).mean() for layer in range(8)]
-        return f"{sum(entropies):.3f}"  # it draws no page
+        return f"{sum(entropies):.3f}"  # it renders no page
 
     return work
 

@@ -2,7 +2,7 @@
 
     make peers
 
-Calls take turns in short bursts; of each the tenth percentile counts, because whatever else the machine does only adds.
+Calls take turns in short bursts; the tenth percentile of each counts, since other load on the machine only adds time.
 """
 
 import time

@@ -1,8 +1,8 @@
-"""What training pays: losses against PyTorch's, the operator against the C++ call, the monitor. One run, interleaved.
+"""The cost of training: losses against PyTorch's, the operator against the C++ call, the monitor; one interleaved run.
 
     make peers        (installs the pinned torch into build/venv, builds, runs this after attention.py)
 
-Every answer is compared with PyTorch's before it is timed. Extra memory is the process's peak beyond what it held
+Every result is compared with PyTorch's before it is timed. Extra memory is the process's peak beyond what it held
 before the call, less the gradients, which any method must return.
 """
 
@@ -31,13 +31,13 @@ def peak_mebibytes():
 
 
 def extra_mebibytes(work, leaves):
-    """The peak of work() beyond its start, without the gradients of the leaves."""
+    """The peak memory of work() beyond its start, without the gradients of the leaves."""
     for leaf in leaves:
         leaf.grad = None
     gc.collect()
-    ctypes.CDLL("libc.so.6").malloc_trim(0)  # what earlier calls left behind would hide what this one needs
+    ctypes.CDLL("libc.so.6").malloc_trim(0)  # leftovers of earlier calls would hide what this one needs
     with open("/proc/self/clear_refs", "w") as peak:
-        peak.write("5")  # the peak starts again from here
+        peak.write("5")  # resets the peak
     before = peak_mebibytes()
     work()
     return peak_mebibytes() - before - sum(leaf.numel() * leaf.element_size() for leaf in leaves) / 2**20

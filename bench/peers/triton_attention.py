@@ -1,4 +1,4 @@
-"""A peer: attention in Triton that returns, from one pass over the keys, the statistics of every row with its output.
+"""A peer: attention in Triton that returns every row's statistics with its output, from a single pass over the keys.
 
 Plain streaming softmax with four more sums per row. With t = s - m in bits, m the running maximum,
 
@@ -17,7 +17,7 @@ import torch
 import triton
 import triton.language as tl
 
-# Stands for -infinity: it and its square are finite, so that nothing multiplies 0 by infinity.
+# Stands for -infinity: it and its square are finite, so that 0 is never multiplied by infinity.
 HIDDEN = tl.constexpr(-1e15)
 LN_2 = tl.constexpr(0.6931471805599453)
 
@@ -34,7 +34,7 @@ def _take_keys(
     q, k_pointer, v_pointer, output, m, z, u, w, c, start, rows, n, scale_in_bits,
     D: tl.constexpr, KEYS: tl.constexpr, CAUSAL: tl.constexpr, MASKED: tl.constexpr,
 ):  # fmt: skip
-    """The keys [start, start + KEYS) joined to the rows; all of them are seen unless MASKED."""
+    """Merges the keys [start, start + KEYS) into the rows; all of them are visible unless MASKED."""
     keys = start + tl.arange(0, KEYS)
     features = tl.arange(0, D)
     offsets = keys[:, None] * D + features[None, :]

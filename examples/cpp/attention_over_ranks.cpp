@@ -1,5 +1,5 @@
-// Attention over a sequence that lies on the ranks of a c10d::ProcessGroup, contiguous and equally long on all: keys
-// and values are brought together, their gradients go back. As an operator, so that Python can hand its group over:
+// Attention over a sequence split across the ranks of a c10d::ProcessGroup, contiguously and equally: keys and values
+// are all-gathered, their gradients summed back. Registered as an operator, so that Python can pass its group:
 //
 //   torch.ops.load_library("libattention_over_ranks.so")
 //   output, entropy = torch.ops.isentropic_examples.attention_over_ranks(q, k, v, group.group_name)
@@ -17,7 +17,7 @@ using namespace isentropic;
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-constexpr std::int64_t kSequence = 2;  // the axis of positions
+constexpr std::int64_t kSequence = 2;  // the position axis
 
 at::Tensor gathered(c10d::ProcessGroup& group, const at::Tensor& shard) {
   std::vector<at::Tensor> mine = {shard.contiguous()};
@@ -27,7 +27,7 @@ at::Tensor gathered(c10d::ProcessGroup& group, const at::Tensor& shard) {
   return at::cat(all[0], kSequence);
 }
 
-// What all ranks found for this one's positions.
+// The sum over all ranks of the part for this rank's positions.
 at::Tensor added_up_at_home(c10d::ProcessGroup& group, const at::Tensor& whole, const at::Tensor& shard) {
   std::vector<at::Tensor> sum = {whole.contiguous()};
   group.allreduce(sum)->wait();

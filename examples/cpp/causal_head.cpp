@@ -1,4 +1,4 @@
-// A causal head: how much each row could spread, how much it does, and where it looks, all from one pass.
+// A causal head: how much each row could spread, how much it does, and where it looks, all from a single pass.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -15,7 +15,7 @@ int main() {
   std::normal_distribution<float> normal;
   for (auto* tensor : {&q, &k, &v})
     for (float& x : *tensor) x = normal(generator);
-  for (std::int64_t i = 512; i < n; ++i)  // the second half has something to find: query i asks for key i - 100
+  for (std::int64_t i = 512; i < n; ++i)  // in the second half, query i matches key i - 100
     std::copy_n(&k[(i - 100) * d], d, &q[i * d]);
 
   const Shape shape{1, 1, n, d};
@@ -35,7 +35,7 @@ int main() {
                 rows.argmax.at({0, 0, i}));
   }
 
-  // The entropy of a row, once more from its weights: the one place where a row of the n x n matrix is formed.
+  // Recompute one row's entropy from its weights: the only place where a row of the n x n matrix is formed.
   const Tensor weights = attention_weights(problem, {1023});
   double entropy = 0;
   for (const double p : weights.to_doubles())

@@ -1,7 +1,7 @@
-// InfoNCE over 4,096 candidates without their matrix, and the bound on mutual information that it implies.
+// InfoNCE over 4,096 candidates without materialising their matrix, and the bound on mutual information it implies.
 //
-// Pairs (x, y) of standard normal numbers with correlation rho have I(X;Y) = -log(1 - rho^2) / 2 in each dimension. The
-// best critic is a product of vectors, (rho y x - rho^2 x^2 / 2) / (1 - rho^2): the bound log N - loss comes close.
+// Pairs (x, y) of standard normals with correlation rho have I(X;Y) = -log(1 - rho^2) / 2 in each dimension. The best
+// critic is a dot product, (rho y x - rho^2 x^2 / 2) / (1 - rho^2): the bound log N - loss comes close.
 #include <cmath>
 #include <cstdio>
 #include <numeric>

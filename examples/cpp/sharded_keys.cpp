@@ -1,4 +1,4 @@
-// Keys that lie in three places: each computes its part, the parts merge in any order into the result of one pass.
+// Keys in three places: each computes its part, and the parts merge in any order into the result of a single pass.
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -21,10 +21,10 @@ int main() {
                                .key = View(k.data(), shape),
                                .value = View(v.data(), shape),
                                .mask = Mask::causal(),
-                               .scale = Scale::log_n(4.0),  // looks at how many keys a row sees: in all places together
+                               .scale = Scale::log_n(4.0),  // depends on the keys a row sees, over all places
                                .statistics = Statistics::all()};
 
-  // What one place knows: its keys and values, where they stand, and how many there are in all.
+  // What each place knows: its keys and values, their offset, and the total number of keys.
   const auto part = [&](std::int64_t begin, std::int64_t end) {
     AttentionProblem problem = whole;
     problem.key = whole.key.slice(2, begin, end);

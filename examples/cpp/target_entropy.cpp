@@ -1,4 +1,4 @@
-// The same focus at every length: lambda solved for H = 2 nats, beside what the usual 1/sqrt(d) does.
+// The same focus at every length: lambda solved for H = 2 nats, next to the result of the usual 1/sqrt(d).
 #include <cmath>
 #include <cstdio>
 #include <random>
@@ -38,7 +38,7 @@ int main() {
     }
     std::printf("%6lld %16.3f %10.5f %9.4f %18.2f\n", static_cast<long long>(n), usual_entropy, entropy, lambda,
                 lambda * static_cast<double>(d) / std::log(static_cast<double>(n)));
-    right &= usual_entropy > before + 1;  // log 4 = 1.39 is the most that four times the keys can add
+    right &= usual_entropy > before + 1;  // four times the keys can add at most log 4 = 1.39
     before = usual_entropy;
   }
   return right ? 0 : 1;

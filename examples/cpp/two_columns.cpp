@@ -1,4 +1,4 @@
-// Do two columns depend on each other, and how much? Nearest neighbours find what correlation does not see.
+// Do two columns depend on each other, and how much? Nearest neighbours find what correlation misses.
 #include <cmath>
 #include <cstdio>
 #include <random>

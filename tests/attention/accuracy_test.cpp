@@ -1,7 +1,7 @@
-// How far the narrow types are from the truth, measured against the oracle for the rounded inputs.
+// The errors of the narrow types, measured against the oracle for the rounded inputs.
 //
 // Output, L and H: at most twice the error of the plain computation in the same precision (the whole row at once, in
-// order), plus a constant; V likewise, against E[(s - m)^2], the quantity it is a small difference of.
+// order), plus a constant; V likewise, relative to E[(s - m)^2], since V is a small difference of such moments.
 #include <algorithm>
 #include <cmath>
 
@@ -42,11 +42,11 @@ struct Plain {
   Numbers output, log_partition, entropy, variance;
 };
 
-// The orders in which a plain computation may form a score: how far they differ is the noise of float32.
+// The orders in which a plain computation may sum a score: their spread is the noise of float32.
 enum class Order { rising, falling, fused, even_and_odd };
 
 float dot(const double* q, const double* k, std::int64_t d, Order order) {
-  float sums[2] = {0, 0};  // the second: of odd terms, where they are summed apart, as units for pairs do
+  float sums[2] = {0, 0};  // the second for odd terms, if summed separately as paired units do
   for (std::int64_t step = 0; step < d; ++step) {
     const std::int64_t t = order == Order::falling ? d - 1 - step : step;
     const float x = static_cast<float>(q[t]), y = static_cast<float>(k[t]);
@@ -101,7 +101,7 @@ double worst(const Numbers& x, const Numbers& y) {
   return out;
 }
 
-// The error of the plain computation: of the worst order.
+// The error of the plain computation in its worst order.
 double worst_plain(const std::vector<Plain>& orders, Numbers Plain::*part, const Numbers& truth) {
   double out = 0;
   for (const Plain& plain_result : orders) out = std::max(out, worst(plain_result.*part, truth));
@@ -132,12 +132,12 @@ void expect_accurate(const Case& description, double outlier) {
                                              plain(x, Order::even_and_odd)};
   const double log_k = std::log(static_cast<double>(x.sizes.n_k));
 
-  // The output is a mean of values: two roundings of the largest (the division by z, the store) in the output's type.
+  // The output is a mean of values: the division by z and the store each round the largest one in the output's type.
   EXPECT_LE(
       worst(result.output.to_doubles(), truth.output),
       2 * worst_plain(same_precision, &Plain::output, truth.output) + 2 * output_eps(x.type) * largest(x.oracle.value))
       << "output";
-  // L = m + log z: a rounding of each and of their sum.
+  // L = m + log z: one rounding of each term and one of the sum.
   const Numbers& partition = truth.statistics.at("log_partition");
   EXPECT_LE(worst(result.statistics.log_partition.to_doubles(), partition),
             2 * worst_plain(same_precision, &Plain::log_partition, partition) + 2 * kEps * (largest(partition) + log_k))
@@ -157,7 +157,7 @@ class Accuracy : public testing::TestWithParam<DType> {};
 INSTANTIATE_TEST_SUITE_P(Types, Accuracy, testing::Values(DType::float32, DType::bfloat16, DType::float16),
                          [](const auto& type) { return isentropic::name(type.param); });
 
-// Score scales from 1e-3 to 1e4: the product of two vectors of this amplitude, over sqrt d.
+// Score scales from 1e-3 to 1e4: the product of two vectors of this amplitude, divided by sqrt d.
 TEST_P(Accuracy, OverScoreScalesAndOutliers) {
   std::uint64_t seed = 10000;
   for (double scale : {1e-3, 1e-1, 1.0, 10.0, 1e2, 1e3, 1e4}) {
@@ -171,11 +171,11 @@ TEST_P(Accuracy, OverScoreScalesAndOutliers) {
   }
 }
 
-// With d = 1 and a query of 1 the scores are the keys, exactly: what is left is the error of the record itself.
+// With d = 1 and a query of 1 the scores are the keys, exactly: what remains is the error of the record itself.
 //
 // Each of the k terms of z carries one rounding of the exponential and, because s - m is rounded, one of |s - m| units:
-// sum p |s - m| <= 1 + log k. The sum itself errs like sqrt(blocks) units. So |dH| <= C eps (1 + log k), and with one
-// moment more |dV| <= C eps E[(s - m)^2] + the rounding of a variance that is there at all.
+// sum p |s - m| <= 1 + log k. The sum itself errs like sqrt(blocks) units. So |dH| <= C eps (1 + log k) and, with one
+// more moment, |dV| <= C eps E[(s - m)^2] plus the rounding of the variance itself.
 TEST_P(Accuracy, OfTheRecordAlone) {
   support::Random random(11000);
   for (double scale : {0.0, 1e-3, 1e-1, 1.0, 3.0, 10.0, 1e2, 1e3, 1e4}) {
@@ -192,7 +192,7 @@ TEST_P(Accuracy, OfTheRecordAlone) {
         const auto rows = attention(x.problem).statistics;
         const auto truth = reference::forward(x.oracle).statistics;
         const double log_k = std::log(static_cast<double>(n));
-        // Weights below the smallest normal float, e^-87, may vanish, and (s - m)^2 of each with them.
+        // Weights below the smallest normal float, e^-87, may be flushed to zero, and each one's (s - m)^2 with it.
         const double underflow = static_cast<double>(n) * 88 * 88 * 0x1p-126;
         const double partition = truth.at("log_partition")[0];
         EXPECT_EQ(rows.max_score.at({0, 0, 0}), truth.at("max_score")[0]);
@@ -208,8 +208,8 @@ TEST_P(Accuracy, OfTheRecordAlone) {
   }
 }
 
-// A constant added to all scores of a row changes no weight, and so neither output nor gradients of values and scores.
-// The scores are multiples of 2^-6 up to 2^14, exact in float32 with and without the constant.
+// Adding a constant to all scores of a row changes no weight, so neither the output nor the gradients of values and
+// scores. The scores are multiples of 2^-6 up to 2^14, exact in float32 with and without the constant.
 TEST(AccuracyOfGradients, DoNotDependOnAConstantAddedToAllScores) {
   const auto run = [](double constant) {
     Instance x = build({.sizes = {.n_q = 1, .n_k = 64, .d = 1, .d_v = 3}, .type = DType::float32, .seed = 12000});
@@ -236,8 +236,8 @@ TEST(AccuracyOfGradients, DoNotDependOnAConstantAddedToAllScores) {
   }
 }
 
-// Gradients of narrow types against float32 ones of the same numbers: off by less than a unit in the last place of the
-// type, in the mean. Rows, keys and widths that leave remainders everywhere, grouped heads, several blocks of each.
+// Gradients in narrow types against float32 ones of the same numbers: off by less than one unit in the last place of
+// the type on average. Rows, keys and widths leave remainders everywhere; grouped heads, several blocks of each.
 TEST(AccuracyOfGradients, OfNarrowTypesIsThatOfTheirLastPlace) {
   for (DType type : {DType::bfloat16, DType::float16})
     for (const std::vector<Part>& parts :

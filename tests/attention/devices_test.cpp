@@ -1,4 +1,4 @@
-// Problems go to the passes of the device that holds their tensors.
+// Problems are dispatched to the passes of the device that holds their tensors.
 #include "attention/devices.hpp"
 
 #include "attention/cpu/cpu_passes.hpp"
@@ -25,7 +25,7 @@ AttentionProblem good_on(Device device) {
 
 int calls_of_another_device = 0;
 
-// The CPU's passes as those of another device, counting forward passes.
+// The CPU's passes posing as another device's, counting forward passes.
 class AnotherDevice {
  public:
   AnotherDevice() : passes_(isentropic::cpu_passes()) {

@@ -53,7 +53,7 @@ TEST(EmptyRows, HaveADefinedResult) {
   }
 }
 
-// No queries, no keys, no batch: results of that size, and no crash.
+// Without queries, keys or batch entries, results have the corresponding size and nothing crashes.
 TEST(EmptyProblems, OfEveryKind) {
   for (const Sizes& sizes : {Sizes{.heads = 2, .kv_heads = 1, .n_q = 0, .n_k = 3, .d = 2, .d_v = 2},
                              Sizes{.heads = 2, .kv_heads = 1, .n_q = 3, .n_k = 0, .d = 2, .d_v = 2},

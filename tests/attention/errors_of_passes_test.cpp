@@ -1,4 +1,4 @@
-// Bad maps, statistics, shards, and calls of the passes that build on a forward one.
+// Bad maps, statistics, shards, and calls of the passes that build on a forward pass.
 #include "errors_support.hpp"
 #include "isentropic/hierarchical_attention.hpp"
 

@@ -1,4 +1,4 @@
-// A caller's mistake throws one Error, before any work, that names the argument, what it is and what was expected.
+// A caller's mistake throws one Error before any work, naming the argument, its value and what was expected.
 #pragma once
 
 #include <limits>
@@ -33,7 +33,7 @@ inline AttentionProblem good() {
   return {.query = view({2, 4, 6, 3}), .key = view({2, 2, 5, 3}), .value = view({2, 2, 5, 7})};
 }
 
-// The message holds every one of the words: the argument, its value, and what was expected.
+// The message contains every one of the words: the argument, its value, and what was expected.
 template <class Action>
 void expect_error(Action action, std::vector<std::string> words) {
   words.push_back("expected");
@@ -52,7 +52,7 @@ void expect_error(Action action, std::vector<std::string> words) {
   FAIL() << "no error; expected one about " << words.front();
 }
 
-// The problem is refused by every pass.
+// Every pass rejects the problem.
 template <class Change>
 void refused(Change change, const std::vector<std::string>& words) {
   AttentionProblem problem = good();

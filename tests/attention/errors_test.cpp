@@ -47,7 +47,7 @@ TEST(Errors, NullViews) {
   refused([&](auto& p) { p.mask = Mask::none().dense(View(nothing, {2, 4, 6, 5})); }, {"mask", "null"});
 }
 
-// Numbers that float64 problems take and others cannot hold.
+// Numbers that are valid in float64 problems but overflow the other types.
 TEST(Errors, NumbersPastTheComputeType) {
   const auto single = [](auto change) {
     const auto in_floats = [&](auto& p) {

@@ -1,4 +1,4 @@
-// Cases whose answer is known exactly.
+// Cases whose result is known exactly.
 #include <cmath>
 
 #include "sweep.hpp"
@@ -14,7 +14,7 @@ using isentropic::ScoreMap;
 using isentropic::Statistics;
 using isentropic::View;
 
-// One query of d = 1 against given scores: the products are exact.
+// A single query of d = 1 with the given scores: the products are exact.
 template <class T>
 AttentionProblem scores(const std::vector<T>& keys, const std::vector<T>& values) {
   static const T kOne[] = {T(1)};
@@ -112,7 +112,7 @@ TYPED_TEST(Exact, IntegerProducts) {
           ASSERT_EQ(result.output.at({0, 0, i, t}), static_cast<double>(sum));
         }
       }
-      // The raw scores are exact too.
+      // Raw scores are exact too.
       AttentionProblem softmax = problem;
       softmax.map = ScoreMap::softmax();
       softmax.statistics = Statistics::of({isentropic::Statistic::max_score});
@@ -131,8 +131,8 @@ TYPED_TEST(Exact, IntegerProducts) {
   }
 }
 
-// Scalable softmax: scores -2 but for one +3, s = 0.43, n = 1024. The largest weight is .9997 where plain softmax has
-// e^5 / (e^5 + 1023) = .127.
+// Scalable softmax: one score of +3, all others -2, s = 0.43, n = 1024. The largest weight is .9997, against e^5 / (e^5
+// + 1023) = .127 for plain softmax.
 TYPED_TEST(Exact, ScalableSoftmaxDoesNotFade) {
   using T = TypeParam;
   std::vector<T> keys(1024, T(-2)), values(1024, T(0));
@@ -147,7 +147,7 @@ TYPED_TEST(Exact, ScalableSoftmaxDoesNotFade) {
   EXPECT_NEAR(scalable, 0.9997, 5e-5);
 }
 
-// The hand value of the record's header, through the whole call: scores {0, log 3}.
+// The hand-computed value from the record's header, through a full call: scores {0, log 3}.
 TYPED_TEST(Exact, TwoScoresByHand) {
   using T = TypeParam;
   const double eps = std::numeric_limits<T>::epsilon();

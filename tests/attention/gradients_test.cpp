@@ -80,7 +80,7 @@ TEST(Gradients, OfEveryMap) {
 
 TEST(Gradients, OfLinearMaps) {
   std::uint64_t seed = 3500;
-  // A lambda of 0, as log 1 gives it, would leave a row without weights, where l1 and l2 have no derivative.
+  // A lambda of 0, e.g. from log 1, would leave a row without weights, where l1 and l2 have no derivative.
   const std::vector<std::vector<Part>> settings = {{support::unmasked()},
                                                    {support::causal(), support::constant_scale_per_head()}};
   for (const auto& setting : settings) {
@@ -114,7 +114,7 @@ TEST(Gradients, ThroughDropout) {
   check({.sizes = kTiny, .parts = {support::sink(), support::dropout(0.3, 78)}, .seed = ++seed});
 }
 
-// The solver stops at an entropy within about 1e-12 of the target, so lambda carries that error divided by V.
+// The solver stops at an entropy within about 1e-12 of the target, so lambda's error is that divided by V.
 TEST(Gradients, OfATargetEntropyTakenAsAConstant) {
   check({.sizes = kTiny, .parts = {support::target_entropy(1.0)}, .seed = 3800});
   check({.sizes = kTinySquare, .parts = {support::causal(), support::target_entropy(0.5)}, .seed = 3801});
@@ -129,7 +129,7 @@ TEST(Gradients, OfATargetEntropyThroughItsEquation) {
   }
 }
 
-// H is held at the target whatever queries and keys do: nothing flows.
+// H is held at the target whatever queries and keys do: no gradient flows.
 TEST(Gradients, OfAnEntropyHeldFixedAreZero) {
   Instance x =
       build({.sizes = kTiny, .parts = {support::target_entropy(1.0, TargetEntropyGradient::implicit)}, .seed = 3950});
@@ -141,7 +141,7 @@ TEST(Gradients, OfAnEntropyHeldFixedAreZero) {
   EXPECT_TRUE(support::close(gradients.key.to_doubles(), support::Numbers(2 * 5 * 3, 0), 1e-11));
 }
 
-// Rows out of reach have a lambda that does not move.
+// Rows out of reach have a fixed lambda.
 TEST(Gradients, OfRowsOutOfReach) {
   check({.sizes = kTinySquare,
          .parts = {support::causal(), support::target_entropy(1.2, TargetEntropyGradient::implicit)},
@@ -149,7 +149,7 @@ TEST(Gradients, OfRowsOutOfReach) {
         UpstreamParts::output);
 }
 
-// A forward pass that kept the statistics differentiated here is enough; one that did not is an error, not a zero.
+// A forward pass that kept the statistics differentiated here is enough; a missing one is an error, not a zero.
 TEST(Gradients, NeedTheStatisticsTheyDifferentiate) {
   using isentropic::Statistic;
   using isentropic::Statistics;

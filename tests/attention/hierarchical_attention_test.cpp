@@ -1,4 +1,4 @@
-// Two levels of attention, the chain rule of entropy, and segments.
+// Two-level attention, the chain rule of entropy, and segments.
 #include "isentropic/hierarchical_attention.hpp"
 
 #include <cmath>
@@ -38,7 +38,7 @@ const std::vector<std::vector<Part>> kSettings = {{support::unmasked()},
                                                   {support::dense_boolean()},
                                                   {support::dense_boolean(), support::soft_cap(1.4)}};
 
-// mean_key looks at plain scores only.
+// mean_key supports plain scores only.
 bool allowed(const std::vector<Part>& parts, BlockScore score) {
   return score == BlockScore::log_partition || parts.size() == 1 || parts[1].name == "log_n";
 }
@@ -73,7 +73,7 @@ TEST(Hierarchical, BlockScalesAreLaws) {
       close(hierarchical_attention(sides.problem).output.to_doubles(), hierarchical(sides.oracle).output, kTight));
 }
 
-// Blocks scored by their log-partition are flat attention, and the chain rule gives its entropy.
+// With blocks scored by their log-partition the result is flat attention, and the chain rule gives its entropy.
 TEST(Hierarchical, ScoredByLogPartitionIsFlat) {
   std::uint64_t seed = 9200;
   for (const auto& parts : kSettings) {
@@ -126,7 +126,7 @@ TEST(Hierarchical, InNarrowTypes) {
       const reference::HierarchicalForward expected = hierarchical(sides.oracle);
       EXPECT_EQ(result.output.type(), type);
       EXPECT_EQ(result.entropy.type(), DType::float32);
-      // Outputs of blocks, mean keys and the output itself are each rounded to the type once.
+      // Block outputs, mean keys and the output itself are each rounded to the type once.
       const double eps = type == DType::float32 ? 1e-6 : type == DType::bfloat16 ? 0x1p-8 : 0x1p-11;
       EXPECT_TRUE(close(result.output.to_doubles(), expected.output, 2 * eps));
       EXPECT_TRUE(close(result.entropy.to_doubles(), expected.entropy, 2 * eps));
@@ -134,7 +134,7 @@ TEST(Hierarchical, InNarrowTypes) {
   }
 }
 
-// Segmented attention is attention on each segment by itself.
+// Segmented attention equals attention on each segment separately.
 TEST(Segments, AreProblemsOfTheirOwn) {
   const std::int64_t n = 11, segment = 4;
   Instance x = build({.sizes = {.batch = 2, .heads = 2, .kv_heads = 1, .n_q = n, .n_k = n, .d = 3, .d_v = 2},

@@ -1,4 +1,4 @@
-// Every score map, over masks, scales and score terms.
+// Every score map, combined with masks, scales and score terms.
 #include <cmath>
 #include <set>
 
@@ -59,7 +59,7 @@ TEST(Maps, OddLengths) {
 TEST(LinearMaps, UnderEveryMask) {
   std::uint64_t seed = 1300;
   for (const auto& masks : support::mask_combinations()) {
-    if (masks.back().name.starts_with("dense additive")) continue;  // a score term, which these maps do not have
+    if (masks.back().name.starts_with("dense additive")) continue;  // a score term, which these maps do not support
     for (const Part& map : support::linear_maps()) {
       check_forward({.sizes = kSmall, .parts = joined(masks, {map}), .seed = ++seed});
     }
@@ -86,7 +86,7 @@ TEST(LinearMaps, WithEveryScale) {
   }
 }
 
-// What the recurrent form returns is the quadratic form's answer; statistics that need every weight are not offered.
+// The recurrent form returns the quadratic form's result, except for statistics that need every weight.
 void check_recurrent(const Case& description) {
   SCOPED_TRACE(description.describe());
   Instance x = build(description);
@@ -104,7 +104,7 @@ void check_recurrent(const Case& description) {
 #undef ISENTROPIC_CHECK
 }
 
-// Features whose products lie below what a float holds, and whose normalised weights are plain numbers.
+// Features whose products underflow a float, but whose normalised weights are ordinary numbers.
 TEST(RecurrentForm, SmallFeatures) {
   const float q[] = {1e-20f}, k[] = {1e-20f, 3e-20f}, v[] = {1, 5};
   isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),
@@ -162,7 +162,7 @@ TEST(Maps, ByHand) {
       close(weights(ScoreMap::linear(Feature::elu_plus_one, Normaliser::none)), {4, 3, 2 * std::exp(-1.0)}, 1e-15));
 }
 
-// What score_map.hpp says: a key of 1 beside three of 0, tau = sqrt(2 log 4) = 1.665.
+// The example in score_map.hpp: a key of 1 among three of 0, tau = sqrt(2 log 4) = 1.665.
 TEST(Maps, SharpenedFeaturesByHand) {
   const double q[] = {0.3}, k[] = {0, 1, 0, 0};
   isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),
@@ -178,7 +178,7 @@ TEST(Maps, SharpenedFeaturesByHand) {
   EXPECT_EQ(isentropic::ScoreMap::linear(Feature::exp).key_factor(4), 1);
 }
 
-// What attention.hpp says: weights 3/4 and 1/4 at alpha = 2, of the scores 1/2 and 0.
+// The example in attention.hpp: weights 3/4 and 1/4 at alpha = 2, for the scores 1/2 and 0.
 TEST(Maps, WeightsMoveWithAlphaByHand) {
   const double q[] = {1}, k[] = {0.5, 0}, v[] = {1, 0}, one[] = {1};
   isentropic::AttentionProblem problem{.query = isentropic::View(q, {1, 1, 1, 1}),

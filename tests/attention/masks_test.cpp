@@ -4,7 +4,7 @@
 namespace attention_test {
 namespace {
 
-// The scale looks at n, so that a wrong count of visible keys shows in everything.
+// The scale depends on n, so that a wrong count of visible keys shows in every result.
 void sweep(const Sizes& sizes, Layout layout) {
   std::uint64_t seed = 100;
   for (const auto& masks : support::mask_combinations()) {
@@ -21,7 +21,7 @@ TEST(Masks, Square) { sweep(kSquare, Layout::contiguous); }
 TEST(Masks, MoreQueriesThanKeys) { sweep(kMoreQueries, Layout::contiguous); }
 TEST(Masks, OddLengths) { sweep(kOdd, Layout::interleaved); }
 
-// Lengths around block edges, where a tile is cut, skipped or taken whole.
+// Lengths around block edges, where a tile is cut, skipped or processed whole.
 TEST(Masks, EveryLength) {
   const std::vector<std::vector<Part>> masks = {
       {support::unmasked()},         {support::causal()},
@@ -39,7 +39,7 @@ TEST(Masks, EveryLength) {
   }
 }
 
-// Whole tiles hidden and whole tiles seen, at sizes of several blocks.
+// Fully hidden and fully visible tiles, at sizes of several blocks.
 TEST(Masks, ManyBlocks) {
   const Sizes sizes{.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 300, .n_k = 420, .d = 5, .d_v = 4};
   const std::vector<std::vector<Part>> masks = {
@@ -60,7 +60,7 @@ TEST(Masks, ManyBlocks) {
   }
 }
 
-// A few queries against a long cache: the keys of a row are split between tasks and merged.
+// A few queries against a long cache: each row's keys are split between tasks and merged.
 TEST(Masks, LongRows) {
   const std::vector<std::vector<Part>> settings = {
       {support::causal(Align::end), support::groups(4, 500), support::sink()},

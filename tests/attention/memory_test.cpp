@@ -1,4 +1,4 @@
-// Memory stays linear in n. A peak is the whole process's and never falls, so the small test comes first.
+// Memory is linear in n. The peak is process-wide and never falls, so the small test comes first.
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
@@ -59,7 +59,7 @@ TEST(Memory, AMillionKeysFitInAGibibyte) {
   const AttentionResult result = attention_statistics({.query = View(q.data(), {1, 1, queries, d}),
                                                        .key = View(k.data(), {1, 1, n, d}),
                                                        .statistics = Statistics::all()});
-  // Independent scores of variance V: H = log n - V / 2; here |q|^2 and E[k^2] are near 1 a coordinate.
+  // Independent scores of variance V: H = log n - V / 2; here |q|^2 and E[k^2] are close to 1 per coordinate.
   EXPECT_NEAR(result.statistics.entropy.at({0, 0, 0}), std::log(double(n)) - 0.5, 0.25);
   EXPECT_EQ(result.statistics.visible.at({0, 0, 0}), double(n));
   EXPECT_LT(peak_resident_mib(), 1024);

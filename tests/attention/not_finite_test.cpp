@@ -1,4 +1,4 @@
-// Values that are not finite stay in the rows that see them.
+// Non-finite values stay within the rows that see them.
 #include <cmath>
 #include <limits>
 
@@ -17,7 +17,7 @@ using support::Numbers;
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
-// One number of an input replaced; the rows that cannot see it must not change by a bit.
+// Replaces one number of an input; rows that cannot see it must stay bitwise identical.
 struct Poisoned {
   Poisoned(const Case& description, double poison, Numbers reference::Problem::*member, std::size_t at,
            View isentropic::AttentionProblem::*view)
@@ -84,14 +84,14 @@ TEST(NotFinite, InAKeyReachesOnlyTheRowsThatSeeIt) {
       for (std::int64_t i = 0; i < 70; ++i) {
         expect_same_row(clean, dirty, 1, i);
         if (i < 30) expect_same_row(clean, dirty, 0, i);
-        const bool must_show = i >= 30 && std::isnan(poison);  // an infinite key may lose, with a score of -inf
+        const bool must_show = i >= 30 && std::isnan(poison);  // an infinite key may get a score of -inf
         EXPECT_FALSE(must_show && row_is_finite(dirty.output, 0, i)) << i;
       }
     }
   }
 }
 
-// A row that sees nothing, or whose upstream gradients are all 0, gives nothing to any gradient: neither to the scale.
+// A row that sees nothing, or whose upstream gradients are all 0, contributes to no gradient, not even the scale's.
 TEST(NotFinite, InARowWithoutGradientReachesNobody) {
   const Sizes sizes{.heads = 2, .kv_heads = 1, .n_q = 6, .n_k = 8, .d = 2, .d_v = 2};
   std::vector<char> sees(6 * 8, 1);
@@ -112,7 +112,7 @@ TEST(NotFinite, InARowWithoutGradientReachesNobody) {
           const isentropic::AttentionUpstream views{.output = x.clean.store(&upstream, {1, 2, 6, 2})};
           const auto clean = attention_backward(x.clean.problem, attention(x.clean.problem), views);
           const auto dirty = attention_backward(x.dirty.problem, attention(x.dirty.problem), views);
-          // Rows beside one that is not finite are multiplied in another order: a unit in the last place or two.
+          // Rows next to a non-finite one are multiplied in a different order: off by an ulp or two.
           const double ulps = type == DType::float64 ? 1e-15 : type == DType::float32 ? 5e-7 : 2e-2;
           for (Tensor isentropic::AttentionGradients::*part :
                {&isentropic::AttentionGradients::query, &isentropic::AttentionGradients::key,
@@ -126,7 +126,7 @@ TEST(NotFinite, InARowWithoutGradientReachesNobody) {
   }
 }
 
-// Every way to hide a key hides what is in it.
+// Every way to hide a key hides its content.
 TEST(NotFinite, InAMaskedKeyOrValueReachesNobody) {
   std::vector<std::vector<Part>> masks;
   const auto hides_key_five = [](std::string name, std::function<void(Instance&)> apply) {
@@ -168,7 +168,7 @@ TEST(NotFinite, InAMaskedKeyOrValueReachesNobody) {
           x.clean.problem.statistics = x.dirty.problem.statistics = Statistics::all();
           const AttentionResult clean = attention(x.clean.problem), dirty = attention(x.dirty.problem);
           support::expect_identical(clean, dirty);
-          // Nor do gradients: those of the hidden key and value are 0.
+          // The same goes for gradients: those of the hidden key and value are 0.
           support::RandomUpstream upstream(x.clean, support::UpstreamParts::output);
           const auto clean_gradients = attention_backward(x.clean.problem, clean, upstream.views);
           const auto dirty_gradients = attention_backward(x.dirty.problem, dirty, upstream.views);
@@ -181,7 +181,7 @@ TEST(NotFinite, InAMaskedKeyOrValueReachesNobody) {
   }
 }
 
-// A weight that underflows to 0, or that the map sets to 0, does not touch its value.
+// A weight that underflows to 0, or that the map sets to 0, never touches its value.
 TEST(NotFinite, BehindAWeightOfZero) {
   const float q[] = {1}, k[] = {200, 0, 199, -300};
   for (double poison : {kNaN, kInfinity}) {
@@ -200,7 +200,7 @@ TEST(NotFinite, BehindAWeightOfZero) {
   }
 }
 
-// A score of -inf is a weight of 0, not a mask: the key is seen and counted, and the rest of the row is what it was.
+// A score of -inf means a weight of 0, not a mask: the key is seen and counted, and the rest of the row is unchanged.
 TEST(NotFinite, AScoreOfMinusInfinityIsSeen) {
   for (DType type : {DType::float64, DType::float32}) {
     Numbers q = {1}, k = {-kInfinity, 0.5, -kInfinity, -1, 0.25}, v = {1, 2, 3, 4, 5};

@@ -1,4 +1,4 @@
-// The passes beside the forward one: weights of chosen rows, key mass, statistics alone.
+// The passes besides the forward pass: weights of chosen rows, key mass, statistics only.
 #include "sweep.hpp"
 
 namespace attention_test {
@@ -39,7 +39,7 @@ TEST(Weights, AreFloat32ForNarrowInputs) {
   }
 }
 
-// Every row spreads 1 over its keys, so the masses add up to the number of rows that see any.
+// Every row spreads a mass of 1 over its keys, so the masses sum to the number of rows that see any.
 TEST(KeyMass, AddsUpToTheRows) {
   const Instance x = build({.sizes = kOdd, .parts = {support::causal(), support::window(9)}, .seed = 64});
   const Numbers mass = attention_key_mass(x.problem, attention(x.problem)).to_doubles();
@@ -56,7 +56,7 @@ TEST(KeyMass, OfAStatisticsOnlyPass) {
   EXPECT_TRUE(support::identical(full, attention_key_mass(x.problem, attention_statistics(x.problem))));
 }
 
-// A statistics-only pass of all moments and a forward pass that keeps one record describe the same rows.
+// A statistics-only pass with all moments and a forward pass that keeps one record describe the same rows.
 TEST(StatisticsAlone, AreThoseOfTheForwardPass) {
   for (DType type : {DType::float32, DType::float64}) {
     Instance x = build({.sizes = kOdd, .parts = {support::causal(Align::end)}, .type = type, .seed = 66});

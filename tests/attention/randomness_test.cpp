@@ -1,4 +1,4 @@
-// Dropout and Gumbel noise: fixed by (seed, batch, head, i, j) alone, and distributed as they should be.
+// Dropout and Gumbel noise: determined by (seed, batch, head, i, j) alone, and distributed as intended.
 #include <cmath>
 #include <numbers>
 #include <numeric>
@@ -29,7 +29,7 @@ double correlation(const Numbers& x, const Numbers& y, std::size_t lag) {
   return xy / std::sqrt(xx * yy);
 }
 
-// Nothing shared between neighbours in a row, neighbouring rows, heads or batch entries. The bound is five standard
+// No correlation between neighbours in a row, neighbouring rows, heads or batch entries. The bound is five standard
 // deviations of the correlation of independent numbers.
 void expect_independent(const Numbers& noise) {
   const double bound = 5 / std::sqrt(static_cast<double>(noise.size()) / 2);
@@ -65,7 +65,7 @@ TEST(Dropout, IsFixedByItsSeed) {
   };
   EXPECT_TRUE(support::identical(run(1), run(1)));
   EXPECT_FALSE(support::identical(run(1), run(2)));
-  // Seeds that differ only in their upper half are different seeds.
+  // Seeds that differ only in their upper half must count as different.
   EXPECT_FALSE(support::identical(run(1), run(1 + (std::uint64_t{1} << 40))));
 }
 
@@ -90,7 +90,7 @@ TEST(Gumbel, NoiseHasTheMomentsOfTheLaw) {
   EXPECT_NEAR(mean(noise), std::numbers::egamma, 5 * std::sqrt(variance / count));
   double sum = 0;
   for (double g : noise) sum += (g - std::numbers::egamma) * (g - std::numbers::egamma);
-  // The fourth central moment of the law is 5.4 variances squared.
+  // The distribution's fourth central moment is 5.4 variances squared.
   EXPECT_NEAR(sum / count, variance, 5 * variance * std::sqrt(4.4 / count));
   // P(g < 0) = 1/e, P(g < 2) = e^{-e^{-2}}.
   for (double at : {0.0, 2.0}) {
@@ -107,7 +107,7 @@ TEST(Gumbel, IsFixedByItsSeed) {
   EXPECT_NE(support::observed_gumbel_noise(kSmall, 3), support::observed_gumbel_noise(kSmall, 4));
 }
 
-// The noise of a pair does not depend on how many queries and keys there are.
+// The noise of a pair does not depend on the number of queries and keys.
 TEST(Gumbel, IsThatOfThePair) {
   Sizes more = kSmall;
   more.n_q += 5;

@@ -1,4 +1,4 @@
-// The oracle itself: masks against pictures, maps against values by hand, its chain rule against its differences.
+// The oracle itself: masks against pictures, maps against hand-computed values, the chain rule against differences.
 #include "reference/gradients.hpp"
 #include "reference/mask.hpp"
 #include "reference/scores.hpp"
@@ -52,12 +52,12 @@ TEST(ReferenceMask, Pictures) {
 TEST(ReferenceMask, PicturesOfDocuments) {
   EXPECT_EQ(masked(4, 4, {.causal = true, .documents = {{{0, 1, 4}, {0, 1, 4}}}}),
             (Picture{"x...", ".x..", ".xx.", ".xxx"}));
-  // Two queries at the end of three keys; then one query, two keys.
+  // Two queries at the end of three keys; then one query and two keys.
   EXPECT_EQ(masked(3, 5, {.causal = true, .align = kEnd, .documents = {{{0, 2, 3}, {0, 3, 5}}}}),
             (Picture{"xx...", "xxx..", "...xx"}));
   EXPECT_EQ(masked(3, 5, {.causal = true, .documents = {{{0, 2, 3}, {0, 3, 5}}}}),
             (Picture{"x....", "xx...", "...x."}));
-  // The prefix counts from the first key of the document. What lies outside all documents sees nothing.
+  // The prefix counts from the document's first key. Queries and keys outside all documents see nothing.
   EXPECT_EQ(masked(4, 4, {.causal = true, .prefix = 1, .documents = {{{0, 2, 3}, {0, 2, 3}}}}),
             (Picture{"x...", "xx..", "..x.", "...."}));
   EXPECT_EQ(masked(4, 4, {.segment = 3}), (Picture{"xxx.", "xxx.", "xxx.", "...x"}));
@@ -88,7 +88,7 @@ TEST(ReferenceScales, ByHand) {
   EXPECT_NEAR(law(reference::Law::yarn, {{1}, {1}}), 0.125, 1e-15);
 }
 
-// The two gradient oracles know nothing of each other.
+// The two gradient oracles are independent of each other.
 TEST(ReferenceGradients, ChainRuleAgreesWithDifferences) {
   using support::UpstreamParts;
   const std::vector<std::vector<Part>> cases = {

@@ -1,4 +1,4 @@
-// The laws of lambda, and rows solved for a target entropy.
+// The scale laws, and rows solved for a target entropy.
 #include <cmath>
 
 #include "isentropic/scale.hpp"
@@ -30,7 +30,7 @@ TEST(Scales, ByHand) {
   EXPECT_DOUBLE_EQ(Scale::hybrid(2.0, 3.0).lambda(row), 0.25 + 3 * std::log(1024.0) / 64);
   EXPECT_DOUBLE_EQ(Scale::trained_length(32).lambda(row), 0.25);
   EXPECT_DOUBLE_EQ(Scale::trained_length(4096).lambda(row), 0.125);
-  // At d = 2 the nearest of 1024 directions is 1/1024 away, that of 2 is 1/2.
+  // At d = 2 the nearest of 1024 directions is 1/1024 away, the nearest of 2 is 1/2 away.
   EXPECT_DOUBLE_EQ(Scale::info_scale(2).lambda({.visible = 1024, .d = 2}),
                    std::sqrt((1 - 1.0 / 1024) / (1 - 1.0 / 2)) / std::sqrt(2.0));
   EXPECT_DOUBLE_EQ(Scale::info_scale(1024).lambda(row), 0.125);
@@ -77,7 +77,7 @@ TEST(Scales, DerivativesAreThoseOfTheLaw) {
   }
 }
 
-// A row's status, its lambda where it is determined, and the entropy that comes out.
+// Checks each row's status, its lambda where it is determined, and the resulting entropy.
 void check_wanted(const Case& description, double target, double tolerance) {
   SCOPED_TRACE(description.describe());
   Instance x = build(description);
@@ -95,7 +95,7 @@ void check_wanted(const Case& description, double target, double tolerance) {
       case reference::Reach::solved:
         EXPECT_EQ(result.rows.solution(static_cast<std::int64_t>(r)), TargetEntropyStatus::solved);
         EXPECT_NEAR(entropy[r], target, tolerance);
-        // dH/dlambda = -V / lambda: an error of the entropy divided by the slope, with room for its rounding.
+        // dH/dlambda = -V / lambda: the entropy error divided by the slope, with margin for its rounding.
         EXPECT_NEAR(result.rows.scale(static_cast<std::int64_t>(r)), expected.lambda[r],
                     2 * tolerance * expected.lambda[r] / expected.statistics.at("score_variance")[r]);
         break;
@@ -109,10 +109,10 @@ void check_wanted(const Case& description, double target, double tolerance) {
         break;
     }
   }
-  // The rest of the answer is that of the lambdas found.
+  // The other results must match the lambdas found.
   x.oracle.scale = {reference::Law::per_row, {}, 0, result.rows.lambda.to_doubles()};
   const reference::Forward same_scales = reference::forward(x.oracle);
-  // float32 rounds a score s a few times, by eps |s| each: small targets make lambda, and so the scores, large.
+  // float32 rounds a score s a few times, by eps |s| each: small targets make lambda, hence the scores, large.
   const support::Numbers& scores = same_scales.statistics.at("max_score");
   const double rounding = 4 * 1.2e-7 * (1 + *std::max_element(scores.begin(), scores.end()));
   support::expect_result(result, same_scales, x, description.type == DType::float64 ? 1e-11 : rounding);
@@ -122,7 +122,7 @@ TEST(TargetEntropy, UnderEveryMask) {
   std::uint64_t seed = 500;
   for (const auto& masks : support::mask_combinations()) {
     const bool additive = masks.back().name.starts_with("dense additive");
-    if (additive) continue;  // refused: entropy is not monotone in lambda
+    if (additive) continue;  // rejected: entropy is not monotone in lambda
     for (double target : {0.3, 1.1, 1.9}) {
       check_wanted({.sizes = kSmall, .parts = masks, .seed = ++seed}, target, 1e-10);
     }
@@ -133,7 +133,7 @@ TEST(TargetEntropy, LongRowsAndFloat32) {
   const Sizes sizes{.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 40, .n_k = 300, .d = 16, .d_v = 3};
   for (double target : {0.2, 2.5, 5.5}) {
     check_wanted({.sizes = sizes, .parts = {support::causal(Align::end)}, .seed = 7}, target, 1e-10);
-    // A float32 pass knows H to a few eps (1 + log k), eps = 1.2e-7.
+    // A float32 pass computes H to a few eps (1 + log k), eps = 1.2e-7.
     check_wanted({.sizes = sizes, .type = DType::float32, .seed = 8}, target, 16 * 1.2e-7 * (1 + std::log(300.0)));
   }
 }
@@ -151,7 +151,7 @@ TEST(TargetEntropy, OneTargetForEachHead) {
   }
 }
 
-// Scores of 1e-30: their squares are 0 in float32, but a scale of 1e30 spreads them as any others.
+// Scores of 1e-30: their squares underflow to 0 in float32, but a scale of 1e30 spreads them like any others.
 TEST(TargetEntropy, SmallScores) {
   for (const double amplitude : {1e-15, 1e-12, 1e-6}) {
     check_wanted(

@@ -1,4 +1,4 @@
-// Shards of several runs: where everyone holds a piece of the head and one of the tail, the parts give the whole.
+// Shards of several runs: if every owner holds a piece of the head and one of the tail, the parts give the whole.
 #include <algorithm>
 
 #include "sweep.hpp"
@@ -24,7 +24,7 @@ std::int64_t length_of(const Runs& runs) {
   return length;
 }
 
-// The rows of runs along the third axis of [batch, heads, n, width].
+// The rows of the runs along the third axis of [batch, heads, n, width].
 Numbers taken(const Numbers& numbers, std::int64_t heads, std::int64_t n, const Runs& runs) {
   const std::int64_t width = std::ssize(numbers) / heads / n;
   Numbers out;
@@ -36,7 +36,7 @@ Numbers taken(const Numbers& numbers, std::int64_t heads, std::int64_t n, const 
   return out;
 }
 
-// Of a view of doubles with four axes, the rows of runs, or the columns.
+// The given runs of rows and columns of a four-dimensional view of doubles.
 Tensor taken(const View& view, const Runs& rows, const Runs& columns) {
   Tensor out(DType::float64, {view.shape[0], view.shape[1], length_of(rows), length_of(columns)});
   double* to = out.values<double>().data();
@@ -51,7 +51,7 @@ Tensor taken(const View& view, const Runs& rows, const Runs& columns) {
   return out;
 }
 
-// The piece (queries x keys) of a problem, with memory of its own.
+// A piece (queries x keys) of a problem, with its own memory.
 struct PieceOfRuns {
   PieceOfRuns(const Instance& x, const Runs& queries, const Runs& keys)
       : query(taken(x.problem.query, queries, {{0, x.sizes.d}})),
@@ -78,7 +78,7 @@ struct PieceOfRuns {
   AttentionProblem problem;
 };
 
-// n cut into 2 `owners` pieces; each owner holds one of the head and its mirror image of the tail.
+// Cuts n into 2 `owners` pieces; each owner gets one from the head and its mirror image from the tail.
 std::vector<Runs> head_and_tail(std::int64_t n, std::int64_t owners) {
   std::vector<Runs> out;
   for (std::int64_t owner = 0; owner < owners; ++owner) {
@@ -181,7 +181,7 @@ TEST(ShardRuns, GradientsAddUp) {
   }
 }
 
-// Runs longer than the steps in which passes walk, and ends of runs between these.
+// Runs longer than a block, ending in the middle of one.
 TEST(ShardRuns, LongerThanBlocks) {
   using namespace support;
   const Sizes sizes{.batch = 1, .heads = 2, .kv_heads = 1, .n_q = 230, .n_k = 1300, .d = 4, .d_v = 3};

@@ -1,4 +1,4 @@
-// A problem cut along queries and keys gives the same answer, in whatever order the parts are merged.
+// A problem sharded along queries and keys gives the same result, whatever the order of merging.
 #include <algorithm>
 
 #include "sweep.hpp"
@@ -58,7 +58,7 @@ AttentionProblem piece(Instance& x, Range queries, Range keys) {
   return out;
 }
 
-// Rows [begin, end) of every head, out of [batch, heads, n_q, width].
+// Rows [begin, end) of every head of [batch, heads, n_q, width].
 Numbers rows_of(const Numbers& numbers, const Sizes& sizes, Range rows) {
   const std::size_t heads = static_cast<std::size_t>(sizes.batch * sizes.heads);
   const std::size_t width = numbers.size() / heads / static_cast<std::size_t>(sizes.n_q);
@@ -113,7 +113,7 @@ TEST(Sharding, CutAlongQueriesAndKeys) {
       AttentionProblem last;
       for (const Range& keys : kKeyCuts) partials.push_back(attention_partial(last = piece(x, queries, keys)));
       x.random.shuffle(&partials);
-      // ((0 1) (2 3)) in a random order, from an empty start.
+      // ((0 1) (2 3)) in random order, starting from an empty part.
       const Partial merged =
           merge(Partial{}, merge(merge(partials[0], partials[1]), merge(partials[2], merge(partials[3], Partial{}))));
       expect_rows(finish(merged, last), whole, kSmall, queries);
@@ -121,7 +121,7 @@ TEST(Sharding, CutAlongQueriesAndKeys) {
   }
 }
 
-// Queries alone may be cut for every map: a shard is then an ordinary call.
+// Every map can be sharded along queries only: each shard is then an ordinary call.
 TEST(Sharding, CutAlongQueries) {
   std::uint64_t seed = 5100;
   std::vector<std::vector<Part>> all = sharded_settings();
@@ -179,7 +179,7 @@ TEST(Sharding, GradientsAddUp) {
       const bool summed = x.problem.bias.kind() == isentropic::Bias::Kind::alibi ||
                           x.problem.bias.kind() == isentropic::Bias::Kind::relative;
       if (summed) add_to(&slopes_or_table, share.bias.to_doubles());
-      // Keys and values belong to one shard.
+      // Keys and values belong to a single shard.
       Sizes key_sizes = kSmall;
       key_sizes.heads = kSmall.kv_heads;
       key_sizes.n_q = kSmall.n_k;

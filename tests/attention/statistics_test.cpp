@@ -1,4 +1,4 @@
-// Which statistics are computed, their types, their bounds, and how they hang together.
+// Which statistics are computed, their types, bounds and relations.
 #include "isentropic/statistics.hpp"
 
 #include <cmath>
@@ -44,8 +44,8 @@ TEST(Statistics, SetsHoldWhatWasAsked) {
   EXPECT_FALSE(Statistics::all().wants_groups());
 }
 
-// Asking for one statistic gives that one alone, with the value it has among all: a pass that accumulates fewer sums
-// is another kernel.
+// Requesting a single statistic computes only that one, with the same value as among all: a pass that accumulates fewer
+// sums is a different kernel.
 TEST(Statistics, EachAloneEqualsItselfAmongAll) {
   for (const Part& map : support::score_maps()) {
     Instance x = build({.sizes = kSmall, .parts = {support::causal(), map, support::groups(2, 3)}, .seed = 21});
@@ -58,7 +58,7 @@ TEST(Statistics, EachAloneEqualsItselfAmongAll) {
       SCOPED_TRACE(isentropic::name(statistic));
       x.problem.statistics = Statistics::of({statistic});
       if (x.problem.statistics.wants_groups()) {
-        // Statistics::of knows no group sizes: its defaults are one key and 64.
+        // Statistics::of takes no group sizes: the defaults are one key and 64.
         EXPECT_EQ(x.problem.statistics.first_keys(), 1);
         EXPECT_EQ(x.problem.statistics.recent_keys(), 64);
         x.oracle.groups = {true, 1, 64};
@@ -94,8 +94,8 @@ TEST(Statistics, TypesAndShapes) {
   }
 }
 
-// A first key so far above the rest that their weights underflow beside it, and rows of several blocks: the others'
-// entropy has all its digits. A NaN in the first key makes every statistic of the row NaN, those of other keys too.
+// The first key is so far above the rest that their weights underflow, and rows span several blocks: the others'
+// entropy keeps all its digits. A NaN in the first key makes every statistic of the row NaN, even those of other keys.
 TEST(Statistics, KeyGroupsBesideADominantKey) {
   const std::int64_t n = 1500;
   const std::vector<float> q(6, 1), v(n, 1);
@@ -123,7 +123,7 @@ TEST(Statistics, KeyGroupsBesideADominantKey) {
   }
 }
 
-// What must hold of any softmax row, at every scale of the scores and with outliers.
+// Holds for any softmax row, at every scale of the scores and with outliers.
 TEST(Statistics, BoundsAndIdentities) {
   for (DType type : {DType::float64, DType::float32}) {
     const double eps = type == DType::float64 ? 2.3e-16 : 1.2e-7;
@@ -179,7 +179,7 @@ TEST(KeyGroups, EverySizeUnderEveryMask) {
   }
 }
 
-// The first key takes nearly everything: what is left still has its digits.
+// The first key takes nearly all the mass: the entropy of the rest keeps its digits.
 TEST(KeyGroups, EntropyBesideADominantKey) {
   for (DType type : {DType::float64, DType::float32}) {
     std::vector<double> q = {1}, k = {1e4, 0, 0, 0, 0};

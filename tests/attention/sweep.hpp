@@ -1,4 +1,4 @@
-// Lists the sweeps share.
+// Lists shared by the sweeps.
 #pragma once
 
 #include <limits>
@@ -24,7 +24,7 @@ using support::Part;
 using support::Repeat;
 using support::Sizes;
 
-// Around every power of two a kernel may cut at.
+// Around every power of two at which a kernel may split.
 inline const std::vector<std::int64_t> kLengths = {1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 33, 63, 64, 65};
 inline const std::vector<std::int64_t> kWidths = {1, 3, 5, 16, 33};
 inline constexpr double kInfinity = std::numeric_limits<double>::infinity();

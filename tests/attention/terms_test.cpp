@@ -58,7 +58,7 @@ TEST(Terms, SinkWithGumbel) {
   check_forward({.sizes = kSmall, .parts = {support::causal(), support::gumbel(0.8), support::sink()}, .seed = 1});
 }
 
-// Sinks far above and far below the scores: all mass, or none.
+// Sinks far above and far below the scores: they take all the mass, or none.
 TEST(Terms, ExtremeSinks) {
   for (double logit : {-1e4, -40.0, 40.0, 1e4}) {
     Instance x = build({.sizes = kSmall, .parts = {support::causal()}, .seed = 3});
@@ -69,7 +69,7 @@ TEST(Terms, ExtremeSinks) {
   }
 }
 
-// A row that sees no key leaves everything to the sink.
+// A row that sees no key gives all its mass to the sink.
 TEST(Terms, SinkOfAnEmptyRow) {
   Instance x = build({.sizes = {.batch = 2, .heads = 2, .kv_heads = 1, .n_q = 3, .n_k = 4, .d = 2, .d_v = 2},
                       .parts = {support::key_lengths({0, 3}), support::sink()},

@@ -1,4 +1,4 @@
-// Results do not depend on who does the work, bit for bit.
+// Results are bitwise independent of the number of threads and the order of their work.
 #include <algorithm>
 #include <atomic>
 
@@ -11,7 +11,7 @@ namespace {
 using isentropic::Executor;
 using isentropic::FixedThreads;
 
-// Cuts the range into uneven pieces and runs them last to first.
+// Splits the range into uneven pieces and runs them in reverse order.
 class Backwards final : public Executor {
  public:
   const char* name() const override { return "backwards"; }
@@ -69,7 +69,7 @@ TEST(Threads, NeverShowInResultsOrGradients) {
   }
 }
 
-// Several blocks of keys: the backward deals them out in shares and adds up what each gives to dQ.
+// Several blocks of keys: the backward pass splits them into shares and sums each one's contribution to dQ.
 TEST(Threads, NeverShowInABackwardOfManyBlocks) {
   const Sizes sizes{.heads = 2, .kv_heads = 1, .n_q = 200, .n_k = 2100, .d = 8, .d_v = 5};
   for (DType type : {DType::float32, DType::float64, DType::bfloat16}) {
@@ -119,7 +119,7 @@ TEST(Threads, ExecutorsCoverTheRangeOnce) {
   EXPECT_EQ(two.threads(), 2);
 }
 
-// Few rows of heads that share keys read them together, long rows in pieces: each head comes out as if it were alone.
+// Heads with few rows that share keys read them together, long rows in pieces; results are those of each head alone.
 TEST(Decoding, ADozenHeadsTogetherAreADozenAlone) {
   for (DType type : {DType::float32, DType::bfloat16, DType::float16}) {
     const Case description{.sizes = {.batch = 2, .heads = 12, .kv_heads = 3, .n_q = 2, .n_k = 9000, .d = 20, .d_v = 12},

@@ -31,7 +31,7 @@ double decode(std::uint16_t bits, int exponent_bits) {
   return sign * significand;
 }
 
-// Nearest finite pattern to |x|, ties to the even one; what lies half a step beyond the largest is infinite.
+// The finite bit pattern nearest to |x|, ties to even; from half a step beyond the largest, infinity.
 std::uint16_t encode_magnitude(double x, int exponent_bits) {
   const int infinity = ((1 << exponent_bits) - 1) << (15 - exponent_bits);
   int low = 0, high = infinity - 1;
@@ -68,7 +68,7 @@ TEST(NarrowTypes, RoundToNearestEven) {
   for (int trial = 0; trial < 200000; ++trial) {
     const auto bits = static_cast<std::uint32_t>(random.integer(0, 0xffffffffLL));
     float x = std::bit_cast<float>(bits);
-    // Random patterns seldom fall into the range of float16: half of the trials are put there.
+    // Random patterns seldom fall within the range of float16, so half of the trials are forced into it.
     if (trial % 2) x = static_cast<float>(std::ldexp(random.uniform(-2, 2), static_cast<int>(random.integer(-26, 16))));
     if (!std::isfinite(x)) continue;
     const auto sign = static_cast<std::uint16_t>(std::signbit(x) ? 0x8000 : 0);
@@ -81,7 +81,7 @@ TEST(NarrowTypes, RoundToNearestEven) {
   EXPECT_EQ(isentropic::to_float16(65519.0f).bits, 0x7bff);
   EXPECT_EQ(isentropic::to_float16(65520.0f).bits, 0x7c00);
   EXPECT_EQ(isentropic::to_float16(-0.0f).bits, 0x8000);
-  // A NaN stays one, also where its payload lies in the bits that are cut off.
+  // A NaN stays a NaN, even if its payload lies in the truncated bits.
   for (std::uint32_t bits : {0x7fc00000u, 0x7f800001u, 0xff800001u, 0xffffffffu}) {
     EXPECT_TRUE(std::isnan(to_float(isentropic::to_float16(std::bit_cast<float>(bits)))));
     EXPECT_TRUE(std::isnan(to_float(isentropic::to_bfloat16(std::bit_cast<float>(bits)))));
@@ -120,7 +120,7 @@ TEST(Tensors, SlicesAreViews) {
   EXPECT_THROW(view.slice(3, 0, 1), isentropic::Error);
 }
 
-// Every mask, term and map in every type: the answer of the oracle for the rounded inputs, to the type's precision.
+// Every mask, term and map in every type: matches the oracle for the rounded inputs to the type's precision.
 double tolerance(DType type) {
   switch (type) {
     case DType::bfloat16:
@@ -164,7 +164,7 @@ TEST(Types, EveryMapAndTerm) {
                                              {support::dense_bias_with_masked_keys()},
                                              {support::relative(2), support::per_row_scale()}};
   for (const Part& map : support::score_maps()) {
-    // Where ties and thresholds decide, rounding may decide otherwise: those maps are compared in double only.
+    // Maps with ties or thresholds may decide differently after rounding, so they are compared in double only.
     const bool continuous = !map.name.starts_with("top_k") && map.name != "hard" && !map.name.starts_with("gumbel");
     if (continuous) settings.push_back({map});
   }
@@ -185,7 +185,7 @@ TEST(Types, Gradients) {
                .type = type,
                .seed = 6200});
     SCOPED_TRACE(isentropic::name(type));
-    // Gradients have the type of the inputs. They are formed from the output as it was rounded to that type.
+    // Gradients have the type of the inputs. They are computed from the output as rounded to that type.
     support::expect_dense_gradients(x, 4 * tolerance(type));
   }
 }

@@ -1,4 +1,4 @@
-// Valid input that few would think of, and results handed to the wrong call.
+// Unusual but valid input, and results passed to the wrong call.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -54,7 +54,7 @@ TEST(NaNQuery, ReachesItsOwnGradientsAndNoOthers) {
   Square x(16, 4);
   x.q[0] = kNaN;
   AttentionProblem problem = x.problem();
-  problem.mask = Mask::causal();  // row 0 sees key 0 alone
+  problem.mask = Mask::causal();  // row 0 sees only key 0
   problem.sink = PerHead(0.5);
   const AttentionResult forward = attention(problem);
   const AttentionGradients gradients =
@@ -87,7 +87,7 @@ TEST(NaNScale, StaysInItsRow) {
 
 TEST(ExpFeatures, ThatOverflowStayWithTheRowsThatSeeThem) {
   Square x(8, 2);
-  x.k[15] = 100;  // e^100 is not a float; only the last row sees the last key
+  x.k[15] = 100;  // e^100 overflows a float; only the last row sees the last key
   AttentionProblem problem = x.problem();
   problem.mask = Mask::causal();
   problem.map = ScoreMap::linear(Feature::exp);

@@ -1,4 +1,4 @@
-// Argument checks: what they accept, and how their messages read.
+// Argument checks: what they accept, and the wording of their messages.
 #include "base/checks.hpp"
 
 #include <gtest/gtest.h>

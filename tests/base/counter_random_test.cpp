@@ -1,4 +1,4 @@
-// The generator against the known answers its authors publish (Random123, kat_vectors, philox4x32 10).
+// The generator against its authors' published known answers (Random123, kat_vectors, philox4x32 10).
 #include "base/counter_random.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Every task once, whatever number of threads is asked for.
+// Every task runs exactly once, whatever the number of threads.
 #include "isentropic/executor.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Model folders: one file, shards, what is missing, a large file that is not read, and real folders.
+// Model folders: single files, shards, missing parts, a large file that must not be read, and real folders.
 #include "checkpoint/checkpoint.hpp"
 
 #include <chrono>
@@ -102,9 +102,9 @@ std::size_t resident_bytes() {
   return resident * static_cast<std::size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Two gigabytes that take no room on the disk.
+// A sparse file of two gigabytes, which takes no disk space.
 TEST_F(CheckpointTest, DataIsNotReadOnOpening) {
-  constexpr std::uint64_t kRows = 64, kColumns = 1 << 23;  // of F32
+  constexpr std::uint64_t kRows = 64, kColumns = 1 << 23;  // elements are F32
   const std::string end = std::to_string(4 * kRows * kColumns);
   const std::string header = "{" + entry("a", "F32", "[64," + std::to_string(kColumns) + "]", "[0," + end + "]") + "}";
   file("model.safetensors", safetensors_file(header, ""));

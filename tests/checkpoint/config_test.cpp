@@ -1,4 +1,4 @@
-// Fields of config.json: types, ranges, other spellings, and what is said about wrong ones.
+// Fields of config.json: types, ranges, alternative spellings, and the errors for bad ones.
 #include "checkpoint/config.hpp"
 
 #include <limits>
@@ -93,7 +93,7 @@ TEST(ConfigFields, RangesAndMissing) {
             "config.json: hidden_size is missing; expected an integer >= 1, here or as n_embd or d_model");
 }
 
-// As Python's json module writes them, and as transformers 5 does.
+// As written by Python's json module and by transformers 5.
 TEST(ConfigFields, NumbersThatJsonDoesNotKnow) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   const Config c = config(R"({"a": Infinity, "b": -Infinity, "c": NaN, "d": {"__float__": "Infinity"},

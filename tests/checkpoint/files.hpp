@@ -1,4 +1,4 @@
-// A folder for the files of one test, safetensors files written by hand, and what is said about bad ones.
+// A folder for one test's files, hand-written safetensors files, and the errors bad ones cause.
 #pragma once
 
 #include <gtest/gtest.h>

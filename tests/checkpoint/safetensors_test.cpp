@@ -1,4 +1,4 @@
-// What the reader of safetensors files accepts, and what it says about the rest.
+// What the reader of safetensors files accepts, and its errors for the rest.
 #include "checkpoint/safetensors.hpp"
 
 #include <sys/stat.h>
@@ -12,7 +12,7 @@ namespace {
 
 class Safetensors : public FolderTest {
  protected:
-  // What is said about a file of this content, without the name of the file in front.
+  // The error for a file with this content, without the leading file name.
   std::string said(const std::string& bytes) const {
     const std::string name = file("f", bytes);
     const std::string message = complaint([&] { SafetensorsFile::open(name); });
@@ -20,7 +20,7 @@ class Safetensors : public FolderTest {
     EXPECT_EQ(message.find('\n'), std::string::npos);
     return message.substr(std::min(name.size(), message.size()));
   }
-  // The same for a header, with data bytes behind it.
+  // The same for a header followed by `data` bytes.
   std::string said_of(const std::string& header, std::size_t data = 0) const {
     return said(safetensors_file(header, std::string(data, 'x')));
   }
@@ -131,7 +131,7 @@ TEST_F(Safetensors, BytesAndShape) {
             R"(: tensor "a" is 20 bytes long; expected 24 bytes, for F32 of shape [2,3])");
   EXPECT_EQ(said_of("{" + entry("a", "F4", "[3]", "[0,2]") + "}", 2),
             R"(: tensor "a" is F4 of shape [3]; expected a whole number of bytes, not 12 bits)");
-  // 2^62 * 4 = 2^64, which would wrap to 0; so would the bits of 2^61 bytes.
+  // 2^62 * 4 = 2^64 would wrap to 0, and so would the number of bits in 2^61 bytes.
   for (const std::string shape : {"[4611686018427387904,4]", "[2305843009213693952]"})
     EXPECT_EQ(said_of("{" + entry("a", "U8", shape, "[0,0]") + "}"),
               R"(: tensor "a" is U8 of shape )" + shape + "; expected a shape with fewer than 2^64 bits of data");
@@ -156,7 +156,7 @@ TEST_F(Safetensors, LongNamesAreCutInMessages) {
   EXPECT_LT(said_of("{\"" + std::string(1'000'000, 'n') + "\":3}").size(), 300u);
 }
 
-// The reference accepts a header of any length, so elements may lie anywhere.
+// The reference implementation accepts headers of any length, so elements may be misaligned.
 TEST_F(Safetensors, MisalignedElementsAreRead) {
   std::string header = "{" + entry("a", "F32", "[1]", "[0,4]") + "}";
   while (header.size() % 4 != 1) header += ' ';

@@ -1,4 +1,4 @@
-// Files written by write_safetensors: their bytes, what comes back, and what is left after a failure.
+// Files written by write_safetensors: their bytes, round-trips, and what remains after a failure.
 #include <sys/resource.h>
 
 #include <csignal>
@@ -56,7 +56,7 @@ TEST_F(WriteSafetensors, ComesBackAsItWas) {
   EXPECT_EQ(read.metadata(), (Metadata{{"a", "\\"}, {"b", ""}}));
 }
 
-// The map keeps the old file, which is replaced and not overwritten.
+// The mapping keeps the old file alive, which is replaced rather than overwritten.
 TEST_F(WriteSafetensors, AFileCanBeWrittenOverItself) {
   write_safetensors(path("f"), {stored("a", ElementType::u8, {3}, "abc")});
   std::vector<StoredTensor> tensors = SafetensorsFile::open(path("f")).tensors();
@@ -82,7 +82,7 @@ TEST_F(WriteSafetensors, MistakesOfTheCaller) {
   EXPECT_EQ(file_count(), 0);
 }
 
-// As SafetensorsTest reads none that is longer. The header is {"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}.
+// Longer headers could not be read back. The header is {"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]}}.
 TEST_F(WriteSafetensors, NoHeaderThatCannotBeRead) {
   const std::vector<StoredTensor> tensors = {stored("a", ElementType::u8, {1}, "x")};
   EXPECT_EQ(complaint([&] { write_safetensors(path("f"), tensors, {}, 55); }),
@@ -98,7 +98,7 @@ TEST_F(WriteSafetensors, AFullDisk) {
             "the safetensors file is /dev/full; expected a file that can be written (No space left on device)");
 }
 
-// A limit on the size of files stands for a disk that fills up in the middle of the data.
+// A file size limit stands in for a disk that fills up in the middle of the data.
 TEST_F(WriteSafetensors, WhatCannotBeFinishedIsNotLeft) {
   write_safetensors(path("f"), {stored("old", ElementType::u8, {1}, "x")});
   const std::string old = content(path("f"));

@@ -1,4 +1,4 @@
-// Pages in a real browser: the script runs to its end and draws what the data says, formulas and phones included.
+// Pages in a real browser: the script runs to its end and draws the data, including formulas and on phones.
 #include "support/browser.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST_F(Program, LongTablesOfACardFold) {
   for (int r = 0; r < 30; ++r) card.numbers.rows.push_back({"row " + std::to_string(r), r == 25 ? "fails" : ""});
   write_file("page", path("out.html"), html({.title = "t", .parts = {CardList{.facets = {"facet"}, .cards = {card}}}}));
   const std::string page = drawn(path("out.html"));
-  EXPECT_EQ(count(page, "<tr class=\"folded\""), 30 - 10 - 1);  // what failed stays in sight
+  EXPECT_EQ(count(page, "<tr class=\"folded\""), 30 - 10 - 1);  // failed rows stay visible
   EXPECT_EQ(count(page, "<tr class=\"fails\""), 1);
   EXPECT_EQ(count(page, "all 30 rows"), 1);
 }
@@ -36,11 +36,11 @@ TEST_F(Program, HeatMapsDrawThemselves) {
   EXPECT_EQ(count(page, "data:image/png"), 3);
   EXPECT_EQ(count(page, ">layer 1<"), 2);
   EXPECT_EQ(count(page, ">b<"), 2);
-  EXPECT_GE(count(page, ">60<"), 1);  // not every one of 64 is named
+  EXPECT_GE(count(page, ">60<"), 1);  // not all 64 are labelled
   EXPECT_EQ(count(page, ">61<"), 0);
 }
 
-// Counts lead to the cards they count.
+// Each count links to the cards it counts.
 TEST_F(Program, CountsFilterTheCards) {
   const CardList cards{.facets = {"verdict"},
                        .cards = {{.title = "1", .facets = {"holds"}},
@@ -58,7 +58,7 @@ TEST_F(Program, CountsFilterTheCards) {
 
 struct Setting {
   const char* text;
-  std::vector<const char*> holds;  // parts of the document
+  std::vector<const char*> holds;  // expected parts of the document
 };
 
 TEST_F(Program, FormulasAreTypeset) {
@@ -90,7 +90,7 @@ TEST_F(Program, FormulasAreTypeset) {
   EXPECT_EQ(count(page, "<b>"), 0);
 }
 
-// The numbers that decide stand on a phone's screen: nothing of a card's table lies beyond its right edge.
+// The decisive numbers fit on a phone's screen: nothing in a card's table extends beyond its right edge.
 TEST_F(Program, CardsFitAPhone) {
   Card card{.title = "001-16", .mark = "corrected", .text = "E[X/Y] = EX/EY - Cov(X,Y)/EY^2 + Var(Y) EX/EY^3 + c"};
   card.facts = {

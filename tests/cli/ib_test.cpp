@@ -1,4 +1,4 @@
-// isentropic ib from outside: the curve of a joint in a file, and one-line errors for everything that is no joint.
+// isentropic ib from outside: the curve of a joint distribution in a file, and one-line errors for anything else.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -88,7 +88,7 @@ TEST_F(Bottleneck, CountsOnDemand) {
   EXPECT_NE(outcome.out.find("critical beta 0.3600"), std::string::npos) << outcome.out;  // (1 - 2/5)^2
 }
 
-// As pandas writes a table: with an index in front, and columns that are numbers or have names.
+// Tables as pandas writes them: with a leading index, and columns labelled by numbers or names.
 TEST_F(Bottleneck, TheIndexOfATableIsNoData) {
   const std::string plain = run_program({"ib", file("40,10\n10,40\n"), "--normalise"}).out;
   for (const std::string table :
@@ -100,7 +100,7 @@ TEST_F(Bottleneck, TheIndexOfATableIsNoData) {
   }
 }
 
-// A cross table of integers: its labels look like data.
+// A crosstab of integers, whose labels look like data.
 TEST_F(Bottleneck, ColumnsOnDemand) {
   const std::string table = file("age,a,b\n20,30,10\n30,20,20\n40,10,30\n");
   const Outcome all = run_program({"ib", table, "--normalise"});
@@ -133,7 +133,7 @@ TEST_F(Bottleneck, BadInputIsOneLineAndStatus2) {
   for (const auto& [text, part] : cases) {
     const Outcome outcome = run_program({"ib", file(text), "--json", path("out.json"), "--svg", path("out.svg")});
     expect_one_line_error(outcome, 2, part);
-    EXPECT_EQ(files(), 1) << text;  // the joint alone
+    EXPECT_EQ(files(), 1) << text;  // only the joint
   }
   expect_one_line_error(run_program({"ib", path("missing.csv")}), 2,
                         path("missing.csv") + " is missing; expected a data file");

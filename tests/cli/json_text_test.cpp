@@ -1,4 +1,4 @@
-// JSON that commands write: objects are indented, numbers stay in a line, and nothing is lost.
+// JSON output of commands: objects are indented, arrays of numbers stay on one line, and nothing is lost.
 #include "cli/tools/json_text.hpp"
 
 #include <gtest/gtest.h>

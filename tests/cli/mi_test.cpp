@@ -93,7 +93,7 @@ TEST_F(Mi, TotalCorrelation) {
   EXPECT_LT(found["resampled_positions"]["total"], .2);
   EXPECT_FALSE(found.contains("nats"));
   const json all = results({"mi", path("parity.txt"), "--total-correlation", "--estimator", "discrete"});
-  EXPECT_EQ(all["x"], json({"0", "1", "2"}));  // without columns: every one
+  EXPECT_EQ(all["x"], json({"0", "1", "2"}));  // without explicit columns: all of them
 }
 
 TEST_F(Mi, ForPeople) {
@@ -151,8 +151,8 @@ TEST_F(Mi, BadInputIsOneLineAndStatus2) {
   complains({file("e.npy", "no array"), "--x", "0", "--y", "0"}, "e.npy is without NumPy's first bytes");
 }
 
-// A column of whole numbers that repeat, about ten of each: the normal x in tenths. The information is that of x and y
-// but for the rounding, 0.3 of 1/100.
+// A column of repeating integers, each occurring about ten times: the normal x in tenths. The information is that of x
+// and y up to rounding, 0.3 of 1/100.
 TEST_F(Mi, ChoosesAnEstimatorThatSurvivesTies) {
   const double truth = -std::log(1 - .665 * .665) / 2;
   for (const std::uint64_t seed : {1, 2, 3}) {
@@ -174,7 +174,7 @@ TEST_F(Mi, ChoosesAnEstimatorThatSurvivesTies) {
   }
 }
 
-// Labels 0 to 3 in the words of people, against the numbers that they stand for.
+// Text labels against the numbers 0 to 3 that they stand for.
 TEST_F(Mi, TruthAndTextAreSymbols) {
   isentropic::Random random(1);
   std::ostringstream out;
@@ -204,7 +204,7 @@ TEST_F(Mi, TruthAndTextAreSymbols) {
   EXPECT_EQ(same({"mi", data, "--x", "flag", "--y", "flag", "--given", "season"},
                  {"mi", data, "--x", "flag", "--y", "flag", "--given", "season_number"}),
             "discrete");
-  // Numbers that stand for text are no places in space.
+  // Numbers that encode text are not coordinates.
   for (const std::string estimator : {"ksg1", "ksg2", "gaussian", "binned", "equal_mass", "mesner_shalizi"})
     expect_one_line_error(run_program({"mi", data, "--x", "season", "--y", "size", "--estimator", estimator}), 2,
                           "--estimator is " + estimator + ", for text in column season; expected discrete, or mixed");
@@ -232,7 +232,7 @@ TEST_F(Mi, MissingCellsAreDroppedOnDemand) {
       run_program({"mi", data, "--x", "x", "--y", "y", "--drop-missing"}).out.find("60 (9 more had a missing cell)"),
       std::string::npos);
   EXPECT_EQ(results({"mi", data, "--x", "c", "--y", "c", "--drop-missing"})["rows_dropped"],
-            0);  // of the columns asked for
+            0);  // only the requested columns count
 }
 
 }  // namespace

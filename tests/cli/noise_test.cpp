@@ -1,4 +1,4 @@
-// isentropic noise from outside: what it refuses, what it warns of, what it writes.
+// isentropic noise from outside: errors, warnings and output.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// Where results go: every command writes to standard output or to files by the same rules, and says when it cannot.
+// Where results go: every command writes to standard output or to files by the same rules, and reports failures.
 #include <gtest/gtest.h>
 
 #include <cstdlib>
@@ -23,7 +23,7 @@ class Outputs : public Program {
     for (int i = 0; i < 40; ++i) data << i << "," << i * i % 41 << "\n";
   }
 
-  // A short run of each command, and the outputs that it offers.
+  // A short run of each command, and the outputs it supports.
   struct Command {
     Arguments arguments;
     std::vector<std::string> outputs;
@@ -63,7 +63,7 @@ TEST_F(Outputs, GoToStandardOutputOrToAFile) {
       EXPECT_NE(file.out, "");
       std::ifstream in(path("out"));
       EXPECT_TRUE(is(output, {std::istreambuf_iterator<char>(in), {}}));
-      // What was written is said, and how to look at it.
+      // The message says what was written and how to view it.
       EXPECT_NE(file.err.find(": wrote " + path("out")), std::string::npos) << file.err;
       EXPECT_EQ(file.err.find("web browser") != std::string::npos, output != "--json") << file.err;
       std::filesystem::remove(path("out"));

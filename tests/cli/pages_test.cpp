@@ -1,4 +1,4 @@
-// The pages of the commands, as a browser draws them.
+// The commands' pages as rendered by a browser.
 #include <gtest/gtest.h>
 
 #include <set>
@@ -18,7 +18,7 @@ TEST_F(Program, TheLedgersPageDrawsItself) {
   EXPECT_EQ(count(page, "<select"), 3);
   EXPECT_GE(count(page, "<svg"), 1);
   EXPECT_NE(page.find("7 of 7"), std::string::npos);  // the last thing the script writes
-  // "004 sparsity" is no number, the count beside it is.
+  // "004 sparsity" is not a number, the count next to it is.
   EXPECT_EQ(count(page, "<th class=\"number\">source"), 0);
   EXPECT_EQ(count(page, "<th class=\"number\">claims"), 1);
 }
@@ -33,7 +33,7 @@ TEST_F(Program, TheLedgersPageCountsVerdictsAndBeginsWithWhatWasCorrected) {
   const std::size_t corrected = page.find("class=\"title\">001-16<"), limited = page.find("class=\"title\">001-17<");
   EXPECT_LT(corrected, limited);
   EXPECT_LT(limited, page.find("class=\"title\">001-14,15<"));
-  // Where it stands in its source, and which text that is.
+  // Its location in the source, and the source's name.
   EXPECT_EQ(count(page, "section 3, equation (16) · 001 robustness and entropy"), 1);
   EXPECT_EQ(count(page, "<a href=\"https://spaces.ac.cn/archives/9593\""), 1);
   EXPECT_GE(count(page, "<mi>Cov</mi>"), 2);
@@ -60,7 +60,7 @@ TEST_F(Program, TheCurvesOfSparsityDrawThemselves) {
   EXPECT_EQ(count(page, "<tr"), (1 + 13 * 10) + (1 + 6 * 8) + (1 + 3 * 10) + (1 + 12 * 7));
 }
 
-// β = 0.5 is the same colour beside relu² and beside the identity, and no two labels share one.
+// β = 0.5 has the same colour in the plots of relu² and of the identity, and no two labels share a colour.
 TEST_F(Program, ThePlotsOfSparsityShareTheirColours) {
   ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
   const auto legends = found_at_width(
@@ -91,7 +91,7 @@ TEST_F(Program, TheNoisePageShowsFormulasMeasurementsAndAttacks) {
   EXPECT_EQ(count(page, "<tr"), (1 + 6) + (1 + 9) + (1 + 6 * 4));
 }
 
-// Laplace noise of b = 0.75 has no prediction: what was measured is drawn by itself.
+// Laplace noise with b = 0.75 has no prediction: only the measurements are drawn.
 TEST_F(Program, TheNoisePageDoesWithoutAPrediction) {
   ASSERT_EQ(
       run_program({"noise", "--family", "laplace", "--strength", "0.75", "--draws", "20", "--html", path("out.html")})
@@ -111,7 +111,7 @@ TEST_F(Program, TheLengthsPageExplainsItself) {
   EXPECT_EQ(count(page, "<svg"), 2);
   for (const char* heading : {"What is drawn", "What to read off", "What was found", "The laws", "What to do with it"})
     EXPECT_EQ(count(page, "<h2>" + std::string(heading) + "</h2>"), 1) << heading;
-  // Every law that is drawn is explained, and so is what the usual one does.
+  // Every law drawn is explained, and so is the effect of the usual one.
   EXPECT_EQ(count(page, "<dt>"), 4);
   EXPECT_EQ(count(page, "</dt><dd>the entropy-invariant scale as it was proposed"), 1);
   EXPECT_NE(page.find("% of the weight among 64 keys"), std::string::npos);

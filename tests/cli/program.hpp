@@ -17,19 +17,19 @@ struct Outcome {
 
 struct Surroundings {
   double interrupt_after = -1;       // seconds from its first byte on standard error to SIGINT; < 0: never
-  std::string standard_output = {};  // a file or device that takes it, instead of the outcome
-  bool terminal = false;             // standard error is one
+  std::string standard_output = {};  // a file or device that receives it, instead of the outcome
+  bool terminal = false;             // whether standard error is one
 };
 
 Outcome run_program(const std::vector<std::string>& arguments, const Surroundings& around = {});
 
-// Nothing on standard output, one line on standard error that starts with the program's name and holds `part`.
+// Expects no output, and one line on standard error that starts with the program's name and contains `part`.
 void expect_one_line_error(const Outcome& outcome, int status, const std::string& part);
 
-// All of a file.
+// The whole content of a file.
 std::string text_of(const std::string& path);
 
-// A folder of its own for each test, removed at its end.
+// Gives each test a folder of its own, removed afterwards.
 class Program : public testing::Test {
  protected:
   void SetUp() override;

@@ -1,4 +1,4 @@
-// The program from outside: exit status 0, 1 or 2, one-line errors, JSON that parses, no half-written files.
+// The program from outside: exit status 0, 1 or 2, one-line errors, valid JSON, no half-written files.
 #include "program.hpp"
 
 #include <gtest/gtest.h>
@@ -53,7 +53,7 @@ TEST_F(Program, BadPathsFailBeforeTheWorkStarts) {
   expect_one_line_error(run_program({"lengths", "--json", path("missing/out.json")}), 1,
                         "--json is " + path("missing/out.json") + "; expected a file that can be written");
   expect_one_line_error(run_program({"lengths", "--svg", folder_.string()}), 1, "--svg is " + folder_.string());
-  // The first path is fine, the second is not: neither file appears.
+  // The first path is valid, the second is not: neither file is created.
   expect_one_line_error(run_program({"lengths", "--json", path("out.json"), "--svg", path("missing/out.svg")}), 1,
                         "--svg is ");
   EXPECT_EQ(files(), 0);
@@ -65,7 +65,7 @@ TEST_F(Program, LengthsWritesTablesJsonAndPicture) {
   ASSERT_EQ(outcome.status, 0) << outcome.err;
   EXPECT_NE(outcome.out.find("slope dH/dlog n"), std::string::npos);
   EXPECT_NE(outcome.out.find("log n/d"), std::string::npos);
-  // Not a terminal: what the run needs is said, progress is not shown.
+  // Not a terminal: reports the resources that the run needs, but no progress.
   EXPECT_NE(outcome.err.find("MiB"), std::string::npos);
   EXPECT_EQ(outcome.err.find('\r'), std::string::npos);
 
@@ -100,7 +100,7 @@ TEST_F(Program, BenchTimesEveryCaseAndWritesJson) {
   EXPECT_GE(report["machine"]["threads"], 1);
   EXPECT_GT(report["machine"]["fma_peak_gflops"], 0.0);
   EXPECT_NE(run_program({"info"}).out.find(report["machine"]["isa"]), std::string::npos);
-  // Two lengths, two types, full and causal; forward with four sets of statistics, statistics alone, backward.
+  // Two lengths, two types, full and causal; forward with four sets of statistics, statistics only, backward.
   ASSERT_EQ(report["cases"].size(), 2u * 2 * 2 * 6);
   for (const json& timing : report["cases"]) {
     EXPECT_TRUE(timing["n"] == 64 || timing["n"] == 128);

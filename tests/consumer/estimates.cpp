@@ -1,4 +1,4 @@
-// A fair coin seen twice: one bit. Exit status 0 when the installed estimators say so.
+// A fair coin seen twice: one bit. Exit status 0 if the installed estimators agree.
 #include <cmath>
 #include <cstdio>
 

@@ -1,4 +1,4 @@
-// Equal scores: the entropy of a row that sees n keys is log n. Exit status 0 when the installed library says so.
+// Equal scores: the entropy of a row that sees n keys is log n. Exit status 0 if the installed library agrees.
 #include <array>
 #include <cmath>
 #include <cstdio>

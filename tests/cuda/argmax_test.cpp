@@ -1,4 +1,4 @@
-// Places of maxima on tensor cores against the oracle.
+// The argmax on tensor cores against the oracle.
 #include "attention/cuda/argmax.hpp"
 
 #include "cuda/plain_case.hpp"
@@ -34,7 +34,7 @@ TEST_P(CudaArgmax, AgreesWithTheOracle) {
           ASSERT_EQ(found[row], -1) << "row " << row;
           continue;
         }
-        // Scores within a rounding of each other may change places.
+        // Scores within a rounding error of each other may swap places.
         ASSERT_GE(found[row], 0) << "row " << row;
         ASSERT_NEAR(begin[found[row]], most, 1e-3 * most) << c.name << ", row " << row;
       }

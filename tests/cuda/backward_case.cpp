@@ -1,4 +1,4 @@
-// Makes the device's problem of an oracle's, and runs it.
+// Builds the device's problem from an oracle's, and runs it.
 #include "cuda/backward_case.hpp"
 
 #include "reference/mask.hpp"
@@ -48,7 +48,7 @@ BackwardProblem backward_problem(const DeviceProblem& device, const HostRows& ro
   return out;
 }
 
-// d loss / d slope_h = -sum of the gradients of a head's scores, each times its distance.
+// d loss / d slope_h = -sum of the gradients of the head's scores, each times its distance.
 Numbers slope_gradients(const reference::Problem& oracle, const reference::DenseGradients& gradients) {
   Numbers out(static_cast<std::size_t>(oracle.heads), 0);
   for (Index b = 0; b < oracle.batch; ++b)
@@ -60,11 +60,11 @@ Numbers slope_gradients(const reference::Problem& oracle, const reference::Dense
   return out;
 }
 
-// With u the unit roundoff of a type (2^-8, 2^-11): weights or score gradients are rounded once, scales of rows and
-// their products with these too, and so is the result. Each rounding is off by 0.4 u in the root mean square, so that a
+// With u the unit roundoff of a type (2^-8, 2^-11): weights or score gradients are rounded once, row scales and their
+// products with these too, and so is the result. Each rounding has a root-mean-square error of 0.4 u, so that a
 // gradient whose terms do not cancel is off by 0.8 u; 2 u are allowed. Score gradients cancel in their sum over keys,
-// but not in sums with keys or queries that are independent. That leaves the rounding of float32, which scores of some
-// hundreds spread to 1e-4 of a weight. Slopes see no rounded number.
+// but not in sums with keys or queries that are independent. What remains is float32 rounding, which scores of several
+// hundred amplify to 1e-4 of a weight. Slopes involve no number rounded to 16 bits.
 double backward_tolerance(ElementType type) { return type == ElementType::bfloat16 ? 2 * 0x1p-8 : 2 * 0x1p-11; }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// A case of the backward pass on tensor cores: as the oracle and as the device see it, run and judged.
+// A test case of the backward pass on tensor cores, for the oracle and the device: runs it and compares the results.
 #pragma once
 
 #include "attention/cuda/launch_backward.hpp"
@@ -11,12 +11,12 @@ namespace isentropic::cuda::backward_test {
 
 inline constexpr ElementType kTypes[] = {ElementType::bfloat16, ElementType::float16};
 
-// Which statistics have upstream gradients, besides L and H; whether the output has.
+// Whether the output and statistics other than L and H have upstream gradients.
 struct UpstreamSet {
   bool output = true, higher = false;
 };
 
-// What the kernels are given of every row, from the oracle's forward pass; formulas in passes/row_constants.cpp.
+// What the kernels receive for each row, from the oracle's forward pass; formulas in passes/row_constants.cpp.
 struct HostRows {
   Numbers m, log_z, mean, gate, base, a1, a2, a3;
 };
@@ -41,7 +41,7 @@ Found run(BackwardProblem in, BackwardTile tile, DeviceMemory& memory);
 void expect_gradients(const Found& found, const reference::Problem& oracle, const reference::DenseGradients& expected,
                       ElementType type);
 
-// Whether the device has shared memory for heads of 256 numbers.
+// Whether the device has enough shared memory for heads of 256 numbers.
 bool has_room_for_wide_heads();
 
 Case causal_of_sizes(Sizes sizes);

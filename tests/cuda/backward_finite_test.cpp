@@ -1,4 +1,4 @@
-// Numbers that are not finite in the backward pass on tensor cores: they reach what sees them and nothing else.
+// Non-finite numbers in the backward pass on tensor cores: they reach whatever sees them and nothing else.
 #include "cuda/backward_case.hpp"
 
 namespace isentropic::cuda::backward_test {
@@ -6,7 +6,7 @@ namespace {
 
 constexpr Index kLength = 150;
 
-// One head whose rows from `first` on, and before `end`, know no scores that are finite.
+// Makes the row constants of rows [first, end) of a single head NaN.
 void break_rows(Trial& trial, std::size_t first, std::size_t end) {
   HostRows rows = host_rows(trial.oracle, trial.upstream);
   for (Numbers* array : {&rows.m, &rows.log_z, &rows.mean, &rows.gate, &rows.base})
@@ -25,7 +25,7 @@ const void* filled(Trial& trial, Numbers numbers, Index first, Index end, double
   return trial.memory.numbers(trial.problem.problem.type, numbers);
 }
 
-// Rows [first, end) are not finite, the others as they were.
+// Rows [first, end) must be non-finite, the others unchanged.
 void expect_broken(const Numbers& found, const Numbers& clean, Index first, Index end) {
   ASSERT_EQ(found.size(), clean.size());
   for (std::size_t i = 0; i < found.size(); ++i) {
@@ -35,7 +35,7 @@ void expect_broken(const Numbers& found, const Numbers& clean, Index first, Inde
   }
 }
 
-// test(trial, tile) for each tile, in a fixed order of additions.
+// Calls test(trial, tile) for each tile, with a fixed order of additions.
 void with_each_tile(const Case& given, const std::function<void(Trial&, BackwardTile)>& test) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   for (const ElementType type : kTypes)
@@ -53,7 +53,7 @@ void with_each_tile(const Case& given, const std::function<void(Trial&, Backward
 
 Case causal_of_one_head() { return causal_of_sizes({.heads = 1, .kv_heads = 1, .n_q = kLength, .n_k = kLength}); }
 
-// A row reaches the keys that it sees and no others.
+// A row reaches only the keys it sees.
 TEST(CudaBackward, NanOfARowStaysWithItsKeys) {
   const Index row = 70;
   const auto expect_contained = [&](const Found& found, const Found& clean) {
@@ -101,7 +101,7 @@ TEST(CudaBackward, NanOfAScaleStaysWithItsKeys) {
   });
 }
 
-// A key reaches the rows that see it and no others. They come before and after it in the order of blocks.
+// A key reaches only the rows that see it. Rows precede and follow it in block order.
 TEST(CudaBackward, NanOfAKeyStaysWithItsRows) {
   const Index key = 100;
   with_each_tile(causal_of_one_head(), [&](Trial& trial, BackwardTile tile) {

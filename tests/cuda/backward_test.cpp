@@ -12,7 +12,7 @@ struct Widths {
   Index d, d_v;
 };
 
-// Gradients of the case by each of the tiles, added up in any order and in a fixed one.
+// Computes the case's gradients with each of the tiles, added up in any order and in a fixed one.
 void expect_agreement(const Case& given, const std::vector<Widths>& widths, const std::vector<BackwardTile>& tiles) {
   std::vector<std::unique_ptr<Trial>> trials;
   std::vector<std::future<reference::DenseGradients>> oracles;
@@ -46,7 +46,7 @@ TEST_P(CudaBackward, AgreesWithTheOracle) {
   expect_agreement(GetParam(), {{64, 64}, {128, 128}}, {BackwardTile::large, BackwardTile::small});
 }
 
-// Heads that fill their kernel, and some that do not.
+// Heads that fill their kernel's width, and some that do not.
 TEST_P(CudaBackward, WideHeadsAgreeWithTheOracle) {
   if (!has_room_for_wide_heads()) GTEST_SKIP() << "no NVIDIA GPU with enough shared memory";
   expect_agreement(GetParam(), {{192, 128}, {256, 256}, {136, 72}, {40, 200}}, {BackwardTile::wide});
@@ -119,7 +119,7 @@ TEST(CudaBackward, LeavesOutWhatIsNotAskedFor) {
   EXPECT_EQ(only(&Gradients::lambda).lambda, all.lambda);
 }
 
-// A value that is NaN, seen by the last row alone: other rows have dP = NaN where their weight is 0.
+// A NaN value that only the last row sees: other rows have dP = NaN where their weight is 0.
 TEST(CudaBackward, HiddenValuesDoNotLeak) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Trial trial(causal_of_sizes({.heads = 1, .kv_heads = 1, .n_q = 150, .n_k = 150}), ElementType::bfloat16, {});
@@ -137,7 +137,7 @@ TEST(CudaBackward, HiddenValuesDoNotLeak) {
   EXPECT_EQ(found.value, clean.value);
 }
 
-// Documents with a prefix of their own: no block of keys can tell from one row which rows see it.
+// Documents with their own prefixes: one row does not tell which rows see a block of keys.
 TEST(CudaBackward, PrefixesOfDocuments) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case c = {"prefixes", {.n_q = 200, .n_k = 200}};
@@ -161,7 +161,7 @@ TEST(CudaBackward, PrefixesOfDocuments) {
   }
 }
 
-// Keys and values beyond the length of every row hold NaN.
+// Keys and values beyond every row's length are NaN.
 TEST(CudaBackward, PaddingDoesNotLeak) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   const Index kept = 100;

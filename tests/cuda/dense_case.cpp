@@ -1,4 +1,4 @@
-// Cases with terms that are read or tested for each score.
+// Cases with terms that are read or tested per score.
 #include "base/counter_random.hpp"
 #include "cuda/plain_case.hpp"
 
@@ -20,7 +20,7 @@ void strided_keys(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.tests.stride = 7, device.problem.tests.local = 5;
 }
 
-// One layout for all batch entries and heads; whole tiles of keys are hidden.
+// One layout for all batch entries and heads, which hides whole tiles of keys.
 void block_sparse(reference::Problem& oracle, DeviceProblem& device) {
   const Index block_q = 24, block_k = 40, rows = (oracle.n_q + block_q - 1) / block_q;
   const Index columns = (oracle.n_k + block_k - 1) / block_k;
@@ -43,7 +43,7 @@ void excluded_keys(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.tests.excluded = device.memory.list(oracle.mask.excluded_keys);
 }
 
-// [batch, heads, n_q, n_k], of which only the row of the first batch entry and head is given when it repeats.
+// [batch, heads, n_q, n_k]; if it repeats, only the part of the first batch entry and head is given.
 DenseTerm dense_term(DeviceProblem& device, ElementType type, const Numbers& values, bool repeats) {
   const Problem& p = device.problem;
   DenseTerm out = {device.memory.numbers(type, values), type, {p.heads * p.n_q * p.n_k, p.n_q * p.n_k, p.n_k, 1}};
@@ -66,7 +66,7 @@ void dense_boolean(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.tests.mask = dense_term(device, ElementType::boolean, values, false);
 }
 
-// Numbers, -inf and the lowest value of the type; row 3 sees nothing.
+// Random numbers, -inf and the type's lowest value; row 3 sees nothing.
 Numbers additive_terms(const reference::Problem& oracle, ElementType type, double lowest) {
   auto random = term_generator();
   Numbers values = normal(oracle.n_q * oracle.n_k, 2, type, random);
@@ -120,7 +120,7 @@ void dropout_of_weights(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.seed = device.memory.list<std::uint64_t>({seed});
 }
 
-// One for all heads and rows: the last keys of a batch entry are padding, and one before them.
+// One mask for all heads and rows: the last keys of each batch entry are padding, and so is key 70.
 void padding(reference::Problem& oracle, DeviceProblem& device) {
   Numbers keys;
   for (Index b = 0; b < oracle.batch; ++b)
@@ -133,7 +133,7 @@ void padding(reference::Problem& oracle, DeviceProblem& device) {
       device.memory.numbers(ElementType::boolean, keys), ElementType::boolean, {oracle.n_k, 0, 0, 1}};
 }
 
-// Likewise, with numbers: -1e4 leaves a key next to nothing, the lowest value hides it.
+// The same with numbers: -1e4 leaves a key almost no weight, the lowest value hides it.
 void additive_padding(reference::Problem& oracle, DeviceProblem& device) {
   causal_rows(oracle, device);
   oracle.lowest = -65504;
@@ -143,7 +143,7 @@ void additive_padding(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.tests.mask = {device.memory.numbers(ElementType::float16, keys), ElementType::float16, {0, 0, 0, 1}};
 }
 
-// Neighbouring keys lie far apart.
+// Neighbouring keys are far apart in memory.
 void transposed_mask(reference::Problem& oracle, DeviceProblem& device) {
   auto random = term_generator();
   Numbers values;
@@ -155,7 +155,7 @@ void transposed_mask(reference::Problem& oracle, DeviceProblem& device) {
       device.memory.numbers(ElementType::boolean, values), ElementType::boolean, {0, 0, 1, oracle.n_q}};
 }
 
-// Every other row begins at an odd place: the first number is not part of it. A mask and a bias at once.
+// A mask and a bias together. Every other row of the bias starts at an odd address: its first number is skipped.
 void misaligned_terms(reference::Problem& oracle, DeviceProblem& device) {
   dense_boolean(oracle, device);
   auto random = term_generator();

@@ -1,4 +1,4 @@
-// The cases that the tests of all kernels share.
+// The cases shared by the tests of all kernels.
 #include "cuda/device_case.hpp"
 
 namespace isentropic::cuda {

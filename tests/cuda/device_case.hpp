@@ -1,5 +1,5 @@
-// Problems of the oracle on the device: numbers rounded to a type, memory that is poisoned until it is written, and the
-// masks and terms that the tests of all kernels share.
+// The oracle's problems on the device: numbers rounded to a type, memory that is poisoned until it is written, and the
+// masks and terms shared by the tests of all kernels.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -31,7 +31,7 @@ inline bool has_device() {
 
 inline void require(cudaError_t error) { ASSERT_EQ(error, cudaSuccess) << cudaGetErrorString(error); }
 
-// Memory of the device.
+// Owns poisoned device memory.
 class OnDevice {
  public:
   explicit OnDevice(std::size_t bytes) : bytes_(bytes) {
@@ -55,7 +55,7 @@ inline ElementType real_type(ElementType type) {
   return type == ElementType::float64 ? ElementType::float64 : ElementType::float32;
 }
 
-// f(T()) with the type that holds the elements.
+// Returns f(T()), where T is the host type of the elements.
 template <class F>
 auto with_host_type(ElementType type, F f) {
   switch (type) {
@@ -83,7 +83,7 @@ inline double round_to(ElementType type, double x) {
   });
 }
 
-// What a test keeps on the device.
+// Owns all of a test's device memory.
 class DeviceMemory {
  public:
   void* poisoned(std::size_t bytes) {
@@ -157,7 +157,7 @@ struct Sizes {
   Index batch = 1, heads = 2, kv_heads = 2, n_q = 200, n_k = 200, d = 64, d_v = 0;  // d_v 0: d
 };
 
-// A case changes what the oracle and what the kernels are given; reals() of the memory are in the type of sums.
+// A case changes the inputs of both the oracle and the kernels; reals() stores numbers in the accumulation type.
 struct DeviceProblem {
   DeviceMemory& memory;
   Problem problem;
@@ -192,7 +192,7 @@ inline reference::Problem oracle_of(const Case& c, ElementType type) {
   return out;
 }
 
-// Contiguous copies of the oracle's inputs; lambda is 1 / sqrt d until a case says otherwise.
+// Contiguous copies of the oracle's inputs; lambda is 1 / sqrt d unless a case changes it.
 inline Problem on_device(const reference::Problem& oracle, ElementType type, DeviceMemory& memory) {
   Problem p;
   p.type = type;
@@ -208,7 +208,7 @@ inline Problem on_device(const reference::Problem& oracle, ElementType type, Dev
   return p;
 }
 
-// Poisoned arrays for the records and the output, contiguous.
+// Poisoned contiguous arrays for the records and the output.
 inline ForwardOutput forward_output(const Problem& p, DeviceMemory& memory) {
   const auto rows = static_cast<std::size_t>(p.rows());
   const auto real = [&] { return memory.poisoned(rows * size_of(real_type(p.type))); };
@@ -221,7 +221,7 @@ inline ForwardOutput forward_output(const Problem& p, DeviceMemory& memory) {
   return out;
 }
 
-// Masks, scales and terms that the fast kernels take.
+// Masks, scales and terms that the fast kernels support.
 std::vector<Case> span_cases();
 
 inline std::string case_name(const testing::TestParamInfo<Case>& info) {

@@ -1,4 +1,4 @@
-// Which GPUs and drivers the kernels take.
+// Which GPUs and drivers the kernels support.
 #include "attention/cuda/device_support.hpp"
 
 #include <gtest/gtest.h>

@@ -12,7 +12,7 @@ class CudaForward : public testing::TestWithParam<Case> {};
 
 struct Found {
   Numbers output, m, z, u, w, c;
-  std::vector<std::int64_t> k;  // where keys are tested one by one
+  std::vector<std::int64_t> k;  // only if keys are tested one by one
 };
 
 Found run(const Problem& problem, DeviceMemory& memory) {
@@ -31,7 +31,7 @@ Found run(const Problem& problem, DeviceMemory& memory) {
                                                    : std::vector<std::int64_t>()};
 }
 
-// L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
+// Checks L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
 void expect_records(const reference::Forward& expected, const Found& found, MomentSet moments) {
   const auto& of = expected.statistics;
   for (std::size_t row = 0; row < found.m.size(); ++row) {
@@ -94,7 +94,7 @@ TEST_P(CudaForward, WideHeads) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForward, testing::ValuesIn(span_cases()), case_name);
 
-// What is not rounded becomes, rounded, the usual output.
+// The unrounded output, once rounded, equals the usual one.
 TEST(CudaForward, OutputInTheTypeOfSums) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case c = span_cases().front();
@@ -129,7 +129,7 @@ TEST_P(CudaForwardDense, AgreesWithTheOracle) {
   expect_agreement(GetParam(), {{64, 64}, {128, 128}, {192, 128}, {256, 256}}, {MomentSet::all});
 }
 
-// What is hidden or dropped is not looked at: NaN among the values shows only in rows that see them.
+// Hidden or dropped values are never read: a NaN among them shows only in rows that see it.
 TEST_P(CudaForwardDense, NanStaysHidden) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case with_nan = GetParam();
@@ -145,7 +145,7 @@ TEST_P(CudaForwardDense, NanStaysHidden) {
 
 INSTANTIATE_TEST_SUITE_P(Cases, CudaForwardDense, testing::ValuesIn(dense_cases()), case_name);
 
-// A mask of padding hides key 70, and a NaN in it.
+// The padding mask hides key 70, which is NaN.
 TEST(CudaForward, HiddenKeysMayBeNaN) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case c = dense_case("padding mask");
@@ -159,13 +159,13 @@ TEST(CudaForward, HiddenKeysMayBeNaN) {
   expect_agreement(c, {{64, 64}, {128, 128}, {256, 256}}, {MomentSet::all});
 }
 
-// Far below what hides a key in another type, yet no type's lowest value: such keys are seen.
+// Far below the threshold that hides keys in another type, yet not the lowest value of any type: such keys are seen.
 TEST(CudaForward, VeryNegativeTermsDoNotHide) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   reference::Problem oracle = oracle_of({"", {.heads = 1, .kv_heads = 1, .n_q = 3, .n_k = 100}}, ElementType::bfloat16);
   DeviceMemory memory;
   Problem problem = on_device(oracle, ElementType::bfloat16, memory);
-  Numbers terms(300, -1e38);  // of row 0; row 1 has one key beside them, row 2 none that is seen
+  Numbers terms(300, -1e38);  // row 0; row 1 has one other key, row 2 sees none
   terms[100 + 37] = 0;
   std::fill(terms.begin() + 200, terms.end(), -INFINITY);
   problem.tests.mask = {memory.numbers(ElementType::float32, terms), ElementType::float32, {0, 0, 100, 1}};
@@ -177,7 +177,7 @@ TEST(CudaForward, VeryNegativeTermsDoNotHide) {
   EXPECT_EQ(found.z[2], 0);
 }
 
-// What a row does not see leaves no trace in it, be it infinite or NaN; what it sees stays as it is.
+// Infinite and NaN values that a row does not see leave no trace in it; those it sees propagate unchanged.
 TEST(CudaForward, ValuesThatAreNotFinite) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   for (const ElementType type : {ElementType::bfloat16, ElementType::float16})

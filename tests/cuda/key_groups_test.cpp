@@ -18,7 +18,7 @@ cudaError_t own_pass(PlainProblem& c, KeyGroupArrays& groups) { return key_group
 
 cudaError_t plain_pass(PlainProblem& c, KeyGroupArrays& groups) { return plain_key_groups(c.problem, groups, nullptr); }
 
-// As part of a forward pass, whose output and records are left out.
+// As part of a forward pass, whose output and records are ignored.
 cudaError_t forward_pass(PlainProblem& c, KeyGroupArrays& groups) {
   groups.drowned = static_cast<std::int32_t*>(c.memory.poisoned(forward_groups_workspace(c.problem)));
   ForwardOutput out = forward_output(c.problem, c.memory);
@@ -54,7 +54,7 @@ void expect_groups(const FoundGroups& found, const reference::Forward& expected,
   expect(found.first_mass, "first_mass", 1);
   expect(found.recent_mass, "recent_mass", 1);
   expect(found.entropy_without_first, "entropy_without_first", 1);
-  expect(found.mean_distance, "mean_distance", static_cast<double>(keys));  // that a weight is wrong about
+  expect(found.mean_distance, "mean_distance", static_cast<double>(keys));  // multiplies the weight's error
 }
 
 class CudaKeyGroups : public testing::TestWithParam<Case> {
@@ -84,7 +84,7 @@ TEST_P(CudaKeyGroups, AgreesWithTheOracle) {
       }
 }
 
-// Key 0 outweighs all others by e^200, or e^-200 where queries point away from it.
+// Key 0 outweighs all others by e^200, or by e^-200 for queries that point away from it.
 void dominant_first_key(reference::Problem& oracle, DeviceProblem& device) {
   oracle.mask.causal = true, device.problem.visible.right = 0;
   for (Index h = 0; h < oracle.kv_heads; ++h)
@@ -102,7 +102,7 @@ std::vector<Case> key_group_cases() {
   return cases;
 }
 
-// The forward pass has the same output and records with groups as without, and says which blocks lost sight of keys.
+// The forward pass has the same output and records with and without groups, and flags blocks that lost sight of keys.
 TEST_P(CudaKeyGroups, LeaveTheForwardPassAsItIs) {
   for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
     for (const Index d : {64, 128}) {
@@ -131,7 +131,7 @@ TEST_P(CudaKeyGroups, LeaveTheForwardPassAsItIs) {
       EXPECT_LT(relative_error(reals(with.rows.u), reals(without.rows.u)), 1e-5);
       EXPECT_LT(relative_error(reals(with.rows.w), reals(without.rows.w)), 1e-5);
       EXPECT_LT(relative_error(reals(with.rows.c), reals(without.rows.c)), 1e-5);
-      if (c.name == "large scores") continue;  // may be lost
+      if (c.name == "large scores") continue;  // may or may not be lost
       for (const std::int32_t flag : read_list<std::int32_t>(with.groups.drowned, blocks))
         EXPECT_EQ(flag, c.name == "dominant first key" ? 1 : 0);
     }
@@ -151,7 +151,7 @@ const Case kCausalRows = {"", {.n_q = 100, .n_k = 200}, [](reference::Problem& o
                             oracle.mask.causal = true, device.problem.visible.right = 0;
                           }};
 
-// Keys from 100 on are seen by no row; query 30 of head 0 is NaN.
+// No row sees keys from 100 on; query 30 of head 0 is NaN.
 TEST_F(CudaKeyGroupsEdges, NanStaysInItsRow) {
   PlainProblem c(kCausalRows, ElementType::bfloat16);
   Numbers keys = c.oracle.key, queries = c.oracle.query;
@@ -168,7 +168,7 @@ TEST_F(CudaKeyGroupsEdges, NanStaysInItsRow) {
   }
 }
 
-// All masses are 1 where the first keys are all.
+// All masses are 1 if all keys count as first.
 TEST_F(CudaKeyGroupsEdges, TakesMoreFirstKeysThanThereAre) {
   PlainProblem c(kCausalRows, ElementType::float16);
   for (const auto pass : {own_pass, forward_pass}) {

@@ -8,7 +8,7 @@
 namespace isentropic::cuda {
 namespace {
 
-// Finished rows as the oracle finds them.
+// The oracle's finished rows.
 RowArrays rows_of(const reference::Forward& expected, DeviceMemory& memory) {
   Numbers m = expected.statistics.at("max_score"), z = expected.statistics.at("peak");
   for (std::size_t row = 0; row < z.size(); ++row) {
@@ -69,7 +69,7 @@ const Case kCausal = {"", {.n_q = 60, .n_k = 200}, [](reference::Problem& oracle
                         oracle.mask.causal = true, device.problem.visible.right = 0;
                       }};
 
-// Keys from 60 on are seen by no row.
+// No row sees keys from 60 on.
 TEST_F(CudaKeyMassEdges, HiddenKeysDoNotMatter) {
   PlainProblem c(kCausal, ElementType::bfloat16);
   const reference::Forward expected = reference::forward(c.oracle);

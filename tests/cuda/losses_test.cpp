@@ -1,4 +1,4 @@
-// The kernels of the losses on a chunk of products, against plain loops in double.
+// The loss kernels on a chunk of products, against plain loops in double.
 #include "cuda/device_case.hpp"
 #include "losses/cuda/chunk.hpp"
 
@@ -27,8 +27,8 @@ std::vector<LossCase> loss_cases() {
   };
 }
 
-// Rows of the whole problem that the chunk holds begin at first_row; a row without target, one with a target out of
-// reach, one whose target is hidden, one without upstream gradient.
+// The chunk's rows start at first_row of the whole problem. They include a row without a target, one with a target out
+// of range, one whose target is hidden, and one without upstream gradient.
 struct LossProblem {
   LossCase c;
   Index all_rows;
@@ -106,13 +106,13 @@ ExpectedLoss expected_of(const LossProblem& x) {
   return out;
 }
 
-// Rows from `first` on of an array of the whole problem.
+// The rows from `first` on of an array over the whole problem.
 Numbers rows_from(const Numbers& all, Index first) { return {all.begin() + first, all.end()}; }
 
 struct LossOnDevice {
   LossOnDevice(const LossProblem& x, DeviceMemory& memory) {
     const LossCase& c = x.c;
-    stride = (c.keys + 7) / 4 * 4;  // past the last key lies poison
+    stride = (c.keys + 7) / 4 * 4;  // poison follows the last key
     Numbers padded(c.rows * stride, NAN);
     for (Index i = 0; i < c.rows; ++i)
       for (Index j = 0; j < c.keys; ++j) padded[i * stride + j] = x.products[i * c.keys + j];
@@ -144,7 +144,7 @@ struct LossOnDevice {
 
 class CudaLosses : public testing::TestWithParam<LossCase> {};
 
-// float32 scores of size s are rounded to 6e-8 s, and so is what follows from them.
+// float32 scores of size s are rounded to 6e-8 s, which affects everything computed from them.
 TEST_P(CudaLosses, RecordsAgreeWithPlainLoops) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   const LossProblem x(GetParam());
@@ -212,7 +212,7 @@ TEST_P(CudaLosses, GradientsAgreeWithPlainLoops) {
   }
 }
 
-// Half of the keys at a time, from the records of all.
+// Half of the keys at a time, using the records of all.
 TEST_P(CudaLosses, ABlockOfKeysHasItsPartOfTheGradient) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   const LossProblem x(GetParam());
@@ -249,7 +249,7 @@ std::string loss_case_name(const testing::TestParamInfo<LossCase>& given) {
 }
 INSTANTIATE_TEST_SUITE_P(Cases, CudaLosses, testing::ValuesIn(loss_cases()), loss_case_name);
 
-// One row sees NaN; the others, and a row without weight, know nothing of it.
+// One row sees a NaN; the others, including a row without weight, are unaffected.
 TEST(CudaLossRows, NaNStaysInItsRow) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   LossProblem x({"NaN", 4, 50});
@@ -276,7 +276,7 @@ TEST(CudaLossRows, NaNStaysInItsRow) {
   }
 }
 
-// A sure row keeps the digits of its loss: scores 12 apart, e^-12 = 6.1e-6.
+// A near-certain row keeps the digits of its loss: scores 12 apart, e^-12 = 6.1e-6.
 TEST(CudaLossRows, ASureRow) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   LossProblem x({"sure", 3, 4, 1.0});
@@ -290,7 +290,7 @@ TEST(CudaLossRows, ASureRow) {
   EXPECT_NEAR(read_numbers(ElementType::float32, on_device.rows.entropy, 3)[1], std::log(4), 1e-6);
 }
 
-// The gradient of sum w (a loss + b L + c L^2) is that of its rows' gradients written out.
+// The gradient of sum w (a loss + b L + c L^2) equals that of explicit per-row upstream gradients.
 TEST(CudaLossRows, WeightsStandForUpstreamGradients) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   const LossProblem x({"weights", 6, 90});

@@ -7,7 +7,7 @@ namespace {
 
 using MergeIntegers = std::vector<std::int64_t>;
 
-// Random parts, [parts, rows] each; about a third are empty, with NaN for their output.
+// Random parts, [parts, rows] each; about a third are empty, with a NaN output.
 struct RandomParts {
   RandomParts(std::int64_t parts_, const Problem& p, std::mt19937& random)
       : parts(static_cast<std::size_t>(parts_)),
@@ -17,7 +17,7 @@ struct RandomParts {
     std::normal_distribution<double> draw(0, 3);
     for (std::size_t at = 0; at < parts * rows; ++at) {
       const bool empty = random() % 3 == 0;
-      // Some maxima are equal: the lower index then wins.
+      // Some maxima are equal, in which case the lower index wins.
       m.push_back(empty ? -INFINITY : random() % 4 == 0 ? 5.0 : round_to(real, draw(random)));
       z.push_back(empty ? 0 : round_to(real, 1 + std::abs(draw(random))));
       u.push_back(empty ? 0 : round_to(real, -std::abs(draw(random))));

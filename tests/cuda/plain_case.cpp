@@ -35,7 +35,7 @@ void relative_in_documents(reference::Problem& oracle, DeviceProblem& device) {
   dense_case("relative table").change(oracle, device);
 }
 
-// Rows of n numbers from an odd address on, with a gap behind each that holds NaN.
+// Rows of n numbers from an odd address on, each followed by a gap of NaN.
 const void* spaced_rows(DeviceProblem& device, const Numbers& values, Index rows, Index n) {
   Numbers out = {NAN};
   for (Index r = 0; r < rows; ++r) {

@@ -15,7 +15,7 @@ reference::Upstream plain_upstream(const reference::Problem& oracle, ElementType
   return {normal(rows * oracle.d_v, 1, type, random), numbers(), numbers(), numbers(), numbers(), numbers()};
 }
 
-// As isentropic/attention.hpp defines them, from the oracle's forward pass.
+// As defined in isentropic/attention.hpp, from the oracle's forward pass.
 RowConstantArrays plain_constants(const reference::Problem& oracle, const reference::Upstream& upstream,
                                   PlainProblem& on_device) {
   const reference::Forward forward = reference::forward(oracle);
@@ -83,7 +83,7 @@ PlainGradients run_plain_backward(PlainProblem& c, const RowConstantArrays& rows
   return found;
 }
 
-// Sums of the gradient of finished scores by lag.
+// Sums the score gradients (after cap and bias) by lag.
 Numbers sum_by_lag(const reference::Problem& oracle, const Numbers& score, std::size_t size,
                    const std::function<void(Numbers&, Index, Index, double)>& add) {
   Numbers out(size, 0.0);
@@ -96,7 +96,7 @@ Numbers sum_by_lag(const reference::Problem& oracle, const Numbers& score, std::
   return out;
 }
 
-// Weights, their gradients and row constants err together.
+// The errors of weights, their gradients and row constants add up.
 double plain_gradient_tolerance(const reference::Problem& oracle, ElementType type) {
   return 4 * tolerance(oracle, type) + oracle_error(oracle);
 }
@@ -164,7 +164,7 @@ const Case kPlainCausal = {
       oracle.mask.causal = true, device.problem.visible.right = 0;
     }};
 
-// Rounded to 2^-9 of themselves; as much again where they cancel.
+// A relative rounding error of 2^-9, and as much again for cancellation.
 TEST_F(CudaPlainBackward, TakesSixteenBits) {
   PlainProblem c(kPlainCausal, ElementType::bfloat16);
   const reference::Upstream upstream = plain_upstream(c.oracle, ElementType::bfloat16);
@@ -173,7 +173,7 @@ TEST_F(CudaPlainBackward, TakesSixteenBits) {
   expect_plain_gradients(c.oracle, reference::dense_gradients(c.oracle, upstream), found, 0x1p-8);
 }
 
-// Without an upstream output gradient: of the statistics alone.
+// Gradients of the statistics only, without an upstream output gradient.
 TEST_F(CudaPlainBackward, TakesStatisticsAlone) {
   PlainProblem c(kPlainCausal, ElementType::float64);
   reference::Upstream upstream = plain_upstream(c.oracle, ElementType::float64);
@@ -197,7 +197,7 @@ TEST_F(CudaPlainBackward, RepeatsBitForBit) {
   EXPECT_EQ(first.lambda, second.lambda);
 }
 
-// Keys, values and queries that take no part: keys that nobody sees, and a query without upstream gradient.
+// NaN and infinity must have no effect in keys and values that no row sees, or in a query without upstream gradient.
 TEST_F(CudaPlainBackward, ContainsNan) {
   PlainProblem c(kPlainCausal, ElementType::float32);
   reference::Upstream upstream = plain_upstream(c.oracle, ElementType::float32);

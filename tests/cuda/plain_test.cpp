@@ -1,4 +1,4 @@
-// The plain forward pass and what follows from its records, against the oracle.
+// The plain forward pass and everything derived from its records, against the oracle.
 #include "attention/cuda/plain.hpp"
 
 #include "cuda/plain_case.hpp"
@@ -34,7 +34,7 @@ PlainFound run_plain(const Problem& problem, DeviceMemory& memory) {
   return read_plain(problem, out);
 }
 
-// Every statistic of the records. Moments grow with the scores' distance from the maximum.
+// Checks every statistic of the records. Moments grow with the scores' distance from the maximum.
 void expect_plain_records(const reference::Problem& oracle, const reference::Forward& expected, const PlainFound& found,
                           double tolerance) {
   const auto& of = expected.statistics;
@@ -153,7 +153,7 @@ TEST_P(CudaPlain, FindsKeyGroups) {
     expect(groups.first_mass, "first_mass");
     expect(groups.recent_mass, "recent_mass");
     expect(groups.entropy_without_first, "entropy_without_first");
-    // A distance of n that a weight is wrong about.
+    // The error of a weight is multiplied by distances up to n.
     const Numbers found = read_numbers(real_type(type), groups.mean_distance, rows);
     for (std::size_t row = 0; row < rows; ++row)
       ASSERT_NEAR(found[row], expected.statistics.at("mean_distance")[row],
@@ -171,7 +171,7 @@ class CudaPlainForward : public testing::Test {
   }
 };
 
-// Rounded once: half of 2^-8, or 2^-11, and as much again where numbers cancel.
+// One rounding, half of 2^-8 or 2^-11, and as much again for cancellation.
 TEST_F(CudaPlainForward, TakesSixteenBits) {
   for (const ElementType type : {ElementType::bfloat16, ElementType::float16})
     for (const Case& c : span_cases()) {
@@ -199,7 +199,7 @@ TEST_F(CudaPlainForward, LowestIndexOfEqualScores) {
   }
 }
 
-// Query 5 of head 1 is NaN; keys and values from 60 on, which causal rows do not see, and so is value 0, whose weight
+// Query 5 of head 1 is NaN. So are keys and values from 60 on, which causal rows do not see, and value 0, whose weight
 // is 0 in every row but the first.
 TEST_F(CudaPlainForward, KeepsNanInItsRow) {
   const Case broken = {
@@ -246,7 +246,7 @@ TEST_F(CudaPlainForward, WritesNothingButStatisticsWithoutValues) {
     EXPECT_EQ(without.records[row].m, with_values.records[row].m);
     EXPECT_EQ(without.records[row].sums.w, with_values.records[row].sums.w);
   }
-  EXPECT_TRUE(std::isnan(without.output[0]));  // as it was poisoned
+  EXPECT_TRUE(std::isnan(without.output[0]));  // still poisoned
 }
 
 TEST_F(CudaPlainForward, WritesOutputsOfAnyStride) {

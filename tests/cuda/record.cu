@@ -1,4 +1,4 @@
-// The header of the record serves host and device alike: both merge records and read every statistic here.
+// The record's header compiles for both host and device: each merges records and reads every statistic here.
 #include <cstdint>
 
 #include "isentropic/softmax_record.hpp"

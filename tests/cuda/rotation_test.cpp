@@ -9,7 +9,7 @@ namespace {
 struct RotationCase {
   ElementType type = ElementType::bfloat16;
   Index d = 64;
-  bool by_positions = false;  // [batch, n, heads, d] in memory
+  bool by_positions = false;  // memory layout [batch, n, heads, d]
   bool turns_back = false;
 };
 
@@ -31,7 +31,7 @@ Strides strides_of(const RotationCase& c) {
 
 double angle(Index i, Index pair) { return 0.7 * static_cast<double>(i) / static_cast<double>(pair + 1); }
 
-// The first half has the numbers; the second is not read.
+// Only the first half holds numbers; the second is never read.
 std::vector<float> numbers_of_pairs(Index d, double (*f)(double)) {
   std::vector<float> out(static_cast<std::size_t>(kRotated * d), NAN);
   for (Index i = 0; i < kRotated; ++i)

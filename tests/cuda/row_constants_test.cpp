@@ -1,4 +1,4 @@
-// Constants of the gradient on the device against the library's, with and without a sink, for every statistic.
+// The gradient's row constants on the device against the library's, with and without a sink, for every statistic.
 #include "attention/cuda/row_constants.cuh"
 
 #include <complex>
@@ -16,7 +16,7 @@ constexpr Statistic kDifferentiable[] = {
 
 struct ConstantsCase {
   std::string name;
-  std::int64_t d_v = 64, padding = 0, shift = 0;  // in elements, behind each row and before the first
+  std::int64_t d_v = 64, padding = 0, shift = 0;  // in elements, after each row and before the first
   bool sink = false, statistics = true, output = true;
 };
 
@@ -31,7 +31,7 @@ std::vector<ConstantsCase> constants_cases() {
           {"statistics alone", 64, 0, 0, true, true, false}};
 }
 
-// Everything in doubles that the type of inputs or of sums holds.
+// Doubles that are exact in the type of the inputs or of the sums.
 struct Upstreams {
   Problem problem;
   Numbers sinks = {0.5, -40, 3};
@@ -60,14 +60,14 @@ Upstreams random_upstreams(const ConstantsCase& c, ElementType type) {
   return out;
 }
 
-// df / dx of an analytic f, exact: Im f(x + ih) / h.
+// df / dx of an analytic f by the complex step, exact to rounding: Im f(x + ih) / h.
 template <class F>
 double derivative(F f, double x) {
   constexpr double kStep = 1e-30;
   return f(std::complex<double>(x, kStep)).imag() / kStep;
 }
 
-// The library knows gradients of L, H, E, V and sum p^2; those of derived statistics follow from what these say.
+// The library has gradients of L, H, E, V and sum p^2; those of derived statistics follow by the chain rule.
 std::vector<RowConstants> expected_constants(const Upstreams& in, bool with_sink) {
   using Z = std::complex<double>;
   const Problem& p = in.problem;
@@ -118,7 +118,7 @@ std::vector<RowConstants> expected_constants(const Upstreams& in, bool with_sink
   return out;
 }
 
-// A tensor [batch, heads, n_q, d_v] whose rows are `padding` apart, `shift` behind the beginning of its memory.
+// A tensor [batch, heads, n_q, d_v] with gaps of `padding` between rows, starting `shift` elements into its memory.
 const void* padded(const Upstreams& in, const Numbers& values, const ConstantsCase& c, Strides& stride,
                    DeviceMemory& memory) {
   const Problem& p = in.problem;
@@ -191,7 +191,7 @@ void expect_constants(ElementType type, const std::vector<RowConstants>& found,
          {&RowConstants::max_score, &RowConstants::log_partition, &RowConstants::mean_score, &RowConstants::gate,
           &RowConstants::base, &RowConstants::a1, &RowConstants::a2, &RowConstants::a3, &RowConstants::sink}) {
       SCOPED_TRACE("row " + std::to_string(row));
-      // D sums up to 320 products of size 1; participation makes gradients of size 400 out of those of size 1.
+      // D sums up to 320 products of size 1; participation turns gradients of size 1 into ones of size 400.
       ASSERT_NO_FATAL_FAILURE(expect_close(type, found[row].*field, expected[row].*field, 512));
     }
 }

@@ -1,4 +1,4 @@
-// Digests of sampled rows on the device against those of the CPU.
+// Digests of sampled rows on the device against the CPU's.
 #include "scan/cuda/row_digest.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct DigestCase {
   std::int64_t rows = 0, keys = 0;
 };
 
-// Rows that sum to about 1; some weights are equal, and many are 0.
+// Rows that sum to about 1, with some equal weights and many zeros.
 std::vector<float> some_weights(std::int64_t count, std::int64_t keys, std::mt19937& random) {
   std::vector<float> out(static_cast<std::size_t>(count));
   for (float& weight : out)
@@ -71,7 +71,7 @@ void expect_same(const DigestCase& c, bool is_drawn) {
     }
   if (!is_drawn) return;
 
-  // In two parts, as rows may come; the weights of a head's rows lie together, so each part is a copy.
+  // In two parts, as rows may arrive; each part is a copy because the weights of a head's rows are contiguous.
   const std::vector<KeyTotal> none(static_cast<std::size_t>(kHeads * c.keys), {0, 0});
   KeyTotal* const totals = memory.list(none);
   for (const auto& [begin, end] : {std::pair<std::int64_t, std::int64_t>(0, rows / 2), {rows / 2, rows}}) {
@@ -115,7 +115,7 @@ TEST(CudaRowDigest, AgreesWithTheCpu) {
     }
 }
 
-// All weights equal: the earliest keys are the heaviest, and every thread has one.
+// All weights are equal: the earliest keys count as the heaviest, and every thread has one.
 TEST(CudaRowDigest, TiesGoToTheEarlierKey) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   constexpr std::int64_t kKeys = 3000;

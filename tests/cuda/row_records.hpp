@@ -1,4 +1,4 @@
-// Random records of rows, as the tests of what is done for each row need them.
+// Random row records, for tests of per-row computations.
 #pragma once
 
 #include "attention/cuda/rows.hpp"
@@ -8,7 +8,7 @@ namespace isentropic::cuda {
 
 using Records = std::vector<SoftmaxRecord<double>>;
 
-// Finished rows of 0 to 20 keys, rounded to the type of sums.
+// Finished rows of 0 to 20 keys, rounded to the accumulation type.
 inline Records random_records(const Problem& p, std::mt19937& random) {
   const ElementType real = real_type(p.type);
   Records out;
@@ -42,7 +42,7 @@ inline Problem row_problem(ElementType type, std::int64_t d_v = 64) {
   return p;
 }
 
-// As far as a number in the type of sums can tell, `steps` of them; NaN and Inf must agree.
+// Equal within `steps` units of rounding of the accumulation type; NaN and Inf must match.
 inline void expect_close(ElementType type, double found, double expected, double steps) {
   if (!std::isfinite(expected)) {
     const bool same = std::isnan(expected) ? std::isnan(found) : found == expected;

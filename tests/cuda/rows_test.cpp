@@ -1,4 +1,4 @@
-// Scales, their parameters' gradients, statistics and sums of rows on the device against the library's formulas.
+// Scales, gradients of their parameters, statistics and sums of rows on the device against the library's formulas.
 #include "attention/cuda/rows.hpp"
 
 #include "attention/problem/scale_formulas.hpp"
@@ -10,7 +10,7 @@ namespace {
 
 constexpr ElementType kTypes[] = {ElementType::bfloat16, ElementType::float32, ElementType::float64};
 
-// Every law that is a formula, with numbers of its own for each of three heads where it takes them.
+// Every law that is a formula, with different parameters for each of three heads where it accepts them.
 std::vector<Scale> formula_scales() {
   std::vector<Scale> out;
   for (const ScaleLaw& law : Scale::laws()) {
@@ -45,10 +45,10 @@ ScaleFormula on_device(const Scale& scale, ElementType type, DeviceMemory& memor
   return out;
 }
 
-// What the library's laws are given for each row: by the problem's own spans, or counted and placed otherwise.
+// The laws' inputs for each row: from the problem's own spans, or with explicit counts and positions.
 struct RowInputs {
   Problem problem;
-  std::vector<std::int64_t> visible;    // empty: by the spans
+  std::vector<std::int64_t> visible;    // empty: from the spans
   std::vector<std::int32_t> positions;  // likewise
   ScaleInput at(std::int64_t row) const {
     const Problem& p = problem;
@@ -198,7 +198,7 @@ TEST(CudaRows, StatisticsAreThoseOfTheRecords) {
         out.real[static_cast<int>(statistic)] = memory.poisoned(records.size() * size_of(real));
       out.visible = static_cast<std::int64_t*>(memory.poisoned(records.size() * 8));
       out.argmax = static_cast<std::int64_t*>(memory.poisoned(records.size() * 8));
-      // Both compute in doubles, whose squares of 50 the variance subtracts.
+      // Both compute in doubles; the variance subtracts squares of about 50.
       const double steps = type == ElementType::float64 ? 64 : 2;
       require(statistics(p, on_device(p, records, memory), out, nullptr));
       require(cudaDeviceSynchronize());

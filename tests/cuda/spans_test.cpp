@@ -1,4 +1,4 @@
-// Spans and positions of rows on the device against those of the library, over random masks.
+// Spans and positions of rows on the device against the library's, for random masks.
 #include "attention/cuda/spans.cuh"
 
 #include "attention/problem/visibility.hpp"
@@ -9,13 +9,13 @@ namespace {
 
 using List = std::vector<std::int64_t>;
 
-// A mask as the library takes it, and the lists of the one that the device takes.
+// A mask in the library's form, and the lists of the device's form.
 struct MaskCase {
   std::int64_t batch = 1, n_q = 1, n_k = 1;
   Mask mask;
   Shard shard;
-  std::int64_t query_offset = 0, key_offset = 0;  // of its one run
-  List queries;                                   // their places, where there are several runs
+  std::int64_t query_offset = 0, key_offset = 0;  // offsets of the only run
+  List queries;                                   // positions of the queries, if there are several runs
   List lengths, query_offsets, key_offsets;
   std::int64_t documents = 0;
   bool documents_by_batch = false;
@@ -50,7 +50,7 @@ void add_documents(Draw& draw, MaskCase& c, std::int64_t total_queries, std::int
   c.mask = c.mask.documents(all);
 }
 
-// Two runs with a gap between them. Returns how many queries there are in all.
+// Makes two runs with a gap between them. Returns the total number of queries.
 std::int64_t split_queries(Draw& draw, MaskCase& c) {
   const std::int64_t first = draw.from(0, c.n_q), second = c.query_offset + first + draw.from(0, 9);
   c.shard.query_runs = {Run{c.query_offset, first}, Run{second, c.n_q - first}};
@@ -84,7 +84,7 @@ MaskCase random_case(unsigned seed) {
   return c;
 }
 
-// place(list): where the list lies for whoever reads it.
+// place(list) returns the list in memory that the reader can access.
 template <class F>
 SpanMask span_mask(const MaskCase& c, F place) {
   const auto list = [&](const List& values) { return values.empty() ? IntegerList() : place(values); };
@@ -133,7 +133,7 @@ Found on_device(const Problem& sizes, const SpanMask& mask, DeviceMemory& memory
           read_list<std::int32_t>(in_document, rows)};
 }
 
-// What every kernel relies on, whatever the lists say.
+// Invariants every kernel relies on, whatever the lists contain.
 void expect_inside(const Problem& sizes, const RowSpans& row) {
   ASSERT_LE(0, row.prefix_begin);
   ASSERT_LE(row.prefix_begin, row.prefix_end);

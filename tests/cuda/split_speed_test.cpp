@@ -1,4 +1,4 @@
-// How fast keys and values are read while decoding; run with --gtest_also_run_disabled_tests.
+// Memory throughput of keys and values while decoding; run with --gtest_also_run_disabled_tests.
 #include <cstdio>
 
 #include "attention/cuda/split.hpp"
@@ -7,7 +7,7 @@
 namespace isentropic::cuda {
 namespace {
 
-// Random numbers, over and over.
+// A block of random numbers, repeated.
 void* repeated_numbers(Index count, DeviceMemory& memory) {
   constexpr Index kDrawn = 1 << 20;
   std::mt19937 random(3);
@@ -19,7 +19,7 @@ void* repeated_numbers(Index count, DeviceMemory& memory) {
   return all;
 }
 
-// Seconds of one call, the mean of a row of them.
+// Mean seconds per call over several calls.
 template <class F>
 double mean_seconds(F call) {
   constexpr int kCalls = 50;

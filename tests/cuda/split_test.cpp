@@ -1,4 +1,4 @@
-// Few queries and many keys against the oracle: output and records, parts of any number, and what must not leak.
+// Few queries and many keys against the oracle: output and records, any number of parts, and what must not leak.
 #include "attention/cuda/split.hpp"
 
 #include "cuda/device_case.hpp"
@@ -20,7 +20,7 @@ void causal_at_end(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.visible.right = 0, device.problem.visible.offset = oracle.n_k - oracle.n_q;
 }
 
-// Keys and values [begin, end) become NaN on the device alone.
+// Sets keys and values [begin, end) to NaN on the device only.
 SplitChange nan_in(Index begin, Index end) {
   return [=](reference::Problem& oracle, DeviceProblem& device) {
     Problem& p = device.problem;
@@ -43,7 +43,7 @@ SplitChange window_at_end(Index left, Index prefix) {
   };
 }
 
-// Beyond the lengths there is whatever was there before.
+// A cache contains garbage beyond its lengths.
 void lengths_of_a_cache(reference::Problem& oracle, DeviceProblem& device) {
   nan_in(601, oracle.n_k)(oracle, device);
   oracle.mask.key_lengths = {601, 37};
@@ -92,7 +92,7 @@ void cap_slopes_and_sinks(reference::Problem& oracle, DeviceProblem& device) {
   device.problem.slopes = device.reals(oracle.bias.slopes), device.problem.sink = device.reals(oracle.sink);
 }
 
-// The last key's value is infinite in one column: the last query of each head sees it, the others do not.
+// The last key's value is infinite in one column: only the last query of each head sees it.
 void infinity_at_the_end(reference::Problem& oracle, DeviceProblem& device) {
   causal_at_end(oracle, device);
   for (Index head = 0; head < oracle.batch * oracle.kv_heads; ++head)
@@ -167,7 +167,7 @@ SplitResult run_in_parts(const Problem& problem, std::int64_t parts, DeviceMemor
   return read_split(problem, out);
 }
 
-// L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
+// Checks L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
 void expect_split_records(const reference::Forward& expected, const SplitResult& found) {
   const auto& of = expected.statistics;
   const std::size_t n_k = expected.weights.size() / found.m.size();
@@ -187,7 +187,7 @@ void expect_split_records(const reference::Forward& expected, const SplitResult&
     const double variance = of.at("score_variance")[row];
     ASSERT_NEAR(found.w[row] / z - mean * mean, variance, 2e-4 * (1 + variance + mean * mean));
     ASSERT_NEAR(found.c[row] / (z * z), of.at("collision")[row], 2e-4);
-    // Scores that differ in the last digits may change places.
+    // Scores that differ only in the last digits may swap places.
     const double* weights = expected.weights.data() + row * n_k;
     ASSERT_GE(found.a[row], 0);
     ASSERT_LT(found.a[row], static_cast<std::int64_t>(n_k));
@@ -249,7 +249,7 @@ TEST(CudaSplit, RepeatsBitForBit) {
   EXPECT_EQ(first.a, second.a);
 }
 
-// Rows that see a key of NaN are NaN, also where it is alone in its part; the others do not notice.
+// Rows that see a NaN key are NaN, even if it is alone in its part; the others are unaffected.
 TEST(CudaSplit, KeepsNaNInTheRowsThatSeeIt) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   SplitProblem one({.heads = 4, .kv_heads = 2, .n_q = 3, .n_k = 1505});
@@ -272,7 +272,7 @@ TEST(CudaSplit, KeepsNaNInTheRowsThatSeeIt) {
   }
 }
 
-// Rows of keys that lie apart, as in a cache of [batch, n, heads, d].
+// Rows of keys that are not contiguous, as in a cache of [batch, n, heads, d].
 TEST(CudaSplit, ReadsStridedRows) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   SplitProblem one({.batch = 2, .heads = 6, .kv_heads = 3, .n_q = 2, .n_k = 999});
@@ -320,7 +320,7 @@ TEST(CudaSplit, TakesWhatItsKernelsTake) {
   EXPECT_TRUE(without([](Problem& p) { p.bias.data = p.key; }));
   EXPECT_TRUE(without([](Problem& p) { p.relative = p.key; }));
   Problem p = fits;
-  p.query_stride.row = 1;  // of the only row
+  p.query_stride.row = 1;  // irrelevant for a single row
   EXPECT_TRUE(has_split_forward(p));
   p.n_q = 17, p.query_stride.row = 64;  // 68 rows
   EXPECT_FALSE(has_split_forward(p));

@@ -9,7 +9,7 @@
 namespace isentropic::cuda::target_entropy_test {
 namespace {
 
-// Rows of raw scores; the last row of each head sees no key and the one before it scores that are all the same.
+// Rows of raw scores; the last row of each head sees no key, and the row before it has identical scores.
 struct Rows {
   Problem problem;
   Numbers target;  // of each head
@@ -39,7 +39,7 @@ Rows random_rows(ElementType type, Numbers target) {
   return out;
 }
 
-// The record of a row at lambda, as a pass would leave it: lambda and sums in the type of sums.
+// The record that a pass would leave for a row at lambda; lambda and sums are in the accumulation type.
 SoftmaxRecord<double> evaluate(const Rows& rows, std::size_t row, double lambda) {
   const ElementType real = real_type(rows.problem.type);
   SoftmaxRecord<double> out;
@@ -68,7 +68,7 @@ int active_in(const std::vector<EntropySolver>& solvers) {
   return static_cast<int>(std::count_if(solvers.begin(), solvers.end(), [](const auto& s) { return s.active(); }));
 }
 
-// Records of all rows at the device's scales, on the device.
+// Evaluates the records of all rows at the device's scales and stores them there.
 RowArrays evaluate_all(const Rows& rows, const void* lambda, DeviceMemory& memory) {
   const ElementType real = real_type(rows.problem.type);
   const Numbers scales = read_numbers(real, lambda, rows.scores.size());
@@ -134,8 +134,8 @@ TEST(CudaTargetEntropy, NothingIsActiveWhereEveryTargetIsAboveReach) {
   ASSERT_NO_FATAL_FAILURE(solve_on_both(random_rows(ElementType::float32, {100.0})));
 }
 
-// Rows whose heaviest keys are equal, and more of them than the target allows: lambda ends where the others have no
-// weight any more, though the rounded scores of equal keys differ from their maximum.
+// Rows with more equal heaviest keys than the target allows: lambda stops where the others have no weight left, even
+// though the rounded scores of equal keys differ from their maximum.
 TEST(CudaTargetEntropy, EqualKeysLeaveScalesFinite) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   Case c{.name = "equal keys", .sizes = {.heads = 2, .kv_heads = 2, .n_q = 70, .n_k = 70}, .size = 3};
@@ -169,12 +169,12 @@ TEST(CudaTargetEntropy, EqualKeysLeaveScalesFinite) {
   for (std::size_t row = 0; row < rows; ++row) {
     SCOPED_TRACE("row " + std::to_string(row) + ", lambda " + std::to_string(scales[row]));
     ASSERT_EQ(statuses[row], static_cast<std::int64_t>(TargetEntropyStatus::below_reach));
-    ASSERT_LT(std::abs(m[row]), 0x1p23);  // beyond it float32 does not tell scores apart that differ by 1
+    ASSERT_LT(std::abs(m[row]), 0x1p23);  // beyond this, float32 cannot distinguish scores that differ by 1
     ASSERT_NEAR(z[row], 70.0 / 3, 1);
   }
 }
 
-// The cases above hold every outcome but one.
+// The cases above cover every outcome but one.
 TEST(CudaTargetEntropy, CasesReachEveryKindOfRow) {
   const Rows rows = random_rows(ElementType::float64, {0.0, 0.5, 1.5, 3.0});
   std::vector<EntropySolver> solvers = solvers_of(rows);

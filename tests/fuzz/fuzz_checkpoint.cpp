@@ -1,4 +1,4 @@
-// Damaged safetensors files and damaged configurations, read to the end: fuzz_checkpoint SECONDS [FIRST INPUT].
+// Damaged safetensors files and configurations, read in full: fuzz_checkpoint SECONDS [FIRST INPUT].
 #include <memory>
 #include <numeric>
 #include <stdexcept>
@@ -38,10 +38,10 @@ std::vector<std::string> examples() {
   };
 }
 
-// Every byte, so that a sanitiser sees one that is outside.
+// Reads every byte, so that a sanitiser catches any out of bounds.
 void read_tensors(const std::string& input) {
   const auto bytes = std::as_bytes(std::span(input));
-  // A block of exactly this size: a std::string has room behind its end.
+  // A block of exactly this size: a std::string has spare bytes past its end.
   const std::shared_ptr<std::byte[]> owner(new std::byte[bytes.size()]);
   std::ranges::copy(bytes, owner.get());
   const auto file = SafetensorsFile::parse("input", {owner.get(), bytes.size()}, owner);
@@ -57,7 +57,7 @@ void read_tensors(const std::string& input) {
   if (total > bytes.size()) throw std::logic_error("tensors hold more than the file");
 }
 
-// One attempt of many with the same input: an Error does not end them.
+// One of many attempts with the same input; continues after an Error.
 template <class Read>
 void attempt(const Read& read) {
   fuzz::try_input("", [&](const std::string&) { read(); });
@@ -88,7 +88,7 @@ int main(int count, char** arguments) {
   return fuzz::run_for(count, arguments, fuzz::Mutator(checkpoint::examples()), [](const std::string& input) {
     using namespace checkpoint;
     if (!input.starts_with("{")) return read_tensors(input);
-    // The text of a header too, with a length that fits: damage inside it then gets further.
+    // Also as the text of a header, with a matching length: damage inside it then gets further.
     attempt([&] { read_tensors(safetensors_file(input, kDataBytes)); });
     read_fields(Config::parse("input", input));
   });

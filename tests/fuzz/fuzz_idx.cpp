@@ -1,4 +1,4 @@
-// Damaged IDX files of images and labels, plain and packed: fuzz_idx SECONDS [FIRST INPUT].
+// Damaged IDX files of images and labels, plain and gzipped: fuzz_idx SECONDS [FIRST INPUT].
 #include <zlib.h>
 
 #include <stdexcept>
@@ -20,7 +20,7 @@ std::string idx(const std::vector<std::uint32_t>& sizes, const std::string& valu
 std::string packed(const std::string& bytes) {
   z_stream stream{};
   std::string out(bytes.size() + 128, '\0');
-  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);  // 16: as gzip
+  deflateInit2(&stream, 9, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY);  // 16: gzip format
   stream.next_in = reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data()));
   stream.avail_in = static_cast<uInt>(bytes.size());
   stream.next_out = reinterpret_cast<Bytef*>(out.data());
@@ -31,7 +31,7 @@ std::string packed(const std::string& bytes) {
   return out;
 }
 
-// An input is the file of images and, behind the last NUL SPACE NUL, that of labels.
+// An input is the image file, followed after the last NUL SPACE NUL by the label file.
 const std::string kBetween("\0 \0", 3);
 
 std::vector<std::string> examples() {

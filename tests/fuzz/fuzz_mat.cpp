@@ -11,7 +11,7 @@
 namespace isentropic::io {
 namespace {
 
-// Writes numbers in one byte order.
+// Writes numbers in a given byte order.
 struct Writer {
   bool big = false;
 
@@ -25,7 +25,7 @@ struct Writer {
     return bytes(type) + bytes(static_cast<std::uint32_t>(data.size())) + data +
            std::string((8 - data.size() % 8) % 8, '\0');
   }
-  // A matrix of 2 x 3 doubles of some class; 6 is that of doubles, 4 text, 1 cells.
+  // A matrix of 2 x 3 doubles of a given class; 6 means doubles, 4 text, 1 cells.
   std::string matrix(std::uint32_t kind) const {
     std::string numbers;
     for (const double x : {1.0, 2.0, 3.0, 4.0, 5.0, -6.5}) numbers += bytes(x);
@@ -33,7 +33,7 @@ struct Writer {
                            element(5, bytes(std::int32_t{2}) + bytes(std::int32_t{3})) + element(1, "name") +
                            element(9, numbers));
   }
-  // Both numbers of a short element in one word: name "x" and a single byte as the real part.
+  // Short elements pack both of their header numbers into one word: name "x" and a single byte as the real part.
   std::string small() const {
     const auto word = [&](std::uint32_t type, const std::string& data) {
       return bytes(static_cast<std::uint32_t>(data.size()) << 16 | type) + data + std::string(4 - data.size(), '\0');

@@ -1,4 +1,4 @@
-// Damaged config.json, described as a model: fuzz_model SECONDS [FIRST INPUT].
+// Damaged config.json files, parsed into model descriptions: fuzz_model SECONDS [FIRST INPUT].
 #include <stdexcept>
 
 #include "fuzz/run_for.hpp"
@@ -7,7 +7,7 @@
 namespace isentropic::model {
 namespace {
 
-// The sizes under both spellings, with what one family or another reads.
+// The sizes in all spellings, plus what particular families read.
 std::string config(const std::string& family, const std::string& rest) {
   return R"({"model_type":")" + family + R"(","vocab_size":97,"hidden_size":48,"n_embd":48,"dim":48,)" +
          R"("intermediate_size":80,"hidden_dim":80,"num_hidden_layers":3,"n_layer":3,"n_layers":3,)" +
@@ -46,7 +46,7 @@ void require(bool condition, const char* what) {
   if (!condition) throw std::logic_error(what);
 }
 
-// What a network is built from without further questions.
+// Invariants that building a network relies on.
 void check(const Description& model) {
   for (const std::int64_t size : {model.vocabulary, model.width, model.heads, model.kv_heads, model.head_width,
                                   model.mlp_width, model.trained_length})

@@ -1,4 +1,4 @@
-// Damaged tokenizer.json, read, and driven where they can be read: fuzz_tokenizer SECONDS [FIRST INPUT].
+// Damaged tokenizer.json files, parsed and used if valid: fuzz_tokenizer SECONDS [FIRST INPUT].
 #include <stdexcept>
 
 #include "fuzz/run_for.hpp"
@@ -60,7 +60,7 @@ const char* const kWordPiece = R"({"normalizer":{"type":"BertNormalizer","clean_
 "model":{"type":"WordPiece","unk_token":"[UNK]","continuing_subword_prefix":"##","max_input_chars_per_word":10,
 "vocab":{"[UNK]":0,"[SEP]":1,"[CLS]":2,"un":3,"##aff":4,"##able":5,"a":6,"##b":7,"1":8}}})";
 
-// Parts that the others lack, for the mutator to take from.
+// Parts missing from the others, for the mutator to draw from.
 const char* const kParts = R"parts([{"type":"Lowercase"},{"type":"StripAccents"},{"type":"NFD"},{"type":"NFKD"},
 {"type":"ByteLevel"},{"type":"WhitespaceSplit"},{"type":"BPEDecoder","suffix":"</w>"},{"type":"Metaspace","replacement":
 "\u2581","add_prefix_space":false},"MergedWithPrevious","Contiguous","Removed","invert":true,"continuing_subword_prefix":
@@ -68,7 +68,7 @@ const char* const kParts = R"parts([{"type":"Lowercase"},{"type":"StripAccents"}
 
 const char* const kText = "ab aba  \xC3\xA9 unaffable x y <s> 12\n\xE4\xB8\xAD e\xCC\x81 \xF0\x9F\x98\x80";
 
-// The bytes are a tokenizer.json and, behind the last NUL, a text to encode.
+// The bytes are a tokenizer.json, followed after the last NUL by a text to encode.
 void read_and_drive(const std::string& input) {
   const std::string_view bytes = input;
   const std::size_t end = bytes.rfind('\0');

@@ -1,9 +1,9 @@
-// Damaged inputs for readers of untrusted files: valid examples, changed at random and always in the same way.
+// Damaged inputs for readers of untrusted files: valid examples with random but reproducible changes.
 //
 //   Mutator inputs({R"({"a": 1})", R"([2])"});
 //   return run_for(seconds, inputs, [](const std::string& input) { parse(input); });
 //
-// Input number i depends on the examples and i alone, so a failure is repeated by its number.
+// Input number i depends only on the examples and i, so a failure can be reproduced from its number.
 #pragma once
 
 #include <algorithm>
@@ -23,16 +23,16 @@ namespace isentropic::fuzz {
 
 class Mutator {
  public:
-  // At least one example; results are never longer than `longest` bytes.
+  // Needs at least one example; results are never longer than `longest` bytes.
   explicit Mutator(std::vector<std::string> examples, std::size_t longest = 1 << 16)
       : examples_(std::move(examples)), longest_(longest) {}
 
-  // The first inputs are the examples as they are.
+  // The first inputs are the unmodified examples.
   std::string input(std::uint64_t number) const {
     if (number < examples_.size()) return examples_[number];
     Random random(mix(number));
     std::string text = one_of(examples_, random);
-    // Mostly a single change: after many, a reader stops at the first and the rest is not tried.
+    // Mostly a single change: after many, a reader stops at the first and the rest goes untested.
     const std::size_t changes = 1 + below(below(8, random) + 1, random);
     for (std::size_t i = 0; i < changes; ++i) change(&text, random);
     if (text.size() > longest_) text.resize(longest_);
@@ -49,7 +49,7 @@ class Mutator {
 
   static char random_byte(Random& random) { return static_cast<char>(random.bits() & 0xFF); }
 
-  // A place and a length that lie inside the text; short ones are more frequent.
+  // A random range inside the text; short ones are more frequent.
   static std::pair<std::size_t, std::size_t> range(const std::string& text, Random& random) {
     const std::size_t begin = below(text.size(), random);
     const std::size_t most = below(2, random) == 0 ? std::min<std::size_t>(16, text.size()) : text.size();
@@ -86,7 +86,7 @@ class Mutator {
     }
   }
 
-  // What formats made of text trip over: brackets, quotes, escapes, broken UTF-8, words of JSON.
+  // Typical trouble for text formats: brackets, quotes, escapes, broken UTF-8, JSON keywords.
   static void insert_token(std::string* text, std::size_t at, Random& random) {
     using namespace std::string_view_literals;
     static constexpr std::array kTokens = {"["sv,
@@ -120,7 +120,7 @@ class Mutator {
     text->insert(at, tokens);
   }
 
-  // The beginning of one example and the end of another.
+  // Replaces a piece of the text with a piece of an example.
   void splice(std::string* text, Random& random) const {
     const std::string& other = one_of(examples_, random);
     const auto [begin, length] = range(*text, random);
@@ -129,7 +129,7 @@ class Mutator {
     text->replace(begin, length, other, other_begin, other_length);
   }
 
-  // A piece once more, somewhere: duplicate keys, overlapping parts.
+  // Inserts copies of a piece elsewhere: duplicate keys, overlapping parts.
   void repeat(std::string* text, Random& random) const {
     const auto [begin, length] = range(*text, random);
     const std::string piece = text->substr(begin, length);
@@ -150,7 +150,7 @@ class Mutator {
     }
   }
 
-  // Four or eight bytes, little-endian, often the first ones: where binary formats keep lengths.
+  // Four or eight bytes, little-endian, often at the start: where binary formats store lengths.
   static void edit_length(std::string* text, Random& random) {
     const std::size_t width = below(2, random) == 0 ? 4 : 8;
     if (text->size() < width) return;

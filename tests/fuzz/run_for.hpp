@@ -1,8 +1,8 @@
-// Drives a reader of untrusted input with damaged inputs, and says which of them it could not bear.
+// Feeds damaged inputs to a reader of untrusted input and reports any that it does not survive.
 //
-// A reader may accept an input or throw Error with one short line. A crash, the alarm of a sanitiser, another
-// exception, or an input that takes longer than ten seconds is a failure: the number of the input is printed, and
-// `fuzz_NAME 0 NUMBER` runs that input alone.
+// A reader may accept an input or throw Error with one short line. A crash, a sanitiser report, any other exception, or
+// an input that takes longer than ten seconds is a failure: its number is printed, and `fuzz_NAME 0 NUMBER` runs that
+// input alone.
 #pragma once
 
 #include <sys/mman.h>
@@ -44,7 +44,7 @@ inline bool try_input(const std::string& input, const Reader& reader) {
   }
 }
 
-// Returns an exit status; `number` is always that of the input at hand.
+// Returns an exit status; `number` is always that of the current input.
 inline int read_inputs(double seconds, const Mutator& inputs, const Reader& reader, volatile std::uint64_t* number) {
   using Clock = std::chrono::steady_clock;
   const Clock::time_point start = Clock::now();
@@ -53,7 +53,7 @@ inline int read_inputs(double seconds, const Mutator& inputs, const Reader& read
   try {
     for (; count == 0 || elapsed() < seconds; ++count) {
       if (count > 0) *number = *number + 1;
-      ::alarm(kSecondsPerInput);  // which ends the process
+      ::alarm(kSecondsPerInput);  // kills the process
       accepted += try_input(inputs.input(*number), reader) ? 1 : 0;
     }
   } catch (const std::exception& error) {
@@ -65,10 +65,10 @@ inline int read_inputs(double seconds, const Mutator& inputs, const Reader& read
   ::getrusage(RUSAGE_SELF, &usage);
   std::printf("%llu inputs in %.0f s, %llu accepted, at most %ld MB\n", static_cast<unsigned long long>(count),
               elapsed(), static_cast<unsigned long long>(accepted), usage.ru_maxrss / 1024);
-  return accepted == 0 && seconds > 0 ? 1 : 0;  // nothing was read: the examples are no examples
+  return accepted == 0 && seconds > 0 ? 1 : 0;  // nothing was accepted: the examples are not valid
 }
 
-// Reads in a process of its own, so that its end can be told, whatever it was. Returns an exit status.
+// Runs the reader in a child process, so that any way of dying is detected. Returns an exit status.
 inline int run_for(double seconds, const Mutator& inputs, const Reader& reader, std::uint64_t first = 0) {
   void* const shared =
       ::mmap(nullptr, sizeof(std::uint64_t), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
@@ -85,7 +85,7 @@ inline int run_for(double seconds, const Mutator& inputs, const Reader& reader, 
   return 1;
 }
 
-// main() of a fuzz program: SECONDS [FIRST INPUT].
+// main() of a fuzz program; arguments: SECONDS [FIRST INPUT].
 inline int run_for(int count, char** arguments, const Mutator& inputs, const Reader& reader) {
   if (count < 2 || count > 3) {
     std::fprintf(stderr, "usage: %s SECONDS [FIRST INPUT]\n", arguments[0]);

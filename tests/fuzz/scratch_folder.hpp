@@ -1,4 +1,4 @@
-// A folder for readers that take a path, in memory where the system has a place for that; gone at the end.
+// A temporary folder for readers that take a path, in memory where the system allows it.
 #pragma once
 
 #include <stdlib.h>
@@ -22,7 +22,7 @@ class ScratchFolder {
   ScratchFolder& operator=(const ScratchFolder&) = delete;
 
   std::string path() const { return path_.string(); }
-  // Returns its path.
+  // Returns the path of the file.
   std::string write(const std::string& name, const std::string& bytes) const {
     std::ofstream(path_ / name, std::ios::binary) << bytes;
     return (path_ / name).string();

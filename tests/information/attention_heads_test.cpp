@@ -1,4 +1,4 @@
-// Redundancy, similarity and diversity of heads built by hand; what heads say together on eight joints.
+// Redundancy, similarity and diversity of hand-built heads; what heads say together on eight joint distributions.
 #include "isentropic/information/attention_heads.hpp"
 
 #include <gtest/gtest.h>
@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kN = 8;
 
-// Query q looks at one key.
+// Query q looks at a single key.
 Table looking_at(const std::function<std::size_t(std::size_t)>& key) {
   Table out(kN, kN);
   for (std::size_t q = 0; q < kN; ++q) out(q, key(q)) = 1;
@@ -25,7 +25,7 @@ Table looking_at(const std::function<std::size_t(std::size_t)>& key) {
 
 std::vector<Table> copies(const Table& head, std::size_t count) { return std::vector<Table>(count, head); }
 
-// The index as printed: mean over all pairs of H(J1|J2), the diagonal counted as zero.
+// The index as printed: mean of H(J1|J2) over all pairs, with a diagonal of zeros.
 double printed_index(const std::vector<Table>& heads) {
   double sum = 0;
   for (std::size_t a = 0; a < heads.size(); ++a)
@@ -48,13 +48,13 @@ TEST(AttentionHeads, RedundancyByHand) {
   EXPECT_NEAR(head_redundancy(copies(kBits[0], 3)), 1, 1e-12);
   EXPECT_NEAR(head_redundancy(copies(Table(kN, kN, 1.0 / kN), 4)), 0, 1e-12);
   EXPECT_NEAR(head_redundancy(copies(looking_at([](std::size_t) { return 3; }), 2)), 0, 1e-12);  // 0/0
-  // One bit of three: all that the poorer head knows.
+  // One bit out of three: all that the poorer head knows.
   EXPECT_NEAR(head_redundancy(std::vector<Table>{kDiagonal, kBits[0]}), 1, 1e-12);
   // Half of the pairs redundant.
   EXPECT_NEAR(head_redundancy(std::vector<Table>{kBits[0], kBits[0], kBits[1]}), 1.0 / 3, 1e-12);
 }
 
-// The first head along the rows; as many shares as queries.
+// The first head is along the rows; each query contributes an equal share.
 TEST(AttentionHeads, JointByHand) {
   const Table joint = joint_of_heads({{1, 0, 0}, {0, 1, 0}}, {{1, 0, 0}, {.5, .5, 0}});
   EXPECT_EQ(joint.values, (std::vector<double>{.5, 0, 0, .25, .25, 0, 0, 0, 0}));
@@ -72,7 +72,7 @@ TEST(AttentionHeads, PrintedIndexRanksTheWrongWayRound) {
   EXPECT_GT(head_redundancy(copies(kDiagonal, 4)), head_redundancy(kBits));
 }
 
-// Fixed offsets: each head tells where the others look, yet no two look at the same key.
+// Fixed offsets: each head determines where the others look, yet no two look at the same key.
 TEST(AttentionHeads, ShiftsSeparateRedundancyFromSimilarity) {
   std::vector<Table> shifts;
   for (std::size_t by = 0; by < 4; ++by) shifts.push_back(looking_at([by](std::size_t q) { return (q + by) % kN; }));
@@ -86,7 +86,7 @@ TEST(AttentionHeads, ShiftsSeparateRedundancyFromSimilarity) {
   EXPECT_NEAR(head_similarity(copies(kDiagonal, 4)), 1, 1e-12);
 }
 
-// Disjoint heads of equal entropies: their spread is 0, their diversity log h.
+// Disjoint heads of equal entropy: their spread is 0, their diversity log h.
 TEST(AttentionHeads, DiversityOfDisjointHeads) {
   std::vector<Table> heads;
   for (std::size_t h = 0; h < 4; ++h) {
@@ -145,7 +145,7 @@ struct Case {
   const char* name;
   std::size_t heads;
   std::function<int(const std::vector<int>&)> y;
-  double truth, printed, unordered;  // bits: the whole, ordered pairs subtracted, unordered pairs subtracted
+  double truth, printed, unordered;  // bits: exact, with ordered pairs subtracted, with unordered pairs subtracted
 };
 
 TEST(HeadDecomposition, EightJoints) {
@@ -166,7 +166,7 @@ TEST(HeadDecomposition, EightJoints) {
   }
 }
 
-// The printed form subtracts every pair twice; the values it gives, and that three heads need the triple term too.
+// The printed form subtracts every pair twice; here are the values it gives, and three heads need the triple term too.
 TEST(HeadDecomposition, PrintedFormMisses) {
   const auto printed = [](const HeadDecomposition& found) {
     return to_bits(single_sum(found) - 2 * pair_terms(found));

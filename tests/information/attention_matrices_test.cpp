@@ -1,4 +1,4 @@
-// Entropies and spectra of attention matrices whose values are known.
+// Entropies and spectra of attention matrices with known values.
 #include "isentropic/information/attention_matrices.hpp"
 
 #include <gtest/gtest.h>
@@ -55,7 +55,7 @@ TEST(AttentionMatrices, EntropiesByHand) {
   }
 }
 
-// Perplexity and effective rank at their extremes: opposite.
+// Perplexity and effective rank are at opposite extremes.
 TEST(AttentionMatrices, PerplexityIsNotEffectiveRank) {
   const Table uniform(64, 64, 1.0 / 64), identity = shift(64, 0);
   EXPECT_NEAR(attention_perplexity(uniform), 64, 1e-10);
@@ -64,8 +64,8 @@ TEST(AttentionMatrices, PerplexityIsNotEffectiveRank) {
   EXPECT_NEAR(effective_rank(identity), 64, 1e-10);
   EXPECT_NEAR(attention_spectrum(uniform).spectral_entropy(), 0, 1e-10);
   EXPECT_NEAR(attention_spectrum(identity).spectral_entropy(), std::log(64), 1e-12);
-  // Over random matrices of all temperatures they run against each other: -.78, and a standard
-  // deviation of .015 over sets of 400.
+  // Over random matrices of all temperatures they are negatively correlated: -.78, with a standard deviation of .015
+  // over sets of 400.
   Random random(2);
   std::vector<double> perplexity, rank;
   for (int trial = 0; trial < 400; ++trial) {
@@ -77,7 +77,7 @@ TEST(AttentionMatrices, PerplexityIsNotEffectiveRank) {
   EXPECT_NEAR(correlation(perplexity, rank), -.78, .06);
 }
 
-// Singular values 1, 1/2 and 1, sqrt(1/2): every one of them counts, the smallest too.
+// Singular values 1, 1/2 and 1, sqrt(1/2): all of them count, even the smallest.
 TEST(AttentionMatrices, SpectralEntropyByHand) {
   const double two_to_one = std::log(3) - 2 * std::log(2) / 3;  // shares 2/3, 1/3
   EXPECT_NEAR(attention_spectrum({{.75, .25}, {.25, .75}}).spectral_entropy(), two_to_one, 1e-14);
@@ -109,12 +109,12 @@ TEST(AttentionMatrices, EigenvalueOne) {
   for (std::size_t q = 0; q < 64; ++q)
     for (std::size_t j = 0; j < 64; ++j) blocks(q, j) = q / 32 == j / 32 ? 1.0 / 32 : 0;
   EXPECT_EQ(attention_spectrum(blocks).unit_eigenvalues, 2u);
-  // By modulus: 1, 1, -.8, .5. Close to 1 is not 1.
+  // By modulus: 1, 1, -.8, .5. Close to 1 does not count as 1.
   const AttentionSpectrum ordered =
       attention_spectrum({{.1, .9, 0, 0}, {.9, .1, 0, 0}, {0, 0, .75, .25}, {0, 0, .25, .75}});
   EXPECT_NEAR(std::abs(ordered.eigenvalues[2] + .8), 0, 1e-12);
   EXPECT_EQ(attention_spectrum({{.9995, .0005}, {.0005, .9995}}).unit_eigenvalues, 1u);
-  // A cyclic shift: the roots of unity.
+  // A cyclic shift: roots of unity.
   const AttentionSpectrum cyclic = attention_spectrum(shift(16, 1));
   EXPECT_EQ(cyclic.unit_eigenvalues, 1u);
   EXPECT_EQ(cyclic.on_unit_circle, 16u);
@@ -132,7 +132,7 @@ TEST(AttentionMatrices, EigenvalueOne) {
   for (std::size_t i = 0; i < 12; ++i) EXPECT_NEAR(std::abs(triangular.eigenvalues[i] - diagonal[i]), 0, 1e-7);
 }
 
-// A rotation times diag(3, 2) times a rotation, with a column of zeros more: 3, 2. A product of rotations alone: ones.
+// A rotation times diag(3, 2) times a rotation, plus a column of zeros: 3, 2. A product of rotations alone: ones.
 TEST(AttentionMatrices, SingularValuesOfAnyMatrix) {
   const double a = std::cos(.3), b = std::sin(.3), c = std::cos(1.1), d = std::sin(1.1);
   const Table matrix = {{3 * a * c - 2 * b * d, -3 * a * d - 2 * b * c, 0},

@@ -1,4 +1,4 @@
-// The bottleneck solver against limits known exactly, an independent solver's curve, and the laws of the curve.
+// The bottleneck solver against exactly known limits, an independent solver's curve, and the laws of the curve.
 #include "isentropic/information/bottleneck.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(Bottleneck, CurveOfTheEightByThreeProblem) {
     EXPECT_NEAR(curve.points[i].information_x, x[i], 1e-4) << "beta " << betas[i];
     EXPECT_NEAR(curve.points[i].information_y, y[i], 1e-4) << "beta " << betas[i];
     const BottleneckCode& point = curve.points[i];
-    // The numbers reported are those of the encoder reported.
+    // The reported numbers are those of the reported encoder.
     const BottleneckTerms terms = bottleneck_terms(eight_by_three(), point.encoder);
     EXPECT_NEAR(terms.rate, point.information_x, 1e-12);
     EXPECT_NEAR(terms.information_y, point.information_y, 1e-12);
@@ -71,13 +71,13 @@ TEST(Bottleneck, CollapsesAtTheContractionCoefficientNotAtTheCorrelation) {
                                      0.5 * (critical.local + critical.global), 0.99 * critical.global,
                                      1.02 * critical.global};
   const BottleneckCurve curve = bottleneck_curve(eight_by_three(), betas);
-  EXPECT_GT(curve.points[2].information_x, 1e-2);  // above rho^2 the constant code is not yet the best
+  EXPECT_GT(curve.points[2].information_x, 1e-2);  // above rho^2 the constant code is not yet optimal
   EXPECT_GT(curve.points[2].objective, 1e-6);
   EXPECT_GT(curve.points[3].information_x, 1e-3);
   EXPECT_LT(curve.points[4].information_x, 1e-9);
 }
 
-// Below the threshold the constant code is not the best, on any joint. Annealing alone misses that on one in 150.
+// Below the threshold the constant code is suboptimal on any joint. Annealing alone misses that for one in 150.
 TEST(Bottleneck, SomethingIsKeptBelowTheThreshold) {
   Random random(9);
   for (double share : {.9, .99})
@@ -93,7 +93,7 @@ TEST(Bottleneck, SomethingIsKeptBelowTheThreshold) {
     }
 }
 
-// Betas asked for one by one, far apart: the same as on the whole curve.
+// Betas requested one at a time, far apart: the same results as on the whole curve.
 TEST(Bottleneck, EveryBetaAloneIsFound) {
   const double rows[][3] = {{.1, 1.1137, .3755}, {.5, .2994, .1722}, {.60, .0980, .0605}, {.63, .0123, .0078}};
   for (const auto& [beta, x, y] : rows) {
@@ -108,7 +108,7 @@ TEST(Bottleneck, SmallBetaFromTheIdentityKeepsEverything) {
   const Table joint = eight_by_three();
   const BottleneckCode annealed = iterate_bottleneck(joint, 1e-4, identity(8));
   EXPECT_NEAR(annealed.information_y, mutual_information(joint), 1e-6);
-  // Random starts fall short, .408 on average at beta = 1e-3: the reason for annealing.
+  // Random starts fall short, .408 on average at beta = 1e-3: hence the annealing.
   Random random(2);
   double sum = 0;
   for (int s = 0; s < 20; ++s) {
@@ -142,7 +142,7 @@ TEST(Bottleneck, IndependentVariablesAndUnusedValues) {
   const std::vector<double> betas = {.05, .5};
   const BottleneckCurve independent = bottleneck_curve({{.12, .28}, {.18, .42}}, betas);
   for (const BottleneckCode& point : independent.points) EXPECT_NEAR(point.information_x, 0, 1e-6);
-  // Values of X and Y that never occur change nothing, and their encoder rows are still distributions.
+  // Values of X and Y that never occur have no effect, and their encoder rows are still distributions.
   const Table joint{{.4, .1}, {.1, .4}}, padded{{.4, 0, .1}, {0, 0, 0}, {.1, 0, .4}};
   const BottleneckCurve a = bottleneck_curve(joint, betas), b = bottleneck_curve(padded, betas);
   for (std::size_t i = 0; i < betas.size(); ++i) {
@@ -183,21 +183,21 @@ BottleneckCode code_at(double beta, double x, double y) {
   return out;
 }
 
-// Each law broken once, by known amounts.
+// Each law is broken once, by a known amount.
 TEST(Bottleneck, DefectsByHand) {
   BottleneckCurve curve;
   curve.information = 1;
   curve.points = {code_at(.2, 2, .9), code_at(.5, 1, .6)};  // slope .3, between the betas
   EXPECT_EQ(defects(curve).slope, 0);
   EXPECT_EQ(defects(curve).monotone, 0);
-  curve.points.push_back(code_at(.6, .5, .65));  // I_Y rises by .05, slope -.1 for at least .5; I_Y = I_X + .15
+  curve.points.push_back(code_at(.6, .5, .65));  // I_Y rises by .05, slope -.1 but must be >= .5; I_Y = I_X + .15
   curve.points[1].largest_decrease = .01;
   const BottleneckDefects found = defects(curve);
   EXPECT_NEAR(found.monotone, .05, 1e-15);
   EXPECT_NEAR(found.slope, .6, 1e-15);
   EXPECT_NEAR(found.ceiling, .15, 1e-15);
   EXPECT_EQ(found.iteration, .01);
-  curve.points = {code_at(.2, 2, 1.3), code_at(.5, 1, .6)};  // slope .7 for at most .5; I_Y = I(X;Y) + .3
+  curve.points = {code_at(.2, 2, 1.3), code_at(.5, 1, .6)};  // slope .7 but must be <= .5; I_Y = I(X;Y) + .3
   EXPECT_NEAR(defects(curve).slope, .2, 1e-15);
   EXPECT_NEAR(defects(curve).ceiling, .3, 1e-15);
   curve.points[0].entropy = 3;
@@ -206,7 +206,7 @@ TEST(Bottleneck, DefectsByHand) {
   EXPECT_EQ(curve.price(curve.points[0]), 3);
 }
 
-// The hull of (0, 0), (1, .4), (2, .5): a point below it changes nothing.
+// The hull of (0, 0), (1, .4), (2, .5): a point below it has no effect.
 TEST(Bottleneck, SharedTimeByHand) {
   BottleneckCurve curve;
   curve.information = .5, curve.entropy_x = 2;
@@ -226,7 +226,7 @@ TEST(Bottleneck, ProgressRisesToOne) {
   EXPECT_NEAR(told.back(), 1, 1e-12);
 }
 
-// No partition of X does better than the deterministic code: all 4140 partitions of eight values are tried.
+// No partition of X beats the deterministic code: all 4140 partitions of eight values are tried.
 TEST(Bottleneck, DeterministicCodeIsTheBestPartition) {
   const Table joint = eight_by_three();
   const std::vector<double> betas = {.01, .05, .1, .2, .3, .4, .5, .6};
@@ -257,7 +257,7 @@ TEST(Bottleneck, DeterministicCodeIsTheBestPartition) {
   EXPECT_LT(defects(curve).iteration, 1e-12);
 }
 
-// J = H(Y) + E log p(y|z) - beta E KL, and short of H(Y) without it, for any encoder.
+// J = H(Y) + E log p(y|z) - beta E KL; the expectations alone fall short of it by H(Y), for any encoder.
 TEST(Bottleneck, ObjectiveAsExpectations) {
   const Table joint = eight_by_three();
   const double h = entropy(column_marginal(joint));
@@ -288,7 +288,7 @@ TEST(Bottleneck, VariationalFormIsALowerBound) {
     EXPECT_LE(variational_bottleneck(joint, encoder, decoder, prior, .3),
               bottleneck_terms(joint, encoder).objective(.3) + 1e-12);
   }
-  // Tight at the code's own decoder and prior.
+  // Tight for the code's own decoder and prior.
   const Table encoder = random_encoder(8, 4, &random);
   std::vector<double> pz(4, 0.0);
   Table decoder(4, 3);

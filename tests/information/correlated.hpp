@@ -1,4 +1,4 @@
-// Correlated Gaussian samples, whose information is known: -log(1 - rho^2) / 2 for each column.
+// Correlated Gaussian samples with known information: -log(1 - rho^2) / 2 per column.
 #pragma once
 
 #include <cmath>
@@ -13,7 +13,7 @@ struct Pair {
   Table x, y;
 };
 
-// Standard normals, column by column with correlation rho.
+// Standard normals; corresponding columns have correlation rho.
 inline Pair correlated(std::size_t rows, std::size_t columns, double rho, std::uint64_t seed) {
   Random random(seed);
   Pair out{Table(rows, columns), Table(rows, columns)};

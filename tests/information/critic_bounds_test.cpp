@@ -1,4 +1,4 @@
-// Critic bounds against closed forms, a table of correlated Gaussians, and controls that have to break them.
+// Critic bounds against closed forms, a table of correlated Gaussians, and controls that must break them.
 #include "isentropic/information/critic_bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -77,16 +77,16 @@ TEST(CriticBounds, ByHand) {
 }
 
 TEST(CriticBounds, TheirVariantsByHand) {
-  // Off the diagonal -3 and 3, cut to -1 and 1; the diagonal is left alone.
+  // Off-diagonal -3 and 3 are clipped to -1 and 1; the diagonal is left alone.
   EXPECT_NEAR(smile_estimate({{4, -3}, {3, 2}}, 1).value, 3 - std::log(std::cosh(1)), 1e-15);
-  // Means of e^f apart: 2, then 6; a quarter of the newest: 3.
+  // Means of e^f off the diagonal: 2, then 6; the newest counts a quarter: 3.
   MovingPartition average(.25);
   const double one = std::log(2), other = std::log(6);
   EXPECT_NEAR(average.update({{1, one}, {one, 2}}).value, 1.5 - one, 1e-15);
   EXPECT_NEAR(average.update({{1, other}, {other, 2}}).value, 1.5 - std::log(3), 1e-15);
   EXPECT_NEAR(average.log_average(), std::log(3), 1e-15);
   EXPECT_NO_THROW(MovingPartition(1));
-  // A discriminator that is right with odds 3 : 1 everywhere: log 2 + log(3/4).
+  // A discriminator that is right with odds of 3 : 1 everywhere: log 2 + log(3/4).
   const double odds = std::log(3);
   EXPECT_NEAR(jensen_shannon_bound({{odds, -odds}, {-odds, odds}}).divergence, std::log(1.5), 1e-15);
   EXPECT_NEAR(jensen_shannon_bound(Table(3, 3, 0.0)).divergence, 0, 1e-15);
@@ -107,8 +107,8 @@ TEST(CriticBounds, SayWhatTheyAre) {
   EXPECT_EQ(MovingPartition(.1).update(scores).validity, BoundValidity::lower_bound_in_the_limit);
 }
 
-// 1 + J[f - log b] - M[e^f / b] with b = alpha (mean of e^f over all candidates but one) + (1 - alpha) a(y): the one
-// left out is any but the positive for pairs drawn together, the positive for pairs drawn apart.
+// 1 + J[f - log b] - M[e^f / b] with b = alpha (mean of e^f over all candidates but one) + (1 - alpha) a(y). The
+// omitted candidate is any but the positive for joint pairs, and the positive for independent pairs.
 double mixed_by_definition(const Table& scores, const std::vector<double>& log_baseline, double alpha) {
   const std::size_t n = scores.rows;
   const double pairs = static_cast<double>(n * (n - 1));
@@ -134,12 +134,12 @@ TEST(CriticBounds, FamilyRelations) {
     const std::vector<double> ones(6, 1.0), baseline = random.normals(6);
     EXPECT_NEAR(tuba_bound(scores, ones).value, nwj_bound(scores).value, 1e-12);
     EXPECT_NEAR(interpolated_bound(scores, baseline, 0).value, tuba_bound(scores, baseline).value, 1e-12);
-    // log z <= z/e: Donsker-Varadhan is never below NWJ, on the same pairs.
+    // log z <= z/e: Donsker-Varadhan is never below NWJ on the same pairs.
     EXPECT_GE(donsker_varadhan_bound(scores).value, nwj_bound(scores).value - 1e-12);
-    // A clip that clips nothing changes nothing; one that clips everything leaves the mean of the positives.
+    // A clip that clips nothing has no effect.
     EXPECT_NEAR(smile_estimate(scores, 100).value, donsker_varadhan_bound(scores).value, 1e-12);
     EXPECT_LE(info_nce_bound(scores).value, std::log(6));
-    // alpha = 1: InfoNCE over the candidates but one, averaged over the one left out.
+    // alpha = 1: InfoNCE over all candidates but one, averaged over the omitted one.
     double expected = 0;
     for (std::size_t i = 0; i < 6; ++i)
       for (std::size_t l = 0; l < 6; ++l) {
@@ -158,7 +158,7 @@ TEST(CriticBounds, FamilyRelations) {
       EXPECT_NEAR(mixed.ceiling, 1 + std::log(5 / alpha), 1e-12);
       EXPECT_NEAR(mixed.value, mixed_by_definition(scores, baseline, alpha), 1e-12);
     }
-    // The Jensen-Shannon reading is NWJ of the critic plus one.
+    // The Jensen-Shannon estimate is NWJ of the critic plus one.
     Table raised = scores;
     for (double& x : raised.values) x += 1;
     EXPECT_NEAR(jensen_shannon_bound(scores).mutual_information.value, nwj_bound(raised).value, 1e-12);
@@ -166,7 +166,7 @@ TEST(CriticBounds, FamilyRelations) {
   }
 }
 
-// InfoNCE with the optimal critic: values for batches of N candidates measured by an independent Monte Carlo of about
+// InfoNCE with the optimal critic: values for batches of N candidates from an independent Monte Carlo run with about
 // 20000 anchors, standard error up to .015 (.03 where few batches fit).
 struct Cell {
   double rho;
@@ -214,17 +214,17 @@ TEST(CriticBounds, OptimalCriticReachesTheInformation) {
   check("smile", [&] { return smile_estimate(pair.pmi(n, &random), 20).value; });
   MovingPartition average(0.1);
   check("mine", [&] { return average.update(pair.pmi(n, &random)).value; });
-  EXPECT_NEAR(average.log_average(), 0, 0.1);  // E[e^PMI] = 1 over pairs drawn apart
+  EXPECT_NEAR(average.log_average(), 0, 0.1);  // E[e^PMI] = 1 over independent pairs
 }
 
-// A bound of which the expectation stays below the truth, an estimate of which it does not.
+// The expectation of a bound stays below the truth, that of an estimate need not.
 TEST(CriticBounds, SmileExceedsTheInformationWhereBoundsDoNot) {
   const Gaussians pair{.9, 1};
   Random random(6);
-  // The critic PMI + 3: its shift cancels in every bound, but not against a clip at 1.
+  // The critic PMI + 3: the shift cancels in every bound, but not with a clip at 1.
   const Estimate smile = over_batches(200, [&] { return smile_estimate(pair.pmi(64, &random, 3), 1).value; });
   EXPECT_GT(smile.mean, pair.information() + 5 * smile.error);
-  // Donsker-Varadhan on few pairs: the logarithm of a mean of two is too low on average.
+  // Donsker-Varadhan with few pairs: the logarithm of a mean of two is too low on average.
   const Estimate few = over_batches(20000, [&] { return donsker_varadhan_bound(pair.pmi(2, &random)).value; });
   EXPECT_GT(few.mean, pair.information() + 5 * few.error);
   const Estimate nwj = over_batches(20000, [&] { return nwj_bound(pair.pmi(2, &random, 1)).value; });
@@ -232,7 +232,7 @@ TEST(CriticBounds, SmileExceedsTheInformationWhereBoundsDoNot) {
 }
 
 TEST(CriticBounds, MisspecifiedCriticsFallWithN) {
-  // The cross term without the norms: measured .045 at N = 2 and falling to -3.958 at 4096.
+  // The cross term without the norms: measured .045 at N = 2, falling to -3.958 at 4096.
   const auto cross_only = [&](std::size_t n, Random* random) {
     const std::vector<double> x = random->normals(n);
     std::vector<double> y = random->normals(n);
@@ -249,7 +249,7 @@ TEST(CriticBounds, MisspecifiedCriticsFallWithN) {
   EXPECT_LT(many.mean, -1);
 }
 
-// The candidates must not know the anchor: for an independent pair (I = 0) they give "bounds" near log N.
+// Candidates must not depend on the anchor: for an independent pair (I = 0) these give "bounds" near log N.
 TEST(CriticBounds, AnchorDependentCandidatesBreakTheBound) {
   Random random(9);
   const std::size_t n = 64;
@@ -269,13 +269,13 @@ TEST(CriticBounds, CosineCriticCeiling) {
   EXPECT_NEAR(cosine_critic_ceiling(256, 1), 1.98, 0.005);
   EXPECT_NEAR(cosine_critic_ceiling(4096, 1), 2.00, 0.005);
   EXPECT_NEAR(cosine_critic_ceiling(65536, .07), std::log(65536), 1e-6);
-  // Reached by positives at cosine 1 and negatives at -1.
+  // Attained by positives at cosine 1 and negatives at -1.
   Table best(16, 16, -1.0);
   for (std::size_t i = 0; i < 16; ++i) best(i, i) = 1;
   EXPECT_NEAR(info_nce_bound(best).value, cosine_critic_ceiling(16, 1), 1e-12);
 }
 
-// I(X;Z) >= H(X) + E log q(x|z), equality for q = p(x|z); exact expectations over a 4 x 3 joint.
+// I(X;Z) >= H(X) + E log q(x|z), with equality for q = p(x|z); exact expectations over a 4 x 3 joint.
 TEST(CriticBounds, BarberAgakov) {
   Random random(10);
   const Table joint(4, 3, random.probabilities(12));

@@ -28,7 +28,7 @@ TEST(CriticalBeta, ExactChannels) {
     EXPECT_NEAR(squared_maximal_correlation(joint), expected, 1e-12);
     EXPECT_NEAR(critical_beta(joint).global, expected, 1e-6) << flip;
   }
-  // An erasure channel loses the share e of every divergence: beta_c = 1 - e.
+  // An erasure channel loses a share e of every divergence: beta_c = 1 - e.
   const Table erasure{{.35 * .7, 0, .35 * .3}, {0, .65 * .7, .65 * .3}};
   EXPECT_NEAR(critical_beta(erasure).global, .7, 1e-9);
   // Y = f(X).
@@ -38,7 +38,7 @@ TEST(CriticalBeta, ExactChannels) {
   // Independent.
   const Table independent{{.12, .28}, {.18, .42}};
   EXPECT_NEAR(critical_beta(independent).global, 0, 1e-12);
-  // One value of X only.
+  // X takes only one value.
   EXPECT_EQ(critical_beta({{.5, .5}, {0, 0}}).global, 0);
 }
 
@@ -49,7 +49,7 @@ TEST(CriticalBeta, EightByThree) {
   EXPECT_NEAR(ratio_of(eight_by_three(), found.input), found.global, 1e-9);
 }
 
-// No random input beats it, and it is never below the local threshold nor above 1.
+// No random input exceeds it, and it lies between the local threshold and 1.
 TEST(CriticalBeta, IsASupremum) {
   Random random(12);
   for (int trial = 0; trial < 20; ++trial) {

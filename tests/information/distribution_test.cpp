@@ -1,4 +1,4 @@
-// Functionals of given distributions, by hand.
+// Functionals of given distributions, against hand-computed values.
 #include "isentropic/information/distribution.hpp"
 
 #include <gtest/gtest.h>
@@ -46,7 +46,7 @@ TEST(Distribution, RenyiOrders) {
   EXPECT_NEAR(renyi_entropy(p, 2), std::log(8.0 / 3), 1e-15);
   for (double order : {.95, 1.05})
     EXPECT_NEAR(renyi_entropy(p, order), std::log(std::pow(.5, order) + 2 * std::pow(.25, order)) / (1 - order), 1e-13);
-  EXPECT_NEAR(renyi_entropy(p, 1e6), kBit, 1e-6);  // where (1/2)^order is 0
+  EXPECT_NEAR(renyi_entropy(p, 1e6), kBit, 1e-6);  // where (1/2)^order underflows to 0
   EXPECT_NEAR(renyi_entropy(p, kInfinite), kBit, 1e-15);
   EXPECT_THROW(renyi_entropy(p, -1), Error);
 }

@@ -31,7 +31,7 @@ TEST(EntropyFromCounts, JamesSteinByHand) {
   EXPECT_NEAR(entropy_from_counts(Counts{9, 1}, james_stein), h(.875) + h(.125), 1e-14);
   // (3, 1): lambda = .375 / (3 * .125) = 1: all the way to uniform.
   EXPECT_NEAR(entropy_from_counts(Counts{3, 1}, james_stein), std::log(2), 1e-14);
-  // (4, 0, 0, 0): lambda = 0, the sample has no spread.
+  // (4, 0, 0, 0): lambda = 0, since the sample has no spread.
   EXPECT_EQ(entropy_from_counts(Counts{4, 0, 0, 0}, james_stein), 0);
   // Five cells: distance .62, lambda = 1/31, p = (136, 16, 1, 1, 1) / 155.
   const double five = h(136.0 / 155) + h(16.0 / 155) + 3 * h(1.0 / 155);
@@ -45,13 +45,13 @@ TEST(EntropyFromCounts, GrassbergerByHand) {
   EXPECT_NEAR(entropy_from_counts(Counts{1, 1}, grassberger), std::log(2) - g1, 1e-14);
   EXPECT_NEAR(entropy_from_counts(Counts{2, 1}, grassberger), std::log(3) - (2 * g2 + g1) / 3, 1e-14);
   EXPECT_NEAR(entropy_from_counts(Counts{3, 4}, grassberger), std::log(7) - (3 * g2 + 4 * (g2 + 2.0 / 3)) / 7, 1e-14);
-  // Large counts: G(n) -> log n, joined without a step at the end of the recurrence.
+  // Large counts: G(n) -> log n, with no step where the recurrence ends.
   const std::int64_t large = 1 << 20;
   EXPECT_NEAR(entropy_from_counts(Counts{large - 2, large - 2}, grassberger), std::log(2), 1e-12);
   EXPECT_NEAR(entropy_from_counts(Counts{large + 2, large + 2}, grassberger), std::log(2), 1e-12);
-  // An odd count has the G of the even one below it: log(2 (n + 1)) - log n, which is log1p(1/n) more than log 2.
+  // An odd count uses the G of the even one below it: log(2 (n + 1)) - log n, which exceeds log 2 by log1p(1/n).
   EXPECT_NEAR(entropy_from_counts(Counts{large + 1, large + 1}, grassberger) - std::log(2), std::log1p(0x1p-20), 1e-12);
-  // Counts for which the recurrence would take days: 1/4 and 3/4.
+  // Counts for which the recurrence would take days: frequencies 1/4 and 3/4.
   const std::int64_t huge = std::int64_t{1} << 50;
   EXPECT_NEAR(entropy_from_counts(Counts{huge, 3 * huge}, grassberger), std::log(4) - .75 * std::log(3), 1e-14);
 }
@@ -60,7 +60,7 @@ TEST(EntropyFromCounts, ChaoShenByHand) {
   // (2, 1, 1): coverage 1/2, q = 1/4, 1/8, 1/8.
   const double expected = h(.25) / (1 - std::pow(.75, 4)) + 2 * h(.125) / (1 - std::pow(.875, 4));
   EXPECT_NEAR(entropy_from_counts(Counts{2, 1, 1}, chao_shen), expected, 1e-14);
-  // Nothing met twice: coverage 1/3 instead of 0, q = 1/9.
+  // No value occurs twice: coverage 1/3 instead of 0, q = 1/9.
   EXPECT_NEAR(entropy_from_counts(Counts{1, 1, 1}, chao_shen), 3 * h(1.0 / 9) / (1 - std::pow(8.0 / 9, 3)), 1e-14);
   EXPECT_EQ(entropy_from_counts(Counts{4}, chao_shen), 0);
 }
@@ -73,8 +73,8 @@ TEST(EntropyFromCounts, NsbPublishedValues) {
   EXPECT_NEAR(entropy_from_counts(nineteen, nsb, 100), 2.8060922529931225, 1e-5);
 }
 
-// Before any dependence on data matters: one observation in a huge alphabet leaves nearly the whole prior range; many
-// observations leave nothing but the frequencies.
+// The extremes of data: with few observations in a large alphabet most of the prior range remains; with many, only the
+// frequencies matter.
 TEST(EntropyFromCounts, NsbLimits) {
   EXPECT_EQ(entropy_from_counts(Counts{7}, nsb), 0);
   EXPECT_NEAR(entropy_from_counts(Counts{500000, 250000, 250000}, nsb), 1.5 * std::log(2), 1e-5);
@@ -84,8 +84,8 @@ TEST(EntropyFromCounts, NsbLimits) {
   EXPECT_LT(undersampled, std::log(1000));
 }
 
-// 2000 observations in 100000 cells, 150 of them met twice: the posterior written out, where K b is about 13000 and
-// quotients of Gamma functions are near enough to cancel.
+// 2000 observations in 100000 cells, 150 of which occur twice: the posterior written out, where K b is about 13000 and
+// the arguments of Gamma quotients are close enough to cancel.
 TEST(EntropyFromCounts, NsbOfALargeAlphabetByQuadrature) {
   const long double cells = 1e5, once = 1700, twice = 150, total = once + 2 * twice;
   long double mass = 0, sum = 0, top = 0;
@@ -109,7 +109,7 @@ TEST(EntropyFromCounts, NsbOfALargeAlphabetByQuadrature) {
   EXPECT_NEAR(entropy_from_counts(counts, nsb, 100000), static_cast<double>(sum / mass), 1e-7);
 }
 
-// Each corrected estimator has at most 60% of the bias of plug-in, on average over draws of 20 from 10 cells.
+// Each corrected estimator has at most 60% of plug-in's bias, averaged over draws of 20 from 10 cells.
 class SmallSamples : public testing::TestWithParam<EntropyEstimator> {};
 
 TEST_P(SmallSamples, LessBiasThanPlugIn) {

@@ -1,5 +1,5 @@
-// Data that is legal and awkward: numbers near the ends of double, points that repeat by the hundred thousand,
-// probabilities of 1e-13, tables whose shape is a lie.
+// Valid but awkward data: numbers near the limits of double, points repeated by the hundred thousand, probabilities of
+// 1e-13, tables whose shape does not match their content.
 #include <gtest/gtest.h>
 
 #include <chrono>
@@ -90,11 +90,11 @@ TEST(Extremes, EqualPointsDoNotTakeQuadraticTime) {
   }
   const std::chrono::duration<double> taken = std::chrono::steady_clock::now() - start;
   EXPECT_EQ(sum, 0);
-  EXPECT_LT(taken.count(), 3);  // 0.05 s; looking at all of them: minutes
+  EXPECT_LT(taken.count(), 3);  // takes 0.05 s; checking all of them would take minutes
 }
 
 TEST(Extremes, SurrogatesThatDifferByRoundingAreEqual) {
-  // The measure depends on the order of the rows by rounding alone.
+  // The measure depends on the order of the rows only by rounding.
   const Table x(20, 1, {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1});
   int calls = 0;
   const InformationMeasure measure = [&](const Table&, const Table&, const Table&) {

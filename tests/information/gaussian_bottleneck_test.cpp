@@ -25,7 +25,7 @@ Table block(const Table& a, std::size_t row, std::size_t column, std::size_t row
   return out;
 }
 
-// Of a positive definite table, by elimination without exchanges.
+// Log-determinant of a positive definite table, by elimination without pivoting.
 double log_determinant(Table a) {
   double sum = 0;
   for (std::size_t k = 0; k < a.rows; ++k) {
@@ -60,8 +60,8 @@ TEST(GaussianBottleneck, ScalarValues) {
   }
 }
 
-// From covariances: the code's informations, computed from determinants, are those promised, and no code nearby does
-// better.
+// From covariances: the code's informations, computed from determinants, match the reported ones, and no nearby code
+// does better.
 TEST(GaussianBottleneck, ProjectionReachesWhatItPromises) {
   constexpr std::size_t kX = 4, kY = 3, kAll = kX + kY;
   Random random(3);
@@ -96,10 +96,10 @@ TEST(GaussianBottleneck, ProjectionReachesWhatItPromises) {
       EXPECT_LE(other_y - beta * other_x, y - beta * x + 1e-12);
     }
   }
-  EXPECT_LT(components, 3u);  // some have gone by the last beta
+  EXPECT_LT(components, 3u);  // some have vanished by the last beta
 }
 
-// Two densities cut into cells: the discrete solver has to come near the closed form, from below.
+// Two densities discretised into cells: the discrete solver must come close to the closed form.
 TEST(GaussianBottleneck, DiscreteSolverAgreesOnAGrid) {
   const double rho = .7;
   const std::size_t n = 24;

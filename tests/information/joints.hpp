@@ -1,4 +1,4 @@
-// Joint distributions that several tests use.
+// Joint distributions used by several tests.
 #pragma once
 
 #include "isentropic/information/table.hpp"
@@ -6,7 +6,7 @@
 namespace isentropic::information {
 
 // Eight values of X (Dirichlet(5) weights), three of Y (Dirichlet(1/2) channel), drawn once with numpy's default_rng(1)
-// and written down to the last digit. I(X;Y) = .42527, H(X) = 2.05038, H(Y) = .959236.
+// and recorded to the last digit. I(X;Y) = .42527, H(X) = 2.05038, H(Y) = .959236.
 inline Table eight_by_three() {
   return {{0.0032694894293642503, 0.007532477847914101, 0.13064057071279411},
           {0.0089080839917582005, 0.12043663089573271, 0.011158358838068587},

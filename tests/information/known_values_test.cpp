@@ -1,4 +1,4 @@
-// Mutual information by nearest neighbours against other programs and closed forms.
+// Nearest-neighbour mutual information against other programs and closed forms.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -38,7 +38,7 @@ Table columns_of_file(const std::filesystem::path& path, const std::string& colu
   return out;
 }
 
-// Values of MILCA's MIxnyn as JIDT's tests hold them: algorithm 2, standardised, no noise, 1e-7.
+// MILCA's MIxnyn values as recorded in JIDT's tests: algorithm 2, standardised, no noise, 1e-7.
 TEST(KsgKnownValues, Jidt) {
   const std::filesystem::path folder = shared_data() / "jidt";
   SKIP_WITHOUT(folder / "expected_ksg2_nats.tsv");
@@ -61,7 +61,7 @@ TEST(KsgKnownValues, Jidt) {
   EXPECT_EQ(compared, 58);
 }
 
-// ---- Tasks of "Beyond Normal" (Czyz et al. 2023), N = 10000; the truth from the closed form ----
+// ---- Tasks from "Beyond Normal" (Czyz et al. 2023), N = 10000; the truth from the closed form ----
 
 constexpr std::size_t kSamples = 10000;
 constexpr double kTolerance = .03;
@@ -92,7 +92,7 @@ TEST(KsgKnownValues, NormalAndItsTransforms) {
   }
 }
 
-// X ~ U(0, 1), Y = X + U(-e, e): e below 1/2: e - log(2 e); above: 1 / (4 e).
+// X ~ U(0, 1), Y = X + U(-e, e): for e below 1/2, e - log(2 e); above, 1 / (4 e).
 TEST(KsgKnownValues, AdditiveNoise) {
   for (double e : {.1, .75}) {
     SCOPED_TRACE(e);
@@ -107,8 +107,8 @@ TEST(KsgKnownValues, AdditiveNoise) {
   }
 }
 
-// Two independent normals over one chi of one degree of freedom, then asinh, which changes nothing. Cauchy marginals
-// have h = log(4 pi), the pair log(2 pi) + (3/2) E log(1 + r^2) = log(2 pi) + 3: together log(8 pi) - 3.
+// Two independent normals divided by a chi with one degree of freedom, then asinh, which leaves I unchanged. Cauchy
+// marginals have h = log(4 pi), the pair log(2 pi) + (3/2) E log(1 + r^2) = log(2 pi) + 3: together log(8 pi) - 3.
 TEST(KsgKnownValues, Student) {
   Random random(30);
   Pair pairs{Table(kSamples, 1), Table(kSamples, 1)};
@@ -129,7 +129,7 @@ TEST(KsgKnownValues, TwoPairs) {
 }
 
 // The setting of scikit-learn's own test: deviations 1 and 10, correlation .5, N = 1000, k = 3, 5, 7, 10% of the truth.
-// One draw spreads by .03, twice that; the mean of 40 draws by a third of it.
+// A single draw spreads by .03, twice that; the mean of 40 draws by a third of it.
 TEST(KsgKnownValues, ScikitLearnGaussian) {
   const double truth = -std::log(.75) / 2;
   for (int k : {3, 5, 7}) {

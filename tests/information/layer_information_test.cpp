@@ -1,4 +1,4 @@
-// The estimators of the information plane: by hand, against each other, and what they see of a layer that grows.
+// The estimators of the information plane: by hand, against each other, and as a layer's weights grow.
 #include "isentropic/information/layer_information.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ LayerInformation measure(const std::string& estimator, const Table& layer, const
   return layer_information(LayerEstimator::named(estimator), layer, labels, inputs);
 }
 
-// x = -1 ... 1 in 256 steps through tanh(w x), its sign the label.
+// x = -1 ... 1 in 256 steps through tanh(w x), labelled by sign.
 struct OneUnit {
   explicit OneUnit(double weight) : layer(256, 1), labels(256) {
     for (std::size_t i = 0; i < 256; ++i) {
@@ -73,7 +73,7 @@ TEST(LayerInformation, NoiseKnowsTheGaussianChannel) {
   EXPECT_NEAR(measure("noise:0.3333333333333333", layer, std::vector<std::int64_t>(4096, 0)).input, 1, .05);
 }
 
-// What the estimators see of one unit as its weight grows: fixed bins and noise fill and empty again.
+// Estimates for one unit as its weight grows: with fixed bins and noise they rise and fall again.
 TEST(LayerInformation, SaturationLooksLikeCompression) {
   const OneUnit small(.1), middle(1), large(50);
   const auto falls = [&](const char* estimator) {

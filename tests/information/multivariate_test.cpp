@@ -1,4 +1,4 @@
-// Total and dual total correlation on distributions where they are known.
+// Total and dual total correlation of distributions with known values.
 #include "isentropic/information/multivariate.hpp"
 
 #include <gtest/gtest.h>
@@ -32,7 +32,7 @@ TEST(TotalCorrelation, SymbolsByHand) {
   EXPECT_NEAR(of_copies.dual_total, kBit, 1e-14);
 }
 
-// Cells that were never seen count: four rows of the eight that three bits can make shrink all the way to uniform.
+// Unseen cells count: with four of the eight rows that three bits can form, the estimate shrinks to uniform.
 TEST(TotalCorrelation, AlphabetsAndIntervalsByHand) {
   InformationOptions shrinking = with_plug_in(Estimator::discrete);
   shrinking.entropy = EntropyEstimator::james_stein;
@@ -64,7 +64,7 @@ TEST(TotalCorrelation, Gaussian) {
   }
   const CorrelationReport report = correlation_with_baselines(samples, with_plug_in(Estimator::ksg1), 1);
   EXPECT_NEAR(report.resampled_positions.total, 0, .03);
-  EXPECT_NEAR(report.shuffled_order.total, report.observed.total, .03);  // exchangeable already
+  EXPECT_NEAR(report.shuffled_order.total, report.observed.total, .03);  // already exchangeable
 }
 
 TEST(TotalCorrelation, TwoColumnsAreMutualInformation) {
@@ -87,7 +87,7 @@ TEST(Shuffles, ConstantRow) {
   EXPECT_EQ(with_resampled_positions(samples, 1).values, samples.values);
   const CorrelationReport report = correlation_with_baselines(samples, with_plug_in(Estimator::discrete), 1);
   EXPECT_NEAR(report.observed.total, 0, 1e-14);
-  EXPECT_NEAR(report.shuffled_order.total, kBit, .01);  // (0, 1) or (1, 0): one column tells the other
+  EXPECT_NEAR(report.shuffled_order.total, kBit, .01);  // (0, 1) or (1, 0): one column determines the other
 }
 
 TEST(Shuffles, TwoCopies) {
@@ -132,7 +132,7 @@ TEST(DataProcessing, ChainAndDetour) {
     x(i, 0) = random.normal();
     z(i, 0) = x(i, 0) + random.normal();
     y(i, 0) = z(i, 0) + random.normal();
-    past_z(i, 0) = x(i, 0) + .1 * random.normal();  // from x directly
+    past_z(i, 0) = x(i, 0) + .1 * random.normal();  // directly from x
   }
   const DataProcessing chain = data_processing(x, z, y);
   EXPECT_TRUE(chain.holds(0));

@@ -1,4 +1,4 @@
-// Each estimator of mutual information against a closed form; conditional forms; what is returned at the edges.
+// Each estimator of mutual information against a closed form; conditional forms; results in edge cases.
 #include "isentropic/information/mutual_information.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ double gaussian_truth(double rho) { return -std::log(1 - rho * rho) / 2; }
 
 // ---- Discrete ----
 
-// The same 100 pairs as a table of counts and as samples; then with cells that were never seen.
+// The same 100 pairs as a table of counts and as samples; then with cells that never occur.
 TEST(DiscreteInformation, CountsAndSamplesAgree) {
   const Table counts{{30, 10, 5}, {5, 20, 30}};
   for (const Table& table : {counts, Table{{50, 10, 0}, {0, 0, 40}}}) {
@@ -59,7 +59,7 @@ TEST(DiscreteInformation, CopyHasTheWholeEntropy) {
   EXPECT_NEAR(discrete_mutual_information(x, x, plug_in), std::log(2), 1e-15);
 }
 
-// Independent symbols, 40 observations, 4 x 4 cells: the truth is 0, plug-in says about (3 * 3) / 80 = .11.
+// Independent symbols, 40 observations, 4 x 4 cells: the truth is 0, plug-in gives about (3 * 3) / 80 = .11.
 TEST(DiscreteInformation, LessBiasThanPlugIn) {
   for (EntropyEstimator estimator : {miller_madow, james_stein, grassberger, chao_shen, nsb}) {
     Random random(3);
@@ -83,7 +83,7 @@ TEST(DiscreteInformation, XorGivenTheThird) {
   options.entropy = plug_in;
   EXPECT_NEAR(estimate_information(x, y, options), 0, 1e-15);
   EXPECT_NEAR(to_bits(estimate_information(x, y, z, options)), 1, 1e-15);
-  options.entropy = james_stein;  // four of eight cells met once: all the way to uniform, 2 + 2 - 3 - 1 bits
+  options.entropy = james_stein;  // four of eight cells occur once: all the way to uniform, 2 + 2 - 3 - 1 bits
   EXPECT_NEAR(estimate_information(x, y, z, options), 0, 1e-14);
 }
 
@@ -165,14 +165,14 @@ TEST(MixedInformation, OverlappingUniforms) {
   EXPECT_NEAR(mixed_mutual_information(x, beside(y, y), 3), truth, .03);
 }
 
-// k = 1. Only the neighbour is as near as the neighbour, apart or on one spot: digamma(4) - digamma(2) = 5/6.
+// k = 1. Only the neighbour itself is within its distance, apart or at the same point: digamma(4) - digamma(2) = 5/6.
 TEST(MixedInformation, ByHand) {
   const Table x{{0}, {0}, {1}, {1}};
   EXPECT_NEAR(mixed_mutual_information(x, {{0}, {1}, {5}, {7}}, 1, Scaling::none), 5.0 / 6, 1e-14);
   EXPECT_NEAR(mixed_mutual_information(x, {{0}, {0}, {5}, {5}}, 1, Scaling::none), 5.0 / 6, 1e-14);
   EXPECT_NEAR(mixed_mutual_information(x, {{0}, {1}, {5}, {7}}, 3, Scaling::none), 5.0 / 6, 1e-14);  // k_i = 1 of two
-  // k = 2, interleaved: as near as the second of one's own are 3, 3, 3, 5, 4, 4, so that with h(n) = 1 + ... + 1/n
-  // it is h(5) + h(1) - h(2) less the mean 41/24 of h(m - 1).
+  // k = 2, interleaved: within the distance of the second neighbour of the same symbol lie 3, 3, 3, 5, 4, 4 points.
+  // With h(n) = 1 + ... + 1/n the result is h(5) + h(1) - h(2) minus 41/24, the mean of h(m - 1).
   const Table symbols{{0}, {0}, {0}, {1}, {1}, {1}}, points{{0}, {2}, {4}, {1}, {20}, {30}};
   EXPECT_NEAR(mixed_mutual_information(symbols, points, 2, Scaling::none), 137.0 / 60 + 1 - 1.5 - 41.0 / 24, 1e-14);
 }
@@ -184,7 +184,7 @@ TEST(MixedInformation, SymbolsMetOnce) {
     x(i, 0) = static_cast<double>(i % 2);
     y(i, 0) = random.normal();
   }
-  x(0, 0) = 17;  // left out, nothing else
+  x(0, 0) = 17;  // only this row is omitted
   const Table others_x(199, 1, {x.values.begin() + 1, x.values.end()});
   const Table others_y(199, 1, {y.values.begin() + 1, y.values.end()});
   EXPECT_EQ(mixed_mutual_information(x, y, 3, Scaling::none),
@@ -205,8 +205,8 @@ TEST(Ksg, ByHand) {
   options.k = 1;
   options.scaling = Scaling::none;
   EXPECT_NEAR(estimate_information(x, x, options), 11.0 / 6 - 2, 1e-14);
-  // Given a copy of itself nothing is left: digamma(1) - (1 + 1 - 1) digamma(1). Given a constant, all of it is but
-  // digamma(4), which n_z = 3 brings.
+  // Given a copy of itself nothing is left: digamma(1) - (1 + 1 - 1) digamma(1). Given a constant, everything is left:
+  // the digamma(4) comes from n_z = 3.
   const Table constant(4, 1, 1.0);
   EXPECT_NEAR(ksg_conditional_mutual_information(x, x, x, {1, KsgAlgorithm::one, Scaling::none}), 0, 1e-14);
   EXPECT_NEAR(ksg_conditional_mutual_information(x, x, constant, {1, KsgAlgorithm::one, Scaling::none}), 11.0 / 6,
@@ -237,7 +237,7 @@ TEST(Ksg, UnitsDoNotMatterWhenStandardised) {
   EXPECT_EQ(ksg_mutual_information(pair.x, pair.y), before);
 }
 
-// x <- z -> y: dependent, but not given z. x -> y with z apart: given z, unchanged.
+// x <- z -> y: dependent, but not given z. x -> y with a separate z: unchanged given z.
 TEST(Ksg, ConditionalOnACommonCause) {
   Random random(10);
   const std::size_t rows = 5000;
@@ -265,7 +265,7 @@ TEST(Ksg, ConditionalGaussian) {
   for (std::size_t i = 0; i < rows; ++i) {
     x(i, 0) = random.normal();
     y(i, 0) = random.normal();
-    z(i, 0) = x(i, 0) + y(i, 0) + random.normal();  // given the sum, the summands know of each other
+    z(i, 0) = x(i, 0) + y(i, 0) + random.normal();  // given the sum, the summands are dependent
   }
   const double partial = .5;  // covariance -1/3 over variance 2/3 given z
   for (Estimator estimator : {Estimator::ksg1, Estimator::gaussian})

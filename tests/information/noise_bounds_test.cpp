@@ -1,4 +1,4 @@
-// Bounds for noisy layers around the exact information of a mixture.
+// Bounds for noisy layers against the exact information of a mixture.
 #include "isentropic/information/noise_bounds.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace isentropic::information {
 namespace {
 
-// I(X;T) of a one-dimensional mixture by integrating its density.
+// I(X;T) of a one-dimensional mixture, by integrating its density.
 double exact_information(const Table& outputs, double variance) {
   const auto density = [&](double t) {
     double sum = 0;
@@ -54,7 +54,7 @@ TEST(NoiseBounds, Limits) {
   EXPECT_NEAR(noisy_layer_input_information(apart, .1, weights).upper, std::log(2), 1e-12);
 }
 
-// Four outputs far apart, labels by pairs: one bit about the label. Labels without relation to the outputs: none.
+// Four outputs far apart, labelled in pairs: one bit about the label. Labels unrelated to the outputs: none.
 TEST(NoiseBounds, Labels) {
   const Table apart{{0}, {100}, {200}, {300}};
   const LabelInformation by_pairs = noisy_layer_label_information(apart, std::vector<std::int64_t>{0, 0, 1, 1}, .1);

@@ -1,4 +1,4 @@
-// What the tests of estimators share: options that name an estimator, and one bit in nats.
+// Shared by the estimator tests: options that name an estimator, and one bit in nats.
 #pragma once
 
 #include <cmath>

@@ -1,4 +1,4 @@
-// Path lengths that are exact integers; what position codes say, in bits.
+// Path lengths that are exact integers; the information in position codes, in bits.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -70,11 +70,11 @@ TEST(PositionCodes, Offsets) {
   const OffsetInformation large = offset_information(sinusoidal_codes(128, 8));
   EXPECT_NEAR(to_bits(large.one_code), .721, 5e-4);
   EXPECT_NEAR(to_bits(large.both_codes), 7.721, 5e-4);
-  // Codes that do not tell positions apart say less.
+  // Codes that do not distinguish all positions carry less information.
   const OffsetInformation blurred = offset_information(sinusoidal_codes(16, 2), {}, 1.0);
   EXPECT_LT(blurred.both_codes, blurred.entropy - .1);
-  // Positions (1/2, 1/4, 1/4), offsets -2 ... 2 with probabilities (2, 3, 6, 3, 2) / 16; the first two codes are one,
-  // so the offset is left open, 1 in 9 by the pair of twos: 4 + 2 + 2 + 1 of 16, and by pairs with the third, 2 : 1.
+  // Positions (1/2, 1/4, 1/4), offsets -2 ... 2 with probabilities (2, 3, 6, 3, 2) / 16. The first two codes are equal,
+  // which leaves the offset uncertain: for pairs of these two, 4 + 2 + 2 + 1 of 16; for pairs with the third, 2 : 1.
   const OffsetInformation uneven = offset_information({{0}, {0}, {1}}, std::vector<double>{.5, .25, .25});
   const auto h = [](double p) { return -p * std::log(p); };
   EXPECT_NEAR(uneven.entropy, 2 * h(2.0 / 16) + 2 * h(3.0 / 16) + h(6.0 / 16), 1e-14);
@@ -93,7 +93,7 @@ TEST(PositionCodes, SinusoidalByHand) {
   EXPECT_NEAR(six(8, 5), std::cos(.5), 1e-14);
 }
 
-// The product of two sinusoidal codes depends on their distance alone.
+// The dot product of two sinusoidal codes depends only on their distance.
 TEST(PositionCodes, SinusoidalGramIsToeplitz) {
   const Table codes = sinusoidal_codes(50, 16);
   const auto product = [&](std::size_t a, std::size_t b) {

@@ -1,4 +1,4 @@
-// Neighbours and counts against looking at every point.
+// Neighbours and counts against brute force.
 #include "information/point_tree.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@ double distance(const double* a, const double* b, std::size_t columns) {
   return out;
 }
 
-// Continuous points, and points on a coarse grid, where most distances are equal.
+// Continuous points, or points on a coarse grid, where most distances are equal.
 Table points(std::size_t rows, std::size_t columns, bool on_grid, Random* random) {
   Table out(rows, columns);
   for (double& x : out.values) x = on_grid ? static_cast<double>(random->integer(0, 3)) : random->normal();

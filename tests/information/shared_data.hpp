@@ -1,4 +1,4 @@
-// Samples kept beside the project, for tests that compare with other programs; absent, such tests are skipped.
+// Samples stored outside the repository, for comparisons with other programs; those tests are skipped without them.
 #pragma once
 
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// Permutation tests and intervals: their level, their power and their repeatability.
+// Permutation tests and intervals: their level, power and repeatability.
 #include "isentropic/information/significance.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ double gaussian(const Table& x, const Table& y, const Table& z) {
 TEST(Permutations, DependentAndIndependent) {
   const Pair dependent = correlated(300, 1, .5, 1);
   const Significance found = permutation_significance(dependent.x, dependent.y, {}, ksg, 99, 1);
-  EXPECT_DOUBLE_EQ(found.p_value, .01);  // the smallest that 99 permutations can give
+  EXPECT_DOUBLE_EQ(found.p_value, .01);  // the smallest value possible with 99 permutations
   EXPECT_EQ(found.estimate, ksg(dependent.x, dependent.y, {}));
   EXPECT_NEAR(found.surrogate_mean, 0, .03);
   EXPECT_GT(found.surrogate_deviation, .005);
@@ -37,7 +37,7 @@ InformationMeasure reading(std::vector<double> values) {
   };
 }
 
-// The estimate first: 2 among 1, 2, 3, 6.
+// The estimate comes first: 2 among 1, 2, 3, 6.
 TEST(Permutations, ByHand) {
   const Table x{{0}, {1}};
   const Significance found = permutation_significance(x, x, {}, reading({2, 1, 2, 3, 6}), 4, 1);
@@ -46,8 +46,8 @@ TEST(Permutations, ByHand) {
   EXPECT_DOUBLE_EQ(found.surrogate_deviation, std::sqrt(14.0 / 3));
 }
 
-// Rows take the x of neighbours without replacement as far as that goes: few values are lost. With replacement a share
-// of 1/e would be.
+// Rows take the x of neighbours without replacement as far as possible: few values are lost, compared with a share of
+// 1/e with replacement.
 TEST(Permutations, LocalSurrogatesSeldomRepeatARow) {
   Table x(300, 1), z(300, 1);
   for (std::size_t i = 0; i < 300; ++i) x(i, 0) = z(i, 0) = static_cast<double>(i);
@@ -57,7 +57,7 @@ TEST(Permutations, LocalSurrogatesSeldomRepeatARow) {
   EXPECT_GT(permutation_significance(x, x, z, distinct, 20, 1).surrogate_mean, .8 * 300);
 }
 
-// Under independence p is uniform: below .1 about one time in ten.
+// Under independence p is uniform: below .1 about one in ten times.
 TEST(Permutations, PValueIsUniformUnderIndependence) {
   int small = 0;
   double mean = 0;
@@ -72,7 +72,7 @@ TEST(Permutations, PValueIsUniformUnderIndependence) {
   EXPECT_NEAR(mean, .5, .08);
 }
 
-// x <- z -> y: given z nothing is left. A free shuffle would compare with surrogates in which x has lost z too.
+// x <- z -> y: given z nothing is left. Freely shuffled surrogates would lose x's dependence on z too.
 TEST(Permutations, GivenACommonCause) {
   int small = 0;
   for (std::uint64_t seed = 0; seed < 20; ++seed) {
@@ -91,7 +91,7 @@ TEST(Permutations, GivenACommonCause) {
   EXPECT_DOUBLE_EQ(permutation_significance(pair.x, pair.y, apart, ksg, 49, 1).p_value, .02);
 }
 
-// A condition of few values: rows that tie are exchanged among all of them, not among the few that a search names.
+// A condition with few values: tied rows are exchanged among all of them, not among the few that a search returns.
 TEST(Permutations, GivenSymbols) {
   const Pair pair = correlated(400, 1, .8, 5);
   Table z(400, 1);
@@ -101,7 +101,7 @@ TEST(Permutations, GivenSymbols) {
   EXPECT_NEAR(found.surrogate_mean, 0, .05);
 }
 
-// What a surrogate keeps: x still depends on z as much as before, and no longer on y beyond that.
+// Surrogates of x depend on z as much as before, and no longer on y beyond that.
 TEST(Permutations, LocalSurrogatesKeepTheCondition) {
   Random random(6);
   Table x(500, 1), y(500, 1), z(500, 1);
@@ -117,7 +117,7 @@ TEST(Permutations, LocalSurrogatesKeepTheCondition) {
   EXPECT_LT(lost.surrogate_mean, .1 * lost.estimate);
 }
 
-// The deviation from half-samples against that over fresh data sets.
+// The deviation estimated from half-samples against the one over fresh data sets.
 TEST(HalfSamples, DeviationAsOverFreshData) {
   double squares = 0, mean = 0, claimed = 0;
   const int sets = 60;
@@ -132,7 +132,7 @@ TEST(HalfSamples, DeviationAsOverFreshData) {
   EXPECT_NEAR(claimed / std::sqrt(squares), 1, .35);
 }
 
-// Halves first: 1 and 3, deviation sqrt 2, from two of five rows: times sqrt(2 / 3).
+// The halves come first: 1 and 3, deviation sqrt 2, from two of five rows: times sqrt(2 / 3).
 TEST(HalfSamples, ByHand) {
   const Table x{{0}, {1}, {2}, {3}, {4}};
   const Interval found = half_sample_interval(x, x, {}, reading({1, 3, 2.5}), 2, .95, 1);

@@ -1,4 +1,4 @@
-// Values that repeat: integers, rounded numbers, lattices. The truths are finite sums.
+// Repeated values: integers, rounded numbers, lattices. The truths are finite sums.
 #include <gtest/gtest.h>
 
 #include <boost/math/special_functions/digamma.hpp>
@@ -17,7 +17,7 @@ using boost::math::digamma;
 
 double whole(Random* random, int values) { return static_cast<double>(random->integer(0, values - 1)); }
 
-// A fair coin, and a number from 0 ... 29 or from 10 ... 39 by its side: known exactly outside of 10 ... 29.
+// A fair coin together with a number from 0 ... 29 or from 10 ... 39, which reveals the coin outside of 10 ... 29.
 TEST(Ties, SymbolsAgainstIntegers) {
   const double truth = std::log(2) / 3;
   for (const std::uint64_t seed : {1, 2, 3}) {
@@ -63,18 +63,18 @@ TEST(Ties, WithoutThemAsKsg) {
 }
 
 TEST(Ties, ByHand) {
-  // Two points at each of two places: one neighbour at distance 0 everywhere.
+  // Two points at each of two places: everywhere one neighbour at distance 0.
   const Table twice{{0}, {0}, {1}, {1}};
   EXPECT_NEAR(mesner_shalizi_mutual_information(twice, twice, {}, 1), digamma(4) - digamma(1), 1e-12);
   EXPECT_NEAR(mesner_shalizi_mutual_information(twice, twice, twice, 1), 0, 1e-12);
-  // Equal steps: two neighbours as near as the first, one at the ends; rounding must not tell them apart.
+  // Equal steps: two neighbours at the smallest distance, one at the ends; rounding must not separate them.
   Table steps(6, 1);
   for (std::size_t i = 0; i < 6; ++i) steps(i, 0) = .1 * static_cast<double>(i);
   const double expected = digamma(6) - (4 * digamma(2) + 2 * digamma(1)) / 6;
   for (const Scaling scaling : {Scaling::none, Scaling::standardised})
     EXPECT_NEAR(mesner_shalizi_mutual_information(steps, steps, {}, 1, scaling), expected, 1e-12);
-  // The same steps under two symbols in turn, three each: within two steps 1 2 1 of the same symbol, 2 3 4 4 3 2 of
-  // all.
+  // The same steps under two alternating symbols, three each: within two steps there are 1 2 1 of the same symbol, and
+  // 2 3 4 4 3 2 of all.
   const Table turns{{0}, {1}, {0}, {1}, {0}, {1}};
   const double own = (4 * digamma(1) + 2 * digamma(2)) / 6;
   const double around = (digamma(2) + digamma(3) + digamma(4)) / 3;

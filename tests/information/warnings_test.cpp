@@ -1,4 +1,4 @@
-// The estimator that is chosen, and where estimates are called doubtful.
+// The automatic choice of an estimator, and when estimates are called doubtful.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -24,14 +24,14 @@ TEST(SuitableEstimator, ByTheNumberOfDistinctRows) {
   EXPECT_EQ(suitable_estimator(labels, labels), Estimator::discrete);
   EXPECT_EQ(suitable_estimator(pair.x, pair.y, pair.x), Estimator::ksg1);
   EXPECT_EQ(suitable_estimator(labels, labels, labels), Estimator::discrete);
-  const Table nine{{0}, {0}, {0}, {1}, {1}, {1}, {2}, {2}, {2}};  // just sqrt(N) symbols
+  const Table nine{{0}, {0}, {0}, {1}, {1}, {1}, {2}, {2}, {2}};  // exactly sqrt(N) symbols
   EXPECT_EQ(suitable_estimator(nine, nine), Estimator::discrete);
   for (Estimator estimator : information_estimators())
     EXPECT_EQ(information_estimator_named(name(estimator)), estimator);
   EXPECT_THROW(information_estimator_named("best"), Error);
 }
 
-// `distinct` values in turn: all different when there are as many rows.
+// Cycles through `distinct` values: all different if there are as many rows.
 Table counting(std::size_t rows, std::size_t columns, std::size_t distinct) {
   Table out(rows, columns);
   for (std::size_t i = 0; i < out.values.size(); ++i) out.values[i] = static_cast<double>(i / columns % distinct);
@@ -49,7 +49,7 @@ TEST(InformationWarnings, BeginWhereTheHeaderSays) {
   EXPECT_TRUE(warned(counting(1000, 6, 1000), y, {}, Estimator::ksg1, 0));
   EXPECT_FALSE(warned(y, y, {}, Estimator::ksg1, 4.6));
   EXPECT_TRUE(warned(y, y, {}, Estimator::ksg1, 4.62));
-  // 50 and 52 of 1000 values that occur more than once, in any place where neighbours are sought.
+  // 50 and 52 of 1000 values that occur more than once, in each table that is searched for neighbours.
   Table half(1000, 1);
   for (std::size_t i = 0; i < 1000; ++i) half(i, 0) = static_cast<double>(i % 2);
   for (const std::size_t pairs : {25, 26}) {
@@ -57,19 +57,19 @@ TEST(InformationWarnings, BeginWhereTheHeaderSays) {
     EXPECT_EQ(warned(tied, y, {}, Estimator::ksg1, 0), pairs == 26);
     EXPECT_EQ(warned(y, tied, {}, Estimator::ksg2, 0), pairs == 26);
     EXPECT_EQ(warned(y, y, tied, Estimator::ksg1, 0), pairs == 26);
-    EXPECT_FALSE(warned(half, tied, {}, Estimator::mixed, 0));  // which counts ties
+    EXPECT_FALSE(warned(half, tied, {}, Estimator::mixed, 0));  // it handles ties
     EXPECT_FALSE(warned(tied, tied, tied, Estimator::mesner_shalizi, 0));
   }
   // 5 x 5 cells: a bias of 16 / (2 N), .1 at N = 80; twice that for two values of z.
   EXPECT_FALSE(warned(counting(80, 1, 5), counting(80, 1, 5), {}, Estimator::discrete, 0));
   EXPECT_TRUE(warned(counting(79, 1, 5), counting(79, 1, 5), {}, Estimator::discrete, 0));
   EXPECT_TRUE(warned(counting(80, 1, 5), counting(80, 1, 5), counting(80, 1, 2), Estimator::discrete, 0));
-  // Ten rows for each column.
+  // Ten rows per column.
   EXPECT_FALSE(warned(counting(20, 1, 20), counting(20, 1, 20), {}, Estimator::gaussian, 0));
   EXPECT_TRUE(warned(counting(19, 1, 19), counting(19, 1, 19), {}, Estimator::gaussian, 0));
 }
 
-// On both sides of 5% of values that occur more than once, in any of the three.
+// Either side of 5% of values that occur more than once, in any of the three.
 TEST(SuitableEstimator, CountsTies) {
   const Table y = counting(1000, 1, 1000), labels = counting(1000, 1, 3);
   for (const std::size_t pairs : {25, 26}) {
@@ -83,7 +83,7 @@ TEST(SuitableEstimator, CountsTies) {
   EXPECT_EQ(suitable_estimator(y, y, labels), Estimator::mesner_shalizi);
 }
 
-// Ten correlated pairs of 16 + 16 dimensions: the truth is 2.30, KSG sees less than half of it.
+// Sixteen correlated pairs of dimensions: the truth is 2.30, of which KSG sees less than half.
 TEST(InformationWarnings, HighDimension) {
   Pair pair = correlated(5000, 16, 0, 13);
   const double rho = std::sqrt(1 - std::exp(-2 * 2.30 / 16));

@@ -1,4 +1,4 @@
-// IDX files, plain and packed, and what is said about bad ones.
+// IDX files, plain and gzipped, and the errors for bad ones.
 #include "io/idx.hpp"
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ class IdxTest : public testing::Test {
   void write(const std::string& name, const std::string& bytes) {
     std::ofstream(path(name), std::ios::binary) << bytes;
   }
-  // In place of the plain file.
+  // Replaces the plain file by a gzipped one.
   void pack(const std::string& name, const std::string& bytes) {
     std::filesystem::remove(path(name));
     const gzFile file = gzopen(path(name + ".gz").c_str(), "wb");
@@ -92,7 +92,7 @@ TEST_F(IdxTest, OtherMagicNumbers) {
   expect_refusal("magic number 0x736f6d65; expected 0x00000803");
 }
 
-// None of these allocates what it promises: the test would not fit into memory.
+// None of these allocates what its header promises: the test would not fit into memory.
 TEST_F(IdxTest, SizesThatLie) {
   write(kImages, idx({0xffffffff, 0xffffffff, 0xffffffff}, "abcdef"));
   expect_refusal("with a size of 4294967295 in its header");

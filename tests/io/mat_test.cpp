@@ -1,4 +1,4 @@
-// MATLAB files: matrices of all types, compressed and not, in both byte orders; and files that are damaged.
+// MATLAB files: matrices of all types, compressed and not, in both byte orders; and damaged files.
 #include "io/mat.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ std::string element(std::uint32_t type, const std::string& data, bool big = fals
          std::string((8 - data.size() % 8) % 8, '\0');
 }
 
-// Column after column, in numbers of type T (number `type` of the format).
+// Column-major, in numbers of type T (number `type` of the format).
 template <class T>
 std::string matrix(std::uint32_t type, int rows, int columns, const std::vector<double>& values, bool big = false,
                    std::uint32_t flags = 6) {
@@ -144,7 +144,7 @@ TEST_F(MatFile, EveryChangedByteIsReadOrRefused) {
     }
 }
 
-// The file of Shwartz-Ziv and Tishby: 4096 inputs of 12 bits and a label of each.
+// The file of Shwartz-Ziv and Tishby: 4096 inputs of 12 bits with a label each.
 TEST(MatFileOfTishby, IsRead) {
   const std::string path = ISENTROPIC_SHARED "/data/ibsgd/var_u.mat";
   if (!std::filesystem::exists(path)) GTEST_SKIP() << path << " is not here";

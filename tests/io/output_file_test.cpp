@@ -1,4 +1,4 @@
-// Files are whole or absent, and a path that cannot be written is known before the work starts.
+// Files are complete or absent, and an unwritable path is reported before the work starts.
 #include "io/output_file.hpp"
 
 #include <gtest/gtest.h>
@@ -37,7 +37,7 @@ class OutputFile : public testing::Test {
 
 TEST_F(OutputFile, IsWrittenAndReplaced) {
   check_writable("--json", path("a"));
-  EXPECT_EQ(files(), 0);  // looking leaves nothing behind
+  EXPECT_EQ(files(), 0);  // checking leaves nothing behind
   write_file("--json", path("a"), "one");
   EXPECT_EQ(read(path("a")), "one");
   check_writable("--json", path("a"));
@@ -86,7 +86,7 @@ TEST_F(OutputFile, DevicesAreWrittenDirectly) {
   EXPECT_TRUE(fs::is_character_file("/dev/null"));
 }
 
-// As one leaves it that was killed while it wrote, in a container where the next process has the same id.
+// Left by a process killed while writing, in a container where the next process has the same id.
 TEST_F(OutputFile, AnUnfinishedTemporaryOfOthersIsNeitherTouchedNorInTheWay) {
   const std::string temporary = path("a") + ".part-" + std::to_string(::getpid());
   std::ofstream(temporary) << "not ours";

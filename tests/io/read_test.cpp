@@ -1,4 +1,4 @@
-// Data files of every kind, and what is said about bad ones.
+// Data files of every kind, and the errors for bad ones.
 #include "io/read.hpp"
 
 #include <gtest/gtest.h>
@@ -137,7 +137,7 @@ TEST_F(ReadTest, MissingCells) {
   EXPECT_CONTAINS(complaint(file("a.csv", "x,y\n,1\nNA,2\n"), "x", kDropping), "is without a complete row");
 }
 
-// df.to_csv() writes an index in front, under an empty header.
+// df.to_csv() writes a leading index column with an empty header.
 TEST_F(ReadTest, TheIndexOfATable) {
   const std::string path = file("a.csv", ",a,b\n0,5,6\n1,7,8\n");
   const Samples all = read(path, {{"--x", "*"}});
@@ -150,16 +150,16 @@ TEST_F(ReadTest, TheIndexOfATable) {
   EXPECT_EQ(chosen.parts[1].table.values, (Values{6, 8}));
   ASSERT_EQ(chosen.notes.size(), 1);
   EXPECT_CONTAINS(chosen.notes[0], "column 0 of --x has no name");
-  // Columns that are numbers: --x 0 is the one of that name.
+  // Columns named by numbers: --x 0 refers to the one of that name.
   const Samples numbered = read(file("a.csv", ",0,1\n0,5,6\n1,7,8\n"), {{"--x", "*"}, {"--y", "0"}});
   EXPECT_EQ(numbered.parts[0].table.values, (Values{5, 6, 7, 8}));
   EXPECT_EQ(numbered.parts[1].table.values, (Values{5, 7}));
-  // Names of the rows, as pandas' crosstab writes them.
+  // Row names, as pandas' crosstab writes them.
   const Samples crossed = read(file("a.csv", "colour,S,L\nred,5,6\nblue,7,8\n"), {{"--x", "*"}});
   EXPECT_EQ(crossed.parts[0].table.values, (Values{5, 6, 7, 8}));
   ASSERT_EQ(crossed.notes.size(), 1);
   EXPECT_CONTAINS(crossed.notes[0], "column colour holds text and was left out");
-  // The header of an unnamed table without index cannot be told from data.
+  // The header of a table with neither names nor index is indistinguishable from data.
   const Samples plain = read(file("a.csv", "0,1,2\n5,6,7\n"), {{"--x", "*"}});
   EXPECT_EQ(plain.parts[0].table.rows, 2);
   ASSERT_EQ(plain.notes.size(), 1);
@@ -248,7 +248,7 @@ TEST_F(ReadTest, BadNumpy) {
   EXPECT_CONTAINS(complaint(file("a.npy", npy_with(1, "{'shape': (6,), " + kHeader.substr(1), data))),
                   "with 'shape' in its header");
   EXPECT_CONTAINS(complaint(file("a.npy", npy_with(1, kHeader + "x", data))), "with text behind its header");
-  // Every prefix of a good file is refused, and none crashes.
+  // Every prefix of a valid file is rejected, and none crashes.
   const std::string good = npy("<f8", "False", "(3, 2)", data);
   for (std::size_t length = 0; length < good.size(); ++length)
     EXPECT_NE(complaint(file("a.npy", good.substr(0, length))), "none") << length;

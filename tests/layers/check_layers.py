@@ -1,4 +1,4 @@
-"""Compares src/layers.cmake with the includes of the sources: nothing unlisted, nothing listed in vain, no cycles.
+"""Compares src/layers.cmake with the sources' includes: nothing unlisted, nothing listed but unused, no cycles.
 
 python3 check_layers.py PROJECT
 """
@@ -44,13 +44,13 @@ def owner_of_source(layers, path):
 def owner_of_header(layers, name):
     """The layer of a public header: "mask.hpp", "theory/noise.hpp"."""
     keys = [name.removesuffix(".hpp")]
-    if "/" in name:  # a header by its name comes before the folder it is in
+    if "/" in name:  # a header named explicitly takes precedence over its folder
         keys.append(name.rsplit("/", 1)[0] + "/")
     return next((layer.folder for key in keys for layer in layers.values() if key in layer.headers), None)
 
 
 def owners(root, layers):
-    """Every file with its layer."""
+    """Maps every file to its layer."""
     for path in sorted((root / "src").rglob("*.[ch]pp")):
         yield path, owner_of_source(layers, path.relative_to(root / "src"))
     public = root / "include" / "isentropic"

@@ -1,4 +1,4 @@
-"""What check_layers.py finds in small projects that are wrong, one mistake each."""
+"""What check_layers.py finds in small broken projects, one mistake each."""
 
 import pathlib
 import tempfile

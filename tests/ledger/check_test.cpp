@@ -1,4 +1,4 @@
-// The judge itself: what passes, what fails, and that nothing passes by being absent or not a number.
+// The judge itself: what passes, what fails, and that nothing passes by being absent or NaN.
 #include "ledger/check.hpp"
 
 #include <gtest/gtest.h>
@@ -44,7 +44,7 @@ TEST(Comparison, AQuotedMeanHasAnErrorOfItsOwn) {
   EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 108.1, 4); }));
   EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh, 108.2, 4); }));
   EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh, 108.2, 4, .1); }));
-  // The quoted number's own error given: 5 + 3 / 10 = 5.3.
+  // With the quoted number's own error given: 5 + 3 / 10 = 5.3.
   EXPECT_TRUE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 106.25, .1); }));
   EXPECT_FALSE(passes([](Check& c) { c.as_quoted("x", fresh.estimate(), 106.35, .1); }));
 }
@@ -77,7 +77,7 @@ TEST(Comparison, ACheckThatJudgesNothingFails) {
   EXPECT_FALSE(passes([](Check& c) { c.show("x", 1); }));
 }
 
-// Half of what is expected or more: 1 +- 0.5 says little more than the sign. Such a comparison supports nothing.
+// With a tolerance of half the expected value or more, 1 +- 0.5, little but the sign is tested: it supports nothing.
 TEST(Comparison, AToleranceOfHalfTheExpectedValueIsShownAndNotJudged) {
   EXPECT_FALSE(passes([](Check& c) { c.near("x", 1.2, 1, 0.5); }));
   EXPECT_FALSE(passes([](Check& c) { c.near("x", -1.2, -1, 0.5); }));
@@ -86,13 +86,13 @@ TEST(Comparison, AToleranceOfHalfTheExpectedValueIsShownAndNotJudged) {
   const Check check = judged([](Check& c) { c.near("x", 1.2, 1, 0.5), c.near("y", 1.2, 1, 0.4); });
   EXPECT_FALSE(check.comparisons()[0].judged());
   EXPECT_TRUE(check.comparisons()[1].judged());
-  // Nothing can be half of 0: there the tolerance is the statement. Bounds and ranges say what they allow.
+  // Nothing can be half of 0: there the tolerance itself is the claim. Bounds and ranges state what they allow.
   EXPECT_TRUE(passes([](Check& c) { c.near("x", 1e-13, 0, 1e-12); }));
   EXPECT_TRUE(passes([](Check& c) { c.at_most("x", 1, 1, 2); }));
   EXPECT_TRUE(passes([](Check& c) { c.between("x", 2, 1, 4); }));
 }
 
-// What is off by more than even a wide tolerance is refuted all the same.
+// A deviation that exceeds even a wide tolerance still refutes the claim.
 TEST(Comparison, AWideToleranceCanRefute) {
   EXPECT_FALSE(passes([](Check& c) { c.near("x", 9, 1, 0.5), c.near("y", 1, 1, 0.1); }));
 }
@@ -127,13 +127,13 @@ TEST(Run, ACorrectedClaimWhosePrintedFormPassesHasFailed) {
   EXPECT_TRUE(outcome.sound_passes());
   EXPECT_EQ(outcome.printed_form_fails(), false);
   EXPECT_FALSE(outcome.passed());
-  // The same check under a claim that holds has no printed reading.
+  // The same check under a claim that holds has no printed form.
   const Outcome holds = outcome_of(claim_with(Verdict::holds, [](Check& c) { c.near("x", 1, 1, 0); }));
   EXPECT_TRUE(holds.passed());
   EXPECT_FALSE(holds.printed_form_fails().has_value());
 }
 
-// Nothing judged is no support, and no refutation either.
+// A comparison that is not judged neither supports nor refutes.
 TEST(Run, APrintedFormThatIsNeverJudgedHasNotFailed) {
   const Outcome outcome = outcome_of(
       claim_with(Verdict::corrected, [](Check& c) { c.near("x", 1.2, c.choose(1.2, 1.0), c.choose(0.1, 0.5)); }));

@@ -1,4 +1,4 @@
-// Every claim of the sources is there with its verdict, passes, and fails as it was printed.
+// Every claim of the sources is present with its verdict, passes, and fails in its printed form.
 #include <gtest/gtest.h>
 
 #include <fstream>
@@ -11,7 +11,7 @@
 namespace isentropic::ledger {
 namespace {
 
-// claims.tsv beside this file: id and verdict of every claim.
+// claims.tsv next to this file: id and verdict of every claim.
 std::map<std::string, std::string> listed_claims() {
   std::map<std::string, std::string> out;
   std::ifstream file(ISENTROPIC_CLAIMS);
@@ -45,7 +45,7 @@ TEST(Claims, OnlySomeMayLackAComputation) {
       EXPECT_FALSE(claim.use.empty()) << claim.id << " says neither what holds instead nor under which condition";
       EXPECT_NE(claim.check, nullptr) << claim.id;
     }
-    // What small networks do has no verdict that sounds like evidence about all.
+    // The behaviour of small networks gets no verdict that sounds like evidence about all networks.
     if (trains) {
       EXPECT_EQ(claim.verdict, Verdict::not_checked) << claim.id;
     }
@@ -78,7 +78,7 @@ TEST_P(ClaimsOfSource, Passes) {
     EXPECT_TRUE(outcome.passed()) << line(outcome) << "\n" << details(outcome);
 }
 
-// The formula under test exchanged for the printed one: the check must notice.
+// With the printed formula in place of the one under test, the check must fail.
 TEST_P(ClaimsOfSource, ChecksNoticeThePrintedForm) {
   for (const Claim& claim : claims_with({GetParam()})) {
     if (claim.check == nullptr || claim.verdict != Verdict::corrected) continue;

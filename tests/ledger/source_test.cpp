@@ -1,4 +1,4 @@
-// Where in its source a claim stands.
+// A claim's location in its source.
 #include "ledger/source.hpp"
 
 #include <gtest/gtest.h>

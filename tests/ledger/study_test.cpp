@@ -1,4 +1,4 @@
-// Stored studies: what a file must have, and how the ledger shows it, or that there is none.
+// Stored studies: what a file must contain, and how the ledger shows a study or the lack of one.
 #include "ledger/study.hpp"
 
 #include <gtest/gtest.h>
@@ -95,7 +95,7 @@ TEST(Studies, AreShownInEveryForm) {
   EXPECT_EQ(document["stored"], 1);
   EXPECT_EQ(document["claims"][0]["passed"], nullptr);
   EXPECT_EQ(document["claims"][0]["study"]["figures"].size(), study.figures.size());
-  EXPECT_EQ(parse_studies(listed(document["claims"][0]["study"])).size(), 1u);  // as it was stored
+  EXPECT_EQ(parse_studies(listed(document["claims"][0]["study"])).size(), 1u);  // round-trips
   EXPECT_NE(page(outcomes, {}).find(study.machine), std::string::npos);
 }
 
@@ -129,7 +129,7 @@ TEST(Studies, NetworkChecksFindTheirClaims) {
       with_network_checks(claims_with({"001-s19"}), {{"001-s19", judge}, {"001-s20", judge}});
   EXPECT_EQ(claims[0].check, &judge);
   EXPECT_THROW(with_network_checks({}, {{"001-s99", judge}}), Error);
-  EXPECT_THROW(with_network_checks({}, {{"001-16", judge}}), Error);  // has a check of its own
+  EXPECT_THROW(with_network_checks({}, {{"001-16", judge}}), Error);  // already has a check
 }
 
 }  // namespace

@@ -1,4 +1,4 @@
-// The streaming loss against the matrix written out, in several blocks of queries and keys.
+// The streaming loss against the full matrix, in several blocks of queries and keys.
 #include "isentropic/softmax_loss.hpp"
 
 #include <gtest/gtest.h>
@@ -21,7 +21,7 @@ struct Setting {
   bool exclude_self = false;
 };
 
-// Inputs, random upstream gradients, and everything computed from the whole matrix in float64.
+// Inputs, random upstream gradients, and results computed from the full matrix in float64.
 struct Written {
   explicit Written(const Setting& setting, std::uint64_t seed = 1) : s(setting) {
     const double spread = 1 / std::sqrt(std::sqrt(static_cast<double>(s.d)));
@@ -129,13 +129,13 @@ TEST(SoftmaxLoss, ManyBlocks) {
   expect_equal<double>(Written({515, 1030, 1100, 2}), 1e-10);
 }
 
-// A row that is sure of its target: the loss is far below the rounding of its scores, and still has its digits.
+// A row near-certain of its target: the loss is far below the rounding of its scores, yet keeps its digits.
 TEST(SoftmaxLoss, SureRows) {
   const float q[] = {1000}, k[] = {1, 0.988f};
   const std::int64_t target[] = {0};
   const SoftmaxLossProblem problem{.query = View(q, {1, 1}), .key = View(k, {2, 1}), .target = View(target, {1})};
   const SoftmaxLossResult result = softmax_loss(problem);
-  // The scores 1000 and 988 are rounded to 2^-14 = 6e-5, which is what the loss is off by, relatively.
+  // The scores 1000 and 988 are rounded to 2^-14 = 6e-5, which is the relative error of the loss.
   const double gap = 1000 - 1000 * static_cast<double>(k[1]), loss = std::log1p(std::exp(-gap));
   EXPECT_NEAR(result.loss[0] / loss, 1, 1e-4);
   const double one[] = {1};
@@ -147,7 +147,7 @@ TEST(SoftmaxLoss, SureRows) {
   EXPECT_NEAR(gradients.scale / (-gap * loss), 1, 1e-4);
 }
 
-// The bound log N - loss never exceeds log N.
+// Hence the bound log N - loss never exceeds log N.
 TEST(SoftmaxLoss, IsNeverNegative) {
   support::Random random(3);
   for (int trial = 0; trial < 200; ++trial) {
@@ -172,7 +172,7 @@ TEST(SoftmaxLoss, IsNeverNegative) {
   }
 }
 
-// A row without upstream gradient gives nothing to any gradient, whatever it holds.
+// A row without upstream gradient contributes to no gradient, whatever it contains.
 TEST(SoftmaxLoss, IgnoredRowsPoisonNothing) {
   for (const float poison : {std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity(), 1e38f}) {
     for (const bool has_target : {false, true}) {
@@ -199,7 +199,7 @@ TEST(SoftmaxLoss, IgnoredRowsPoisonNothing) {
   }
 }
 
-// A target that the bias masks: an infinite loss, or one over the keys that are seen; never NaN.
+// A target masked by the bias: the loss is infinite, not NaN, and the record covers the keys that are seen.
 TEST(SoftmaxLoss, MaskedTarget) {
   const float q[] = {1}, k[] = {1, 2}, bias[] = {-std::numeric_limits<float>::infinity(), 0};
   const std::int64_t target[] = {0};

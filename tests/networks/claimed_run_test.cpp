@@ -1,4 +1,4 @@
-// Parts of a study that processes share: what they hold, and what those leave that are killed.
+// Parts of a study shared between processes: what claiming one protects, and cleaning up after killed processes.
 #include "lab/claimed_run.hpp"
 
 #include <gtest/gtest.h>
@@ -42,7 +42,7 @@ TEST_F(ClaimedRuns, WhatIsLeftIsRemovedAndWhatIsHeldStays) {
   EXPECT_FALSE(fs::exists(runs()));
 }
 
-// A file of another law whose name begins alike is not a part's.
+// Another law's file whose name starts the same does not belong to the part.
 TEST_F(ClaimedRuns, FinishingOneLeavesTheOthers) {
   leave("law-0.1-20.safetensors");
   leave("law-0.1-2.safetensors.part-3");

@@ -1,4 +1,4 @@
-// Records, what is found in them, and the page as a reader gets it.
+// Records, the phases found in them, and the page as a reader sees it.
 #include "plane/phases.hpp"
 
 #include <gtest/gtest.h>
@@ -13,8 +13,8 @@
 namespace isentropic::plane {
 namespace {
 
-// Two layers and two estimators, as many seeds as a course has rows: I(X;T) of the second layer by estimator
-// "width:0.5", seed after seed; everything else stays.
+// Two layers and two estimators, with one course of I(X;T) per seed for the second layer under estimator "width:0.5";
+// everything else is constant.
 Record record_with(const std::vector<std::vector<double>>& courses, const std::vector<double>& test_accuracy = {}) {
   Record out{
       .title = "t", .layers = {"one", "two"}, .estimators = {"exact", "width:0.5"}, .input_bits = 4, .label_bits = 1};
@@ -45,7 +45,7 @@ TEST(Phases, DropsByHand) {
 
 TEST(Phases, WhatSeedsDisagreeAboutIsNoCompression) {
   EXPECT_FALSE(last_phase(phases(record_with({{3, 3, 3}, {3, 3, 2.8}}))).compresses);   // .1 with a spread of .1
-  EXPECT_TRUE(last_phase(phases(record_with({{3, 3, 2.8}, {3, 3, 2.8}}))).compresses);  // .2 in both
+  EXPECT_TRUE(last_phase(phases(record_with({{3, 3, 2.8}, {3, 3, 2.8}}))).compresses);  // .2 for both seeds
   EXPECT_FALSE(last_phase(phases(record_with({{1, 2, 3}, {1, 2, 3}}))).compresses);     // a rise
   EXPECT_TRUE(phases(Record{}).empty());
 }
@@ -104,7 +104,7 @@ TEST(PlanePage, ShowsTheAccuraciesThatAreKnown) {
   EXPECT_NE(page(record).find("Correlation over 3 seeds"), std::string::npos);
 }
 
-// The slider is at the last frame; each plane has a dot for each layer and seed; a move of the slider moves them.
+// The slider starts at the last frame; each plane has a dot per layer and seed; moving the slider moves them.
 TEST(PlanePage, PointsMoveWithTheSlider) {
   const std::string path = testing::TempDir() + "isentropic_plane.html";
   std::ofstream(path) << page(record_with({{1, 3, 2}, {1, 3, 1}}, {.5, .75}));

@@ -1,10 +1,10 @@
-"""isentropic.scan against the attention matrices of every architecture of transformers that predicts tokens.
+"""isentropic.scan against the attention matrices of every transformers architecture that predicts tokens.
 
     make architectures                                       (two minutes)
     python tests/python/architectures.py [TYPE ...]          some of them, by model type
 
-A small random model of each is scanned, and run with its eager attention. They agree if the entropies of all rows do,
-the sinks' shares and the loss. Fails if one of those that architectures.txt lists no longer agrees.
+A small random model of each is scanned, and run with its eager attention. They agree if the entropies of all rows, the
+sinks' shares and the loss do. Fails if an architecture listed in architectures.txt no longer agrees.
 """
 
 import collections
@@ -22,7 +22,7 @@ from small_models import VOCABULARY, architectures, small_model
 
 LENGTH = 40
 ENTROPY_TOLERANCE, LOSS_TOLERANCE = 2e-4, 1e-3
-SECONDS = 60  # of the CPU, for one of them
+SECONDS = 60  # of CPU time for each
 KNOWN = pathlib.Path(__file__).with_name("architectures.txt")
 
 
@@ -31,7 +31,7 @@ class NotCompared(Exception):
 
 
 def compare(name):
-    """``(outcome, what there is to say)`` for one class of transformers."""
+    """``(outcome, details)`` for one class of transformers."""
     ids = torch.randint(3, VOCABULARY, (1, LENGTH), generator=torch.Generator().manual_seed(1))
     try:
         model = small_model(name)
@@ -58,11 +58,11 @@ def compare(name):
 
 
 def run_eager(model, ids):
-    """The logits, and the matrices ``[1, heads, n, keys]`` that each module returned: ``{module: [one of each call]}``."""
+    """The logits, and the matrices ``[1, heads, n, keys]`` each module returned: ``{module: [one for each call]}``."""
     eager = copy.deepcopy(model)
     if eager._can_set_attn_implementation():
         eager.set_attn_implementation("eager")
-    else:  # what they are is settled, but some look there for which of two ways to go
+    else:  # they only have eager, but some still branch on the setting
         eager.config._attn_implementation = "eager"
     matrices = collections.defaultdict(list)
 
@@ -77,7 +77,7 @@ def run_eager(model, ids):
 
 
 def differences(found, matrices):
-    """The largest of entropies, and of the mean shares of sinks."""
+    """The largest difference of entropies, and of the mean shares of sinks."""
     entropy = sinks = 0.0
     calls = collections.Counter()
     for layer, module in enumerate(layer["module"].partition("#")[0] for layer in found.data["layers"]):
@@ -87,11 +87,11 @@ def differences(found, matrices):
         weights = own[min(calls[module], len(own) - 1)][0].double()  # two calls may share one
         calls[module] += 1
         total = weights.sum(-1)
-        if (total - 1).abs().max() > 1e-3:  # the column of the sinks is left out; entropies are of the keys alone
+        if (total - 1).abs().max() > 1e-3:  # the sinks' column is omitted; entropies are over the keys alone
             weights = weights / total[..., None]
             heads = [head["statistics"] for head in found.data["heads"] if head["layer"] == layer]
             shares = [statistics.get("sink_mass", {"mean": 0.0})["mean"] for statistics in heads]
-            rows = (1 - total)[:, 1:]  # means are over rows that see two keys or more
+            rows = (1 - total)[:, 1:]  # means are over rows that see at least two keys
             sinks = max(sinks, largest(rows.mean(1) - torch.tensor(shares, dtype=torch.float64)))
         rows = torch.tensor(found.rows["entropy"][layer], dtype=torch.float64)
         if rows.shape != weights.shape[:-1]:
@@ -108,7 +108,7 @@ def loss_difference(found, logits, ids):
 
 
 def largest(x):
-    """Of the absolute values; NaN is larger than any."""
+    """The largest absolute value; NaN counts as larger than any."""
     return float("inf") if x.isnan().any() else x.abs().max().item()
 
 

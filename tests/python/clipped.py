@@ -1,4 +1,4 @@
-"""Small attention to clip, and one step of it."""
+"""A small attention layer to clip, and one step of clipping it."""
 
 import pytest
 import torch
@@ -12,7 +12,7 @@ THRESHOLD = 0.02
 
 
 class OwnAttention(nn.Module):
-    """Of a user, with names that are known; ``options`` go to its call."""
+    """A user's own, with projections of known names; ``options`` are passed to its call."""
 
     def __init__(self, kv_heads=HEADS, **options):
         super().__init__()
@@ -33,7 +33,7 @@ def optimizer_of(model, lr=0.0):
 
 
 def clip_once(model, x=None, optimizer=None, run=None, **options):
-    """What one step without a change of its own is told."""
+    """What clipping reports for one step that changes nothing itself."""
     optimizer = optimizer or optimizer_of(model)
     with QKClip(model, optimizer, **{"threshold": THRESHOLD, **options}) as clip:
         (model if run is None else run)(inputs() if x is None else x)
@@ -46,7 +46,7 @@ def by_head(weight, heads=HEADS):
 
 
 def largest(model, run=None):
-    """The largest score of every head and layer."""
+    """The largest score of each head and layer."""
     with isentropic.Monitor(model) as monitor, torch.no_grad():
         (model if run is None else run)(inputs())
     return {layer: record["max_score"] for layer, record in monitor.last.items()}

@@ -11,7 +11,7 @@ def seeded():
 
 @pytest.fixture(scope="module")
 def one_thread():
-    """There is too little to do for more."""
+    """There is too little work for more threads."""
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

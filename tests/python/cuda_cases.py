@@ -1,4 +1,4 @@
-"""Attention problems by name, run on a GPU in a type of choice and on the CPU in float64, with all of their gradients."""
+"""Attention problems by name, run on a GPU in a given type and on the CPU in float64, with all of their gradients."""
 
 import dataclasses
 import math
@@ -12,9 +12,9 @@ DEVICE = "cuda"
 REASON = "no GPU"
 TYPES = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 
-#: Of the norm of a row: outputs, gradients of query, key and value; of the largest value: gradients of other terms (sums
-#: over all rows, which may cancel). Products of 16 bits are exact, but weights and score gradients are rounded to 2^-9 (bfloat16) and 2^-12
-#: of their values.
+#: Relative to the norm of a row: outputs, gradients of query, key and value; relative to the largest value: gradients
+#: of other terms (sums over all rows, which may cancel). 16-bit products are exact, but weights and score gradients are
+#: rounded to 2^-9 (bfloat16) and 2^-12 of their values.
 TOLERANCES = {
     torch.float64: (1e-11, 1e-10, 1e-10),
     torch.float32: (1e-5, 1e-4, 1e-4),
@@ -36,7 +36,7 @@ class Shape:
 
 
 class Inputs:
-    """The same numbers on either device: drawn on the CPU, rounded to the type that is tested, then moved."""
+    """The same numbers on either device: drawn on the CPU, rounded to the tested type, then moved."""
 
     def __init__(self, shape, dtype, device, exact, seed=0):
         self.shape, self.device = shape, device
@@ -61,7 +61,7 @@ class Inputs:
             yield self._leaf(name, values, self.dtype)
 
     def term(self, name, *sizes, factor=1.0, plus=0.0):
-        """Something real that learns."""
+        """A real-valued term with a gradient."""
         return self._leaf(name, self.draw(*sizes) * factor + plus, self.real)
 
     def fixed(self, values):
@@ -71,7 +71,7 @@ class Inputs:
         return torch.tensor(values, device=self.device)
 
     def upstream(self, name, like):
-        """Such that no statistic drowns the others: they are numbers from 1 / n to n."""
+        """Scaled so that no statistic drowns out the others, which range from 1 / n to n."""
         n = self.shape.n_k
         drawn = self.draw(*like.shape) * {"collision": n, "effective_keys": 1 / n, "participation": 1 / n}.get(
             name, 1.0
@@ -89,7 +89,7 @@ def _additive_mask(x):
     mask = x.draw(1, x.shape.heads, x.shape.n_q, x.shape.n_k)
     mask[..., 5] = -math.inf
     mask[..., 2, :] = torch.finfo(torch.float32).min
-    return mask.to(x.device)  # float32 on both sides: its lowest value is that of a type
+    return mask.to(x.device)  # float32 on both sides: which value is lowest depends on the type
 
 
 def _padding_mask(x, additive=False):
@@ -186,7 +186,7 @@ CASES = MASKS | SCALES | TERMS | MAPS
 
 
 def run(case, shape, dtype, device, exact, size=1.0, seed=0, edit=None, statistics="all", view=lambda x: x):
-    """Values and gradients by name; ``edit`` may change query, key and value first, ``view`` shows them otherwise."""
+    """Values and gradients by name; ``edit`` may change query, key and value first, ``view`` their memory layout."""
     inputs = Inputs(shape, dtype, device, exact, seed)
     q, k, v = inputs.tensors(size)
     if edit is not None:
@@ -206,9 +206,9 @@ def run(case, shape, dtype, device, exact, size=1.0, seed=0, edit=None, statisti
 def assert_as_on_the_cpu(
     case, shape=None, dtype=torch.float32, size=1.0, outlier=1.0, view=lambda x: x, cancels=False, **options
 ):
-    """Values and gradients of a case on the GPU are those of float64 on the CPU; ``outlier``: of scores, over ``size``.
+    """A case's values and gradients on the GPU match float64 on the CPU; ``outlier``: of scores, relative to ``size``.
 
-    ``cancels``: rows rest on one key, so that their gradients are what is left of terms that cancel. They may then err
+    ``cancels``: rows rest on one key, so that their gradients are the remainder of cancelling terms. They may then err
     twice as much as the CPU does in the same type.
     """
     shape = shape or Shape()
@@ -216,11 +216,11 @@ def assert_as_on_the_cpu(
     exact_values, exact_gradients = run(case, shape, dtype, "cpu", True, size, **options)
     assert values.keys() == exact_values.keys() and gradients.keys() == exact_gradients.keys()
     of_output, of_input, of_term = TOLERANCES[dtype]
-    # A score of that size is itself no better than its last digit.
+    # The accuracy of a score of that size is limited to its last digit.
     digits = size * outlier * (1e-14 if dtype == torch.float64 else 5e-7)
-    solved = 1e-4 if "target" in case and dtype != torch.float64 else 0.0  # where the solver of the scale stops
+    solved = 1e-4 if "target" in case and dtype != torch.float64 else 0.0  # the scale solver's tolerance
     for name, value in values.items():
-        if name == "argmax":  # of scores that agree to their last digits either may be the highest
+        if name == "argmax":  # if scores agree to their last digits, either may be the highest
             assert (value.cpu() != exact_values[name]).double().mean() <= 2e-3, f"{name} of {case}"
             continue
         tolerance = of_output if name == "output" else STATISTICS[dtype] + solved
@@ -238,9 +238,9 @@ def assert_as_on_the_cpu(
 def assert_near(what, found, expected, tolerance, rows=None, plain=None):
     """Within ``tolerance`` of the largest value; NaN and infinities where they belong.
 
-    ``rows``: every row, the last axis, within ``tolerance`` of its norm and so many times the usual one. Gradients add up
-    terms that are larger than their sum, gO.v of about 8 among them: 0.05 of ``tolerance`` is less than their last digits.
-    ``plain``: twice its error is allowed too.
+    ``rows``: every row, the last axis, within ``tolerance`` of its norm plus that many times the typical norm.
+    Gradients sum terms larger than their sum, gO.v of about 8 among them: 0.05 of ``tolerance`` is below their last
+    digits. ``plain``: twice its error is allowed too.
     """
     if expected is None:
         assert found is None, what

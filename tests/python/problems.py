@@ -1,4 +1,4 @@
-"""Attention problems, and the same by the written-out matrix."""
+"""Attention problems, and their solution with the explicit matrix."""
 
 import math
 
@@ -14,7 +14,7 @@ def tensors(*shape_q, kv_heads=None, n_k=None, d_v=None, dtype=torch.float32, se
 
 
 def naive(q, k, v, scale=None, visible=None, bias=None, soft_cap=None, sink=None):
-    """Attention and its statistics from the written-out matrix."""
+    """Attention and its statistics from the explicit matrix."""
     group = q.shape[-3] // k.shape[-3]
     k, v = k.repeat_interleave(group, -3), v.repeat_interleave(group, -3)
     s = q @ k.transpose(-1, -2) * (1 / math.sqrt(q.shape[-1]) if scale is None else scale)

@@ -2,8 +2,8 @@
 //
 //   run_model FOLDER TOKENS
 //
-// hidden states [n, width]; logits [n, vocabulary] and the cross-entropy of every token after the first [n - 1], of a
-// model with a head; entropies [layers, heads, n]; TOKENS ids that continue the first nine, greedily and with a cache.
+// Outputs hidden states [n, width]; with a head, logits [n, vocabulary] and the cross-entropy of every token after the
+// first [n - 1]; entropies [layers, heads, n]; TOKENS ids continuing the first nine, greedily and with a cache.
 #include <ATen/core/grad_mode.h>
 
 #include <cstdio>

@@ -1,4 +1,4 @@
-"""A small random model of any architecture of transformers that predicts tokens."""
+"""A small random model of any transformers architecture that predicts tokens."""
 
 import dataclasses
 
@@ -7,9 +7,9 @@ import transformers
 from transformers.models.auto import modeling_auto
 
 VOCABULARY = 97
-_MOST_PARAMETERS = 30e6  # what SIZES leave large is not worth the wait
+_MOST_PARAMETERS = 30e6  # models that remain larger despite SIZES are not worth the wait
 
-# The names that configurations have for the same few things.
+# The names configurations use for the same few sizes.
 SIZES = (
     dict.fromkeys(("vocab_size", "encoder_vocab_size", "vocabulary_size"), VOCABULARY)
     | dict.fromkeys(("hidden_size", "n_embd", "d_model", "dim", "emb_dim", "embedding_size", "word_embed_proj_dim"), 64)
@@ -29,8 +29,8 @@ SIZES = (
     | dict.fromkeys(("n_group", "topk_group", "first_k_dense_replace", "bos_token_id", "num_mtp_modules"), 1)
     | dict(head_dim=16, sliding_window=8, index_topk=8, rotary_dim=4, pad_token_id=0, eos_token_id=2)
 )
-# What the sizes break: numbers that must agree with one another.
-_LATENT = dict(num_key_value_heads=4, head_dim=8)  # keys and values from a latent vector: a head each, the rotated part
+# Fixes for what the sizes break: numbers that must match each other.
+_LATENT = dict(num_key_value_heads=4, head_dim=8)  # keys and values from a latent vector: one per head, rotated part
 _MIXED = ["linear_attention", "full_attention"] * 2
 _BLOCKS = ["linear_attention", "hybrid"] * 2
 _ROPE = dict(rope_type="default", rope_theta=10000.0)
@@ -72,12 +72,12 @@ EXCEPTIONS = {
     "zamba2": dict(layers_block_type=_BLOCKS),
     "zaya": dict(num_experts_per_tok=1),
 }
-# None has a meaning elsewhere: no window, no latent vector.
+# Elsewhere None has a meaning: no window, no latent vector.
 _EVEN_WHERE_NONE = {"head_dim", "vocab_size", "pad_token_id"}
 
 
 def architectures():
-    """``{model type: name of the class}``: causal language models, and masked ones of types that have no causal one."""
+    """``{model type: class name}``: causal language models, and masked ones for types without a causal one."""
     named = dict(modeling_auto.MODEL_FOR_MASKED_LM_MAPPING_NAMES) | dict(
         modeling_auto.MODEL_FOR_CAUSAL_LM_MAPPING_NAMES
     )
@@ -85,7 +85,7 @@ def architectures():
 
 
 def small_config(made):
-    """A configuration of the class ``made``, with configurations inside it made small as well."""
+    """A configuration for the class ``made``, with nested configurations made small as well."""
     usual = made()
     names = {field.name for field in dataclasses.fields(made)}
     options = {name: value for name, value in SIZES.items() if name in names and _may_be_set(usual, name)}
@@ -105,7 +105,7 @@ def _may_be_set(config, name):
 
 
 def small_model(name, seed=1):
-    """Of a class of transformers, by its name."""
+    """A model of a transformers class given by name."""
     made = getattr(transformers, name)
     config = small_config(made.config_class)
     with torch.device("meta"):
@@ -116,7 +116,7 @@ def small_model(name, seed=1):
 
 
 def lively(model, seed=1):
-    """In evaluation, with weights that make attention differ from uniform."""
+    """Puts the model into evaluation mode, with weights that make attention non-uniform."""
     torch.manual_seed(seed)
     with torch.no_grad():
         for parameter in model.parameters():

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Sharp(Attention):
-    """Heads whose queries are multiplied by ``factors``: many see one key, 0 all keys alike."""
+    """Heads whose queries are multiplied by ``factors``: a large factor sees one key, 0 all keys equally."""
 
     factors = (300.0, 20.0, 1.0)
 

@@ -1,4 +1,4 @@
-"""A few of what make architectures compares, each for something that only some models have."""
+"""A few of the comparisons of make architectures, each for something that only some models have."""
 
 import pytest
 
@@ -27,7 +27,7 @@ def test_causal_models(name):
 
 
 def test_a_masked_model_has_no_loss():
-    outcome, said = architectures.compare("AlbertForMaskedLM")  # one module, called for every layer
+    outcome, said = architectures.compare("AlbertForMaskedLM")  # one module, called once per layer
     assert outcome == "agrees" and said.startswith("4 layers") and "no loss" in said
 
 

@@ -104,7 +104,7 @@ def test_with_a_sink_statistics_are_conditional_on_the_keys():
     output, aux = isentropic.attention(q, k, v, sink=torch.tensor([0.5, 2.0]), return_aux=True)
     keys = 1 - aux.sink_mass
     torch.testing.assert_close(aux.entropy, aux.log_partition + keys.log() - aux.mean_score)
-    assert (aux.log_partition - aux.mean_score - aux.entropy).min() > 0.05  # the shorter formula is another number
+    assert (aux.log_partition - aux.mean_score - aux.entropy).min() > 0.05  # the shorter formula is a different number
     weights = isentropic.attention_weights(q, k, range(5))
     torch.testing.assert_close(output, keys[..., None] * (weights @ v))
 
@@ -183,7 +183,7 @@ def test_every_map_runs_and_its_weights_give_the_output(score_map):
     q, k, v = tensors(1, 2, 6, 4)
     options = dict(map=score_map, causal="start", seed=3)
     output = isentropic.attention(q, k, v, **options)
-    if score_map != ScoreMap.gumbel(0.5, straight_through=True):  # its weights are the relaxed ones
+    if score_map != ScoreMap.gumbel(0.5, straight_through=True):  # whose weights are the relaxed ones
         weights = isentropic.attention_weights(q, k, range(6), **options)
         torch.testing.assert_close(output, weights @ v, atol=1e-5, rtol=1e-5)
     isentropic.key_mass(q, k, **options)

@@ -120,7 +120,7 @@ def test_sharpened_features_are_one_in_both_forms(causal):
     both = [ScoreMap.linear("exp", recurrent=recurrent, sharpen=0.8) for recurrent in (False, True)]
     quadratic, recurrent = (isentropic.attention(q, k, v, map=map, causal=causal) for map in both)
     assert torch.allclose(quadratic, recurrent, rtol=1e-12, atol=1e-12)
-    # What PyTorch makes of the formula, with its gradient; the scale cancels.
+    # PyTorch's result for the formula, with its gradient; the scale cancels.
     features = q.exp() @ (0.8 * math.sqrt(2 * math.log(9)) * k).exp().transpose(-1, -2)
     features = features.tril() if causal else features
     wanted = features / features.sum(-1, keepdim=True) @ v

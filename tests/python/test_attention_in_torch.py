@@ -27,7 +27,7 @@ ORDERS = {"contiguous": (0, 1, 2, 3), "transposed": (0, 2, 1, 3), "turned": (2, 
 
 
 def lying_in(order, x):
-    """The same numbers with the axes of memory in another order."""
+    """The same numbers with memory axes in a different order."""
     back = sorted(range(4), key=lambda axis: order[axis])
     return x.detach().permute(order).contiguous().permute(back).requires_grad_(x.requires_grad)
 
@@ -111,7 +111,7 @@ def test_autocast_gives_the_region_type_and_float32_statistics():
 
 
 def cpu_times(work):
-    """CPU time of the calling thread (it falls when others take a share), and that of all threads over it."""
+    """CPU time of the calling thread (less if others take a share), and the ratio of all threads' CPU time to it."""
     work()
     tries = []
     for _ in range(6):
@@ -136,9 +136,9 @@ def test_torch_threads_are_obeyed(backward):
     try:
         torch.set_num_threads(1)
         alone, share = cpu_times(work)
-        assert share < 1.1  # nobody else worked
+        assert share < 1.1  # no other thread worked
         torch.set_num_threads(2)
-        # On a busy machine the other thread may come late; one good try of many is enough.
+        # On a busy machine the other thread may start late; one good attempt is enough.
         assert any(cpu_times(work)[0] < 0.8 * alone for _ in range(5))
     finally:
         torch.set_num_threads(before)

@@ -65,7 +65,7 @@ def test_noisy_attention_is_attention_in_evaluation():
 
 
 def test_noise_and_rate_of_noisy_attention():
-    """The heads' outputs are what W_O = 1 lets through."""
+    """An identity W_O exposes the heads' outputs."""
     noisy, plain = noisy_and_plain(deviation=0.3)
     for module in (noisy, plain):
         torch.nn.init.eye_(module.W_O.weight)

@@ -1,4 +1,4 @@
-"""The models of models/: transformers reads them, and loss and text are the same there."""
+"""The models of models/: transformers can read them and gives the same loss and text."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def folder(request):
 
 @pytest.fixture(scope="module")
 def reference(folder):
-    """In float32, with the scale law that config.json names; PyTorch's own attention where there is none."""
+    """In float32, with the scale law given in config.json, or PyTorch's own attention if there is none."""
     plain = "isentropic" not in json.loads((folder / "config.json").read_text())
     attention = "sdpa" if plain else "isentropic"
     return AutoModelForCausalLM.from_pretrained(folder, dtype=torch.float32, attn_implementation=attention).eval()

@@ -1,4 +1,4 @@
-"""What collect finds, with gradients on demand, and what it and the monitor say of attention they do not see."""
+"""What collect finds, with gradients on request, and what it and the monitor report about attention they cannot see."""
 
 import warnings
 
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class PlainAttention(Attention):
-    """As its parent, by PyTorch's own call."""
+    """Like its parent, with PyTorch's own call."""
 
     def forward(self, x):
         y = F.scaled_dot_product_attention(*self.project(x), is_causal=True)
@@ -23,7 +23,7 @@ class PlainAttention(Attention):
 
 
 class Shared(nn.Module):
-    """One layer in several places."""
+    """One layer used in several places."""
 
     def __init__(self, places):
         super().__init__()
@@ -37,7 +37,7 @@ class Shared(nn.Module):
 
 
 class Watch:
-    """The two who watch models, under one name."""
+    """The two ways to watch a model, under one name."""
 
     collect = staticmethod(isentropic.hf.collect)
     monitor = staticmethod(isentropic.Monitor)
@@ -97,7 +97,7 @@ def of_parameters(loss, model):
 
 
 def written_out(model, x):
-    """The regulariser of the model's own entropies, by PyTorch's operators."""
+    """The regulariser of the model's own entropies, written with PyTorch's operators."""
     entropies = []
     for layer in model.layers:
         query, key, _ = layer.project(x)
@@ -151,7 +151,7 @@ def test_statistics_without_a_gradient_are_refused():
     words = r"normalised_entropy has no gradient; expected that of isentropic.collect\(model, detach=False\)"
     with pytest.raises(ValueError, match=words):
         regulariser(detached)
-    with torch.no_grad():  # an evaluation needs none
+    with torch.no_grad():  # evaluation needs no gradient
         assert regulariser(detached) < 0
     assert regulariser.direction == "encourage"
     model = Model(Attention(map="sparsemax"))
@@ -170,7 +170,7 @@ def test_statistics_without_a_gradient_are_refused():
 
 
 def told(watch, model, run):
-    """The warnings of one watch over ``run``."""
+    """The warnings of one watch during ``run``."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with watch(model):

@@ -1,4 +1,4 @@
-"""isentropic train contrast: bounds under their ceiling, embeddings by temperature, runs that go on, mistakes."""
+"""isentropic train contrast: bounds below their ceiling, embeddings by temperature, resumed runs, mistakes."""
 
 import json
 import math
@@ -38,7 +38,7 @@ def results(folder):
 
 @pytest.fixture(scope="module")
 def staircase(tmp_path_factory):
-    """All critics, two batch sizes, from no information to more than the smaller one can see."""
+    """All critics, two batch sizes, from no information to more than the smaller one can detect."""
     folder = tmp_path_factory.mktemp("contrast") / "staircase"
     options = ["--critic", "shared,two-tower,cosine", "--batch", "8,64", "--information", "0,2,6", "--steps", 750]
     return folder, study(folder, *options).stdout
@@ -65,7 +65,7 @@ def test_bounds_stay_below_the_truth_and_larger_batches_go_on(staircase):
     for critic in ("shared", "two-tower", "cosine"):
         assert abs(found[critic, 64, 0]["bound"]) < 0.1
         assert 1.0 < found[critic, 64, 2]["bound"] < found[critic, 64, 6]["bound"]
-        assert found[critic, 64, 6]["bound"] > math.log(8)  # what the small batch can never say
+        assert found[critic, 64, 6]["bound"] > math.log(8)  # unattainable with the small batch
 
 
 def test_the_numbers_of_a_stair_are_means_of_the_log(staircase):
@@ -87,11 +87,11 @@ def test_the_output(staircase):
     bound = results(folder)["information"][-1]["bound"]
     assert f"{bound:.2f}" in text
     assert "Contrastive learning: information and embeddings" in (folder / "page.html").read_text()
-    assert (folder / "push_pull.svg").read_text().count(">positive</text>") == 1  # one temperature
+    assert (folder / "push_pull.svg").read_text().count(">positive</text>") == 1  # a single temperature
 
 
 def normals(seed, stream, step, *sizes):
-    """The numbers of a step, from the rule of src/lab/random_streams.hpp."""
+    """A step's random numbers, following src/lab/random_streams.hpp."""
     mix = 0x9E3779B97F4A7C15
     state = ((seed * mix + stream) * mix + step * 0xD1B54A32D192ED03) % 2**64
     return torch.randn(*sizes, generator=torch.Generator().manual_seed(state))

@@ -1,4 +1,4 @@
-"""Attention on a GPU: every mask, scale, term, type and head size gives the values and gradients of float64 on the CPU."""
+"""Attention on a GPU: every mask, scale, term, type and head size gives float64's values and gradients on the CPU."""
 
 import pytest
 import torch
@@ -27,7 +27,7 @@ def test_head_sizes(d, d_v, dtype):
         assert_as_on_the_cpu(case, Shape(d=d, d_v=d_v, n_q=70, n_k=131), dtype)
 
 
-# Without argmax, which wide heads leave to the plain kernels.
+# Without argmax, for which wide heads need the plain kernels.
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize("d, d_v", [(40, 40), (128, 128), (128, 64), (192, 128), (256, 256)])
 @pytest.mark.parametrize("case", ["boolean mask", "additive mask", "padding mask", "soft cap and bias", "relative", "strided", "block sparse"])  # fmt: skip
@@ -36,7 +36,7 @@ def test_head_sizes_with_dense_terms(case, d, d_v, dtype):
     assert_as_on_the_cpu(case, shape, dtype, statistics=("entropy", "score_variance", "collision", "visible"))
 
 
-# The first key outweighs the others by 2^40 and more, or is outweighed.
+# The first key outweighs the others by 2^40 or more, or is outweighed.
 @pytest.mark.parametrize("dtype", NARROW, ids=str)
 @pytest.mark.parametrize("d", [64, 128])
 def test_groups_beside_a_towering_first_key(d, dtype):

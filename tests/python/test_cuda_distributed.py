@@ -75,8 +75,9 @@ def _compare(name, method, balance):
         if index < 5:
             one, reference = own(one), own(reference)
         else:
-            dist.all_reduce(x)  # a shared parameter's
-        # Shares of gradients are rounded to bfloat16 before they are added up: as much again, and twice that.
+            dist.all_reduce(x)  # a shared parameter's gradient
+        # Shares of gradients are rounded to bfloat16 before they are summed: as much error again, and twice that is
+        # allowed.
         assert _error(x, reference) <= 2 * _error(one, reference) + 1e-3, (name, method, balance, index)
 
 
@@ -111,7 +112,7 @@ def over_gloo():
 
 @pytest.fixture(scope="module")
 def over_nccl():
-    """NCCL takes one rank a GPU."""
+    """NCCL needs a GPU per rank."""
     return worlds.run(min(2, torch.cuda.device_count()), CHECKS, backend="cpu:gloo,cuda:nccl")
 
 

@@ -1,4 +1,4 @@
-"""Attention on a GPU at the edges: NaN, empty rows and axes, strides, the same bits twice, memory, large tensors."""
+"""Edge cases of attention on a GPU: NaN, empty rows and axes, strides, reproducibility, memory, large tensors."""
 
 import math
 
@@ -11,7 +11,7 @@ import isentropic
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=REASON)
 
 FAST = (torch.float32, torch.bfloat16)
-SMOOTH = ("entropy", "log_partition", "score_variance", "collision")  # the largest of a row with NaN is anybody's
+SMOOTH = ("entropy", "log_partition", "score_variance", "collision")  # the argmax of a row with NaN is unspecified
 
 
 # ---- NaN and empty rows ----
@@ -38,7 +38,7 @@ def test_nan_stays_in_its_row(case, dtype):
     [
         ("causal", slice(113, None)),
         ("key lengths", slice(133, None)),
-        ("documents", slice(90, 130)),  # of a document without queries
+        ("documents", slice(90, 130)),  # in a document without queries
         ("window", slice(113, None)),
         ("additive mask", slice(5, 6)),
     ],
@@ -62,7 +62,7 @@ def test_hidden_nan_reaches_nobody(case, hidden, dtype):
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
 def test_empty_rows(dtype):
-    values, gradients = run("key lengths", Shape(), dtype, DEVICE, False)  # the second entry has no key
+    values, gradients = run("key lengths", Shape(), dtype, DEVICE, False)  # the second entry has no keys
     assert values["output"][1].eq(0).all() and values["entropy"][1].eq(0).all() and values["visible"][1].eq(0).all()
     assert values["log_partition"][1].eq(-math.inf).all()
     assert all(gradient[1].eq(0).all() for gradient in gradients.values())
@@ -83,7 +83,7 @@ def test_empty_axes(n_q, n_k, batch, dtype):
 
 
 def _misaligned(x):
-    """Begins one element after where memory begins."""
+    """Starts one element past the start of its memory."""
     return torch.cat((x.new_zeros(1), x.flatten()))[1:].view(x.shape)
 
 
@@ -120,7 +120,7 @@ def test_outputs_lie_as_queries_do(d, dtype):
     assert isentropic.attention(*rows, is_causal=True, backend="isentropic").is_contiguous()
 
 
-# ---- the same bits ----
+# ---- reproducibility ----
 
 
 @pytest.mark.parametrize("dtype", TYPES, ids=str)
@@ -172,7 +172,7 @@ def test_no_square_memory(dtype):
 
 @pytest.mark.parametrize("dtype", FAST, ids=str)
 def test_many_heads(dtype):
-    """More of them than a grid has in its second axis."""
+    """More than the second axis of a grid allows."""
     draw = lambda: torch.randn(70_000, 1, 5, 64, device=DEVICE, dtype=dtype, requires_grad=True)
     q, k, v = draw(), draw(), draw()
     output, aux = isentropic.attention(q, k, v, is_causal=True, return_aux=True)
@@ -191,7 +191,7 @@ def _has_memory(gigabytes):
 
 
 def test_more_queries_than_32_bits_count():
-    """2^31 elements of the query and more."""
+    """2^31 elements of the query or more."""
     if not _has_memory(60):
         pytest.skip("needs 60 GB of a GPU")
     n, few = 2**24 + 3, 5

@@ -1,4 +1,4 @@
-"""Attention on a GPU inside of PyTorch: torch.compile, autocast, CUDA graphs, and never a wait for the device."""
+"""Attention on a GPU inside PyTorch: torch.compile, autocast, CUDA graphs, and no synchronisation with the device."""
 
 import contextlib
 
@@ -77,7 +77,7 @@ def test_autocast(dtype):
 
 
 def capture(call):
-    """A graph of call(), and what it writes."""
+    """A graph of call(), and its outputs."""
     side = torch.cuda.Stream()
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
@@ -103,7 +103,7 @@ def test_graphs(case, dtype):
     graph, written = capture(lambda: step(q, k, v, leaves, options))
     with torch.no_grad():
         for leaf in leaves:
-            leaf.mul_(0.5)  # a replay reads what is there then
+            leaf.mul_(0.5)  # a replay reads the current values
     graph.replay()
     for replayed, eager in zip(written, step(q, k, v, leaves, options)):
         assert_near(case, replayed, eager.cpu(), 1e-3 if dtype == torch.float32 else 2e-2)
@@ -134,7 +134,7 @@ def test_replays_draw_new_masks():
     assert not first.equal(written[0])
 
 
-# ---- no waiting ----
+# ---- no synchronisation ----
 
 
 @contextlib.contextmanager
@@ -176,11 +176,11 @@ def test_losses_do_not_wait():
             isentropic.info_nce(x, x, temperature=temperature).loss.backward()
 
 
-# ---- what watches ----
+# ---- monitors ----
 
 
 def train(model, run, steps=5):
-    """What a monitor says of each step, and the gradients of the last."""
+    """What a monitor reports for each step, and the gradients of the last one."""
     with isentropic.Monitor(model) as monitor:
         for seed in range(steps):
             model.zero_grad()

@@ -1,4 +1,4 @@
-"""Losses on a GPU against float64 on the CPU: values and gradients, every way of cutting them, no waiting, bounded memory."""
+"""Losses on a GPU against float64 on the CPU: values and gradients, every partitioning, no waiting, bounded memory."""
 
 import math
 
@@ -10,7 +10,7 @@ import isentropic
 
 pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason="no GPU")
 
-# Rounding of a gradient's entries before the products and of the products' results.
+# Rounding of a gradient's entries before the products, and of the products' results.
 TOLERANCE = {torch.float32: 1e-4, torch.bfloat16: 1.2e-2, torch.float16: 2e-3}
 
 
@@ -20,7 +20,7 @@ def draw(*shape, seed=0, dtype=torch.float32, size=1.0):
 
 
 def compare(call, inputs, dtype, rows_tolerance=2e-4):
-    """call(*inputs) -> tensors whose weighted sum is differentiated; the CPU sees the same numbers in float64."""
+    """call(*inputs) -> tensors whose weighted sum is differentiated; the CPU gets the same numbers in float64."""
     found = []
     for device, type_ in (("cuda", dtype), ("cpu", torch.float64)):
         leaves = [x.detach().to(device, type_ if x.dtype == dtype else x.dtype) for x in inputs]
@@ -105,7 +105,7 @@ def test_nce_as_on_the_cpu():
     compare(call, (q, x, noise), torch.float32)
 
 
-# What decides how a problem is cut: rows, keys and their width (src/pytorch/cuda/loss_plan.hpp).
+# What determines how a problem is partitioned: rows, keys and their width (src/pytorch/cuda/loss_plan.hpp).
 @pytest.mark.parametrize(
     "rows, keys, d",
     [(12000, 40000, 16), (2100, 150000, 8), (70000, 8192, 8), (1, 100000, 8), (5000, 1, 8), (1500, 1 << 21, 65)],
@@ -176,7 +176,7 @@ def test_gradients_in_float16_do_not_vanish():
     x = draw(4096, 32, dtype=torch.float16).cuda().requires_grad_()
     w = draw(3000, 32, seed=1, dtype=torch.float16, size=0.1).cuda().requires_grad_()
     y = torch.randint(3000, (4096,), device="cuda")
-    lifted = 65536 * isentropic.linear_cross_entropy(x, w, y).loss  # as a gradient scaler does
+    lifted = 65536 * isentropic.linear_cross_entropy(x, w, y).loss  # like a gradient scaler
     gradients = torch.autograd.grad(lifted, (x, w))
     wide = [z.detach().double().requires_grad_() for z in (x, w)]
     exact = torch.autograd.grad(65536 * F.cross_entropy(wide[0] @ wide[1].T, y), wide)
@@ -228,7 +228,7 @@ def test_nothing_waits_for_the_device():
 
 
 def peak_beyond(call, allowed):
-    """Bytes above what is allocated before and ``allowed``."""
+    """Peak bytes beyond those allocated before and ``allowed``."""
     torch.cuda.synchronize()
     torch.cuda.reset_peak_memory_stats()
     before = torch.cuda.memory_allocated()

@@ -1,4 +1,4 @@
-"""Around attention on a GPU: modules, losses, weights and key mass, two levels, models of transformers, scans, mistakes."""
+"""Around attention on a GPU: modules, losses, weights and key mass, two levels, transformers, scans, mistakes."""
 
 import copy
 import json
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.skipif(not torch.cuda.is_available(), reason=REASON)
 
 
 def assert_same(found, expected, tolerance=1e-4):
-    """Within ``tolerance`` of the largest value; of tensors on any device. Gradients that are 0, as that of a bias of the
-    keys, are what is left of terms as large as the others."""
+    """Within ``tolerance`` of the largest value; tensors may be on any device. Gradients that are 0, such as that of a
+    key bias, are the remainder of cancelling terms as large as the others."""
     found, expected = ([x.detach().cpu().double() for x in tensors] for tensors in (found, expected))
     usual = max(x.abs().max().item() for x in expected)
     for one, other in zip(found, expected):
@@ -82,7 +82,7 @@ def test_two_levels():
 
 
 def test_pieces_of_keys_through_a_cache():
-    """Decoding token by token says what the whole sequence says."""
+    """Decoding token by token gives the same result as the whole sequence."""
     q, k, v = (torch.randn(2, heads, 90, 64, device=DEVICE, dtype=torch.bfloat16) for heads in (8, 2, 2))
     options = dict(causal="end", enable_gqa=True, scale=Scale.log_n(2.0), return_aux=True)
     whole, aux = isentropic.attention(q, k, v, **options)
@@ -182,7 +182,7 @@ def model_of(name, implementation):
 @pytest.mark.parametrize("padded", [False, True])
 @pytest.mark.parametrize("name", MODELS)
 def test_models(name, padded):
-    """Logits and gradients in bfloat16 are as near to float32's as those of eager attention are."""
+    """Logits and gradients in bfloat16 are as close to float32 as those of eager attention."""
     ids = torch.randint(3, 97, (2, 50))
     mask = torch.ones_like(ids)
     if padded:
@@ -229,7 +229,7 @@ def test_scan(dtype, tolerance):
 
 
 def assert_same_drawings(found, expected, tolerance):
-    """What is made of sampled rows."""
+    """The drawings made from sampled rows are the same."""
     near = lambda one, other: torch.testing.assert_close(
         *(torch.tensor(x, dtype=torch.float64) for x in (one, other)), atol=tolerance, rtol=tolerance, equal_nan=True
     )
@@ -257,7 +257,7 @@ def assert_same_drawings(found, expected, tolerance):
 @pytest.mark.parametrize("n", [30, 3000])
 @pytest.mark.parametrize("at_once", [20, 1000])
 def test_sampled_rows_are_digested_alike(n, at_once):
-    """The same weights on both devices, in parts or not: layer, head and row, keys that many rows give much to."""
+    """The same weights on both devices, in parts or not: by layer, head and row, and the keys given much weight."""
     torch.manual_seed(3)
     heads, ids, found = 3, torch.randint(40, (n,)), []
     scores = 3 * torch.randn(heads, n, n)
@@ -266,7 +266,7 @@ def test_sampled_rows_are_digested_alike(n, at_once):
     for device in ("cpu", DEVICE):
         scanner = torch.classes.isentropic.Scanner("m", "f", "s", "softmax", 1, 0, n, [], [])
         scanner.begin_text("text")
-        for _ in range(2):  # what is drawn is the first window's
+        for _ in range(2):  # only the first window is drawn
             scanner.begin_window(ids, ids[:0])
             visible = torch.arange(1, n + 1, device=device)
             layer = scanner.add_layer("layer", False, heads, 64, '{"causal": true, "tensors": []}', n, visible)
@@ -279,7 +279,7 @@ def test_sampled_rows_are_digested_alike(n, at_once):
 
 
 def test_no_layer_of_a_scan_waits():
-    """From the first layer to the last; what transformers does before may look at positions."""
+    """From the first layer to the last; what transformers does before them may read positions on the host."""
     model, ids = model_of("Llama", "sdpa").to(DEVICE, torch.bfloat16), torch.randint(3, 97, (1, 120), device=DEVICE)
     isentropic.scan(model, inputs={"input_ids": ids})
     waits = lambda mode: lambda *_: torch.cuda.set_sync_debug_mode(mode)
@@ -305,7 +305,7 @@ def test_no_layer_of_a_scan_waits():
     ids=str,
 )  # fmt: skip
 def test_weights_of_finished_rows(options, dtype):
-    """By the sums of a pass that was made already, of all keys and of the last ones."""
+    """Uses the sums of an earlier pass, for all keys and for the last ones."""
     from isentropic._problem import Problem
 
     q, k, v = (torch.randn(2, 4, 160, 64, device=DEVICE, dtype=dtype) for _ in range(3))

@@ -1,4 +1,4 @@
-"""PyTorch's kernel and this library's compute the same on a GPU, and the one that is asked for runs."""
+"""PyTorch's kernel and this library's compute the same on a GPU, and the requested one runs."""
 
 import pytest
 import torch
@@ -48,7 +48,7 @@ def test_both_backends_agree(options, shape, dtype):
     theirs, ours = (outputs_and_gradients(backend, shape, dtype, options) for backend in ("auto", "isentropic"))
     tolerances = (of_output, of_gradients, of_gradients, of_gradients)
     for name, x, y, tolerance in zip(("output", "query", "key", "value"), theirs, ours, tolerances):
-        # Both are rounded: each may be as far from the truth as the other.
+        # Both are rounded, so each may deviate as far from the truth as the other.
         assert_near(name, x, y.detach().cpu().double(), 2 * tolerance)
 
 
@@ -58,7 +58,7 @@ def test_the_kernel_that_is_asked_for_runs(options):
     ours, theirs = "isentropic::attention", "aten::scaled_dot_product_attention"
     found = kernels_of(lambda: isentropic.attention(q, k, v, enable_gqa=True, **options))
     assert theirs in found and ours not in found
-    # No matrix: PyTorch has found a fused kernel for what it was given.
+    # No matrix: PyTorch has found a fused kernel for these inputs.
     assert "aten::_scaled_dot_product_attention_math" not in found
     found = kernels_of(lambda: isentropic.attention(q, k, v, enable_gqa=True, backend="isentropic", **options))
     assert ours in found and theirs not in found

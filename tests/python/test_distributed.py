@@ -1,4 +1,4 @@
-"""What several processes compute together, against one: the checks of distributed/, each in worlds of 2 and 4."""
+"""Joint computations of several processes against a single one: the checks of distributed/, in worlds of 2 and 4."""
 
 import datetime
 import functools
@@ -60,4 +60,4 @@ def test_a_rank_that_fails_or_lags_is_an_error_everywhere(fault):
     began = time.monotonic()
     said = worlds.run(2, {"fault": fault})["fault"]
     assert "rank 0: Traceback" in said and "rank 1: Traceback" in said, said
-    assert time.monotonic() - began < worlds.TIMEOUT.total_seconds()  # nobody waited for that
+    assert time.monotonic() - began < worlds.TIMEOUT.total_seconds()  # no process waited for the timeout

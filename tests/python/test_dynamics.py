@@ -32,7 +32,7 @@ def lines(folder):
 
 
 def runs(folder, **setting):
-    """Those of a setting, in the order of their seeds; what is not named is that of a plain model."""
+    """Runs with these settings, in order of their seeds; unspecified settings are those of a plain model."""
     usual = {"objective": "autoregressive", "text": 0, "steps": STEPS, "length": LENGTH, "gain": 1,
              "entropy_weight": 0, "label_smoothing": 0, "target_entropy": 0}  # fmt: skip
     wanted = {**usual, **setting}
@@ -45,7 +45,7 @@ def mean(folder, number, **setting):
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """Sentences with an order to learn."""
+    """Sentences with a learnable order."""
     draw = random.Random(1)
     nouns, verbs = "cat dog king queen ship tree road wind".split(), "sees finds leaves follows".split()
     path = tmp_path_factory.mktemp("text") / "text.txt"
@@ -57,7 +57,7 @@ def text(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def moved(text, tmp_path_factory):
-    """Entropy moved by all means: first weights, terms of the loss, targets."""
+    """Entropy changed by every means: initial weights, loss terms, targets."""
     folder = tmp_path_factory.mktemp("dynamics") / "moved"
     parts = ["--parts", "spread,regulariser,target", "--steps", STEPS, "--target-steps", TARGET_STEPS]
     options = ["--gains", "8,30", "--entropy-weights", 1, "--label-smoothing", 0.9]
@@ -65,7 +65,7 @@ def moved(text, tmp_path_factory):
     return folder, result.stdout
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 
 def test_a_wider_spread_of_scores_starts_with_less_entropy(moved):
@@ -79,7 +79,7 @@ def test_terms_of_the_loss_move_entropy_their_way(moved):
 
 
 def test_settings_of_a_seed_start_alike(moved):
-    """The first loss does not know of terms, and all models of a seed meet the same first windows."""
+    """The first loss does not include the terms, and all models of a seed see the same first windows."""
     at_start = {}
     count = len(results(moved[0])["runs"])
     for line in lines(moved[0]):
@@ -94,7 +94,7 @@ def test_settings_of_a_seed_start_alike(moved):
 @pytest.mark.parametrize("target", [1, 2])
 @pytest.mark.parametrize("objective, length", [("autoregressive", 16), ("autoregressive", 32), ("masked", 16)])
 def test_a_target_entropy_is_met_where_keys_allow_it(moved, target, objective, length):
-    """Rows that see k < e^H* keys stop at log k; rows of one key do not count."""
+    """Rows that see k < e^H* keys stop at log k; rows with one key do not count."""
     visible = range(2, length + 1) if objective == "autoregressive" else [length]
     expected = statistics.mean(min(target, math.log(k)) for k in visible)
     found = runs(moved[0], objective=objective, length=length, target_entropy=target, steps=TARGET_STEPS)
@@ -102,7 +102,7 @@ def test_a_target_entropy_is_met_where_keys_allow_it(moved, target, objective, l
 
 
 def test_label_smoothing_trains_a_flatter_prediction(moved):
-    """The loss that is logged is without it: smoothed models have more of it."""
+    """The logged loss excludes it, so smoothed models have a higher one."""
     assert mean(moved[0], "training_loss", label_smoothing=0.9) > mean(moved[0], "training_loss") + 0.3
 
 
@@ -144,7 +144,7 @@ def test_entropies_of_every_head_are_logged_at_every_point(text, tmp_path):
 
 
 def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
-    """Random letters: what is learnt of them is of no use on others."""
+    """Random letters: what is memorised does not help on others."""
     draw = random.Random(2)
     (tmp_path / "noise.txt").write_text("".join(draw.choice("abcdefgh ") for _ in range(400)))
     sizes = f"--layers 2 --heads 2 --width 32 --length {LENGTH} --batch 8 --vocabulary 262 --held-out 0.3".split()
@@ -160,7 +160,7 @@ def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
 
 
 def test_an_interrupted_study_goes_on_bit_for_bit(text, tmp_path):
-    # The first save is that of step 200, between two points.
+    # The first save is at step 200, between two points.
     options = [text, "--parts", "entropy", *SIZES, "--seeds", 1, "--points", 6, "--steps", 230]
     run("-o", tmp_path / "whole", *options)
     command = [PROGRAM, "train", "dynamics", "-o", tmp_path / "parts", *options]

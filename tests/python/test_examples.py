@@ -1,4 +1,4 @@
-"""The examples in Python show what they say."""
+"""The Python examples demonstrate what they claim."""
 
 import pathlib
 import subprocess

@@ -21,7 +21,7 @@ def run(*arguments, status=0):
 
 
 def small(**changes):
-    """Options of a short study, of which some are changed."""
+    """Options of a short study, with some changed."""
     return [part for name, value in {**SMALL, **changes}.items() for part in ("--" + name.replace("_", "-"), value)]
 
 
@@ -30,7 +30,7 @@ def curves(folder):
 
 
 def heads(measured):
-    """(weight of matching patches, H) of every head."""
+    """(weight of matching patches, H) of each head."""
     return [
         pair
         for layer in zip(measured["weight_of_matching"], measured["entropy"], strict=True)
@@ -43,12 +43,12 @@ def part(s):
 
 
 def most_entropy(s, m, n):
-    """Of weights that give m patches of n the share s: H of (s, 1 - s), and equal weights within both."""
+    """The largest entropy of weights that give m of n patches a share s: H of (s, 1 - s), equal within both parts."""
     inside = s * math.log(m) + ((1 - s) * math.log(n - m) if n > m else 0)
     return part(s) + part(1 - s) + inside
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +76,7 @@ def test_entropy_follows_the_number_of_matching_patches(learnt):
 
 
 def test_entropy_is_at_most_what_the_weight_of_matching_patches_allows(learnt):
-    """Concave in the weight, so it holds for means as well."""
+    """The bound is concave in the weight, so it also holds for means."""
     for curve in learnt:
         for measured in [*curve["test"], *(x for moment in curve["course"] for x in moment["measured"])]:
             for s, entropy in [*heads(measured), (measured["best_weight"], measured["best_entropy"])]:

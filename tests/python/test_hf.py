@@ -66,14 +66,14 @@ def tokens(batch=2, length=LENGTH):
 
 
 def padding(side):
-    """[batch, LENGTH], 1 where there is a token."""
+    """[batch, LENGTH], 1 for tokens."""
     positions = torch.arange(LENGTH)
     lengths = torch.tensor(PADDING[side])[:, None]
     return (positions >= LENGTH - lengths if side == "left" else positions < lengths).long()
 
 
 def entropies(weights):
-    """Of the distribution over keys, in float64: with a sink, given that the sink was not chosen."""
+    """Entropies of the distribution over keys, in float64; with a sink, given that the sink was not chosen."""
     weights = weights.double()
     return torch.special.entr(weights / weights.sum(-1, keepdim=True)).sum(-1)
 
@@ -178,7 +178,7 @@ def test_packed_sequences_do_not_see_each_other(window):
     eager, ours = plain_model(window)
     positions = torch.cat([torch.cat([torch.arange(n) for n in lengths])[None] for lengths in ([5, 15], [8, 4, 8])])
     with torch.no_grad(), isentropic.hf.collect(ours, ("visible",)) as layers:
-        # A model looks for packed sequences only where it keeps no cache.
+        # Models detect packed sequences only if they keep no cache.
         expected = eager(tokens(), position_ids=positions, use_cache=False).logits
         found = ours(tokens(), position_ids=positions, use_cache=False).logits
     assert_close(found, expected)
@@ -252,7 +252,7 @@ def test_a_model_that_touches_its_mask_gets_the_matrix():
 def test_the_matrix_is_that_of_the_time_the_mask_was_made():
     ours = plain_model()[1]
     written = []
-    # The first layer has moved the static cache on when the second one looks.
+    # The first layer has already advanced the static cache when the second one reads it.
     ours.model.layers[1].self_attn.register_forward_pre_hook(
         lambda _module, _args, kwargs: written.append(kwargs["attention_mask"] + 0.0), with_kwargs=True
     )
@@ -302,7 +302,7 @@ def test_rules_say_what_the_matrix_says(pattern, n_q, n_k, q_offset, kv_offset):
     options = dict(_hf_masks.mask(**arguments, dtype=torch.float32).options())
     if "keys" in options:
         options["key_lengths"] = [options.pop("keys")] * 2
-    # With equal scores a row's weights show what it sees.
+    # With equal scores, a row's weights show what it sees.
     query, key = torch.zeros(2, 1, n_q, 4), torch.zeros(2, 1, n_k, 4)
     found = isentropic.attention_weights(query, key, range(n_q), **options) > 0
     assert torch.equal(found, expected)
@@ -376,7 +376,7 @@ def test_monitor_watches_a_checkpointed_model_once():
     ours.gradient_checkpointing_enable()
     with isentropic.Monitor(ours) as monitor, isentropic.hf.collect(ours, ("entropy",)) as layers:
         ours(tokens(), labels=tokens()).loss.backward()
-        rows = monitor._tallies["model.layers.0.self_attn"]["rows"].tolist()  # a step that ends clears them
+        rows = monitor._tallies["model.layers.0.self_attn"]["rows"].tolist()  # the end of a step clears them
     assert rows == [2 * LENGTH] * 4
     for name, record in monitor.last.items():
         assert_close(torch.tensor(record["entropy"]), layers[name].entropy.mean((0, 2)))

@@ -1,4 +1,4 @@
-"""Transformers models that were adapted against attention written out with that scale and map."""
+"""Adapted transformers models against attention written out with that scale and map."""
 
 import copy
 import json
@@ -64,7 +64,7 @@ def test_adapted_models_are_those_of_attention_written_out(case, change):
 
 
 def by_layer(*scales):
-    """A scale for each call of the plain attention: layers come in order."""
+    """A scale for each call of the plain attention; layers are called in order."""
     rest = iter(scales)
     return dict(scale=lambda keys, d, own: next(rest)(keys, d, own))
 
@@ -113,7 +113,7 @@ def test_adapting_again_replaces_and_restoring_goes_back_to_the_beginning():
         close(losses(model), expected_losses(isentropic.hf.restore(copy.deepcopy(model)), top_k=5))
     close(losses(model), expected)
     isentropic.hf.restore(model)
-    isentropic.hf.restore(model)  # nothing is left to take back
+    isentropic.hf.restore(model)  # nothing is left to restore
     close(losses(model), own)
     with pytest.raises(RuntimeError, match="within"), isentropic.hf.adapted(model, scale=0.1):
         raise RuntimeError("within")
@@ -144,7 +144,7 @@ def test_encoders():
         found = logits(model)
     assert len(layers) == 2
     plain = copy.deepcopy(isentropic.hf.restore(model))
-    for layer in plain.bert.encoder.layer:  # every row sees all of them
+    for layer in plain.bert.encoder.layer:  # every row sees all keys
         layer.attention.self.scaling = 2.5 * math.log(len(IDS)) / 12
     close(found, logits(plain))
 

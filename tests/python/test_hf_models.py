@@ -1,4 +1,4 @@
-"""What transformers models of many kinds show, and what is said of those that show nothing."""
+"""What transformers models of many kinds expose, and what is reported for those that expose nothing."""
 
 import warnings
 
@@ -43,7 +43,7 @@ def tokens(length=LENGTH):
 
 
 def collected(model, **options):
-    """What is found in one forward, and the warnings of the two who watch."""
+    """What is collected in one forward pass, and the warnings of both watches."""
     with warnings.catch_warnings(record=True) as told:
         warnings.simplefilter("always")
         with torch.no_grad(), isentropic.hf.collect(model) as layers, isentropic.Monitor(model):
@@ -72,7 +72,7 @@ def test_attention_of_its_own_is_named_with_the_reason(name, attention):
 ])  # fmt: skip
 def test_a_table_of_attention_classes_is_named(name, known, attention):
     for _ in range(2):
-        isentropic.hf.register()  # again: still one explanation
+        isentropic.hf.register()  # registering again still gives a single explanation
         with pytest.raises(ValueError) as caught:
             build(name)
         assert str(caught.value).startswith(

@@ -1,4 +1,4 @@
-"""isentropic.information: estimators against scikit-learn, closed values and what the program prints."""
+"""isentropic.information: estimators against scikit-learn, closed forms and the program's output."""
 
 import inspect
 import math
@@ -85,7 +85,7 @@ def test_discrete_is_that_of_scikit_learn():
 
 @pytest.fixture(scope="module")
 def pairs():
-    """The samples of docs/information.md."""
+    """The samples used in docs/information.md."""
     generator = random.Random(1)
     rows = []
     for _ in range(5000):
@@ -135,7 +135,7 @@ def test_arrays_tensors_and_lists_are_the_same_samples():
     assert isinstance(expected, float)
     assert information.mutual_information(x[:, None], y.tolist()) == expected
     assert information.mutual_information(torch.tensor(x, requires_grad=True), torch.tensor(y)) == expected
-    wide = numpy.stack([x, y])  # columns that are not contiguous
+    wide = numpy.stack([x, y])  # columns are not contiguous
     assert information.mutual_information(wide.T[:, :1], wide.T[:, 1:]) == expected
     narrow = x.astype("float32")
     assert information.mutual_information(narrow, y) == information.mutual_information(narrow.astype(float), y)
@@ -153,7 +153,7 @@ def test_results_are_tensors_where_a_tensor_was_given():
     binned = information.binned(samples, 2, "equal_mass")
     assert isinstance(binned, numpy.ndarray) and binned.tolist() == [[0, 0], [0, 0], [1, 1], [1, 1]]
     assert torch.equal(information.binned(torch.tensor(samples), 2, "equal_mass"), torch.from_numpy(binned))
-    transposed = torch.tensor([[4.0, 3.0, 1.0, 2.0], [5.0, 6.0, 9.0, 7.0]]).T  # column after column in memory
+    transposed = torch.tensor([[4.0, 3.0, 1.0, 2.0], [5.0, 6.0, 9.0, 7.0]]).T  # column-major in memory
     assert information.binned(transposed, 4, "equal_mass").T.tolist() == [[3, 2, 0, 1], [0, 1, 3, 2]]
     assert information.usual_bins(1000) == 10 and isinstance(information.usual_bins(1000), int)
 

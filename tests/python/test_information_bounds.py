@@ -1,4 +1,4 @@
-"""isentropic.information: bounds, bottlenecks, attention matrices and heads against values by hand and their formulas."""
+"""isentropic.information: bounds, bottlenecks, attention matrices and heads against formulas and values by hand."""
 
 import math
 
@@ -9,7 +9,7 @@ import torch
 from isentropic import information
 
 LOG_2 = math.log(2)
-JOINT = [[0.36, 0.01, 0.03], [0.02, 0.16, 0.02], [0.03, 0.15, 0.02], [0.01, 0.01, 0.18]]  # of docs/information.md
+JOINT = [[0.36, 0.01, 0.03], [0.02, 0.16, 0.02], [0.03, 0.15, 0.02], [0.01, 0.01, 0.18]]  # from docs/information.md
 
 
 # ---- bounds from a critic ----
@@ -76,7 +76,7 @@ def test_noisy_layers_by_hand():
 
 # ---- layers in the information plane, bits ----
 
-LAYER, LABELS = [0, 0.2, 0.6, 0.7], [0, 0, 1, 0]  # of layer_information.hpp
+LAYER, LABELS = [0, 0.2, 0.6, 0.7], [0, 0, 1, 0]  # from layer_information.hpp
 
 
 def test_layers_by_hand():

@@ -1,4 +1,4 @@
-"""isentropic.information against the C++ headers: what these declare is in Python, or here with the reason why not."""
+"""isentropic.information against the C++ headers: what they declare is in Python, or here with the reason why not."""
 
 import functools
 import pathlib
@@ -11,10 +11,10 @@ from isentropic import information
 HEADERS = pathlib.Path(__file__).parents[2] / "include" / "isentropic"
 PACKAGES = {"information": information, "theory": information.theory}
 
-# Functions, and methods as Struct.method, that have another name in Python.
+# Functions, and methods as Struct.method, that have a different name in Python.
 RENAMED = {
     "information": {
-        # The estimator is an argument.
+        # Here the estimator is an argument.
         "binned_mutual_information": "mutual_information",
         "discrete_mutual_information": "mutual_information",
         "estimate_information": "mutual_information",
@@ -22,7 +22,7 @@ RENAMED = {
         "ksg_conditional_mutual_information": "mutual_information",
         "ksg_mutual_information": "mutual_information",
         "mesner_shalizi_mutual_information": "mutual_information",
-        # So is the graph.
+        # Here the graph is an argument.
         "causal_attention_graph": "path_lengths",
         "full_attention_graph": "path_lengths",
         "recurrent_graph": "path_lengths",
@@ -32,7 +32,7 @@ RENAMED = {
     },
     "theory": {
         "one_sided_alibi_entropy": "alibi_entropy",
-        # The law is an argument.
+        # Here the law is an argument.
         "NoiseLaw.exponential_moment": "exponential_moment",
         "NoiseLaw.rate_exponent": "rate_exponent",
         "NoiseLaw.tail_index": "tail_index",
@@ -71,7 +71,7 @@ LEFT_OUT = {
 
 
 def declared_in(folder):
-    """Functions of the headers, and public methods as Struct.method: clang-format puts each at the begin of a line."""
+    """The headers' functions, and public methods as Struct.method; clang-format puts each at the start of a line."""
     names = set()
     for header in (HEADERS / folder).glob("*.hpp"):
         text = re.sub(r"//.*|^#.*", "", header.read_text(), flags=re.MULTILINE)

@@ -1,4 +1,4 @@
-"""isentropic.information.theory: closed forms against values by hand, elementwise over arrays."""
+"""isentropic.information.theory: closed forms against hand-computed values, elementwise over arrays."""
 
 import math
 
@@ -11,9 +11,9 @@ from isentropic.information import theory
 
 LOG_2, LOG_3, INF = math.log(2), math.log(3), math.inf
 QUARTERS = [0.75, 0.25]
-D = 2 / (1 - math.exp(-2))  # of scores within an interval of width 2
+D = 2 / (1 - math.exp(-2))  # for scores within an interval of width 2
 
-# What the headers and the formulas say: (name, arguments, value).
+# Values given in the headers and formulas: (name, arguments, value).
 BY_HAND = [
     ("freezing_spread", (2,), 2),
     ("random_energy_entropy", (math.log(1024), 1), math.log(1024) - 0.5),

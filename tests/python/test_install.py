@@ -1,4 +1,4 @@
-"""The package as users install it: pip builds the operators against the PyTorch that is there."""
+"""The package as users install it: pip builds the operators against the installed PyTorch."""
 
 import os
 import pathlib
@@ -28,7 +28,7 @@ def run(folder, code):
 def installed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("site")
     pip = [sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check"]
-    # The operators of the build folder serve, if the tests run in one: building them once more is for `make check`.
+    # Uses the build folder's operators if the tests run in one: only `make check` builds them again.
     subprocess.run([*pip, "--no-build-isolation", "--no-deps", "--target", str(folder), str(ROOT)], check=True)
     return folder
 
@@ -50,7 +50,7 @@ def test_typing_marker_is_installed(installed):
 
 
 def test_operators_need_no_library_of_boost_or_eigen(installed):
-    """Of both there are headers alone: the package runs where neither is installed."""
+    """Both are header-only: the package runs where neither is installed."""
     library = installed / "isentropic" / "libisentropic_torch.so"
     found = subprocess.run(["readelf", "--dynamic", library], check=True, capture_output=True, text=True).stdout
     needed = re.findall(r"\(NEEDED\).*\[(.+)\]", found)
@@ -117,7 +117,7 @@ def test_an_old_setuptools_is_refused_with_advice(tmp_path):
 
 @pytest.fixture
 def script(monkeypatch):
-    """The names of setup.py, which builds nothing."""
+    """The namespace of setup.py, without building anything."""
     monkeypatch.setattr("setuptools.setup", lambda **_: None)
     return runpy.run_path(str(ROOT / "setup.py"))
 

@@ -1,4 +1,4 @@
-"""isentropic verify where networks are trained: who checks what, in which tier, with and without libtorch."""
+"""isentropic verify where networks are trained: which build checks what, in which tier, with and without libtorch."""
 
 import json
 import os
@@ -20,7 +20,7 @@ def claims(*arguments, program=PROGRAM):
     return {claim["id"]: claim for claim in json.loads(verify(*arguments, "--json", "-", program=program))["claims"]}
 
 
-# Claims with a stored study. Nine transformers for each of the last two take half a minute: `make seeds` trains them.
+# Claims with a stored study. Each of the last two trains nine transformers for half a minute: `make seeds` does so.
 TRAINED = ["000-10.4.6-txt1", "000-10.4.7-txt2", "001-s19", "003-s30-Q1"]
 STUDIED = [*TRAINED, "001-s20", "003-s30-Q4"]
 
@@ -63,7 +63,7 @@ def test_language_models_learn_and_their_entropy_falls(thorough):
     measured = thorough["001-s19"]["measured"]
     assert measured["H/log n at the first step"]["value"] > 0.95
     assert measured["its fall in training"]["judged"]
-    # Below what guessing costs, log 16, and above what the rule leaves open.
+    # Below the loss of guessing, log 16, and above what the rule leaves undetermined.
     assert 0.55 < measured["loss on new text at its least"]["value"] < 2.7
 
 
@@ -71,7 +71,7 @@ def test_entropy_rises_less_beyond_the_trained_length_with_log_n(thorough):
     measured = {name: number["value"] for name, number in thorough["003-s30-Q1"]["measured"].items()}
     for scale in ("1/sqrt d", "kappa log n/d"):
         assert 0.55 < measured[f"{scale}: loss on new text at 32"] < 1 < measured[f"{scale}: at 512"]
-    # 16 times the keys: log 16 = 2.77 where all weights are equal.
+    # 16 times the keys: log 16 = 2.77 if all weights are equal.
     assert 1.5 < measured["1/sqrt d: rise of H from 32 to 512 keys"] < 2.77
     assert judged(thorough["003-s30-Q1"])["rise of H with log n less that without"] < -1
 

@@ -1,4 +1,4 @@
-"""isentropic train length: language models trained short under many scale laws and asked long."""
+"""isentropic train length: language models trained on short texts under many scale laws and evaluated on long ones."""
 
 import fcntl
 import json
@@ -21,7 +21,7 @@ SIZES = (
 
 
 def small(*changes, without=()):
-    """Options of a small study: those above, but for others and for those left out."""
+    """Options of a small study: those above, with some changed or omitted."""
     pairs = zip(SIZES[::2], SIZES[1::2])
     return [*(x for pair in pairs if pair[0] not in (*changes, *without) for x in pair), *changes]
 
@@ -35,7 +35,7 @@ LAWS = (
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory):
-    """Documents of sentences; each has a few words of its own, which come again and again."""
+    """Documents of sentences; each has a few words of its own, which keep recurring."""
     folder = tmp_path_factory.mktemp("texts")
     words = "the cat dog saw ran over a hill and then we all went home under old trees".split()
     choose = random.Random(1)
@@ -82,7 +82,7 @@ def logged(folder):
 
 
 def start_and_halt(folder):
-    """A process at work that does not go on, so that none of its networks ends however long a test takes."""
+    """A working process, suspended so that none of its networks is finished however long a test takes."""
     process = start(folder)
     wait_until(lambda: locked(folder) or logged(folder))
     process.send_signal(signal.SIGSTOP)
@@ -137,11 +137,11 @@ def test_every_law_runs_with_both_positions(texts, tmp_path):
             for point in found[same, positions]:
                 if point["n"] <= 32:
                     assert point["loss"] == pytest.approx(usual[point["n"]]["loss"], abs=1e-5)
-        # Beyond it the window sees fewer keys, and the other law is sharper: less entropy either way.
+        # Beyond it the window sees fewer keys, and the other law is sharper: both give less entropy.
         for sharper in ("window", "trained_length"):
             assert found[sharper, positions][-1]["entropy"] < usual[64]["entropy"] - 0.01
     # Rows that see 17 keys or more can have an entropy of 2. Without positions equal tokens are equal keys, which no
-    # scale tells apart: there it may stay above.
+    # scale can distinguish: there it may stay above.
     for point in found["target_entropy", "rotary"]:
         if point["n"] >= 32:
             assert point["entropy"] == pytest.approx(2, abs=1e-3)
@@ -157,10 +157,10 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
     assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
     shutil.rmtree(tmp_path / "carried" / "runs")
-    # What a process leaves that was killed after the line of its network, or while it saved one.
+    # What remains of a process killed after logging its network, or while saving one.
     for ending in ("lock", "safetensors", "safetensors.part-7"):
         (parts / "runs" / f"screen-inverse_sqrt_d-none-0.01-1-0-0.1.{ending}").touch()
-    half = '{"run": {"law"'  # as a full disk or a killed process leaves it
+    half = '{"run": {"law"'  # left by a full disk or a killed process
     with (tmp_path / "carried" / "log.jsonl").open("a") as log:
         log.write(half)
     for copy in (parts, tmp_path / "carried"):
@@ -168,7 +168,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(text
         assert without_times(results(copy)) == without_times(results(folder))
         assert not (copy / "runs").exists()
     lines = (tmp_path / "carried" / "log.jsonl").read_text().splitlines()
-    assert lines.count(half) == 1  # what follows has lines of its own
+    assert lines.count(half) == 1  # later results start on new lines
 
 
 def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_the_others(texts, whole, tmp_path):
@@ -176,7 +176,7 @@ def test_processes_share_a_folder_and_one_that_is_killed_leaves_its_network_to_t
     run(texts, "-o", folder, *SMALL, "--prepare-only")
     killed = start_and_halt(folder)
     others = [start(folder)]
-    wait_until(lambda: logged(folder))  # what the other process has trained beside the one that is held
+    wait_until(lambda: logged(folder))  # trained by the other process while the first one is suspended
     end(killed)
     others.append(start(folder))
     for process in others:
@@ -216,7 +216,7 @@ def test_documents_are_prepared_apart_and_a_limit_of_minutes_stops(texts, tmp_pa
     assert not (tmp_path / "a" / "results.json").exists()
     message = run("-o", tmp_path / "a", "--resume", "--minutes", 0.001, status=1).stderr
     assert "stopped after" in message and "--resume" in message
-    # What the folder does not keep is said again.
+    # The suggested command repeats options that the folder does not store.
     again = ["--resume", "--bfloat16", "--minutes", "0.001", "--device", "cpu"]
     assert " ".join(again) in run("-o", tmp_path / "a", *again, status=1).stderr
 
@@ -228,7 +228,7 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
     assert "cuda:77" in run("-o", tmp_path / "a", "--resume", status=1).stderr
     run("-o", tmp_path / "a", "--resume", "--device", "cpu")
     assert without_times(results(tmp_path / "a")) == without_times(results(whole[0]))
-    # One that was trained elsewhere does not compare with those that follow.
+    # Results trained elsewhere are not comparable with later ones.
     log = (tmp_path / "a" / "log.jsonl").read_text().splitlines()
     (tmp_path / "a" / "log.jsonl").write_text(log[0].replace('"cpu"', '"cuda"') + "\n")
     mixed = run("-o", tmp_path / "a", "--resume", "--device", "cpu")
@@ -256,7 +256,7 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
 def test_mistakes_are_said_in_one_line(texts, tmp_path, options, status, named):
     message = run(texts, "-o", tmp_path / "x", *small(*options), status=status).stderr.strip().splitlines()[-1]
     assert named in message and message.startswith("isentropic")
-    assert not (tmp_path / "x").exists()  # nothing is in the way of the next try
+    assert not (tmp_path / "x").exists()  # a second attempt is not blocked
 
 
 def test_the_best_are_trained_with_other_regularisation(texts, tmp_path):

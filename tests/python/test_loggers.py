@@ -1,4 +1,4 @@
-"""What monitors find arrives at loggers; none of their packages is needed."""
+"""Monitors' results reach loggers; none of the loggers' packages is needed."""
 
 import sys
 import types
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 class Writer:
-    """As a SummaryWriter of TensorBoard."""
+    """Mimics a SummaryWriter of TensorBoard."""
 
     def __init__(self):
         self.written = []
@@ -24,7 +24,7 @@ class Writer:
 
 
 class Run:
-    """As a run of Weights & Biases."""
+    """Mimics a run of Weights & Biases."""
 
     def __init__(self):
         self.logged = []
@@ -41,7 +41,7 @@ def test_every_watched_step_is_logged():
             monitor.step()
     assert {step for _, _, step in writer.written} == {0, 2}
     assert ("attention/layers.0/head1/entropy", monitor.last["layers.0"]["entropy"][1], 2) in writer.written
-    assert [commit for _, _, commit in run.logged] == [False, False]  # to be joined by what the user logs
+    assert [commit for _, _, commit in run.logged] == [False, False]  # merged with what the user logs
     assert run.logged[1][0] == monitor.scalars()
 
 

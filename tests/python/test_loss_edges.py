@@ -1,4 +1,4 @@
-"""Losses where numbers are extreme: sure rows, rows that do not count, huge ratios; and mistakes in the caller's words."""
+"""Losses at extreme numbers: near-certain rows, rows that do not count, huge ratios; and errors for mistakes."""
 
 import math
 
@@ -10,7 +10,7 @@ import isentropic
 
 
 def test_a_sure_row_keeps_the_digits_of_its_loss():
-    """The scores 1000 and 988 are rounded to 6e-5, relative to which the loss is known; their difference is not lost."""
+    """The scores 1000 and 988 are rounded to 6e-5, which is the loss's relative error; their difference is not lost."""
     hidden, weight = torch.tensor([[1000.0]], requires_grad=True), torch.tensor([[1.0], [0.988]], requires_grad=True)
     loss = isentropic.linear_cross_entropy(hidden, weight, torch.tensor([0])).loss
     assert abs(loss.item() / math.log1p(math.exp(-12)) - 1) < 1e-4
@@ -87,7 +87,7 @@ def test_the_gradient_of_normalised_rows(held, monkeypatch):
 
 
 def nce_of(odds, ratio, dtype=torch.float32):
-    """One query whose data and noise have given log-odds before the ratio's logarithm is taken off."""
+    """One query whose data and noise have the given log-odds before the logarithm of the ratio is subtracted."""
     one = torch.ones(1, 1, dtype=dtype)
     zero = torch.zeros(1, dtype=dtype)
     query = torch.tensor([[odds]], dtype=dtype, requires_grad=True)

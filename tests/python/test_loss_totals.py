@@ -1,4 +1,4 @@
-"""The operator of a weighted sum of losses, against its rows: values, gradients formed early or late, what it refuses."""
+"""The operator for a weighted sum of losses, against its rows: values, gradients formed early or late, and errors."""
 
 import pytest
 import torch
@@ -67,12 +67,12 @@ def test_a_row_of_weight_zero_may_hold_anything(form_gradients):
 
 
 def test_an_upstream_gradient_is_not_rounded_to_the_inputs_type():
-    """A third in bfloat16 is 0.1% off, for every number of the gradient alike."""
+    """A third in bfloat16 is 0.1% off, which would affect every entry of the gradient equally."""
     query, key, target, scale, bias, weights = inputs(torch.bfloat16)
     total = total_of(query, key, target, scale, bias, weights.float(), True)
     wanted = (total[6].double() / 3).bfloat16()
     (gradient,) = torch.autograd.grad(total[0] / 3, key)
-    assert gradient.data_ptr() == total[6].data_ptr()  # scaled where it lies
+    assert gradient.data_ptr() == total[6].data_ptr()  # scaled in place
     assert gradient.dtype == torch.bfloat16
     assert ((gradient.double() - wanted.double()).abs() <= 2**-8 * wanted.double().abs()).all()
     assert (gradient == wanted).double().mean() > 0.9
@@ -94,7 +94,7 @@ def test_opcheck_of_a_total(form_gradients):
 
 def test_a_learnt_weight_of_examples_gets_a_gradient():
     query, key, target, _, _, weights = inputs()
-    weights = weights.clamp(min=0.1).requires_grad_()  # one of 0 leaves its row out for good
+    weights = weights.clamp(min=0.1).requires_grad_()  # a weight of 0 omits its row for good
     target = target.clamp(min=0)
     found = isentropic.linear_cross_entropy(query, key, target, example_weight=weights).loss
     each = torch.nn.functional.cross_entropy(query @ key.T, target, reduction="none")

@@ -1,4 +1,4 @@
-"""Losses against PyTorch's with the matrix written out, and the identities that tie them to attention."""
+"""Losses against PyTorch's with the explicit matrix, and the identities that relate them to attention."""
 
 import functools
 import math
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 import isentropic
 
 
-raw_info_nce = functools.partial(isentropic.info_nce, normalise=False)  # scores are plain products
+raw_info_nce = functools.partial(isentropic.info_nce, normalise=False)  # scores are plain dot products
 
 
 def rows(n, d, seed=0, dtype=torch.float64, grad=True):
@@ -76,7 +76,7 @@ def test_info_nce_with_indices_and_without_the_query_itself():
 
 
 def test_the_self_term_keeps_unit_vectors_above_log_2():
-    x = F.normalize(rows(1, 16, grad=False).repeat(2, 1), dim=-1)  # a pair of equal views among far ones
+    x = F.normalize(rows(1, 16, grad=False).repeat(2, 1), dim=-1)  # a pair of equal views among distant ones
     far = -x[:1].repeat(6, 1)
     views = torch.cat([x, far])
     partner = torch.tensor([1, 0, 3, 2, 5, 4, 7, 6])
@@ -88,7 +88,7 @@ def test_the_self_term_keeps_unit_vectors_above_log_2():
 @pytest.mark.parametrize("exclude_self", [False, True])
 def test_info_nce_with_several_positives(exclude_self):
     x = rows(7, 3)
-    labels = torch.tensor([3, 1, 3, 1, 1, 9, 3])  # 9 stands alone
+    labels = torch.tensor([3, 1, 3, 1, 1, 9, 3])  # 9 has no partner
     ours = raw_info_nce(x, x, temperature=0.6, labels=labels, exclude_self=exclude_self, reduction="none")
     own = torch.eye(7, dtype=torch.bool)
     scores = x @ x.T / 0.6
@@ -103,7 +103,7 @@ def test_info_nce_with_several_positives(exclude_self):
 
 
 def test_attention_is_the_gradient_of_info_nce():
-    """attn(q, K, K) = k+ + tau dL/dq, and what each key gets."""
+    """attn(q, K, K) = k+ + tau dL/dq, and the gradient of each key."""
     q, k = rows(5, 4), rows(5, 4, 1)
     tau = 0.8
     loss = raw_info_nce(q, k, temperature=tau, reduction="sum").loss
@@ -182,7 +182,7 @@ def test_nce(shared, reduction, monkeypatch):
 
 @pytest.mark.parametrize("k", [1, 7])
 def test_nce_finds_the_data_law_and_its_divergence_for_every_k(k):
-    """Three outcomes, the optimal odds, exact expectations: the loss gives the Jensen-Shannon divergence."""
+    """Three outcomes, optimal odds, exact expectations: the loss gives the Jensen-Shannon divergence."""
     data, noise = torch.tensor([0.6, 0.3, 0.1]).double(), torch.tensor([0.2, 0.3, 0.5]).double()
     # One query per outcome: score = log data(x), so that the odds are data / (k noise).
     per_outcome = isentropic.nce(
@@ -194,7 +194,7 @@ def test_nce_finds_the_data_law_and_its_divergence_for_every_k(k):
     mixture = (data + k * noise) / (1 + k)
     divergence = ((data * (data / mixture).log()).sum() + k * (noise * (noise / mixture).log()).sum()) / (1 + k)
     torch.testing.assert_close(per_outcome.ceiling - expected / (1 + k), divergence)
-    # The data term of each outcome is what the loss reports beyond its (shared) noise term.
+    # The data term of each outcome is the reported loss without its (shared) noise term.
     shared_noise = per_outcome.loss - torch.log1p(1 / odds)
     torch.testing.assert_close(shared_noise, shared_noise[:1].expand(3))
 
@@ -262,7 +262,7 @@ def test_autocast_casts_rows_and_classifier():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_gradients_in_16_bits_of_rows_that_are_sure_of_themselves(dtype):
-    """E_p[k] and the target nearly cancel there: rounded before, the gradient would be noise."""
+    """E_p[k] and the target nearly cancel there: if rounded first, the gradient would be noise."""
     w = rows(512, 64, dtype=dtype)
     y = torch.randint(512, (128,))
     x = (w[y].float() * 0.25).to(dtype).detach().requires_grad_()
@@ -339,7 +339,7 @@ def test_language_model_forms():
 
 
 def test_the_bound_of_a_vocabulary_is_entropy_minus_loss():
-    """Targets independent of the context: no information. log V - CE would claim some."""
+    """Targets independent of the context carry no information, but log V - CE would claim some."""
     generator = torch.Generator().manual_seed(0)
     vocabulary = 50
     law = 1 / torch.arange(1, vocabulary + 1, dtype=torch.float64)
@@ -368,7 +368,7 @@ def test_losses_compile_without_a_break():
 
 
 def test_losses_over_ranks_within_a_compiled_function(tmp_path):
-    """They break its graph; the rest of it is compiled."""
+    """They break its graph, but the rest is compiled."""
     dist.init_process_group("gloo", init_method=f"file://{tmp_path}/store", rank=0, world_size=1)
     try:
         x, w, y = rows(6, 4), rows(6, 4, 1), torch.arange(6)

@@ -1,4 +1,4 @@
-"""Masks as PyTorch has them, and what they cost."""
+"""Masks as in PyTorch, and their cost."""
 
 import math
 import os

@@ -10,7 +10,7 @@ from isentropic import Scale, ScoreMap
 
 
 def refused(change, error, words):
-    """The call is refused with these words, in one line."""
+    """The call is rejected with these words, in one line."""
     arguments = {name: torch.randn(1, 2, 3, 4) for name in ("query", "key", "value")} | change
     with pytest.raises(error, match=words) as caught:
         isentropic.attention(**arguments)

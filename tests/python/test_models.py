@@ -1,4 +1,4 @@
-"""The C++ transformer against Hugging Face's, family by family, on small random checkpoints."""
+"""The C++ transformer against Hugging Face's, for each family, on small random checkpoints."""
 
 import json
 import math
@@ -81,7 +81,7 @@ ENCODERS = {
 
 
 def build(make, family, options, seed=0):
-    """A random model whose norms and biases are off their trivial values."""
+    """A random model whose norms and biases have non-trivial values."""
     torch.manual_seed(seed)
     config = AutoConfig.for_model(family, **options)
     model = make.from_config(config, attn_implementation="eager").eval()
@@ -95,7 +95,7 @@ def build(make, family, options, seed=0):
 
 
 def run(folder, ids, *shapes, tokens=0, rest=False):
-    """What run_model.cpp prints, cut into tensors of these shapes and the generated ids; ``rest``: more may follow."""
+    """The output of run_model.cpp, split into tensors of these shapes and generated ids; ``rest``: more may follow."""
     command = [RUN, str(folder), str(tokens)]
     result = subprocess.run(command, input=" ".join(map(str, ids)).encode(), capture_output=True)
     assert result.returncode == 0, result.stderr.decode()
@@ -244,5 +244,5 @@ def test_sixteen_bits_and_shards(dtype, tmp_path):
         theirs = model(torch.tensor([ids])).logits[0].double()
         exact = model.double()(torch.tensor([ids])).logits[0]
     (_, logits), _ = run(tmp_path, ids, (100, 48), (100, 97), rest=True)
-    # Ours is 0.9 to 1 times theirs for several seeds; the rest is room for sums in another order.
+    # Ours is 0.9 to 1 times theirs over several seeds; the margin allows for a different summation order.
     assert 0 < relative_error(logits.double(), exact) < 1.5 * relative_error(theirs, exact)

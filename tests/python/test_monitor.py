@@ -1,4 +1,4 @@
-"""What the monitor records of a model's attention, step by step."""
+"""What the monitor records about a model's attention, step by step."""
 
 import csv
 import gc

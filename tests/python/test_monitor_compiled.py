@@ -1,4 +1,4 @@
-"""The monitor sees into compiled graphs: the same numbers as in eager mode, each forward counted once."""
+"""The monitor inside compiled graphs: the same numbers as in eager mode, with each forward pass counted once."""
 
 import warnings
 
@@ -22,7 +22,7 @@ def forgotten_graphs():
 
 
 def watched(model, run, **options):
-    """What a monitor says of two steps, and the rows of every layer in the last one."""
+    """A monitor's results for two steps, and each layer's rows in the last one."""
     with warnings.catch_warnings(), isentropic.Monitor(model, **options) as monitor:
         warnings.filterwarnings("error", message=".*isentropic")
         for step in range(2):
@@ -67,10 +67,10 @@ def test_graphs_say_what_eager_mode_says(compile_it, checkpointed):
     assert_same(eager, found)
     assert rows_of_graphs == rows
     compiled_once = counter.frame_count
-    assert compiled_once == 2 * before  # each graph once more
+    assert compiled_once == 2 * before  # each graph compiled once more
     compiled(inputs()).sum().backward()
     assert_same(eager, watched(model, compiled)[0])
-    assert counter.frame_count == compiled_once  # both kinds are kept
+    assert counter.frame_count == compiled_once  # both kinds stay cached
 
 
 class Block(nn.Module):
@@ -91,7 +91,7 @@ def test_layers_of_one_class_share_their_graph():
 
 
 def test_classes_of_layers_may_be_many():
-    """Dynamo compiles the same code only so often, also that of hooks."""
+    """Dynamo limits how often the same code is compiled, including that of hooks."""
     layers = []
     for _ in range(torch._dynamo.config.recompile_limit + 2):
         own = {}
@@ -222,7 +222,7 @@ def test_hugging_face_models():
 
 
 def test_graphs_add_to_fixed_addresses():
-    """What CUDA graphs ask of inputs that they change."""
+    """A requirement of CUDA graphs for inputs that they modify."""
     found = []
 
     def forward(graph, _):
@@ -260,7 +260,7 @@ def test_the_largest_score_before_the_cap(largest):
     record = monitor.last["layers.0"]
     assert record["max_score"] == rows_of(model.layers[0], inputs(), soft_cap=2.0).max_score.amax((0, 2)).tolist()
     for found, score in zip(record["max_uncapped_score"], scores):
-        # Seven tenths of a unit in the last place are left near the cap, and nothing beyond 8.7 times the cap.
+        # Near the cap 0.7 of a unit in the last place remains, and beyond 8.7 times the cap nothing.
         assert found == pytest.approx(score, rel=1e-5 if score < 4 else 0.02) if score < 13 else 16 < found < 17.5
 
 

@@ -12,11 +12,11 @@ from torch import nn
 from torch._dynamo.testing import CompileCounterWithBackend
 from written_modules import D, D_MODEL, HEADS, causal, close, entropy_of, inputs, naive, random_mask, with_positions
 
-# ---- The listing, and what it gets wrong ----
+# ---- the listing and its mistakes ----
 
 
 class Listing(nn.Module):
-    """Entropy-invariant attention as it is usually written down."""
+    """Entropy-invariant attention as it is usually written."""
 
     def __init__(self, d_model, num_heads, kappa=1.0):
         super().__init__()
@@ -170,7 +170,7 @@ def test_gradients_are_those_of_the_naive_module():
     output, aux = module(x)
     row_scale = module.scale.kappa[:, None, None] * torch.arange(1, 7).double().log()[:, None] / D
     expected, weights = naive(module, row_scale, x, visible=causal(6))
-    # log(0) of a hidden key has no place in the gradient of an entropy
+    # log(0) of a hidden key must not enter the gradient of an entropy
     entropy = -(weights * weights.where(weights > 0, torch.ones_like(weights)).log()).sum(-1)
     for found, wanted in zip(gradients(output, aux.entropy), gradients(expected, entropy)):
         close(found, wanted, 1e-10)
@@ -329,7 +329,7 @@ def test_two_graphs_serve_every_length():
     for n in (5, 9, 13, 17):
         x = inputs(n=n)
         close(compiled(x)[0], module(x)[0])
-    assert graphs.frame_count == 2  # the first length, then any
+    assert graphs.frame_count == 2  # one for the first length, one for any
 
 
 def test_compile_of_a_gated_unit():

@@ -90,7 +90,7 @@ def test_entmax_learns_alpha_and_keeps_it_above_one():
     close(module(x)[0], fixed(x)[0])
     close(module.alpha(), torch.full((HEADS,), 1.5))
     assert fixed.alpha() is None and "raw_alpha" not in fixed.state_dict()
-    # As few weights as possible: sparser than at first.
+    # As few weights as possible: sparser than initially.
     optimiser = torch.optim.Adam([module.raw_alpha], 0.1)
     spread = lambda: module(3 * x, weights_of_rows=range(9))[1].weights.gt(0).double().mean().item()
     before = spread()
@@ -147,7 +147,7 @@ def test_linear_attention(feature, recurrent, direction):
     weights = torch.where(total > 0, similarity / total, torch.zeros_like(similarity))
     output, aux = module(x)
     close(output, module.W_O(merge(weights @ value)))
-    assert hasattr(aux, "peak") != recurrent  # a recurrent pass never sees single weights
+    assert hasattr(aux, "peak") != recurrent  # a recurrent pass never forms individual weights
 
 
 def decay_matrix(gammas):
@@ -257,7 +257,7 @@ def test_gated_attention_unit_marks_what_is_compared():
 
 
 def two_levels(module, x, visible, block, block_scale):
-    """Output, block entropy and within entropy, with the block scores q.mean(keys the row sees of the block)."""
+    """Output, block entropy and within-block entropy, with block scores q.mean(the block's keys that the row sees)."""
     query, key, value = projected(module, x)
     scores = query @ key.transpose(-1, -2) / math.sqrt(D)
     insides, block_scores = [], []

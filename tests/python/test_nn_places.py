@@ -1,4 +1,4 @@
-"""Who sees whom, and where tokens stand: masks, patterns and positions of the modules."""
+"""Visibility and token positions: masks, patterns and positional encodings of the modules."""
 
 import math
 

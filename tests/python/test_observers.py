@@ -1,4 +1,4 @@
-"""Observers: the statistics of every call, whatever the caller asked for."""
+"""Observers: the statistics of every call, whatever the caller requested."""
 
 import pytest
 import torch

@@ -1,4 +1,4 @@
-"""isentropic plane and isentropic.InformationPlane: who sees layers compress, runs that go on, files that are bad."""
+"""isentropic plane and isentropic.InformationPlane: which layers compress, resumed runs, bad files."""
 
 import json
 import os
@@ -37,15 +37,15 @@ def drops(found, estimator):
     return {phase["layer"]: phase for phase in found["phases"] if phase["estimator"] == estimator}
 
 
-# ---- what the command finds ----
+# ---- the command's findings ----
 
 
 @pytest.fixture(scope="module")
 def short_runs(tmp_path_factory):
-    """Networks of both units, trained until they know the rule."""
+    """Networks with both kinds of units, trained until they know the rule."""
     folder = tmp_path_factory.mktemp("runs")
     options = "--optimiser adam --epochs 300 --estimators exact,width:0.5 --json".split()
-    seeds = {"tanh": 6, "relu": 3}  # layer 4 of three tanh networks falls by no more than they differ
+    seeds = {"tanh": 6, "relu": 3}  # with only three tanh networks, layer 4's drop is within their spread
     return {
         unit: json.loads(run("-o", folder / unit, "--activation", unit, "--seeds", count, *options).stdout)
         for unit, count in seeds.items()
@@ -81,8 +81,8 @@ def test_information_about_the_label_is_below_that_about_the_input(short_runs):
 
 
 def test_bins_see_linear_layers_compress_that_keep_everything_and_fit_nothing(tmp_path):
-    """No linear function of the bits tells the label. Weights of the later layers shrink, which bins of a width see, and
-    towards one direction, which bins of the layer's own range see as well."""
+    """No linear function of the bits determines the label. Weights of the later layers shrink, which fixed-width bins
+    detect, and they align in one direction, which bins over the layer's own range detect as well."""
     options = (
         "--activation linear --optimiser adam --epochs 1000 --seeds 3 --estimators exact,width:0.5,count:30 --json"
     )
@@ -148,7 +148,7 @@ def matlab_matrix(name, rows, columns, numbers):
 
 
 MATLAB_HEADER = b"MATLAB 5.0".ljust(124) + struct.pack("<H", 0x0100) + b"IM"
-BITS = [[i >> bit & 1 for i in range(64)] for bit in range(6)]  # column by column
+BITS = [[i >> bit & 1 for i in range(64)] for bit in range(6)]  # column-major
 PARITY = [sum(row) % 2 for row in zip(*BITS)]
 TABLE = "".join(",".join(map(str, row)) + "\n" for row in zip(*BITS, PARITY))
 
@@ -174,7 +174,7 @@ def test_networks_learn_the_task_of_a_published_file(tmp_path):
     found = json.loads(run(IBSGD, "-o", tmp_path / "matlab", *options).stdout)
     assert found["input_bits"] == pytest.approx(12) and found["label_bits"] == pytest.approx(0.999157, abs=1e-6)
     assert min(found["moments"][0]["train_accuracy"]) < 0.6 < 0.8 < min(found["moments"][-1]["train_accuracy"])
-    # As SciPy reads it.
+    # As read by SciPy.
     file, table = scipy.io.loadmat(IBSGD), tmp_path / "task.csv"
     numpy.savetxt(table, numpy.column_stack([file["F"], file["y"].ravel()]), fmt="%g", delimiter=",")
     assert json.loads(run(table, "-o", tmp_path / "table", *options).stdout)["moments"] == found["moments"]
@@ -236,7 +236,7 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, message):
     assert not (tmp_path / "out").exists()
 
 
-# ---- a network of one's own ----
+# ---- a user's own network ----
 
 
 class Twice(nn.Module):
@@ -251,7 +251,7 @@ def small_network():
 
 def test_a_plane_records_the_layers_of_any_network(tmp_path):
     model = small_network()
-    model[1].eval()  # modes come back, one by one
+    model[1].eval()  # modes are restored individually
     inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
     model[4].register_forward_hook(lambda module, _, output: output[0])
     plane = isentropic.InformationPlane(model, layers=["1", "3", "4"])
@@ -275,7 +275,7 @@ def test_a_plane_records_the_layers_of_any_network(tmp_path):
 
 
 def recorded_plane(factors, seed=1, layers=("1",), estimators=("exact", "width:0.5"), labels=PARITY, **options):
-    """Of a network whose first weights grow by these factors, before each of them."""
+    """A network whose initial weights are multiplied by each of these factors before each recording."""
     torch.manual_seed(seed)
     model = nn.Sequential(nn.Linear(6, 4), nn.Tanh(), nn.Linear(4, 2))
     plane = isentropic.InformationPlane(model, layers, estimators)

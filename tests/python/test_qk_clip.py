@@ -1,4 +1,4 @@
-"""QK-clip: the weights of heads whose scores grow too large, scaled as the rule says, whatever they belong to."""
+"""QK-clip: weights of heads whose scores grow too large are scaled by the rule, whatever they belong to."""
 
 import math
 import warnings
@@ -200,10 +200,10 @@ def test_what_cannot_be_scaled_is_refused_by_name():
     ):
         QKClip(model, optimizer_of(model))
     model = Model(OwnAttention())
-    model.layers[0].q_proj.weight = nn.Parameter(torch.zeros(7))  # a part of a flat parameter
+    model.layers[0].q_proj.weight = nn.Parameter(torch.zeros(7))  # a piece of a flat parameter
     with pytest.raises(ValueError, match=r"layers.0 cannot be scaled: a weight has shape \[7\]; expected two axes"):
         QKClip(model, optimizer_of(model))
-    model.layers[0].q_proj = nn.Linear(WIDTH, 2 * WIDTH)  # with a gate, say
+    model.layers[0].q_proj = nn.Linear(WIDTH, 2 * WIDTH)  # with a gate, for example
     model.layers[0].head_dim = WIDTH // HEADS
     with pytest.raises(ValueError, match="q_proj of layers.0 makes 6 heads of 4 numbers; expected 3"):
         QKClip(model, optimizer_of(model))

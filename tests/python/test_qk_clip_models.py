@@ -1,4 +1,4 @@
-"""QK-clip finds the weights behind the scores: of this library, PyTorch, transformers and users."""
+"""QK-clip finds the weights behind the scores: in models of this library, PyTorch, transformers and users."""
 
 import pytest
 import torch
@@ -58,7 +58,7 @@ FAMILIES = {
 
 @pytest.mark.parametrize("name", FAMILIES)
 def test_models_of_hugging_face(name):
-    """What the first layer is given does not change, so its scores shrink by just their scale."""
+    """The first layer's input does not change, so its scores shrink by exactly their scale."""
     model = hugging_face_model(name, FAMILIES[name])
     tokens = torch.arange(48).reshape(2, 24) % 31
     run = lambda x: model(tokens)

@@ -1,4 +1,4 @@
-"""The Python of the README that stands by itself runs as printed."""
+"""The README's self-contained Python code runs as printed."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""Entropy that is encouraged grows, information bounds are what they say, controllers arrive."""
+"""Encouraged entropy grows, information bounds are correct, controllers reach their targets."""
 
 import copy
 import math
@@ -105,7 +105,7 @@ def test_gaussian_bound_is_the_divergence():
 
 
 def test_gaussian_bound_is_above_the_information():
-    # X = +a or -a with equal chance, Z = X + noise of variance v: I(X;Z) by integration.
+    # X = +a or -a with equal probability, Z = X + noise of variance v: I(X;Z) by integration.
     a, variance = 0.8, 0.5
     z = torch.linspace(-12, 12, 20001).double()
     given = torch.distributions.Normal(torch.tensor([[a], [-a]]).double(), math.sqrt(variance))

@@ -1,4 +1,4 @@
-"""isentropic train resolution: images at more pixels than in training."""
+"""isentropic train resolution: images with more pixels than in training."""
 
 import json
 import math
@@ -23,7 +23,7 @@ def run(*arguments, status=0):
 
 
 def small(images, **changes):
-    """Options of a short study, of which some are changed."""
+    """Options of a short study, with some changed."""
     options = {"data": images, **SMALL, **changes}
     return [part for name, value in options.items() for part in ("--" + name.replace("_", "-"), value)]
 
@@ -38,7 +38,7 @@ def idx(values):
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    """Four kinds of 8 x 8 pixels, each bright in a quarter of its own: what tells them apart is a place."""
+    """Four kinds of 8 x 8 images, each bright in a different quarter: they differ by position."""
     folder = tmp_path_factory.mktemp("images")
     draw = torch.Generator().manual_seed(1)
     for part, count in (("train", 300), ("t10k", 90)):
@@ -52,11 +52,11 @@ def images(tmp_path_factory):
     return folder
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 
 def test_places_mean_the_same_at_every_resolution(images, tmp_path):
-    """A network that has learnt which quarter is bright still knows with four times the patches."""
+    """A network that has learnt which quarter is bright still recognises it with four times the patches."""
     run("-o", tmp_path / "a", *small(images, steps=200, seeds=2, scales="inverse_sqrt_d", learning_rate="3e-3"))
     for curve in curves(tmp_path / "a"):
         assert curve["course"][0]["measured"][0]["accuracy"] < 0.6

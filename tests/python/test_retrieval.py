@@ -19,7 +19,7 @@ SHORT = [*SIZES, "--factors", "1,8"]
 
 
 def only(**lists):
-    """These lists of variants and no other."""
+    """These lists of variants and no others."""
     names = ("scales", "learnt_scales", "maps", "learnt_maps", "without_key_bias")
     return [part for name in names for part in (f"--{name.replace('_', '-')}", lists.get(name, "none"))]
 
@@ -34,7 +34,7 @@ def curves(folder):
     return json.loads((folder / "results.json").read_text())["curves"]
 
 
-# ---- what can be solved ----
+# ---- what is solvable ----
 
 
 def first_by_construction(n, scale, inputs=200):
@@ -48,7 +48,7 @@ def first_by_construction(n, scale, inputs=200):
 
 @pytest.mark.parametrize("n", [4, 64, 1024, 16384])
 def test_first_is_solved_at_any_length_under_log_n(n):
-    """The first key has the weight n^2 / (n^2 + n - 1): more than all the others together."""
+    """The first key has weight n^2 / (n^2 + n - 1): more than all the others together."""
     assert first_by_construction(n, Scale.log_n(2.0)) == 1
 
 
@@ -58,7 +58,7 @@ def test_first_is_lost_under_a_scale_that_does_not_grow():
 
 
 def test_networks_learn_first_and_a_growing_scale_carries_it_further(tmp_path):
-    """Of 18 starts all answer everything at 32 times the length under log n, and three more than 0.65 under 1 / sqrt d."""
+    """Of 18 starts, all answer everything at 32 times the length under log n; three exceed 0.65 under 1 / sqrt d."""
     variants = only(maps="sparsemax", scales="inverse_sqrt_d,log_n:kappa=16", learnt_scales="log_n:kappa=16")
     options = ["--task", "first", *SIZES, "--steps", 300, "--factors", "1,32", "--seeds", 3]
     run("-o", tmp_path / "first", *options, *variants)
@@ -87,7 +87,7 @@ def test_linear_maps_meet_every_feature_size_and_have_at_most_that_rank(tmp_path
         maps="linear,linear:feature=exp,sharpen=1,sparsemax",
     )  # fmt: skip
     linear = [c for c in found if c["map"].startswith("linear")]
-    # Any scale cancels in weights that are normalised: they are trained once.
+    # Any scale cancels in normalised weights, so they are trained once.
     assert [(c["map"], c["features"]) for c in linear] == [
         ("linear", 2), ("linear", 8), ("linear:feature=exp,sharpen=1", 2), ("linear:feature=exp,sharpen=1", 8),
     ]  # fmt: skip
@@ -118,7 +118,7 @@ def test_a_key_bias_is_left_out(tmp_path):
     assert [(c["map"], c["key_bias"]) for c in found] == [
         (map, bias) for map, bias in [("relu_squared", True), ("relu_squared", False), ("softmax", False)] for _ in (1, 2)
     ]  # fmt: skip
-    # The last variant's state: biases that are left out are no part of it.
+    # The last variant's state does not contain the omitted biases.
     from safetensors.torch import load_file
 
     names = load_file(tmp_path / "a" / "state.safetensors")

@@ -1,4 +1,4 @@
-"""Which attention problems go to PyTorch's own kernel, decided without a GPU."""
+"""Which attention problems are routed to PyTorch's own kernel, decided without a GPU."""
 
 import pytest
 import torch
@@ -141,11 +141,11 @@ def test_pytorch_computes_the_same(options, shape):
     torch.testing.assert_close(found, isentropic.attention(q, k, v, enable_gqa=True, **options), rtol=1e-10, atol=1e-12)
 
 
-# ---- tensors of a GPU, as far as they exist without one ----
+# ---- GPU tensors, as far as they exist without one ----
 
 
 class Calls(TorchFunctionMode):
-    """Counts what goes to PyTorch's attention."""
+    """Counts the calls routed to PyTorch's attention."""
 
     def __init__(self):
         super().__init__()
@@ -216,7 +216,7 @@ def test_pytorchs_layers_inside_of_replace_sdpa(monkeypatch):
 
 @pytest.mark.parametrize("dynamic", [False, True])
 def test_compiled_graphs_have_pytorchs_attention(monkeypatch, dynamic):
-    """As on a GPU: the decision is one of the graph, made for all lengths at once."""
+    """As on a GPU, the decision is made once in the graph, for all lengths."""
     monkeypatch.setattr(_routing, "goes_to_pytorch", _routing.is_known)
     torch._dynamo.reset()
     graphs = []

@@ -1,4 +1,4 @@
-"""Files of Python's safetensors, read and written again in C++."""
+"""Files of Python's safetensors, read and written back in C++."""
 
 import json
 import os
@@ -20,14 +20,14 @@ TYPES = {
 
 
 def copy(source, target):
-    """Through the program in C++; returns the lines it prints."""
+    """Round-trips through the C++ program; returns the lines it prints."""
     done = subprocess.run([COPY, source, target], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
     return done.stdout.splitlines()
 
 
 def random_tensor(dtype, *shape):
-    """Any bits at all, except that a boolean is 0 or 1."""
+    """Random bits, except that booleans are 0 or 1."""
     size = torch.Size(shape).numel() * dtype.itemsize
     values = torch.randint(0, 2 if dtype == torch.bool else 256, (size,), dtype=torch.uint8)
     return values.view(dtype).reshape(shape)
@@ -59,7 +59,7 @@ def test_every_type(tmp_path):
 
 
 def test_bytes_are_the_same(tmp_path):
-    """Names, order, padding, metadata: as the reference writes them."""
+    """Names, order, padding, metadata: identical to those of the reference implementation."""
     tensors = {**of_all_types(), 'β"\n\x01/': torch.ones(2), "scalar": torch.tensor(3.5), "none": torch.empty(0, 4)}
     for i, metadata in enumerate([None, {"format": "pt"}, {"é\t": 'quo"te'}]):
         source, target = tmp_path / f"{i}.safetensors", tmp_path / f"{i}.copy"

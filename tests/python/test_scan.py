@@ -1,4 +1,4 @@
-"""isentropic.scan: as the program's scan, as the attention matrices say, for models of many kinds."""
+"""isentropic.scan against the program's scan and the attention matrices, for models of many kinds."""
 
 import copy
 import functools
@@ -86,7 +86,7 @@ def test_reference_models(name):
         close(found.rows[ours], reference[theirs], 2e-4)
 
 
-# ---- architectures that only Python knows ----
+# ---- architectures that only Python supports ----
 
 _TEXT = SIZES | dict(head_dim=16)
 _SMALL = dict(d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4)
@@ -128,7 +128,7 @@ def eager_copy(model):
 
 
 def check_rows(found, attentions, tolerance=2e-4):
-    """Rows of consecutive layers against matrices [1, heads, n, keys]."""
+    """Compares rows of consecutive layers with matrices [1, heads, n, keys]."""
     weights = [p[0].double() for p in attentions]
     for name, of in MATRICES.items():
         for layer, p in enumerate(weights):
@@ -143,7 +143,7 @@ def test_models_that_read_tokens(case):
         out = eager_copy(model)(torch.tensor([ids]), output_attentions=True)
     found = scan_of(model, ids)
     assert found.other_layers == []
-    # Those of gpt-oss are without the sinks' column; statistics are of the keys alone.
+    # gpt-oss's are without the sinks' column; statistics are over the keys alone.
     check_rows(found, [p / p.sum(-1, keepdim=True) for p in out.attentions])
     if hasattr(out, "logits"):
         expected = nn.functional.cross_entropy(out.logits[0, :-1].float(), torch.tensor(ids[1:]))
@@ -187,7 +187,7 @@ def test_images():
     assert "read 74 patches in 2 windows of 37" in found.summary
     check_rows(found, out.attentions)
     assert found.data["picture"]["rows"] == found.data["picture"]["columns"] == 6
-    received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch gets from the rows
+    received = out.attentions[0][0, 2].mean(0)[1:]  # what each patch receives from the rows
     close(found.data["heads"][2]["patch_weights"], received, 1e-5)
     both = torch.stack([torch.special.entr(p.double()).sum(-1).mean((0, 2)) for p in out.attentions]).flatten()
     close([head["statistics"]["entropy"]["mean"] for head in found.data["heads"]], both, 1e-4)
@@ -216,7 +216,7 @@ def test_plain_pytorch_models():
 
 
 class EightBits(nn.Module):
-    """A linear layer whose weights are integers, one scale for each row."""
+    """A linear layer with integer weights and one scale per row."""
 
     def __init__(self, linear):
         super().__init__()
@@ -246,7 +246,7 @@ def test_quantised_weights():
 
 
 def offload(model):
-    """As accelerate does with device_map={"": "disk"}: a module has its weights while it runs."""
+    """Like accelerate with device_map={"": "disk"}: a module has its weights only while it runs."""
     for module in model.modules():
         weights = dict(module._parameters)
         absent = {name: nn.Parameter(x.to("meta")) for name, x in weights.items() if x is not None}
@@ -314,7 +314,7 @@ def test_models_without_a_gate_have_none():
 
 @pytest.mark.parametrize("case, is_plain", [("mixtral", True), ("cohere", False), ("phi", True)])
 def test_the_loss_without_logits_is_that_of_the_logits(case, is_plain):
-    """phi has a bias there, cohere multiplies its logits by a number."""
+    """phi has a bias there, cohere scales its logits by a factor."""
     from isentropic._scan.model import ScannedModel
 
     model = lively(TOKENS[case]())

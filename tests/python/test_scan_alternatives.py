@@ -1,4 +1,4 @@
-"""isentropic scan with another scale, map or mask: what the same Hugging Face model says with attention written out."""
+"""isentropic scan with another scale, map or mask, against the same Hugging Face model with attention written out."""
 
 import json
 import math
@@ -11,7 +11,7 @@ from test_models import DECODERS, build, random_ids
 from test_scan_program import MODELS, scan
 
 IDS = random_ids(60)
-COMPARED = 16  # last tokens, half of the shorter length
+COMPARED = 16  # the last tokens, half of the shorter length
 LENGTHS = (32, 60)
 
 
@@ -84,7 +84,7 @@ def alternatives(folder, path, changes, *options):
 
 
 def mean_entropies(entropies, weights):
-    """Over the rows that see two keys or more, ``[layer, head]``; a visible key has a weight, however small."""
+    """Means over the rows that see at least two keys, ``[layer, head]``; visible keys have a weight, however small."""
     seen = (torch.stack(weights) > 0).sum(-1) >= 2
     return (entropies * seen).sum(-1) / seen.sum(-1)
 
@@ -104,7 +104,7 @@ def test_alternatives_are_those_of_attention_written_out(case, tmp_path):
         losses, entropies = plain.run(model, IDS)
         assert alternative["loss"] == pytest.approx(losses.mean().item(), rel=1e-4), text
         shape = entropies.shape[:2]
-        if "top_k" not in text:  # there the rows that count are those that see two keys, not those that keep two
+        if "top_k" not in text:  # which counts rows that see two keys, not those that keep two
             expected = mean_entropies(entropies, plain.weights)
             torch.testing.assert_close(numbers(alternative, "entropy", shape), expected, rtol=1e-3, atol=1e-4, msg=text)
         for i, length in enumerate(LENGTHS):
@@ -146,7 +146,7 @@ def test_what_is_left_out_is_the_weight_of_the_other_keys(case, tmp_path):
 
 
 def test_a_law_of_n_keeps_its_scale_where_keys_are_left_out(tmp_path):
-    """The missing mass is that of the model's own weights, though the law would see fewer keys behind the mask."""
+    """The missing mass is that of the model's own weights, though the law would see fewer keys with the mask."""
     model = build(AutoModelForCausalLM, *DECODERS["llama"])
     model.config.isentropic = {"scale": {"law": "log_n", "kappa": 3.0}, "scale_values": [[3.0, 2.0, 1.0, 4.0]] * 3}
     model.save_pretrained(tmp_path)

@@ -1,4 +1,4 @@
-"""isentropic scan: what it measures is what Hugging Face's attention matrices say, on checkpoints of several families."""
+"""isentropic scan against Hugging Face's attention matrices, on checkpoints of several families."""
 
 import json
 import os
@@ -132,7 +132,7 @@ def test_two_models_are_compared_and_their_json_is_drawn_again(tmp_path):
     assert len(shown.splitlines()) <= 25
     found = json.loads(both.read_text())
     assert len(found["heads"]) == 48
-    # Each is what a scan of it alone finds, and the differences are theirs.
+    # Each matches a separate scan, and so do the differences.
     for name, model in (("first", "books"), ("second", "books-log-n")):
         assert found[name] == scan(MODELS / model, *options)
         (tmp_path / f"{name}.json").write_text(json.dumps(found[name]))
@@ -143,7 +143,7 @@ def test_two_models_are_compared_and_their_json_is_drawn_again(tmp_path):
     draw(tmp_path / "first.json", "--against", tmp_path / "second.json", "-o", again)
     draw(both, "-o", tmp_path / "third.html")
     assert again.read_text() == (tmp_path / "third.html").read_text()
-    assert abs(len(again.read_text()) - len(page.read_text())) < 2000  # numbers are rounded in the file
+    assert abs(len(again.read_text()) - len(page.read_text())) < 2000  # numbers in the file are rounded
     draw(tmp_path / "first.json", "--heads", "5.7", "-o", tmp_path / "one.html")
     assert "what its heads do" in (tmp_path / "one.html").read_text()
 

@@ -1,4 +1,4 @@
-"""isentropic.scan: texts and chats, the model as it was before, tables, files, pages, comparisons, mistakes."""
+"""isentropic.scan: texts and chats, restoring the model, tables, files, pages, comparisons, mistakes."""
 
 import pathlib
 
@@ -46,7 +46,7 @@ def test_a_chat_goes_through_the_template():
     assert "".join(found.data["tokens"]).startswith("user: She was fond")
 
 
-# ---- the model is left as it was ----
+# ---- the model is left unchanged ----
 
 
 def test_nothing_of_the_model_changes():
@@ -59,7 +59,7 @@ def test_nothing_of_the_model_changes():
     assert all(torch.equal(parameter, before[name]) for name, parameter in model.named_parameters())
 
 
-# ---- what comes out ----
+# ---- output ----
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""isentropic scan --theory: what it says of scores and of noise, computed from Hugging Face's attention matrices."""
+"""isentropic scan --theory: its results for scores and noise, against those computed from Hugging Face's matrices."""
 
 import math
 
@@ -10,9 +10,9 @@ from test_models import DECODERS, build
 from test_scan_alternatives import IDS, Plain
 from test_scan_program import MODELS, scan
 
-ROWS = [30 + i * 30 // 16 for i in range(16)]  # sixteen of the second half
+ROWS = [30 + i * 30 // 16 for i in range(16)]  # sixteen rows of the second half
 SIGMA = 0.2
-RATIO = math.expm1(SIGMA**2)  # Var(e^eps) / (E e^eps)^2 of Gaussian noise
+RATIO = math.expm1(SIGMA**2)  # Var(e^eps) / (E e^eps)^2 for Gaussian noise
 
 
 @pytest.mark.parametrize("case", ["llama", "mistral"])
@@ -56,14 +56,14 @@ def test_numbers_are_those_of_the_attention_matrices(case, tmp_path):
             assert head["left_out_change"] == pytest.approx(change, rel=1e-3, abs=1e-5)
             assert head["left_out_bound"] == pytest.approx(bound, rel=1e-3, abs=1e-4)
             assert head["left_out_change"] <= head["left_out_bound"] + 1e-6
-            # What is measured, over 64 draws of 16 rows.
+            # The measured values, over 64 draws for each of 16 rows.
             assert head["noise_rms"] == pytest.approx(head["predicted_rms"], rel=0.12)
             assert head["noise_bias"] == pytest.approx(head["predicted_bias"], rel=0.4, abs=2e-3)
     assert next(heads, None) is None
 
 
 def matches(ids):
-    """Rows and the key after the latest earlier occurrence of their token, where that is not their own."""
+    """Rows and the key after the latest earlier occurrence of their token, if that is not their own."""
     out = []
     for i, token in enumerate(ids):
         earlier = [j for j in range(i) if ids[j] == token]
@@ -76,7 +76,7 @@ def matches(ids):
 def test_calibrated_factors_make_the_surprise_least(case, tmp_path):
     model = build(AutoModelForCausalLM, *DECODERS[case])
     model.save_pretrained(tmp_path)
-    ids = IDS[:5] * 6 + IDS[10:20] * 3  # a window of 7 keys sees the matches of the first half alone
+    ids = IDS[:5] * 6 + IDS[10:20] * 3  # a window of 7 keys sees the matches of the first half only
     (tmp_path / "ids.json").write_text(str(ids))
     found = scan(tmp_path, "--ids", tmp_path / "ids.json", "--length", len(ids), "--calibrate")
     plain = Plain()
@@ -108,7 +108,7 @@ def test_calibrated_factors_make_the_surprise_least(case, tmp_path):
 
 
 def test_gaussian_scores_have_the_entropy_of_their_spread():
-    """The bundled model's layers without a window look at content alone, by scores that are nearly Gaussian."""
+    """The bundled model's layers without a window attend to content only, with nearly Gaussian scores."""
     found = scan(MODELS / "books", "--text", MODELS / "northanger.txt", "--length", 512, "--fast", "--theory")
     heads = [head for head, about in zip(found["theory"]["heads"], found["heads"]) if about["layer"] in (1, 3)]
     for head in heads:

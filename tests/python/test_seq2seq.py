@@ -1,4 +1,4 @@
-"""isentropic train seq2seq: what the entropies of encoder, decoder and cross-attention are, and the command."""
+"""isentropic train seq2seq: the entropies of encoder, decoder and cross-attention, and the command."""
 
 import json
 import math
@@ -22,7 +22,7 @@ def run(*arguments, status=0):
 
 
 def small(**changes):
-    """Options of a short study, of which some are changed."""
+    """Options of a short study, with some changed."""
     return [part for name, value in {**SMALL, **changes}.items() for part in ("--" + name.replace("_", "-"), value)]
 
 
@@ -34,7 +34,7 @@ def mean(layers):
     return sum(map(sum, layers)) / sum(map(len, layers))
 
 
-# ---- what is measured ----
+# ---- measurements ----
 
 
 def test_cross_attention_becomes_sharp_and_encoder_attention_stays_spread(tmp_path):
@@ -44,13 +44,13 @@ def test_cross_attention_becomes_sharp_and_encoder_attention_stays_spread(tmp_pa
         assert first["symbols_right"] < 0.5 < 0.95 < last["symbols_right"]
         assert mean(last["cross"]["entropy"]) < 0.5 * mean(first["cross"]["entropy"])
         assert mean(last["encoder"]["entropy"]) > 0.8 * mean(first["encoder"]["entropy"])
-        # Counted from the end, the last symbols of a longer source stand where they stood: reversing begins with these,
-        # and writes 0.38 to 0.53 of 8 symbols right (12 starts). Copying would begin with the others: 0.21 to 0.23.
+        # Counted from the end, the last symbols of a longer source keep their positions: reversing starts with these,
+        # and gets 0.38 to 0.53 of 8 symbols right (12 starts). Copying would start with the others: 0.21 to 0.23.
         assert curve["test"][1]["symbols_right"] > 0.33
 
 
 def test_entropies_are_those_of_equal_weights_where_the_scale_is_0(tmp_path):
-    """Then a row that sees k keys has H = log k: n + 1 of the encoder, 1 to n + 1 of the causal decoder."""
+    """A row that sees k keys then has H = log k: n + 1 in the encoder, 1 to n + 1 in the causal decoder."""
     run("-o", tmp_path / "a", *small(scales="constant:0"))
     for curve in curves(tmp_path / "a"):
         for measured in curve["test"]:
@@ -85,7 +85,7 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
 
 
 def test_networks_of_one_seed_start_alike_and_meet_the_same_sequences(tmp_path):
-    """trained_length is 1 / sqrt d up to its length, so that training is the same and only longer tests may differ."""
+    """trained_length equals 1 / sqrt d up to its length: training is the same and only longer tests may differ."""
     run("-o", tmp_path / "a", *small(steps=100, scales="inverse_sqrt_d,trained_length:5,log_n"))
     usual, trained_length, log_n = curves(tmp_path / "a")
     assert usual["course"] == trained_length["course"] != log_n["course"]

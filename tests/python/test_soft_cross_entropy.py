@@ -1,4 +1,4 @@
-"""Cross-entropy against soft targets: values and gradients against PyTorch's with the logits written out."""
+"""Cross-entropy with soft targets: values and gradients against PyTorch's with explicit logits."""
 
 import pytest
 import torch
@@ -72,7 +72,7 @@ def test_a_class_without_target_may_be_out_of_reach():
 
 
 def test_rows_in_several_blocks():
-    """More numbers than are held at a time: 3000 rows of 2000 classes are 6e6."""
+    """More numbers than fit in a block: 3000 rows of 2000 classes are 6e6."""
     x, w = rows(3000, 4), rows(2000, 4, 1)
     t = rows(3000, 2000, 2, grad=False).softmax(-1)
     expect_same(soft_cross_entropy(x, w, t).loss, -(t * (x @ w.T).log_softmax(-1)).sum(-1).mean(), (x, w))
@@ -85,7 +85,7 @@ def test_no_matrix_is_formed_beside_the_targets():
         soft_cross_entropy(x, w, t).loss.backward()
     events = profile.events()
     assert max(event.self_cpu_memory_usage for event in events) < t.nbytes
-    assert [event.name for event in events].count("aten::amin") == 1  # negative targets, before the forward pass
+    assert [event.name for event in events].count("aten::amin") == 1  # for negative targets, before the forward pass
 
 
 def test_the_bound_stays_below_what_the_targets_can_tell():
@@ -99,7 +99,7 @@ def test_the_bound_stays_below_what_the_targets_can_tell():
 
 
 def test_the_bound_is_of_distributions_whatever_mass_the_targets_have():
-    """A classifier that knows nothing tells nothing; and masses that are all alike change nothing."""
+    """An uninformed classifier carries no information, and scaling all masses equally changes nothing."""
     x, _, _ = student()
     t, ids = rows(6, 11, 3, grad=False).softmax(-1).topk(3)
     blind = torch.zeros(11, 5, dtype=torch.float64)

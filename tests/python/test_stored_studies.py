@@ -1,4 +1,4 @@
-"""The stored studies: every page can be made from its log, the results are those of the log, and documents quote them."""
+"""The stored studies: each page can be rebuilt from its log, the results match the log, and documents quote them."""
 
 import functools
 import json
@@ -17,7 +17,7 @@ FOLDERS = sorted(path.parent for path in STUDIES.rglob("study.json"))
 
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory):
-    """Shows a stored study in a copy of its folder; once for each."""
+    """Shows a stored study in a copy of its folder, once per study."""
 
     @functools.cache
     def show(folder):
@@ -40,7 +40,7 @@ def test_a_page_is_made_of_the_log(folder, shown):
 
 
 def quoted_output(page):
-    """The lines of blocks without a language: what programs printed."""
+    """The lines of code blocks without a language, which quote programs' output."""
     lines, language = [], None
     for line in (ROOT / "docs" / page).read_text().splitlines():
         if line.startswith("```"):

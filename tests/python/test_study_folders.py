@@ -1,4 +1,4 @@
-"""The folders of all studies: what is there stays, unless a study is overwritten by another."""
+"""The folders of all studies: existing files stay, unless a study overwrites another one."""
 
 import json
 import os
@@ -11,7 +11,7 @@ import torch
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
 NETWORKS = "--seeds 1 --width 16 --heads 2 --batch 8"
 ONE_SCALE = f"{NETWORKS} --steps 1 --measurements 1 --examples 8 --scales log_n"
-# As small as they come.
+# As small as possible.
 STUDIES = {
     "plane": "--epochs 1 --seeds 1 --estimators exact",
     "train vib": "--gaussian --betas 0.1 --seeds 1 --epochs 1 --batch 2000",
@@ -29,7 +29,7 @@ STUDIES = {
 
 @pytest.fixture(scope="module")
 def inputs(tmp_path_factory):
-    """Images of random pixels, and texts."""
+    """Images with random pixels, and texts."""
     folder = tmp_path_factory.mktemp("inputs")
     draw = torch.Generator().manual_seed(1)
     for part in ("train", "t10k"):
@@ -46,7 +46,7 @@ def inputs(tmp_path_factory):
 
 @pytest.fixture(params=STUDIES)
 def study(request, inputs):
-    """Runs one of them into a folder."""
+    """Runs one of the studies into a folder."""
     options = STUDIES[request.param].replace("IMAGES", str(inputs)).replace("TEXTS", str(inputs / "texts"))
 
     def run(folder, *more, status=0):
@@ -60,7 +60,7 @@ def study(request, inputs):
 
 
 def written(folder, *names):
-    """Somebody's files."""
+    """Writes files that belong to someone else."""
     for name in names:
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -89,7 +89,7 @@ def test_a_folder_that_is_there_is_kept(study, tmp_path):
 
 
 def test_a_folder_that_holds_no_study_is_not_overwritten(study, tmp_path):
-    """runs/ is where TensorBoard writes."""
+    """TensorBoard also writes to runs/."""
     before = written(tmp_path / "a", "results.json", "drawing.svg", "runs/board/events")
     message = refusal(study(tmp_path / "a", "--overwrite", status=1))
     assert "holds no study.json to overwrite; expected a new one" in message

@@ -1,6 +1,6 @@
-"""The tokenizer in C++ against Hugging Face's, on tokenizers of many families and texts of every kind.
+"""The C++ tokenizer against Hugging Face's, for tokenizers of many families and texts of every kind.
 
-ISENTROPIC_TOKENIZER_TEXTS and ISENTROPIC_TOKENIZER_SEED run more of it by hand.
+ISENTROPIC_TOKENIZER_TEXTS and ISENTROPIC_TOKENIZER_SEED extend manual runs.
 """
 
 import json
@@ -35,7 +35,7 @@ FRAGMENTS = [
 
 
 def known_character(random_):
-    """One that all of PCRE2, ICU and Hugging Face's tables know."""
+    """A character known to the tables of PCRE2, ICU and Hugging Face."""
     while True:
         code = random_.choice([random_.randrange(0x3000), random_.randrange(0x11000), random_.randrange(0x20000)])
         if unicodedata.ucd_3_2_0.category(chr(code)) not in ("Cn", "Cs"):
@@ -70,7 +70,7 @@ def run(arguments, texts):
 
 
 def expected(tokenizer, text):
-    """None where Hugging Face's code breaks down."""
+    """None if Hugging Face's code crashes."""
     try:
         ids = tokenizer.encode(text).ids
         return {
@@ -80,7 +80,7 @@ def expected(tokenizer, text):
             "skipped": tokenizer.decode(ids, skip_special_tokens=True),
             "streamed": tokenizer.decode(ids, skip_special_tokens=False),
         }
-    except BaseException as error:  # PanicException is no Exception
+    except BaseException as error:  # PanicException is not an Exception
         if isinstance(error, KeyboardInterrupt):
             raise
         return None
@@ -124,6 +124,6 @@ def test_training_is_the_same(size, corpus, tmp_path):
     tokenizer.decoder = tokenizers.decoders.ByteLevel()
     written = run(["train", str(size), *special], texts)
     assert json.loads(written) == json.loads(tokenizer.to_str())
-    # Hugging Face's loads what is written, and encodes the same.
+    # Hugging Face's loads the written file, and encodes the same.
     loaded = tokenizers.Tokenizer.from_str(written)
     assert all(loaded.encode(text).ids == tokenizer.encode(text).ids for text in texts[-100:])

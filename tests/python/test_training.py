@@ -1,4 +1,4 @@
-"""isentropic train lm, perplexity and generate: runs that go on after an interruption, and folders that Hugging Face reads."""
+"""isentropic train lm, perplexity and generate: resuming interrupted runs, and folders that Hugging Face can read."""
 
 import json
 import os
@@ -24,7 +24,7 @@ isentropic.hf.register()
 
 @pytest.fixture(scope="module")
 def text(tmp_path_factory):
-    """Sentences of a few words, with something outside of ASCII."""
+    """Sentences of a few words, including non-ASCII characters."""
     words = "the cat dog saw ran over a hill naïve café and then we all went home".split()
     choose = random.Random(1)
     path = tmp_path_factory.mktemp("text") / "text.txt"
@@ -43,7 +43,7 @@ def train(text, folder, *options, steps=8, status=0):
 
 
 def with_defaults(options):
-    """The small sizes that are not among the options."""
+    """Adds the small sizes that the options do not set."""
     return [*options, *(x for pair in zip(SMALL[::2], SMALL[1::2]) if pair[0] not in options for x in pair)]
 
 
@@ -132,7 +132,7 @@ def test_the_log_has_every_step(text, tmp_path):
 
 
 def test_torch_attention_trains_the_same_model(text, tmp_path):
-    """With a scale law too, and with statistics in some steps."""
+    """Also with a scale law, and with statistics in some steps."""
     options = ["--window", 5, "--global-every", 2, "--scale", "log_n:kappa=2"]
     train(text, tmp_path / "ours", *options)
     train(text, tmp_path / "torch", *options, "--torch-attention", "--statistics-every", 3)
@@ -159,8 +159,8 @@ def test_regularisers_move_the_entropy(text, tmp_path):
 
 @pytest.mark.parametrize("size, full", [(200_000, "state.safetensors"), (16, "log.jsonl")])
 def test_a_full_disk_leaves_the_last_save(text, tmp_path, size, full):
-    """A limit on the size of files stands for the disk: weights fit into 200 kB, the state of training does not."""
-    # Far between, so that the limit comes between two saves: the log, written in blocks of a few steps, meets it first.
+    """A file size limit stands in for the disk: weights fit into 200 kB, the training state does not."""
+    # Few saves, so that the log, written in blocks of a few steps, reaches the limit between two of them.
     options = ["--save-every", 100, "--learn-scale", "--scale", "log_n"]
     train(text, tmp_path / "whole", *options, steps=400)
     folder = tmp_path / "parts"
@@ -169,9 +169,9 @@ def test_a_full_disk_leaves_the_last_save(text, tmp_path, size, full):
         [*map(str, command)],
         stderr=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # writing then fails, as on a full disk
+        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # makes writing fail, as on a full disk
     ) as process:
-        while not (folder / "config.json").exists():  # the last file of a save
+        while not (folder / "config.json").exists():  # the last file written by a save
             time.sleep(0.01)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
         error = process.stderr.read().splitlines()[-1]

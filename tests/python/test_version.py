@@ -1,4 +1,4 @@
-"""One file says the version: the package, the program, the headers and the changelog agree with it."""
+"""A single file states the version: the package, the program, the headers and the changelog agree with it."""
 
 import pathlib
 import re

@@ -1,4 +1,4 @@
-"""isentropic train vib: Gaussians against their exact curve, images, interruptions, and what is said about mistakes."""
+"""isentropic train vib: Gaussians against their exact curve, images, interruptions, and error messages."""
 
 import gzip
 import json
@@ -13,7 +13,7 @@ import pytest
 import torch
 
 PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
-ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}  # there is too little to do for more
+ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}  # too little work for more
 MNIST = pathlib.Path(__file__).parents[3] / "shared" / "data" / "mnist"
 
 
@@ -30,7 +30,7 @@ def idx(values):
 
 @pytest.fixture(scope="module")
 def images(tmp_path_factory):
-    """Three kinds of 5 x 5 pixels, each bright in a row of its own; one part is packed."""
+    """Three kinds of 5 x 5 images, each bright in a different row; one part is gzipped."""
     folder = tmp_path_factory.mktemp("images")
     draw = torch.Generator().manual_seed(1)
     for part, count in (("train", 300), ("t10k", 90)):
@@ -55,14 +55,14 @@ def contents(folder):
 
 
 def exact(correlations, beta):
-    """(I_X, I_Y) of the best code of Gaussians (Chechik et al. 2005)."""
+    """(I_X, I_Y) of the optimal code for Gaussians (Chechik et al. 2005)."""
     used = [rho**2 for rho in correlations if rho**2 > beta]
     i_x = sum(0.5 * math.log(square * (1 - beta) / (beta * (1 - square))) for square in used)
     return i_x, i_x - sum(0.5 * math.log(square / beta) for square in used)
 
 
 def best_at(correlations, information_x):
-    """I_Y of the exact curve at some I_X."""
+    """I_Y of the exact curve at a given I_X."""
     low, high = 1e-9, 1.0
     for _ in range(100):
         beta = math.sqrt(low * high)
@@ -101,7 +101,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     assert len(log_of(tmp_path / "parts")) < 6 * 8 and not (tmp_path / "parts" / "results.json").exists()
     assert run("-o", tmp_path / "parts", "--resume").stdout == whole.stdout
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
-    assert run("-o", tmp_path / "parts", "--resume").stdout == whole.stdout  # nothing is left to do
+    assert run("-o", tmp_path / "parts", "--resume").stdout == whole.stdout  # nothing left to do
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
 
 
@@ -190,7 +190,7 @@ def test_bad_images_and_folders(images, tmp_path):
     whole = pixels.read_bytes()
     pixels.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     assert "is not what it was when the study began" in run("-o", tmp_path / "stopped", "--resume", status=1).stderr
-    assert run("-o", tmp_path / "study", "--resume").stdout == shown  # a study that has ended needs its log alone
+    assert run("-o", tmp_path / "study", "--resume").stdout == shown  # a finished study only needs its log
     pixels.write_bytes(whole[:-1])
     assert "train-images-idx3-ubyte is cut off" in run("-o", tmp_path / "a", *options, status=1).stderr
     pixels.write_bytes(whole)

@@ -14,7 +14,7 @@ O200K = (
 BYTES = [f"<0x{byte:02X}>" for byte in range(256)]
 SIZE = 700
 
-# Tokens in odd places: with white space on either side, inside words, of a space, normalised and not.
+# Tokens in unusual places: with white space on either side, inside words, made of a space, normalised and not.
 ODD_TOKENS = [
     AddedToken("<mask>", lstrip=True, special=True, normalized=False),
     AddedToken("[R]", rstrip=True, normalized=False),
@@ -28,7 +28,7 @@ ODD_TOKENS = [
 
 
 def train(tokenizer, texts, trainer, change=None):
-    """Trained, with the odd tokens; `change` may edit the JSON in between."""
+    """A trained tokenizer with the unusual tokens; `change` may edit the JSON in between."""
     tokenizer.train_from_iterator(texts, trainer)
     if change:
         data = json.loads(tokenizer.to_str())
@@ -95,7 +95,7 @@ def byte_fallback(texts, normalizer=None, pre_tokenizer=None, decoder=None, fuse
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=fuse, byte_fallback=True))
     if normalizer:
         tokenizer.normalizer = normalizer
-    # Words are cut for the training only, as it takes the text for one otherwise.
+    # Words are split for training only, which would otherwise treat the text as a single one.
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     tokenizer.decoder = decoder
     special = ["<unk>", "<s>", "</s>", *(BYTES if bytes_known else BYTES[:128])]
@@ -177,7 +177,7 @@ def clip(texts):
 
 
 def other_parts(texts):
-    """Pre-tokenizers and normalisers that none of the others has."""
+    """Pre-tokenizers and normalisers that the others lack."""
     strip = normalizers.Sequence([normalizers.NFKD(), normalizers.StripAccents(), normalizers.Strip(left=False)])
     parts = [
         pre_tokenizers.WhitespaceSplit(),

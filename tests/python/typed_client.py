@@ -1,5 +1,5 @@
-"""A program that uses the package, for mypy: right calls, and wrong ones that it must refuse. Where types are lost nothing
-is refused, and mypy says that an ignore is not used."""
+"""A program that uses the package, for mypy: correct calls, and wrong ones that it must reject. Where types are lost
+nothing is rejected, and mypy reports an unused ignore."""
 
 import numpy
 import torch

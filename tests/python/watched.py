@@ -1,4 +1,4 @@
-"""Small models to watch, and what their attention is by itself."""
+"""Small models to watch, and what their attention computes on its own."""
 
 import torch
 from torch import nn
@@ -11,7 +11,7 @@ BATCH, HEADS, LENGTH, WIDTH = 2, 3, 24, 12
 
 
 class Attention(nn.Module):
-    """Causal self-attention; ``options`` go to every one of its ``calls``."""
+    """Causal self-attention; ``options`` are passed to each of its ``calls``."""
 
     def __init__(self, calls=1, **options):
         super().__init__()
@@ -38,7 +38,7 @@ class Model(nn.Module):
 
     def forward(self, x):
         for layer in self.layers:
-            # What follows attention makes checkpointing repeat all of it.
+            # An operation after attention makes checkpointing repeat all of it.
             part = nn.Sequential(layer, nn.Tanh())
             x = part(x) if self.checkpointed is None else checkpoint(part, x, use_reentrant=self.checkpointed)
         return x
@@ -76,7 +76,7 @@ def masks(seed=2):
 
 
 def rows_of(layer, x, statistics="all", **options):
-    """The statistics that the layer's attention has, computed directly."""
+    """The statistics of the layer's attention, computed directly."""
     with torch.no_grad():
         query, key, _ = layer.project(x)
         return isentropic.attention_statistics(query, key, is_causal=True, statistics=statistics, **options)

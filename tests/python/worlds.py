@@ -1,7 +1,7 @@
-"""Several processes that talk over Gloo (or NCCL, a GPU each), started once for all checks of a world size.
+"""Several processes that communicate over Gloo (or NCCL, with a GPU each), started once for all checks of a world size.
 
-A check is a function without arguments, run by every process at the same time with the default group at hand. It fails
-where it raises in any of them; the checks after it are not run, since the processes may have lost step.
+A check is a function without arguments, run by every process at the same time in the default group. It fails if it
+raises in any of them; later checks are then skipped, since the processes may be out of step.
 """
 
 import datetime
@@ -13,11 +13,11 @@ import torch
 import torch.distributed as dist
 import torch.multiprocessing
 
-TIMEOUT = datetime.timedelta(seconds=60)  # of one collective
+TIMEOUT = datetime.timedelta(seconds=60)  # for each collective
 
 
 def run(size, checks, backend="gloo"):
-    """{name of a check: what the processes said of its failure, "" where there was none}."""
+    """{name of a check: the processes' error messages, "" if it passed}."""
     with tempfile.TemporaryDirectory() as folder:
         context = torch.multiprocessing.start_processes(
             _work, (size, checks, folder, backend), nprocs=size, join=False, start_method="spawn"
@@ -31,7 +31,7 @@ def _work(rank, size, checks, folder, backend):
     torch.set_num_threads(1)
     if "nccl" in backend:
         torch.cuda.set_device(rank)
-    # A file in place of a port: nobody else can have taken it.
+    # A file instead of a port: no other program can have taken it.
     dist.init_process_group(backend, init_method=f"file://{folder}/store", rank=rank, world_size=size, timeout=TIMEOUT)
     said = {}
     for name, check in checks.items():
@@ -45,7 +45,7 @@ def _work(rank, size, checks, folder, backend):
             break
     torch.save(said, os.path.join(folder, str(rank)))
     if any(said.values()):
-        # Neighbours may be waiting for this process and learn of its end. A group that lost step cannot be closed.
+        # Other processes may be waiting for this one and notice its exit. A group that is out of step cannot be closed.
         os._exit(0)
     dist.destroy_process_group()
 

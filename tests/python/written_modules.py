@@ -23,7 +23,7 @@ def merge(x):
 
 
 def projected(module, Q, K=None, V=None):
-    """Queries, keys and values in heads, every query head with keys of its own."""
+    """Queries, keys and values in heads, with keys repeated for every query head."""
     K = Q if K is None else K
     V = K if V is None else V
     repeats = module.num_heads // module.num_kv_heads

@@ -1,4 +1,4 @@
-// Background work: its order, its end, and what goes wrong in it.
+// Background work: its order, completion and errors.
 #include "pytorch/scan/background.hpp"
 
 #include <gtest/gtest.h>
@@ -56,7 +56,7 @@ TEST(Background, HoldsOnlySoMuchMemory) {
           ++begun;
         },
         kHalf);
-    EXPECT_LE(i - begun, 3);  // two wait, one works, this one
+    EXPECT_LE(i - begun, 3);  // two waiting, one running, and this one
   }
   background.add([&] { ++begun; }, 5 * kHalf);
   background.finish();

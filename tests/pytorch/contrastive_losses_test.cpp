@@ -1,4 +1,4 @@
-// InfoNCE and NCE from C++, against PyTorch's operators with the matrix of scores written out.
+// InfoNCE and NCE from C++, against PyTorch's operators on the full score matrix.
 #include "isentropic/pytorch/contrastive_losses.hpp"
 
 #include "pytorch/gradients.hpp"

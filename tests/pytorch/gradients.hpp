@@ -1,4 +1,4 @@
-// Values and gradients of two tensors that must be the same.
+// Checks that two tensors have the same values and gradients.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -8,7 +8,7 @@
 
 namespace isentropic::pytorch {
 
-// Upstream gradients are not all the same, so that a gradient which lands in the wrong row is seen.
+// Upstream gradients differ between rows, so that a gradient added to the wrong row is detected.
 inline void expect_same(const at::Tensor& found, const at::Tensor& expected, const std::vector<at::Tensor>& inputs) {
   EXPECT_TRUE(at::allclose(found, expected, 1e-11, 1e-11)) << found << expected;
   const at::Tensor upstream = at::linspace(-1, 2, expected.numel(), at::kDouble).view_as(expected);

@@ -1,4 +1,4 @@
-// Cross-entropy and the entropy regulariser from C++, functions and modules, against PyTorch's own operators.
+// Cross-entropy and the entropy regulariser from C++, as functions and modules, against PyTorch's own operators.
 #include "isentropic/pytorch/losses.hpp"
 
 #include <gtest/gtest.h>
@@ -48,7 +48,7 @@ TEST(LinearCrossEntropy, TheMeanIsOverTheRowsThatCount) {
   for (std::size_t i = 0; i < wanted.size(); ++i) EXPECT_TRUE(at::allclose(gradients[i], wanted[i], 1e-10, 1e-12)) << i;
 }
 
-// Against PyTorch's smoothing of logits written out; every reduction, weights that learn and weights that do not.
+// Against PyTorch's label smoothing of explicit logits; every reduction, learnt and fixed weights.
 TEST(LinearCrossEntropy, SmoothsWeighsAndHoldsTheLogPartition) {
   torch::manual_seed(5);
   const Classes x;
@@ -79,7 +79,7 @@ TEST(LinearCrossEntropy, SmoothsWeighsAndHoldsTheLogPartition) {
         if (learnt) inputs.push_back(weight);
         auto gradients = torch::autograd::grad({found.loss.sum()}, inputs);
         auto wanted = torch::autograd::grad({expected.sum()}, inputs, {}, true);
-        if (learnt)  // a row of weight 0 is left out: whether it should count more is not said
+        if (learnt)  // rows of weight 0 are skipped, so their weights have no gradient
           for (auto* list : {&gradients, &wanted}) (*list)[3] = (*list)[3] * fixed.ne(0);
         for (std::size_t i = 0; i < wanted.size(); ++i)
           EXPECT_TRUE(at::allclose(gradients[i], wanted[i], 1e-10, 1e-12)) << i;
@@ -87,7 +87,7 @@ TEST(LinearCrossEntropy, SmoothsWeighsAndHoldsTheLogPartition) {
   }
 }
 
-// Two classes, each the target of half of the rows and right by e^2 to 1: log 2 - log(1 + e^-2).
+// Two classes, each the target of half of the rows and correct with odds of e^2 to 1: log 2 - log(1 + e^-2).
 TEST(LinearCrossEntropy, BoundsTheInformationAboutItsTargets) {
   const at::Tensor input = torch::tensor({{2.0, 0.0}, {0.0, 2.0}, {0.0, 0.0}}, at::kDouble);
   const at::Tensor target = torch::tensor({0, 1, -100}, at::kLong);
@@ -179,8 +179,8 @@ TEST(LinearCrossEntropy, ATiedWeightIsAnothersAndLearns) {
   EXPECT_TRUE(x.weight.grad().defined());
 }
 
-// Rows that see one key have no choice and do not count: (0.5 + 0.7) / 2 and (0.2 + 0.4) / 2 are the means of two
-// heads.
+// Rows that see only one key have no choice and do not count: (0.5 + 0.7) / 2 and (0.2 + 0.4) / 2 are the means of the
+// two heads.
 TEST(EntropyRegulariser, IsTheMeanOverRowsThatHaveAChoice) {
   const at::Tensor entropy = torch::tensor({{{0.0, 0.5, 0.7}, {0.0, 0.2, 0.4}}}, at::kDouble).requires_grad_();
   const at::Tensor visible = torch::tensor({{{1, 2, 3}, {1, 2, 3}}}, at::kLong);

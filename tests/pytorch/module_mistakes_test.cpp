@@ -1,4 +1,4 @@
-// What the modules refuse: one line that names the option, its value and what was expected.
+// What the modules reject, with one line that names the option, its value and what was expected.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 

@@ -1,4 +1,4 @@
-// The attention module with every score map, scale, position and term against the function, and its state.
+// The attention module with every score map, scale, position and term against the function, and its saved state.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -49,7 +49,7 @@ Heads heads_of(MultiHeadAttention& layer, const at::Tensor& x) {
   return {split(layer->W_Q(x), kModuleHeads), split(layer->W_K(x), kv_heads), split(layer->W_V(x), kv_heads)};
 }
 
-// What the module shall return, by the function on its heads.
+// The module's expected result, by applying the function to its heads.
 at::Tensor by_function(MultiHeadAttention& layer, const at::Tensor& x, const AttentionOptions& options) {
   const Heads heads = heads_of(layer, x);
   return layer->W_O(attention(heads.query, heads.key, heads.value, options).output.transpose(1, 2).flatten(2));
@@ -81,7 +81,7 @@ TEST(MultiHeadAttention, HasEveryScoreMapOfTheFunction) {
     EXPECT_TRUE(seen.contains(words.name) || words.name == "hard") << words.name;
 }
 
-// Whatever the map, the way through the values learns; the way through the scores does unless they do not matter.
+// With any map, gradients flow through the values; they also flow through the scores unless these do not matter.
 TEST(MultiHeadAttention, EveryScoreMapHasGradients) {
   torch::manual_seed(3);
   const at::Tensor x = torch::randn({2, kModuleRows, kModuleWidth});
@@ -170,7 +170,7 @@ TEST(MultiHeadAttention, LearnsAlphaAndKeepsItAboveOne) {
   EXPECT_EQ(layer->named_parameters().keys().front(), "raw_alpha");
   expect_equal(layer->alpha(), torch::tensor({1.2, 1.5, 2.0}), "alpha at first");
   expect_equal(layer(x).output, by_function(layer, x, {.mask = Mask::causal(), .map = options.map}), "entmax");
-  // The gradient against a difference, in double.
+  // The gradient against a finite difference, in double.
   layer->to(torch::kDouble);
   const at::Tensor y = x.to(torch::kDouble);
   layer(y).output.square().sum().backward();
@@ -272,7 +272,7 @@ TEST(MultiHeadAttention, DropsWeightsInTrainingAlone) {
   expect_equal(layer(x).output, whole, "evaluation");
 }
 
-// Queries of an entry with fewer keys stand at the end of those keys.
+// In an entry with fewer keys, queries are placed at the end of those keys.
 TEST(MultiHeadAttention, RotaryPositionsFollowTheLengthOfEachEntry) {
   torch::manual_seed(10);
   const at::Tensor q = torch::randn({2, 2, kModuleWidth}), k = torch::randn({2, 7, kModuleWidth});

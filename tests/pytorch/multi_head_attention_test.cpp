@@ -1,4 +1,4 @@
-// The module with the scale kappa log n / d against the formula written out.
+// The module with the scale kappa log n / d against an explicit formula.
 #include "isentropic/pytorch/multi_head_attention.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::int64_t kModelBatch = 2, kModel = 12, kModelHeads = 3;
 
-// kappa log(n) / d with one n for all rows, the mask as -inf: what the module does for rows that see n keys.
+// kappa log(n) / d with one n for all rows and the mask as -inf: the expected result for rows that see n keys.
 at::Tensor written(MultiHeadAttention& layer, const at::Tensor& Q, const at::Tensor& K, const at::Tensor& V,
                    const at::Tensor& n, const at::Tensor& visible = {}) {
   const auto split = [](const at::Tensor& x, std::int64_t heads) {
@@ -107,7 +107,7 @@ TEST(EntropyInvariantAttention, KappaLearns) {
   }
 }
 
-// Turned by the same amount, queries and keys meet as before; by different ones, they do not.
+// Shuffling keys matters once they have positions; shifting queries and keys equally does not.
 TEST(EntropyInvariantAttention, PositionsAreSeen) {
   torch::manual_seed(5);
   const at::Tensor x = torch::randn({1, 6, kModel}), other = torch::randn({1, 6, kModel});
@@ -129,7 +129,7 @@ TEST(EntropyInvariantAttention, PositionsAreSeen) {
   EXPECT_TRUE(at::allclose(entropy(Positions::none, other), entropy(Positions::none, shuffled), 1e-4, 1e-5));
   for (Positions positions : {Positions::rotary, Positions::sinusoidal, Positions::relative})
     EXPECT_FALSE(at::allclose(entropy(positions, other), entropy(positions, shuffled), 1e-3, 1e-3));
-  // A longer cache in front moves all positions alike; hide it, and nothing changes for rotary and relative codes.
+  // A longer cache in front shifts all positions equally; hiding it changes nothing for rotary and relative positions.
   const at::Tensor longer = at::cat({torch::randn({1, 3, kModel}), other}, 1);
   for (Positions positions : {Positions::rotary, Positions::relative}) {
     torch::manual_seed(6);

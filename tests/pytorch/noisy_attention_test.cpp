@@ -1,4 +1,4 @@
-// Attention whose heads pay for what they pass on: the price by its formula, the noise, and what learns.
+// Attention whose heads pay for the information they pass on: the price by its formula, the noise, and learning.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -15,7 +15,7 @@ NoisyAttention noisy(double noise = 0) {
   return NoisyAttention(MultiHeadAttentionOptions{.d_model = kNoisyWidth, .num_heads = kNoisyHeads, .noise = noise});
 }
 
-// The heads' outputs, from a plain module with the same weights whose W_O passes them on.
+// The heads' outputs, from a plain module with the same weights and an identity W_O.
 at::Tensor outputs_of_heads(const NoisyAttention& layer, const at::Tensor& x) {
   const at::NoGradGuard no_gradient;
   MultiHeadAttention plain(MultiHeadAttentionOptions{.d_model = kNoisyWidth, .num_heads = kNoisyHeads});

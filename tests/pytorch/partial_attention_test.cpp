@@ -1,4 +1,4 @@
-// Keys in several places, on PyTorch's tensors: parts and shares against one call.
+// Keys split across several places, with PyTorch's tensors: parts and shares against a single call.
 #include "isentropic/pytorch/partial_attention.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ AttentionOptions options_of(const Inputs& x) {
       .mask = Mask::causal().window(13), .scale = Scale::log_n(2.0), .sink = x.sink, .statistics = Statistics::all()};
 }
 
-// The keys [begin, end) and what is said of them.
+// The keys [begin, end) and their options.
 struct Place {
   at::Tensor key, value;
   AttentionOptions options;
@@ -68,14 +68,14 @@ TEST(PartialAttention, SharesAddUp) {
     const GradientShares shares = attention_backward(x.query, place.key, place.value, place.options, whole, gradient);
     query += shares.query;
     keys.push_back(shares.key), values.push_back(shares.value);
-    expect_close(shares.sink, expected[3], 1e-12);  // the row's, whole in every place
+    expect_close(shares.sink, expected[3], 1e-12);  // per row, so complete in every place
   }
   expect_close(query, expected[0], 1e-12);
   expect_close(at::cat(keys, 2), expected[1], 1e-12);
   expect_close(at::cat(values, 2), expected[2], 1e-12);
 }
 
-// Rounded to 16 bits before they are added, they would lose what the sum keeps.
+// Rounding to 16 bits before the sum would lose what the sum keeps.
 TEST(PartialAttention, SharesAreInTheTypeOfSums) {
   const Inputs x = draw(at::kBFloat16);
   const Place place(x, 0, 20);

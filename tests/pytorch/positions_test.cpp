@@ -1,4 +1,4 @@
-// Turns, waves and slopes of positions by hand.
+// Rotations, sinusoids and slopes of positions, by hand.
 #include "isentropic/pytorch/positions.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(Positions, PairsTurnByTheirAngles) {
                  {3 * std::cos(2.0), 3 * std::cos(2.0)});
 }
 
-// In 16 bits, with angles in float32: rounded once, whatever lies behind whatever in memory.
+// In 16 bits, with angles in float32: rounded once, whatever the memory layout.
 TEST(Positions, PairsTurnOnAGpuAsOnTheCpu) {
   if (!torch::cuda::is_available()) GTEST_SKIP() << "no NVIDIA GPU";
   torch::manual_seed(1);

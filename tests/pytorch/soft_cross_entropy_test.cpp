@@ -1,4 +1,4 @@
-// Cross-entropy against soft targets from C++, against PyTorch with the logits written out.
+// Cross-entropy with soft targets from C++, against PyTorch on explicit logits.
 #include <cmath>
 
 #include "isentropic/pytorch/losses.hpp"
@@ -20,7 +20,7 @@ TEST(SoftCrossEntropy, ByHand) {
   const at::Tensor input = at::zeros({1, 2}, at::kDouble), weight = at::eye(2, at::kDouble);
   const Loss found = soft_cross_entropy(input, weight, torch::tensor({{0.75, 0.25}}, at::kDouble));
   EXPECT_NEAR(found.loss.item<double>(), std::log(2.0), 1e-12);
-  EXPECT_NEAR(found.ceiling.item<double>(), 0, 1e-12);  // one row tells nothing apart
+  EXPECT_NEAR(found.ceiling.item<double>(), 0, 1e-12);  // a single row distinguishes nothing
   EXPECT_NEAR(found.bound.item<double>(), -0.13081203594113694, 1e-12);
 }
 
@@ -51,7 +51,7 @@ TEST(SoftCrossEntropy, AFewClassesOfEachRow) {
   const at::Tensor expected = -(t * x.log_p(1).gather(1, ids)).sum(-1);
   const SoftCrossEntropyOptions options{.ids = ids, .bias = x.bias, .soft_cap = 3.0, .reduction = Reduction::none};
   expect_same(soft_cross_entropy(x.input, x.weight, t, options).loss, expected, {x.input, x.weight, x.bias});
-  // Half of the mass: half of the loss, and the same information.
+  // Half the mass: half the loss, but the same information.
   const Loss whole = soft_cross_entropy(x.input, x.weight, t, options);
   const Loss half = soft_cross_entropy(x.input, x.weight, t / 2, options);
   expect_same(half.loss, expected / 2, {x.input, x.weight, x.bias});

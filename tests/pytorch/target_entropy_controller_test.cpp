@@ -1,4 +1,4 @@
-// The controller of kappa from C++: a step by hand, arrival at the target, and what it passes over.
+// The controller of kappa from C++: a step by hand, convergence to the target, and what it ignores.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -20,7 +20,7 @@ std::map<std::string, at::Tensor> pass(double entropy, double variance) {
 TEST(TargetEntropyController, AStepByHand) {
   TargetEntropyController controller(TargetEntropyControllerOptions{.target = {1.0, 4.0}});
   controller->step();
-  EXPECT_TRUE(controller->kappa().eq(1).all().item<bool>());  // nothing was observed
+  EXPECT_TRUE(controller->kappa().eq(1).all().item<bool>());  // nothing observed yet
   controller->observe(pass(2.0, 4.0));
   const at::Tensor in_use = at::zeros({2});
   controller->step(in_use);

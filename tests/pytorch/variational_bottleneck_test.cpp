@@ -1,4 +1,4 @@
-// The bottleneck's price against its closed form and against samples, its gradients, and what it refuses.
+// The bottleneck's price against its closed form and against samples, its gradients, and what it rejects.
 #include "isentropic/pytorch/variational_bottleneck.hpp"
 
 #include <gtest/gtest.h>

@@ -13,7 +13,7 @@ namespace {
 
 using Values = std::map<std::string, double>;
 
-// -sum p log p of p / sum p over the flagged keys.
+// Entropy of p / sum p over the flagged keys.
 double entropy_of(const Numbers& p, const std::vector<char>& flags) {
   double total = 0;
   for (std::size_t j = 0; j < p.size(); ++j) total += flags[j] ? p[j] : 0;
@@ -24,7 +24,7 @@ double entropy_of(const Numbers& p, const std::vector<char>& flags) {
   return h;
 }
 
-// What every map has: the shape of its weights, whatever their sign and sum.
+// Statistics every map has: the shape of its weights, whatever their sign and sum.
 Values plain_statistics(const Numbers& a, const WeightRow& row, Index visible) {
   double l1 = 0, l2 = 0, most = 0;
   for (double x : a) {
@@ -85,8 +85,8 @@ void add_groups(const Problem& problem, Index b, Index i, const Numbers& p, cons
   }
   (*out)["first_mass"] = first;
   (*out)["recent_mass"] = recent;
-  // The conditional distribution is formed from the scores: dividing what is left of p by 1 - first_mass would lose
-  // all digits when the first keys take everything.
+  // The conditional distribution is computed from the scores: dividing the rest of p by 1 - first_mass would lose all
+  // digits when the first keys take everything.
   (*out)["entropy_without_first"] = entropy_of(softmax(row.score, others), others);
   (*out)["mean_distance"] = away;
 }
@@ -124,7 +124,7 @@ Forward forward(const Problem& problem) {
           for (Index t = 0; v != nullptr && t < problem.d_v; ++t) out.output[r * problem.d_v + t] += a * v[t];
         }
 
-        // The statistics of a softmax describe the distribution over keys, given that the sink was not chosen.
+        // A softmax's statistics describe the distribution over keys, given that the sink was not chosen.
         const Numbers p = is_softmax(problem.map) ? softmax(row.score, row.chosen) : row.weight;
         Values values = plain_statistics(p, row, scores.visible);
         if (is_distribution(problem.map)) add_entropies(p, row, scores.visible, &values);

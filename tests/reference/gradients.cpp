@@ -12,8 +12,8 @@ namespace {
 
 double at(const Numbers& numbers, Index index) { return numbers.empty() ? 0 : numbers[index]; }
 
-// d loss / d score of one softmax row, from Jacobians: d a_l / d s_j = a_l ([l = j] - a_j), with a the weights that
-// share the normaliser with the sink and p those that do not.
+// d loss / d score of one softmax row, from Jacobians: d a_l / d s_j = a_l ([l = j] - a_j), where a are the weights
+// that share the normaliser with the sink and p those that do not.
 Numbers score_gradient(const Numbers& a, const Numbers& p, const Numbers& s, const Numbers& gradient_of_weight,
                        const Upstream& upstream, Index r) {
   const std::size_t n = a.size();

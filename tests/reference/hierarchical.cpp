@@ -1,4 +1,4 @@
-// Two levels by their definition.
+// Two-level attention by its definition.
 #include "reference/hierarchical.hpp"
 
 #include <cmath>
@@ -16,7 +16,7 @@ double entropy_of(const Numbers& p) {
   return h;
 }
 
-// q . mean of the keys the row sees in the block.
+// q . mean of the block's keys that the row sees.
 double mean_key_score(const Problem& problem, Index b, Index h, Index i, const std::vector<char>& members) {
   double sum = 0, seen = 0;
   for (Index j = 0; j < problem.n_k; ++j) {

@@ -1,4 +1,4 @@
-// Attention in two levels: inside blocks of keys, then over the blocks.
+// Two-level attention: within blocks of keys, then over the blocks.
 #pragma once
 
 #include "reference/problem.hpp"

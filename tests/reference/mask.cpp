@@ -16,7 +16,7 @@ Index keys_of(const Problem& problem, Index b) {
   return problem.mask.key_lengths.empty() ? problem.n_k : problem.mask.key_lengths[b];
 }
 
-// The document that holds x, or -1.
+// The document that contains x, or -1.
 Index containing(const std::vector<Index>& offsets, Index x) {
   for (std::size_t t = 0; t + 1 < offsets.size(); ++t) {
     if (offsets[t] <= x && x < offsets[t + 1]) return static_cast<Index>(t);
@@ -45,7 +45,7 @@ Place query_place(const Problem& problem, Index b, Index i) {
     const Index t = containing(documents.query, i);
     if (t == kNowhere) return {kNowhere, 0};
     const Index queries = documents.query[t + 1] - documents.query[t];
-    // Keys of the document that the key length leaves.
+    // The document's keys within the key length.
     const Index keys = std::max<Index>(0, std::min(documents.key[t + 1], keys_of(problem, b)) - documents.key[t]);
     return {t, i - documents.query[t] + (to_the_end ? keys - queries : 0)};
   }

@@ -1,6 +1,6 @@
-// Who sees whom, straight from the definitions.
+// Which queries see which keys, straight from the definitions.
 //
-// A query or key lies at a place: a document, and a position in it counted from the document's first key.
+// Each query or key has a place: a document, and a position within it counted from the document's first key.
 //
 //   causal          j <= p_i
 //   window(l, r)    p_i - l < j <= p_i + r
@@ -24,10 +24,10 @@ struct Place {
 Place query_place(const Problem& problem, Index b, Index i);
 Place key_place(const Problem& problem, Index b, Index j);
 
-// p_i - j, both counted in their document.
+// p_i - j, both counted within their document.
 Index distance(const Problem& problem, Index b, Index i, Index j);
 
-// The mask, and entries of the additive mask or the dense bias that mean "masked".
+// Applies the mask, and the entries of the additive mask or the dense bias that mean "masked".
 bool visible(const Problem& problem, Index b, Index h, Index i, Index j);
 Index count_visible(const Problem& problem, Index b, Index h, Index i);
 

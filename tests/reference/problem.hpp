@@ -1,7 +1,7 @@
-// The reference's own description of an attention problem: plain numbers in double, every array full-sized and
-// row-major, nothing broadcast, nothing shared with the library under test.
+// The reference's own description of an attention problem: plain doubles, every array full-sized and row-major, no
+// broadcasting, nothing shared with the library under test.
 //
-// The oracles materialise every n_q x n_k matrix and use loops; they are meant to be obviously right, not fast.
+// The oracles materialise every n_q x n_k matrix and use loops; they are meant to be obviously correct, not fast.
 // Symbols: b batch entry, h head, i query, j key.
 #pragma once
 
@@ -15,7 +15,7 @@ using Numbers = std::vector<double>;
 
 enum class Align { start, end };
 
-// Document t holds queries [query[t], query[t+1]) and keys [key[t], key[t+1]).
+// Document t contains queries [query[t], query[t+1]) and keys [key[t], key[t+1]).
 struct Documents {
   std::vector<Index> query = {}, key = {};
 };
@@ -29,12 +29,12 @@ struct Mask {
   Index prefix = 0;
   bool exclude_self = false;
   std::vector<Index> excluded_keys = {};  // [n_q]
-  Index stride = 0, local = 0;            // stride 0: no such part
-  std::vector<char> blocks = {};  // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: no such part
+  Index stride = 0, local = 0;            // stride 0: unused
+  std::vector<char> blocks = {};  // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: unused
   Index block_q = 0, block_k = 0;
   std::vector<Index> key_lengths = {};    // [batch]
-  std::vector<Documents> documents = {};  // one, or one for each batch entry
-  Index segment = 0;                      // 0: no such part
+  std::vector<Documents> documents = {};  // one in all, or one per batch entry
+  Index segment = 0;                      // 0: unused
   std::vector<char> dense_boolean = {};   // [batch, heads, n_q, n_k]
   Numbers dense_additive = {};            // [batch, heads, n_q, n_k]
 };
@@ -89,7 +89,7 @@ struct ScoreMap {
   Normaliser normaliser = Normaliser::none;
   Feature feature = Feature::identity;  // linear
   Numbers gamma = {};                   // linear, decay: [heads]
-  double sharpen = 0;                   // linear, exp: c of c sqrt(2 log n); 0: keys as they are
+  double sharpen = 0;                   // linear, exp: c in c sqrt(2 log n); 0: keys unchanged
 };
 
 struct KeyGroups {

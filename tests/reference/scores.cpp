@@ -109,7 +109,7 @@ double law_value(const Scale& scale, const LawRow& row) {
     case Law::yarn:
       return std::pow(0.1 * parameter(1) * std::log(parameter(0)) + 1, 2) / std::sqrt(d);
     case Law::llama4: {
-      // A query before the first key (aligned to the end of fewer keys) has taken no step.
+      // A query before the first key (aligned to the end of fewer keys) has not taken any step.
       const double steps = std::max(0.0, std::floor(static_cast<double>(row.position + 1) / length));
       return (1 + parameter(0) * std::log(1 + steps)) / std::sqrt(d);
     }

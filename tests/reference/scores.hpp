@@ -5,12 +5,12 @@
 
 namespace reference {
 
-// What a law may look at.
+// The inputs of a law.
 struct LawRow {
   Index visible, d, position, head;
 };
 
-// Not for per_row and target_entropy.
+// Not defined for per_row and target_entropy.
 double law_value(const Scale& scale, const LawRow& row);
 
 enum class Reach { solved, above, below };
@@ -19,7 +19,7 @@ enum class Reach { solved, above, below };
 // Above reach: 0. Below reach: the largest lambda tried.
 double solve_entropy(const Numbers& raw, double target, Reach* reach = nullptr);
 
-// One row's scores. Invisible keys hold 0 and are to be skipped.
+// One row's scores. Entries of invisible keys are 0 and must be skipped.
 struct ScoreRow {
   std::vector<char> seen;
   Index visible = 0;
@@ -27,12 +27,12 @@ struct ScoreRow {
   Reach reach = Reach::solved;
   Numbers raw;     // r_j
   Numbers scaled;  // x_j
-  Numbers score;   // s_j, what the score map is given
+  Numbers score;   // s_j, the input of the score map
 };
 
 ScoreRow score_row(const Problem& problem, Index b, Index h, Index i);
 
-// The same problem with its lambdas written out as per_row.
+// The same problem with its lambdas given explicitly as per_row.
 Problem with_explicit_scale(const Problem& problem);
 
 }  // namespace reference

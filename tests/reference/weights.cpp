@@ -20,7 +20,7 @@ std::vector<Index> indices_of(const std::vector<char>& flags) {
 
 double sigmoid(double x) { return 1 / (1 + std::exp(-x)); }
 
-// b = f(s) of the maps that are not a softmax.
+// b = f(s) for maps that are not a softmax.
 double unnormalised(const Problem& problem, Index b, Index h, Index i, Index j, double score) {
   const ScoreMap& map = problem.map;
   const auto decayed = [&] { return std::pow(map.gamma[h], static_cast<double>(distance(problem, b, i, j))); };
@@ -90,7 +90,7 @@ Numbers softmax(const Numbers& score, const std::vector<char>& flags) {
   return out;
 }
 
-// The threshold by halving: the sum of weights falls with it.
+// Finds the threshold by bisection: the sum of weights decreases with it.
 Numbers entmax(double alpha, const Numbers& score, const std::vector<char>& seen) {
   Numbers out(score.size(), 0);
   const Index top = argmax(score, seen);
@@ -114,7 +114,7 @@ Numbers sparsemax(const Numbers& score, const std::vector<char>& seen) {
   Numbers sorted;
   for (Index j : indices_of(seen)) sorted.push_back(score[j]);
   std::sort(sorted.begin(), sorted.end(), std::greater<>());
-  // The support is the longest run of largest scores with 1 + k s_(k) > s_(1) + ... + s_(k).
+  // The support is the longest prefix of the sorted scores with 1 + k s_(k) > s_(1) + ... + s_(k).
   double threshold = 0, sum = 0;
   for (std::size_t k = 1; k <= sorted.size(); ++k) {
     sum += sorted[k - 1];

@@ -6,7 +6,7 @@
 
 namespace reference {
 
-// The k largest scores among the seen keys; ties go to the lower index. Ascending indices.
+// The indices of the k largest scores among the seen keys, ascending; ties go to the lower index.
 std::vector<Index> largest(const Numbers& score, const std::vector<char>& seen, Index k);
 
 // Index of the largest score among the seen keys, the lowest on ties; -1 when none is seen.
@@ -22,17 +22,17 @@ double log_sum_exp(const Numbers& score, const std::vector<char>& flags);
 Numbers sparsemax(const Numbers& score, const std::vector<char>& seen);
 
 struct WeightRow {
-  std::vector<char> chosen;  // the keys the map keeps: the seen ones, or the selected of top_k
-  Numbers score;             // what max_score and argmax look at: s, (s + g) / tau, or b of linear and decay
+  std::vector<char> chosen;  // the keys the map keeps: those seen, or those selected by top_k
+  Numbers score;             // the input of max_score and argmax: s, (s + g) / tau, or b of linear and decay
   Numbers weight;            // a_j before dropout, with the sink in the normaliser
   Numbers used;              // what multiplies the values, before dropout: a_j, or one-hot when straight-through
 };
 
 WeightRow weight_row(const Problem& problem, Index b, Index h, Index i, const ScoreRow& scores);
 
-// The weights are a softmax over the chosen keys.
+// Whether the weights are a softmax over the chosen keys.
 bool is_softmax(const ScoreMap& map);
-// The weights are non-negative and sum to one.
+// Whether the weights are non-negative and sum to one.
 bool is_distribution(const ScoreMap& map);
 
 }  // namespace reference

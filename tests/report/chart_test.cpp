@@ -1,4 +1,4 @@
-// Charts: ticks, the placing of labels, and an SVG that is well formed whatever the data.
+// Charts: ticks, label placement, and an SVG that is well-formed whatever the data.
 #include "report/chart.hpp"
 
 #include <gtest/gtest.h>
@@ -93,7 +93,7 @@ TEST(Svg, DrawsEveryLineAndLabel) {
                 {{"left", x, y, {{"one", {64, 128, 1024}, {1, 2, 3}}, {"two", {64, 128, 1024}, {1, missing, 3}, 1}}},
                  {"right", x, y, {{"strong", {64}, {5}, 0, Stroke::strong}, {"none", {64}, {missing}}}}}};
   const std::string text = svg(figure);
-  EXPECT_EQ(count(text, "class=\"line "), 3u);  // a line without points is left out
+  EXPECT_EQ(count(text, "class=\"line "), 3u);  // a line without points is omitted
   EXPECT_EQ(count(text, ">one</text>"), 1u);
   EXPECT_EQ(count(text, ">strong</text>"), 1u);
   EXPECT_EQ(count(text, ">none</text>"), 0u);
@@ -101,7 +101,7 @@ TEST(Svg, DrawsEveryLineAndLabel) {
   EXPECT_NE(text.find("sub &amp; title"), std::string::npos);
   EXPECT_NE(text.find("prefers-color-scheme:dark"), std::string::npos);
   EXPECT_EQ(text.find("nan"), std::string::npos);
-  // Self-contained: the only address is the name space.
+  // Self-contained: the only URL is the XML namespace.
   EXPECT_EQ(count(text, "http"), 1u);
   EXPECT_EQ(count(text, "<text"), count(text, "</text>"));
   EXPECT_EQ(text.rfind("</svg>\n"), text.size() - 7);

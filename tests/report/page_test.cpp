@@ -1,4 +1,4 @@
-// Pages: whole, self-contained, and safe whatever the data says.
+// Pages: complete, self-contained, and safe whatever the data contains.
 #include "report/page.hpp"
 
 #include <gtest/gtest.h>
@@ -11,7 +11,7 @@
 namespace isentropic::report {
 namespace {
 
-// The JSON that the page's script reads.
+// The JSON read by the page's script.
 nlohmann::json parts_of(const std::string& page) {
   const std::string open = "id=\"parts\">";
   const std::size_t begin = page.find(open) + open.size();
@@ -32,7 +32,7 @@ TEST(Page, HoldsEverythingItShows) {
   EXPECT_NE(page.find(page_style()), std::string::npos);
   EXPECT_NE(page.find(d3_script()), std::string::npos);
   EXPECT_GT(d3_script().size(), 200000u);
-  // Nothing is fetched: no element or style that names an address.
+  // Nothing is fetched: no element or style has a URL.
   for (const char* fetch : {"url(", "@import"}) EXPECT_EQ(page_style().find(fetch), std::string_view::npos) << fetch;
   EXPECT_EQ(page.find(" src="), std::string::npos);
   EXPECT_EQ(page.find("<link"), std::string::npos);
@@ -63,7 +63,7 @@ TEST(Page, PartsTravelAsData) {
   EXPECT_EQ(parts[4]["parts"][1]["row_names"][0], "head 0");
   EXPECT_EQ(parts[0]["heading"], "H");
   EXPECT_EQ(parts[1]["x_scale"], "log");
-  EXPECT_TRUE(parts[1]["curves"][0]["y"][1].is_null());  // not a number: left out by the script
+  EXPECT_TRUE(parts[1]["curves"][0]["y"][1].is_null());  // NaN: omitted by the script
   EXPECT_EQ(parts[1]["curves"][1]["style"], "bound");
   EXPECT_EQ(parts[2]["rows"][1][0], 0.5);
   EXPECT_EQ(parts[3]["cards"][0]["facts"][0][1], "this");
@@ -98,7 +98,7 @@ TEST(Page, TextStaysText) {
   const std::string page = html({.title = evil, .subtitle = evil, .parts = {Prose{evil, {evil}}}});
   EXPECT_EQ(page.find("<script>alert"), std::string::npos);
   EXPECT_EQ(parts_of(page)[0]["heading"], evil);
-  // Text that is not UTF-8 is replaced, not thrown over.
+  // Invalid UTF-8 is replaced instead of throwing.
   EXPECT_NO_THROW(html({.title = "t", .subtitle = "", .parts = {Prose{"\xff\xfe", {}}}}));
 }
 

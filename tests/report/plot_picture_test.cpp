@@ -31,7 +31,7 @@ TEST(PlotPicture, WholeNumbersHavePowersOfTwoOthersOfTen) {
   EXPECT_NEAR(axis.position(1e-3), 0.5, 1e-12);
   const Plot temperatures{.x_scale = PlotScale::log, .curves = {{.x = {0.05, 1}, .y = {0, 1}}}};
   EXPECT_EQ(panel_of(temperatures).x.ticks[1].label, "0.02");  // fewer than three decades: 1, 2 and 5
-  EXPECT_TRUE(std::isfinite(panel_of({.x_scale = PlotScale::log}).x.position(1)));  // nothing to show
+  EXPECT_TRUE(std::isfinite(panel_of({.x_scale = PlotScale::log}).x.position(1)));  // no data
 }
 
 TEST(PlotPicture, CurvesKeepTheirColours) {

@@ -1,4 +1,4 @@
-// Text tables stay aligned with any characters.
+// Text tables stay aligned whatever the characters.
 #include "report/text_table.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// Alternatives: means, the best one, JSON both ways, lines for terminals, and the section of the page in a browser.
+// Alternatives: means, the best one, JSON round-trips, terminal output, and the page's section in a browser.
 #include "scan/alternatives.hpp"
 
 #include <gtest/gtest.h>
@@ -17,7 +17,7 @@
 namespace isentropic::scan {
 namespace {
 
-// Two scales, the second one solved, and a mask whose name is markup. Losses 3.5, 3.0, 4; as it is 3.25.
+// Two scales, the second one solved, and a mask whose name is markup. Losses 3.5, 3.0 and 4; unchanged, 3.25.
 Result with_alternatives() {
   Result result = planted_result();
   for (const char* text : {"log_n:kappa=0.9", "log_n:kappa=by head", "<img src=x>"}) {

@@ -1,4 +1,4 @@
-// Tests that look into a page which a real browser has drawn.
+// Tests that inspect a page rendered by a real browser.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,7 +12,7 @@
 
 namespace isentropic::scan {
 
-// Collects what goes wrong from the first line of the page on.
+// Collects errors and warnings from the first line of the page on.
 inline constexpr const char* kWatch =
     "<script>window.problems = [];"
     "addEventListener('error', (event) => problems.push(String(event.message)), true);"
@@ -29,7 +29,7 @@ class BrowserTest : public testing::Test {
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  // What statements that end in `return ...` find in the page; `problems` lists what went wrong in it.
+  // The result of statements that end in `return ...`, run in the page; `problems` lists what went wrong in it.
   nlohmann::json found_in(std::string html, const std::string& statements, int width = 1200) {
     html.insert(html.find("<title>"), kWatch);
     const std::string path = (folder_ / "page.html").string();

@@ -1,4 +1,4 @@
-// Two results side by side: differences, labels, order, words, and JSON that can be read again.
+// Two results side by side: differences, labels, order, words, and JSON that can be read back.
 #include "scan/comparison.hpp"
 
 #include <gtest/gtest.h>
@@ -29,10 +29,10 @@ TEST(Comparison, DifferencesAreSecondMinusFirst) {
   EXPECT_EQ(label_names(head.gained), std::vector<std::string>{"sink"});
   EXPECT_EQ(head.gained[0].detail, "key 7");
   EXPECT_NEAR(head.change, 0.25, 1e-12);
-  // Of what one of them lacks there is no difference.
+  // Statistics that one of them lacks have no difference.
   EXPECT_FALSE(found.heads[0].differences.contains("peak"));
   EXPECT_FALSE(found.heads[2].differences.contains("entropy"));
-  // Neither a statistic nor a share, and so no part of the change.
+  // Neither a statistic nor a share, so not part of the change.
   EXPECT_NEAR(found.heads[4].differences.at("entropy_slope"), 0.5, 1e-12);
   EXPECT_EQ(found.heads[4].change, 0);
 }
@@ -40,7 +40,7 @@ TEST(Comparison, DifferencesAreSecondMinusFirst) {
 TEST(Comparison, HeadsWithOtherLabelsComeInOrderOfTheirChange) {
   const Comparison found = compare(planted_result(), planted_change());
   EXPECT_EQ(found.changed, (std::vector<std::size_t>{3, 1, 5}));
-  EXPECT_NEAR(found.heads[3].change, 0.5, 1e-6);  // of the retrieval score
+  EXPECT_NEAR(found.heads[3].change, 0.5, 1e-6);  // in the retrieval score
   EXPECT_EQ(found.heads[5].change, 0);
   EXPECT_TRUE(compare(planted_result(), planted_result()).changed.empty());
 }
@@ -115,7 +115,7 @@ TEST(Comparison, TheTableHasThreeColumnsForEachStatistic) {
   EXPECT_EQ(std::ranges::count(table, '\n'), 7);
   EXPECT_NE(table.find("\tentropy\tentropy_second\tentropy_difference\t"), std::string::npos);
   EXPECT_NE(table.find("0\t1\tlayers.0\tdecoder\t\tprevious_token\tsink\t"), std::string::npos) << table;
-  EXPECT_NE(table.find("\t0.5\t0.75\t0.25\t"), std::string::npos) << table;  // peak of 0.1
+  EXPECT_NE(table.find("\t0.5\t0.75\t0.25\t"), std::string::npos) << table;  // peak of head 0.1
 }
 
 TEST(Comparison, JsonGivesBothResultsBack) {
@@ -132,7 +132,7 @@ TEST(Comparison, JsonGivesBothResultsBack) {
   EXPECT_EQ(results_from_json(to_json(found.first), "x.json").size(), 1u);
 }
 
-// What earlier versions did not write may be missing.
+// Entries that earlier versions did not write may be missing.
 TEST(Comparison, OlderScansAreRead) {
   nlohmann::ordered_json json = json_of(planted_result());
   for (auto& layer : json["layers"]) layer.erase("similarities");
@@ -142,7 +142,7 @@ TEST(Comparison, OlderScansAreRead) {
   EXPECT_TRUE(found.layers[0].similarities.empty());
 }
 
-// Whatever is damaged is an error that names the file; nothing is drawn from it.
+// Any damage is an error that names the file; nothing is drawn.
 TEST(Comparison, DamagedJsonIsRefused) {
   const auto refused = [](const std::function<void(nlohmann::ordered_json*)>& damage) {
     nlohmann::ordered_json json = json_of(planted_result());

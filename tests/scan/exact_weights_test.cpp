@@ -1,4 +1,4 @@
-// Tiles and rows hold the very weights that were told, in whatever parts they came.
+// Tiles and rows contain exactly the weights that were reported, however they were split into parts.
 #include "scan/exact_weights.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(ExactWeights, TheTileIsTheEndOfTheFirstWindow) {
   scanner.begin_text("a");
   scanner.begin_window(ids);
   tell(scanner, 0, heads, ids);
-  tell(scanner, 0, {heads[1], heads[0]}, ids);  // a layer that runs again in the window
+  tell(scanner, 0, {heads[1], heads[0]}, ids);  // a layer that runs twice in the window
   scanner.begin_window(ids);
   EXPECT_TRUE(scanner.rows_of_tile(kTokens).empty());
   tell(scanner, 0, {heads[1], heads[0]}, ids);
@@ -43,7 +43,7 @@ TEST(ExactWeights, AShortWindowHasATileOfItsOwnSize) {
   EXPECT_EQ(rows_of_tile(100).front(), 52);
   EXPECT_EQ(std::ssize(rows_of_tile(100)), kTile);
   EXPECT_TRUE(rows_of_tile(0).empty());
-  // Rows that look across at more keys than there are rows.
+  // Cross-attention rows that see more keys than there are rows.
   ExactWeights exact;
   std::vector<float> weights(2 * 60);
   std::iota(weights.begin(), weights.end(), 0.0f);
@@ -109,7 +109,7 @@ TEST(Similarity, AMatrixForEachLayer) {
     for (std::size_t b = 0; b < 3; ++b) EXPECT_EQ(similar[a][b], similar[b][a]);
   }
   EXPECT_EQ(found.heads[0].nearest->similarity, similar[0][2]);
-  EXPECT_TRUE(found.layers[1].similarities.empty());  // a head alone
+  EXPECT_TRUE(found.layers[1].similarities.empty());  // a single head
 }
 
 }  // namespace

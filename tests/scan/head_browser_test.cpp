@@ -1,4 +1,4 @@
-// The panel of a head in a real browser: every drawing has the right words on its axes, and weights can be read.
+// A head's panel in a real browser: every drawing has the right words on its axes, and weights can be read off.
 #include <gtest/gtest.h>
 
 #include "scan/browser_test.hpp"
@@ -30,21 +30,21 @@ TEST_F(HeadInABrowser, WeightsCanBeReadOneByOne) {
       " rows[1].querySelector('.note').textContent, all('aside .token.special').map((x) => x.textContent)]");
   ASSERT_TRUE(got.is_array()) << got;
   EXPECT_EQ(got[0].size(), 0u) << got[0];
-  // Row i gives 20 / (20 + 20 i / (i + 1)) to the key before it.
+  // Row i gives 20 / (20 + 20 i / (i + 1)) to the previous key.
   EXPECT_TRUE(got[1][0].get<std::string>().starts_with("208 “ word")) << got[1][0];
   EXPECT_TRUE(got[1][1].get<std::string>().ends_with("the weight 0.501")) << got[1][1];
   EXPECT_TRUE(got[1][2].get<std::string>().ends_with("the weight 0.00239")) << got[1][2];
-  EXPECT_EQ(got[1][3], "");  // a key after the row
+  EXPECT_EQ(got[1][3], "");  // a key after the row's own
   EXPECT_EQ(got[2], 8);
   EXPECT_EQ(got[3], "true,false,false,false,false,false,false,false");
-  EXPECT_EQ(got[4], 9);  // row 8 sees no more
+  EXPECT_EQ(got[4], 9);  // row 8 sees only nine
   EXPECT_EQ(got[5].get<std::string>().find("7 ·word"), 0u) << got[5];
   EXPECT_EQ(got[6].get<std::string>().find("all other keys: 0."), 0u) << got[6];
   EXPECT_NE(std::ranges::find(got[7], "<s>"), got[7].end()) << got[7];
 }
 
-// What can be read in the drawings of a head: the end of the entropy curve, the last bar of the keys, the last block of
-// the matrix and its axes, the corner of the tile, the first of the single rows.
+// What a head's drawings show: the end of the entropy curve, the last bar of the keys, the last block of the matrix and
+// its axes, the corner of the tile, the first of the individual rows.
 constexpr const char* kReadDrawings =
     "const section = (title) => all('aside section').find((x) => x.querySelector('h3').textContent.startsWith(title));"
     "const text = (part, css) => [...part.querySelectorAll(css)].map((x) => x.textContent).join(' ');"
@@ -96,7 +96,7 @@ TEST_F(HeadInABrowser, ImagesHavePatches) {
   EXPECT_EQ(got[3], 0);
 }
 
-// A head that looks at everything, one that looks at a single key, and what the reader chose.
+// A head that attends to everything, one that attends to a single key, and the reader's own choice.
 TEST_F(HeadInABrowser, FaintWeightsHaveLogColours) {
   const auto got = found(planted_result(),
                          "const log = () => all('aside .choice input').map((x) => x.checked).join();"
@@ -106,7 +106,7 @@ TEST_F(HeadInABrowser, FaintWeightsHaveLogColours) {
   EXPECT_EQ(got.dump(), R"([[],"true,true","false,false","true,true"])");
 }
 
-// A row of an encoder sees keys on both sides, nearer than the window.
+// A row of an encoder sees keys on both sides, closer than the window.
 TEST_F(HeadInABrowser, TilesEndWhereRowsSeeNothing) {
   Result result = planted_result();
   result.layers[1].description.kind = Kind::encoder, result.layers[1].description.window = 10;

@@ -1,4 +1,4 @@
-// The page of a scan in a real browser: it draws itself without a complaint, and mouse and keyboard reach every head.
+// A scan's page in a real browser: it renders without errors, and mouse and keyboard reach every head.
 #include <gtest/gtest.h>
 
 #include "scan/browser_test.hpp"
@@ -27,7 +27,7 @@ TEST_F(PageInABrowser, LoadsWithoutProblemsOrRequests) {
   EXPECT_EQ(got[1].size(), 0u) << got[1];
   EXPECT_EQ(got[2], 6);
   EXPECT_EQ(got[3], 3);
-  EXPECT_EQ(got[4], 3);  // loss and entropy by length, heads that look alike
+  EXPECT_EQ(got[4], 3);  // loss and entropy by length, similar heads
   EXPECT_EQ(got[5], "models/<b>books</b>");
   EXPECT_EQ(got[6], true);
 }
@@ -83,7 +83,7 @@ TEST_F(PageInABrowser, TheKeyboardWalksOpensAndCloses) {
   const auto& steps = got[1];
   EXPECT_EQ(steps[0], "0.1");
   EXPECT_EQ(steps[1], "1.1");
-  EXPECT_EQ(steps[2], "1.1");  // the edge
+  EXPECT_EQ(steps[2], "1.1");  // stops at the edge
   EXPECT_EQ(steps[3], "1.0");
   const std::string tip = steps[4];
   EXPECT_EQ(tip.find("Head 1.0normalised entropy 0."), 0u) << tip;
@@ -125,7 +125,7 @@ TEST_F(PageInABrowser, StatisticsColourTheMapAndTablesLeadToHeads) {
   EXPECT_EQ(got[2].get<std::string>().find("#head="), 0u);
 }
 
-// 0.10 comes after 0.9, and what was not measured before every number.
+// 0.10 sorts after 0.9, and unmeasured values before all numbers.
 TEST_F(PageInABrowser, TablesSortByHeadAndByNumber) {
   Result result = large_result(1, 12, 1024);
   for (std::size_t h = 0; h < 12; ++h)
@@ -182,7 +182,7 @@ TEST_F(PageInABrowser, AComparisonShowsDifferencesAndWhatChanged) {
   EXPECT_EQ(got[2], 3);
   EXPECT_EQ(got[3], "models/<b>books</b> → models/tuned");
   EXPECT_EQ(got[4], "Heads whose labels changed");
-  EXPECT_EQ(got[5][0], "models/<b>books</b>models/tuned");  // both losses in one picture
+  EXPECT_EQ(got[5][0], "models/<b>books</b>models/tuned");  // both losses in one plot
 }
 
 TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
@@ -209,11 +209,11 @@ TEST_F(PageInABrowser, ThePanelOfAComparisonHasBothAndFollowsTheKeyboard) {
   const std::string readout = got[5];
   EXPECT_EQ(readout.find("2–3: "), 0u) << readout;
   EXPECT_NE(readout.find(" → "), std::string::npos) << readout;
-  EXPECT_EQ(got[6], 4);  // a matrix and a tile of each
+  EXPECT_EQ(got[6], 4);  // a matrix and a tile for each
   EXPECT_EQ(got[7], true);
 }
 
-// Lengths, terms and curves of the two need not be the same.
+// The two may have different lengths, terms and curves.
 TEST_F(PageInABrowser, ResultsOfTwoLengthsAreCompared) {
   Result second = large_result(2, 3, 4096);
   second.heads[0].statistics.erase("entropy"), second.heads[1].blocks.clear(), second.heads[2].entropy_curve.clear();

@@ -1,4 +1,4 @@
-// Results for the tests of pages: planted heads over a text with a token that is markup, and a large model made up.
+// Results for page tests: planted heads over a text with a token that is markup, and a large synthetic model.
 #pragma once
 
 #include <cmath>
@@ -40,9 +40,9 @@ inline Result planted_result() {
   return out;
 }
 
-// An encoder-decoder that read 200 tokens, " read0" ..., and wrote 300, " wrote0" ...: head 0.0 of the encoder rests
-// on key 5, 1.0 of the decoder looks at the token before, 2.0 looks from row i across at key 2 i / 3, with weight
-// 3/4.
+// An encoder-decoder that read 200 tokens, " read0" ..., and wrote 300, " wrote0" ...: head 0.0 of the encoder attends
+// to key 5, 1.0 of the decoder to the previous token, and row i of the cross-attention head 2.0 to key 2 i / 3, with
+// weight 3/4.
 inline Result encoder_decoder_result() {
   constexpr std::int64_t kRead = 200, kWritten = 300;
   Result about;
@@ -66,9 +66,9 @@ inline Result encoder_decoder_result() {
   return scanner.finish();
 }
 
-// The same model after a change. Head 0.1 is a sink on key 7 and its peak went up by 0.25; 1.0 no longer retrieves, its
-// score half of one lower; 1.2 has large scores; 1.1 grows with the length twice as fast. Head 0.0 has no peak to
-// compare, 0.2 no entropy. planted_result() has the peak of 0.1 as 0.5.
+// The same model after a change. Head 0.1 is now a sink on key 7 and its peak rose by 0.25, from 0.5; 1.0 no longer
+// retrieves, its score lower by 0.5; 1.2 has large scores; the entropy of 1.1 grows twice as fast with the length. Head
+// 0.0 has no peak to compare, 0.2 no entropy.
 inline Result planted_change() {
   Result out = planted_result();
   out.model = "models/tuned", out.scale = "log_n";
@@ -85,7 +85,7 @@ inline Result planted_change() {
   return out;
 }
 
-// As much of everything as a scan can hold, with numbers of many digits; every head has a label, head 7.7 a rare one.
+// As much of everything as a scan can contain, with many-digit numbers; every head has a label, head 7.7 a rare one.
 inline Result large_result(std::size_t layers, std::size_t heads, std::int64_t tokens) {
   std::mt19937 random(1);
   std::uniform_real_distribution<double> uniform(1e-4, 1);

@@ -1,4 +1,4 @@
-// The page of a scan as a file: text stays text, it stays small, and it holds the heads that matter in full.
+// A scan's page as a file: text stays text, the size stays small, and the heads that matter are included in full.
 #include "scan/page.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(ScanPage, TwoResultsStayTextAndSmall) {
   const auto data = data_of(html);
   EXPECT_EQ(data["against"]["heads"].size(), 6u);
   EXPECT_EQ(data["changed"].dump(), "[[3,0.5],[1,0.25],[5,0]]");
-  // Both have a value, or null, for each of the terms that one of them has.
+  // Both have a value or null for each term that either of them has.
   for (const auto& head : data["against"]["heads"]) EXPECT_EQ(head["values"].size(), data["terms"].size());
 }
 
@@ -78,7 +78,7 @@ TEST(ScanPage, HeadsThatAreAskedForAreHeldInFull) {
   EXPECT_THROW(page(large, too_many), Error);
 }
 
-// Three digits, whatever the size, and a mark for what was not measured.
+// Three digits, whatever the magnitude, and a marker for unmeasured values.
 TEST(ScanPage, WeightsArePackedInSixteenBits) {
   EXPECT_EQ(packed(std::vector<double>{1}), "/v8=");
   EXPECT_EQ(packed(std::vector<double>{0, kNotMeasured}), "AAD//w==");
@@ -118,10 +118,10 @@ TEST(ScanPage, LabelledHeadsComeBeforeOthers) {
     if (i < 100 || i > 110) large.heads[i].labels.clear();
   std::vector<bool> chosen = shown_in_full(large);
   for (std::size_t i = 100; i <= 110; ++i) EXPECT_TRUE(chosen[i]) << i;
-  // The room that is left goes to the first ones.
+  // The remaining room goes to the first ones.
   EXPECT_TRUE(chosen[kHeadsInFull - 12]);
   EXPECT_FALSE(chosen[kHeadsInFull - 11]);
-  // A label of a later version, and one without its number.
+  // A label from a later version, and one without its number.
   large.heads[255].labels = {{"unheard_of", 1, ""}}, large.heads[254].labels = {{"sink", kNotMeasured, ""}};
   chosen = shown_in_full(large);
   EXPECT_TRUE(chosen[255] && chosen[254]);
@@ -151,7 +151,7 @@ TEST(ScanPage, LongTokensAreCutBetweenCharacters) {
   EXPECT_EQ(data_of(page(result))["tokens"]["read"]["special"].dump(), "[0]");  // <s>, not the markup
 }
 
-// A decoder's rows and keys are what it writes; across, rows are written and keys read.
+// A decoder's rows and keys are written tokens; in cross-attention, rows are written and keys read.
 TEST(ScanPage, EncoderDecodersHaveTwoTexts) {
   const Result result = encoder_decoder_result();
   const auto axes = [](const Result& of) {
@@ -168,20 +168,20 @@ TEST(ScanPage, EncoderDecodersHaveTwoTexts) {
   EXPECT_EQ(tokens["read"]["special"].dump(), "[199]");
   EXPECT_EQ(tokens["written"]["count"], 300);
   EXPECT_EQ(tokens["written"]["special"].dump(), "[0]");
-  EXPECT_EQ(tokens["written"]["stretches"][1].dump(), R"([" wrote3"," wrote4"])");  // of 300 / 128
+  EXPECT_EQ(tokens["written"]["stretches"][1].dump(), R"([" wrote3"," wrote4"])");  // stretches of 300 / 128 tokens
   EXPECT_EQ(tokens["written"]["stretches"][127].back(), " wrote299");
-  EXPECT_EQ(tokens["written"]["named"]["252"], " wrote252");  // the tile of rows
-  EXPECT_EQ(tokens["read"]["named"]["152"], " read152");      // and of keys
+  EXPECT_EQ(tokens["written"]["named"]["252"], " wrote252");  // the rows of the tile
+  EXPECT_EQ(tokens["read"]["named"]["152"], " read152");      // and its keys
   EXPECT_EQ(result.heads[1].heavy_keys[0].token, "<pad>");
-  // Near and far is nothing that positions of two texts could be.
+  // Positions in two different texts are neither near nor far.
   EXPECT_TRUE(result.heads[1].statistics.contains("previous_weight"));
   EXPECT_FALSE(result.heads[2].statistics.contains("previous_weight"));
   EXPECT_EQ(axes(result_from_json(to_json(result), "x.json")), expected);
-  // Earlier versions did not write how many rows there are.
+  // Earlier versions did not write the number of rows.
   Result old = result;
   for (LayerResult& layer : old.layers) layer.rows = layer.keys = 0;
   EXPECT_EQ(axes(old), expected);
-  // Rows that are no tokens have no words.
+  // Rows that are not tokens have no words.
   old.layers[0].rows = 100, old.tokens_of_window.clear();
   EXPECT_EQ(axes(old).find(R"(100 null 200 null 300 "written" )"), 0u) << axes(old);
 }

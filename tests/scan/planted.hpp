@@ -1,4 +1,4 @@
-// Heads whose behaviour is known, as whole matrices of weights, and what a model would tell a scan about them.
+// Heads of known behaviour, as whole weight matrices, and what a model would report about them to a scan.
 #pragma once
 
 #include <algorithm>
@@ -17,7 +17,7 @@ namespace isentropic::scan {
 
 using Weights = std::vector<std::vector<double>>;  // row, key
 
-// Tokens of which every one occurs several times.
+// Tokens that each occur several times.
 inline std::vector<std::int32_t> some_ids(std::int64_t n, unsigned seed = 1) {
   std::mt19937 random(seed);
   std::vector<std::int32_t> out;
@@ -25,7 +25,7 @@ inline std::vector<std::int32_t> some_ids(std::int64_t n, unsigned seed = 1) {
   return out;
 }
 
-// Row i over its keys 0 ... i, from unnormalised weights.
+// Weights of row i over its keys 0 ... i, normalised.
 inline Weights causal(std::int64_t n, const std::function<double(std::int64_t i, std::int64_t j)>& weight) {
   Weights out(static_cast<std::size_t>(n), std::vector<double>(static_cast<std::size_t>(n)));
   for (std::int64_t i = 0; i < n; ++i) {
@@ -55,18 +55,18 @@ inline Weights copy_head(const std::vector<std::int32_t>& ids) {
     return j >= 1 && j < i && at(j - 1) == at(i) ? 100.0 : 1.0;
   });
 }
-// A random, peaked row: it looks at content that differs from row to row.
+// A random, peaked row: attends to content that differs from row to row.
 inline Weights content_head(std::int64_t n, unsigned seed) {
   std::mt19937 random(seed);
   std::normal_distribution<double> normal;
   return causal(n, [&](auto, auto) { return std::exp(2.5 * normal(random)); });
 }
-// One key, another one in each row.
+// Attends to a single key, a different one in each row.
 inline Weights one_key_head(std::int64_t n) {
   return causal(n, [](auto i, auto j) { return j == (i * 7919) % (i + 1) ? 1.0 : 1e-9; });
 }
 
-// The weights of these rows, head by head.
+// The weights of the given rows, head by head.
 inline std::vector<float> weights_of(const std::vector<Weights>& heads, const std::vector<std::int64_t>& positions) {
   std::vector<float> out;
   for (const Weights& head : heads)
@@ -75,7 +75,7 @@ inline std::vector<float> weights_of(const std::vector<Weights>& heads, const st
   return out;
 }
 
-// Tells a scanner of one layer with these heads over one window; `ids` are those of its rows.
+// Reports one layer with these heads over one window to a scanner; `ids` are the tokens of its rows.
 inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>& heads,
                  const std::vector<std::int32_t>& ids) {
   const std::size_t n = ids.size(), keys = heads.front().front().size();
@@ -111,7 +111,7 @@ inline void tell(Scanner& scanner, std::size_t layer, const std::vector<Weights>
   const std::vector<float> sampled_weights = weights_of(heads, sampled.positions);
   sampled.weights = sampled_weights;
   scanner.add(sampled);
-  // The tile in parts of 20 rows.
+  // Add the tile in parts of 20 rows.
   const std::vector<std::int64_t> all = scanner.rows_of_tile(length);
   for (std::size_t i = 0; i < all.size(); i += 20) {
     SampledRows tile{.layer = layer, .rows = length, .keys = width};

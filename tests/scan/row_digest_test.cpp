@@ -1,4 +1,4 @@
-// The digest of a row against sums written out; the other order of the keys; rows in one part or several.
+// The digest of a row against explicit sums; the shuffled order of the keys; rows in one part or several.
 #include "scan/row_digest.hpp"
 
 #include <gtest/gtest.h>
@@ -19,7 +19,7 @@ std::vector<float> random_weights(std::int64_t n, unsigned seed) {
   return out;
 }
 
-// The numbers of RowDigest, each by its definition.
+// Checks each number of RowDigest against its definition.
 void expect_digest(const SampledPlaces& places, const SampledPlace& place, std::int64_t keys,
                    const DigestLayout& layout, std::uint64_t offset) {
   const std::vector<float> weights = random_weights(keys, static_cast<unsigned>(7 * place.position + keys));

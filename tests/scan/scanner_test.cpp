@@ -1,4 +1,4 @@
-// Planted heads get their labels and no others; texts and lengths are put together as said.
+// Planted heads get their labels and no others; texts and lengths are combined as documented.
 #include "scan/scanner.hpp"
 
 #include <gtest/gtest.h>
@@ -94,7 +94,7 @@ TEST(Scanner, ALabelNeedsMostTexts) {
 TEST(Scanner, HeadsThatGrowWithTheLengthDisperse) {
   const auto ids = some_ids(kLength);
   auto layers = layers_of({2, 1});
-  layers[1].window = 64;  // which bounds its entropy: it is not said to disperse
+  layers[1].window = 64;  // bounds its entropy, so it is not labelled as dispersing
   Scanner scanner({}, layers);
   scanner.begin_text("a");
   scanner.begin_window(ids);

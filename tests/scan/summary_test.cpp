@@ -1,4 +1,4 @@
-// Sentences say what was planted, in good English for one and for many.
+// Sentences describe what was planted, with correct singulars and plurals.
 #include "scan/summary.hpp"
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ TEST(Summary, CommonLabelsComeFirst) {
   EXPECT_EQ(sentences(result)[0], "3 of 5 heads rest on one key; 1 looks at the token before.");
 }
 
-// Rare labels first, among equals those that meet their rule by the most: in the terminal and in what a page shows.
+// Rare labels first, then those that meet their rule by the largest margin: in the terminal and on the page.
 TEST(Summary, NotableHeadsAreTheSameEverywhere) {
   Result result = with_layers({{}, {}, {}, {}, {}, {}, {}, {}});
   for (const std::size_t i : {0u, 1u, 2u, 3u, 4u})

@@ -1,4 +1,4 @@
-// A training run as a page: what it holds, how large it is, what it refuses, and what a browser draws of it.
+// A training run as a page: its content, its size, what it rejects, and how a browser renders it.
 #include "scan/training_page.hpp"
 
 #include <gtest/gtest.h>
@@ -50,7 +50,7 @@ TEST(TrainingPage, HoldsCurvesByStatisticLayerHeadAndStep) {
   EXPECT_EQ(data["terms"][1]["name"], "entropy");
   EXPECT_EQ(data["curves"][1][1][2].dump(), "[2.2,2.16,2.19,2.18,2.17,2.16]");
   EXPECT_TRUE(data["curves"][1][0][2][2].is_null());
-  // In the order of their steps; a layer that is not in the history has no number.
+  // Sorted by step; a layer that is not in the history has no number.
   EXPECT_EQ(data["alarms"].dump(), R"([["collapse",1,1,20,0.03,"normalised_entropy"],)"
                                    R"(["dispersion",null,0,30,null,"normalised_entropy"]])");
   EXPECT_EQ(data["sentences"][0], "6 steps from 0 to 40, 2 layers, 6 heads.");

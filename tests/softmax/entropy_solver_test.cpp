@@ -1,4 +1,4 @@
-// The wanted-entropy solver: it finds what exists within a few passes, and says so when nothing does.
+// The target-entropy solver: it finds existing solutions within a few passes, and reports when there is none.
 #include "isentropic/entropy_solver.hpp"
 
 #include <gtest/gtest.h>
@@ -62,7 +62,7 @@ TEST(EntropySolver, FiveHundredProblemsWithinFifteenPasses) {
   RecordProperty("most_iterations", most);
 }
 
-// Scores no Gaussian law describes: ties, two levels, heavy tails, one key far ahead or far behind.
+// Scores that no Gaussian law describes: ties, two levels, heavy tails, one key far ahead or far behind.
 TEST(EntropySolver, AwkwardScores) {
   Random random(5);
   std::vector<std::vector<double>> problems;
@@ -116,11 +116,11 @@ TEST(EntropySolver, TiesSetAFloor) {
       EXPECT_NEAR(entropy(record_at(tied, solver.lambda())), std::log(2.0), 1e-6);
     }
   }
-  // All equal: H = log k whatever lambda, so nothing below it can be had.
+  // All equal: H = log k whatever lambda, so nothing below it can be reached.
   EXPECT_EQ(solve({2, 2, 2, 2}, 0.5, 1.0).status(), TargetEntropyStatus::below_reach);
 }
 
-// Rounding may move the scores of tied keys together: a gap below the maximum without any variance.
+// Rounding may shift the scores of tied keys together: a gap below the maximum without any variance.
 TEST(EntropySolver, TakesARoundingErrorForNoGap) {
   EntropySolver solver(0.5, 8, 100.0, 1e-8);
   solver.update(std::log(8.0), 0.0, 1e-6);
@@ -139,7 +139,7 @@ TEST(EntropySolver, ScoresThatAreNotFinite) {
 }
 
 TEST(EntropySolver, StopsWhateverItIsTold) {
-  // An entropy that never answers to lambda, with a variance that pretends it does.
+  // An entropy that never responds to lambda, with a variance that suggests it would.
   EntropySolver solver(0.5, 100, 1.0, 1e-8);
   for (int pass = 0; pass < EntropySolver::kMaxIterations; ++pass) {
     ASSERT_TRUE(solver.active());

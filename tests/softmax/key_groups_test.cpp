@@ -1,4 +1,4 @@
-// Located records and key groups merge like the record they carry, and keep the digits of small groups.
+// Located records and key groups merge like the records they contain, and small groups keep their digits.
 #include "isentropic/key_groups.hpp"
 
 #include <gtest/gtest.h>
@@ -73,7 +73,7 @@ TEST(KeyGroups, GroupsMergeOneByOne) {
   EXPECT_EQ(both.group[isentropic::kRecentKeys].record.k, 1);
   EXPECT_EQ(both.group[isentropic::kOtherKeys].record.k, 2);
   EXPECT_EQ(both.group[isentropic::kOtherKeys].location, 4);
-  // The first key takes e^{10^4} times the mass of the others, whose entropy is still exact.
+  // The first key has e^{10^4} times the mass of the others, whose entropy is still exact.
   const Record others = merge(both.group[isentropic::kRecentKeys].record, both.group[isentropic::kOtherKeys].record);
   EXPECT_EQ(entropy(others), std::log(3.0));
 }

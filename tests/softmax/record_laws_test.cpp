@@ -81,7 +81,7 @@ TYPED_TEST(RecordLaws, AnyPartitionAndOrderGivesTheSameRecord) {
     const Sums exact = sums_of(scores);
     const auto top = std::max_element(scores.begin(), scores.end()) - scores.begin();
     for (int trial = 0; trial < 4; ++trial) {
-      // Keys in random order fall into random parts (some empty); the parts merge in random order.
+      // Keys in random order are assigned to random parts (some empty); the parts merge in random order.
       std::vector<int> order(scores.size());
       std::iota(order.begin(), order.end(), 0);
       random.shuffle(&order);
@@ -105,7 +105,7 @@ TYPED_TEST(RecordLaws, RebaseMovesTheOriginAndComposes) {
   const std::vector<T> scores = {T(0.5), T(-1.25), T(2), T(-7)};
   const auto record = record_of(scores);
   for (T up : {T(0), T(0.25), T(3), T(40)}) {
-    // Seen from m + up, the sums are those of the same scores with a key of weight 0 at m + up.
+    // Relative to m + up, the sums are those of the same scores plus a key of weight 0 at m + up.
     const auto moved = rebase(record, record.m + up);
     const T shift = std::exp(-up);
     long double u = 0, w = 0;
@@ -120,7 +120,7 @@ TYPED_TEST(RecordLaws, RebaseMovesTheOriginAndComposes) {
     EXPECT_NEAR(moved.w, w, eps * std::abs(moved.w));
     EXPECT_NEAR(moved.c, shift * shift * record.sums.c, eps * std::abs(moved.c));
   }
-  // Out of range of the exponential everything vanishes, without 0 * inf.
+  // Once the exponential underflows everything vanishes, without 0 * inf.
   for (T up : {T(1e5), std::numeric_limits<T>::infinity()}) {
     const auto gone = rebase(record, record.m + up);
     EXPECT_EQ(gone.z, T(0));
@@ -165,7 +165,7 @@ TYPED_TEST(RecordLaws, NaNReachesEveryStatistic) {
     const auto record = record_of(order);
     EXPECT_TRUE(std::isnan(log_partition(record)));
     EXPECT_TRUE(std::isnan(record.m));
-    if (order.size() == 1) continue;  // alone, its weight is 1 whatever its score
+    if (order.size() == 1) continue;  // a single key has weight 1 whatever its score
     EXPECT_TRUE(std::isnan(entropy(record)));
     EXPECT_TRUE(std::isnan(mean_score(record)));
     EXPECT_TRUE(std::isnan(score_variance(record)));

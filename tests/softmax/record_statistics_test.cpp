@@ -1,4 +1,4 @@
-// What a record says: values by hand, bounds, identities between statistics, the sink.
+// Statistics of a record: hand-computed values, bounds, identities, the sink.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -101,10 +101,10 @@ TEST(RecordStatistics, BoundsAndIdentities) {
     EXPECT_GE(score_variance(record), 0);
     EXPECT_LE(mean_score(record), record.m);
     EXPECT_GE(log_partition(record), record.m);
-    // H = L - E, and the two sparsities are one: participation = k S^2.
+    // H = L - E, and the two sparsity measures agree: participation = k S^2.
     EXPECT_NEAR(entropy(record), log_partition(record) - mean_score(record), rounding * (1 + std::abs(record.m)));
     EXPECT_NEAR(participation(record), k * sparsity(record) * sparsity(record), rounding * k);
-    // Renyi's order: H >= -log sum p^2 >= -log max p.
+    // Renyi entropies decrease with the order: H >= -log sum p^2 >= -log max p.
     EXPECT_GE(entropy(record), -std::log(collision(record)) - rounding);
     EXPECT_GE(-std::log(collision(record)), -std::log(peak(record)) - rounding);
   }
@@ -120,7 +120,7 @@ TEST(RecordStatistics, LargeScoresAndOutliersMatchDirectSums) {
       const Sums exact = sums_of(scores);
       const long double h = std::log(exact.z) - exact.u / exact.z;
       const long double v = exact.w / exact.z - exact.u / exact.z * (exact.u / exact.z);
-      // 300 merges at 6 roundings each; the variance is measured against the moment it is a difference of.
+      // 300 merges with 6 roundings each; the variance's error is relative to the moment that it is a difference of.
       EXPECT_NEAR(entropy(record), h, 300 * 12 * kEps * (1 + std::log(300.0)));
       EXPECT_NEAR(score_variance(record), v, 300 * 24 * kEps * (exact.w + exact.t) / exact.z);
     }
@@ -139,7 +139,7 @@ TEST(RecordStatistics, SinkJoinsTheNormaliserOnly) {
   // A sink far below or above the keys.
   EXPECT_EQ(log_partition(merge(keys, isentropic::sink_logit(-1e4))), log_partition(keys));
   EXPECT_EQ(log_partition(merge(keys, isentropic::sink_logit(1e4))), 1e4);
-  // Alone: a normaliser without keys.
+  // A sink alone: a normaliser without keys.
   const Record alone = merge(Record{}, isentropic::sink_logit(2.0));
   EXPECT_EQ(log_partition(alone), 2.0);
   EXPECT_EQ(alone.k, 0);

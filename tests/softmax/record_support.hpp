@@ -1,4 +1,4 @@
-// Records built key by key, the same sums formed directly in long double, and the distance allowed between them.
+// Records built key by key, the same sums formed directly in long double, and the allowed difference between them.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ SoftmaxRecord<T> record_of(const std::vector<T>& scores, std::int64_t first_inde
   return out;
 }
 
-// z, u, w, c and the third absolute moment, straight from their definitions.
+// z, u, w, c and the third absolute moment t, straight from their definitions.
 struct Sums {
   long double m, z = 0, u = 0, w = 0, t = 0, c = 0;
 };
@@ -48,16 +48,16 @@ Sums sums_of(const std::vector<T>& scores) {
   return out;
 }
 
-// Each merge rebases with r = e^delta (relative error about 1 + |delta| in units of the rounding error eps: one for
-// the exponential, |delta| for its rounded argument) and then multiplies and adds non-negative terms, all of one sign:
-// u and w never cancel. Along the merges of a key the deltas add up to its gap m - s, so with `depth` merges its terms
+// Each merge rebases with r = e^delta (relative error about 1 + |delta| in units of the rounding error eps: one for the
+// exponential, |delta| for its rounded argument) and then multiplies and adds non-negative terms, all of one sign: u
+// and w never cancel. Over the merges of a key the deltas add up to its gap m - s, so after `depth` merges its terms
 // carry a relative error of at most eps (6 depth + 2 gap), and a factor gap turns one moment into the next.
 template <class T>
 void expect_record_near(const SoftmaxRecord<T>& record, const Sums& exact, int depth) {
   const long double eps = std::numeric_limits<T>::epsilon();
   const long double per_merge = 6.0L * depth;
   EXPECT_EQ(record.m, static_cast<T>(exact.m));
-  // Terms near the bottom of the type's range lose relative accuracy: an absolute floor for each merge.
+  // Terms near the bottom of the type's range lose relative accuracy: allow an absolute error per merge.
   const long double floor = depth * static_cast<long double>(std::numeric_limits<T>::min());
   EXPECT_LE(std::abs(record.sums.z - exact.z), eps * (per_merge * exact.z + 2 * std::abs(exact.u)) + floor);
   EXPECT_LE(std::abs(record.sums.u - exact.u), eps * (per_merge * std::abs(exact.u) + 2 * exact.w) + floor * 1e5L);

@@ -17,7 +17,7 @@ std::string text_in(const std::string& path) {
   return out.str();
 }
 
-// The document after its script has run. A profile of its own lets several browsers run at once.
+// The document after its script has run. A separate profile lets several browsers run in parallel.
 std::string document(const std::string& path) {
   const std::string profile = path + ".profile";
   const std::string command =
@@ -41,7 +41,7 @@ std::string drawn(const std::string& path) {
   return page.substr(0, page.find("<script"));
 }
 
-// A window is never narrower than 500 pixels, a frame is. It may not be looked into, so the page sends what it finds.
+// Browser windows cannot be narrower than 500 pixels, but frames can. Frames are opaque, so the page posts its result.
 nlohmann::json found_at_width(const std::string& path, int width, const std::string& expression) {
   const std::string inner = path + ".inner.html", outer = path + ".outer.html";
   std::ofstream(inner) << text_in(path) << "<script>parent.postMessage(JSON.stringify((" << expression

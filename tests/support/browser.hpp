@@ -1,4 +1,4 @@
-// Pages as a reader gets them: in Chromium, after their script has run. Without a browser a test fails and says so.
+// Pages as a reader sees them: rendered in Chromium, after their script has run. Tests fail without a browser.
 #pragma once
 
 #include <nlohmann/json.hpp>
@@ -6,13 +6,13 @@
 
 namespace support {
 
-// What the page shows: its document, without the scripts at its end.
+// The rendered document, without the scripts at its end.
 std::string drawn(const std::string& path);
 
-// What a script finds in the page when it is `width` pixels wide, as on a phone: the value of a JavaScript expression.
+// The value of a JavaScript expression evaluated in the page at a width of `width` pixels, e.g. that of a phone.
 nlohmann::json found_at_width(const std::string& path, int width, const std::string& expression);
 
-// Where `wanted` begins in the text, overlaps included.
+// Number of occurrences of `wanted` in the text, overlaps included.
 int count(const std::string& text, const std::string& wanted);
 
 }  // namespace support

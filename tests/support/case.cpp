@@ -76,7 +76,7 @@ double lowest(DType type) {
 }
 
 std::byte* Instance::allocate(std::size_t bytes) {
-  storage_.emplace_back(bytes + 8);  // never empty, so that a view of nothing still has an address
+  storage_.emplace_back(bytes + 8);  // never empty, so that an empty view still has an address
   return storage_.back().data();
 }
 
@@ -149,7 +149,7 @@ Instance build(const Case& description) {
   out.problem.query = out.store(&oracle.query, query, out.type, description.layout);
   out.problem.key = out.store(&oracle.key, key, out.type, description.layout);
   out.problem.value = out.store(&oracle.value, value, out.type, description.layout);
-  // Tests run beside each other and their problems are small: threads would only wait. threads_test.cpp has them.
+  // Tests run in parallel on small problems, so threads would only wait; threads_test.cpp covers them.
   out.problem.executor = &isentropic::serial_executor();
   for (const Part& part : description.parts) part.apply(out);
   return out;

@@ -1,5 +1,4 @@
-// One description of a test, two problems: what the library is given and what the oracle is given, from one set of
-// numbers.
+// One test description, two problems: one for the library and one for the oracle, built from the same numbers.
 //
 //   Case c{.sizes = {.heads = 4, .kv_heads = 2, .n_q = 7, .n_k = 9, .d = 5, .d_v = 3},
 //          .parts = {causal(), log_n(), softmax()}};
@@ -31,8 +30,8 @@ struct Sizes {
   std::int64_t batch = 1, heads = 1, kv_heads = 1, n_q = 1, n_k = 1, d = 1, d_v = 1;
 };
 
-// contiguous: [batch, heads, n, d]. interleaved: a view of [batch, n, heads, d + 3], as projections leave it; what
-// lies between the rows is NaN.
+// contiguous: [batch, heads, n, d]. interleaved: a view of [batch, n, heads, d + 3], the layout that projections
+// produce; the gaps between the rows are NaN.
 enum class Layout { contiguous, interleaved };
 
 struct Instance {
@@ -45,13 +44,13 @@ struct Instance {
   DType type = DType::float64;
   Random random;
 
-  // Rounds the numbers to the type, keeps them, and returns a view of what is kept; *numbers become the rounded ones.
+  // Rounds *numbers to the type in place, stores a copy in that type, and returns a view of it.
   View store(Numbers* numbers, const Shape& shape, DType as, Layout layout = Layout::contiguous);
   View store(Numbers* numbers, const Shape& shape) { return store(numbers, shape, type); }
   View store_flags(const std::vector<char>& flags, const Shape& shape);
   View store_integers(const std::vector<std::int64_t>& integers, const Shape& shape);
 
-  // Every byte the library was given, to see that it changed none.
+  // Every byte given to the library, to check that it changed none.
   std::vector<std::vector<std::byte>> snapshot() const { return {storage_.begin(), storage_.end()}; }
 
  private:
@@ -77,13 +76,13 @@ struct Case {
 
 Instance build(const Case& description);
 
-std::size_t count(const Shape& shape);  // entries
+std::size_t count(const Shape& shape);  // number of entries
 
-// Value as the type would hold it; the type's lowest value.
+// The value rounded to the type; the type's lowest value.
 double rounded(double value, DType type);
 double lowest(DType type);
 
-// Broadcasting of small axes (length 1) to full ones, and its transpose: the sum over repeated entries.
+// Broadcasts axes of length 1 to their full length, and its transpose: sums over repeated entries.
 template <class T>
 std::vector<T> expanded(const std::vector<T>& numbers, const Shape& from, const Shape& to);
 Numbers reduced(const Numbers& numbers, const Shape& from, const Shape& to);

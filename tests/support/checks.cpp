@@ -53,7 +53,7 @@ Statistics every_statistic(const Instance& instance) {
 }
 
 void expect_statistics(const RowStatistics& statistics, const reference::Forward& expected, double tolerance) {
-  if (expected.statistics.empty()) return;  // no rows, nothing to say
+  if (expected.statistics.empty()) return;  // no rows, nothing to check
 #define ISENTROPIC_CHECK(field)                                                                  \
   if (const auto found = expected.statistics.find(#field); found != expected.statistics.end()) { \
     EXPECT_TRUE(statistics.field.present()) << #field;                                           \
@@ -83,7 +83,7 @@ void expect_result(const AttentionResult& result, const reference::Forward& expe
     EXPECT_EQ(std::vector(visible.begin(), visible.end()), expected.visible);
   }
   for (std::size_t r = 0; r < lambda.size(); ++r) {
-    if (expected.visible[r] == 0) lambda[r] = expected.lambda[r];  // it scales nothing
+    if (expected.visible[r] == 0) lambda[r] = expected.lambda[r];  // without keys, lambda is irrelevant
   }
   if (!instance.problem.scale.is_target_entropy()) {
     EXPECT_TRUE(close(lambda, expected.lambda, tolerance)) << "lambda";

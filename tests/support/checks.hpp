@@ -1,4 +1,4 @@
-// What the library answers against what the oracle answers.
+// Compares the library's results with the oracle's.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -12,24 +12,24 @@
 
 namespace support {
 
-// Every entry within tolerance * (1 + max |expected|). NaN must meet NaN and an infinity itself: those fail first.
+// Every entry within tolerance * (1 + max |expected|). NaN must match NaN, and infinities must be equal.
 testing::AssertionResult close(const Numbers& actual, const Numbers& expected, double tolerance);
 
-// Double-precision kernels against double-precision oracles: a few hundred roundings of 1.1e-16, with room.
+// Double-precision kernels against double-precision oracles: a few hundred roundings of 1.1e-16, with margin.
 constexpr double kTight = 1e-11;
 
-// Statistics::all(), and those of key groups where the case asks for them.
+// Statistics::all(), plus those of key groups if the case requests them.
 isentropic::Statistics every_statistic(const Instance& instance);
 
 // Forward pass, statistics-only pass, weights, key mass, scales, top-k indices; inputs unchanged.
 void expect_forward(Instance& instance, double tolerance = kTight);
-// One result against the oracle's: output (when there is a value), statistics, scales.
+// Compares one result with the oracle's: output (if there is a value), statistics, scales.
 void expect_result(const isentropic::AttentionResult& result, const reference::Forward& expected,
                    const Instance& instance, double tolerance = kTight);
 void expect_statistics(const isentropic::RowStatistics& statistics, const reference::Forward& expected,
                        double tolerance = kTight);
 
-// Upstream gradients drawn at random: of the output, and of the differentiable statistics where the map has them.
+// Random upstream gradients of the output and of the differentiable statistics, where the map has them.
 enum class UpstreamParts { output, statistics, both };
 struct RandomUpstream {
   RandomUpstream(Instance& instance, UpstreamParts parts);
@@ -37,9 +37,9 @@ struct RandomUpstream {
   reference::Upstream oracle;
 };
 
-// Every gradient of the library against finite differences of the oracle's loss.
+// Compares every gradient of the library with finite differences of the oracle's loss.
 void expect_gradients(Instance& instance, UpstreamParts parts, double tolerance = 1e-8);
-// The same against the oracle's dense chain rule: for sizes where differences are slow; softmax maps only.
+// The same against the oracle's dense chain rule, for sizes where differences are slow; softmax maps only.
 void expect_dense_gradients(Instance& instance, double tolerance = kTight);
 
 // Same type, shape and bytes.

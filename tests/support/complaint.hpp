@@ -1,4 +1,4 @@
-// What is said about a mistake.
+// The error message caused by a mistake.
 #pragma once
 
 #include <string>

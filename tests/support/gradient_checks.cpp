@@ -30,7 +30,7 @@ void expect_bias_gradient(const Instance& x, const Problem& oracle, const Upstre
       EXPECT_FALSE(gradients.bias.present());
       return;
     case Bias::Kind::dense: {
-      // Masked entries stay masked when moved: -inf plus a step is -inf, and their gradient is 0.
+      // Masked entries stay masked when perturbed: -inf plus a step is -inf, and their gradient is 0.
       const Numbers all = finite_difference(oracle, upstream, [](Problem& p) -> Numbers& { return p.bias.dense; });
       const Shape& shape = x.problem.bias.values().shape;
       return expect_tensor(gradients.bias, reduced(all, full, shape), shape, tolerance, "dense bias");
@@ -89,8 +89,8 @@ void expect_gradients(Instance& x, UpstreamParts parts, double tolerance) {
   const isentropic::AttentionResult result = attention(x.problem);
   const AttentionGradients gradients = attention_backward(x.problem, result, upstream.views);
 
-  // What the library differentiates: a target entropy's lambda is a constant unless its gradient is implicit, and a
-  // straight-through sample has the output of the argmax and the gradient of the relaxed weights.
+  // The library's conventions: a target entropy's lambda is a constant unless its gradient is implicit, and a
+  // straight-through sample has the output of the argmax but the gradient of the relaxed weights.
   const bool implicit =
       x.problem.scale.is_target_entropy() && x.problem.scale.gradient() == isentropic::TargetEntropyGradient::implicit;
   const bool wanted = x.oracle.scale.law == reference::Law::target_entropy;

@@ -1,4 +1,4 @@
-// Score maps, key groups, and what is drawn at random.
+// Score maps, key groups and random choices.
 #include <cmath>
 #include <numeric>
 

@@ -45,7 +45,7 @@ Part unmasked() {
 
 Part causal(Align align) {
   return {align == Align::start ? "causal" : "causal to the end", [=](Instance& x) {
-            // Causality has no method of its own: it is where a mask starts. Here parts come in any order.
+            // No method adds causality, since masks are built from it. Here parts come in any order.
             x.problem.mask.is_causal = Mask::causal().is_causal;
             x.problem.mask.align = align;
             x.oracle.mask.causal = true;

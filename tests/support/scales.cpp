@@ -10,7 +10,7 @@ using isentropic::Bias;
 using isentropic::Scale;
 using reference::Law;
 
-// Numbers that differ from head to head: base, base + step, ...
+// Values that differ between heads: base, base + step, ...
 Numbers by_head(const Instance& x, double base, double step) {
   Numbers out;
   for (std::int64_t h = 0; h < x.sizes.heads; ++h) out.push_back(base + step * static_cast<double>(h));

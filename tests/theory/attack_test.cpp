@@ -131,7 +131,7 @@ TEST(Attack, NormIsTheTopSingularValue) {
   const Attack attack = norm_attack(s, v, 0.5);
   EXPECT_NEAR(size_in(Budget::euclidean, attack.change), 0.5, 1e-14);
   EXPECT_NEAR(attack.gain, 0.5 * output_euclidean_norm(a, v), 1e-14);
-  // The change attains it: the outputs of s +- t change differ by 2 t gain.
+  // The change attains the gain: the outputs of s +- t change differ by 2 t gain.
   const double t = 1e-4;
   double squares = 0;
   for (std::size_t d = 0; d < v.columns; ++d) {

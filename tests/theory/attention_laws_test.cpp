@@ -1,4 +1,4 @@
-// Entropy of a position bias, and the information in an attention output, against sums written out.
+// The entropy of a position bias and the information in an attention output, against explicit sums.
 #include <gtest/gtest.h>
 
 #include <cmath>

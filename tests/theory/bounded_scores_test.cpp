@@ -1,4 +1,4 @@
-// Scores in an interval: the closed floor against brute force over all splits, and random scores against the bounds.
+// Scores in an interval: the closed-form floor against all splits by brute force, and random scores against bounds.
 #include "isentropic/theory/bounded_scores.hpp"
 
 #include <gtest/gtest.h>
@@ -52,7 +52,7 @@ TEST(BoundedScores, FloorIsTheBestOfAllSplits) {
   EXPECT_EQ(bounded_entropy_floor(1, 2).entropy, 0);
 }
 
-// Entropies that the published floors of cosines at temperature 0.07 and 0.1 give for ever more keys.
+// Entropies given by the published floors of cosines at temperatures 0.07, 0.1 and 0.2, for more and more keys.
 TEST(BoundedScores, FloorsForManyKeys) {
   const double range = cosine_score_range(0.07);
   EXPECT_NEAR(bounded_entropy_floor(65536, range).entropy / 7.6e-7, 1, 0.01);

@@ -1,4 +1,4 @@
-// Scores of bounded norm: the bound is attained where the header says, and no descent finds less.
+// Scores of bounded norm: the bound is attained where the header says, and descent never goes below it.
 #include "isentropic/theory/collapse.hpp"
 
 #include <gtest/gtest.h>
@@ -61,7 +61,7 @@ TEST(Collapse, NoDescentFindsLess) {
       for (int start = 0; start < 20; ++start) least = std::min(least, descend(random.normals(n), norm));
       const double bound = least_entropy_of_norm(static_cast<std::int64_t>(n), norm);
       EXPECT_GE(least, bound - 1e-12) << n << ' ' << norm;
-      EXPECT_LE(least, bound + 0.02) << n << ' ' << norm;  // and it comes near
+      EXPECT_LE(least, bound + 0.02) << n << ' ' << norm;  // and comes close
     }
 }
 

@@ -72,7 +72,7 @@ TEST(NceTest, ExpansionLeavesTheSquareOfOneOverK) {
   }
 }
 
-// The variance by the sandwich of derivatives taken numerically, with nothing simplified.
+// The variance as a sandwich of numerical derivatives, without any simplification.
 TEST(NceTest, VarianceIsTheSandwich) {
   const auto model = [](double a) {
     Vector p = {1, std::exp(a), std::exp(2 * a)};
@@ -94,13 +94,13 @@ TEST(NceTest, VarianceIsTheSandwich) {
     for (std::size_t x = 0; x < f.size(); ++x) mean += law[x] * f[x], square += law[x] * f[x] * f[x];
     return square - mean * mean;
   };
-  // A longer step: the second difference of a loss near 1 has 1e-16 / step^2 of noise.
+  // A larger step: the second difference of a loss near 1 has 1e-16 / step^2 of noise.
   const auto loss = [&](double step) { return nce_loss(p, model(a + step), noise, k); };
   const double curvature = (loss(1e-4) - 2 * loss(0) + loss(-1e-4)) / 1e-8;
   const double sandwich = (variance(p, on_data) + k * variance(noise, on_noise)) / (curvature * curvature);
   EXPECT_NEAR(nce_variance(p, score, noise, k), sandwich, 1e-5);
   EXPECT_NEAR(nce_variance(p, score, noise, std::numeric_limits<double>::infinity()), 1 / variance(p, score), 1e-12);
-  // Noise like the data costs 1 + 1/k.
+  // Noise distributed like the data costs a factor of 1 + 1/k.
   EXPECT_NEAR(nce_variance(p, score, p, k), (1 + 1 / k) / variance(p, score), 1e-9);
 }
 
@@ -133,7 +133,7 @@ TEST(InfoNceTest, GradientsAreTheSlopesOfTheLoss) {
   for (std::size_t x = 0; x < 20; ++x) EXPECT_NEAR(gradients.key.values[x], slope(&keys.values[x]), 1e-7);
 }
 
-// A positive far ahead pulls by 1 - P_+ = e^-60, which 1 minus P_+ would lose.
+// A positive far ahead pulls by 1 - P_+ = e^-60, which subtracting P_+ from 1 would lose.
 TEST(InfoNceTest, GradientOfAWonContest) {
   const ContrastGradients won = contrast_gradients(Vector{2}, {{30}, {0}}, 0, 1);
   EXPECT_NEAR(won.key(0, 0) / (-2 * std::exp(-60.0)), 1, 1e-12);
@@ -174,9 +174,9 @@ TEST(InfoNceTest, LimitIsTheInformationLessADivergence) {
   EXPECT_NEAR(info_nce_limit(joint, Table(3, 4, 0.7)), 0, 1e-12);
 }
 
-// A fine grid of the Gaussian pair as a discrete joint.
+// The Gaussian pair discretised on a fine grid.
 TEST(InfoNceTest, GaussianLimitByQuadrature) {
-  const double rho = 0.6, width = 0.15;  // to 9 deviations: the critics move the mass outwards
+  const double rho = 0.6, width = 0.15;  // up to 9 deviations: the critics move the mass outwards
   const std::size_t n = 121;
   for (const auto& [cross, square] : {std::pair{0.5, 0.0}, {-1.0, 0.0}, {0.4, 0.1}, {0.9375, -0.28125}}) {
     Table joint(n, n), critic(n, n);

@@ -1,4 +1,4 @@
-// Moments of a product of vectors, against exact averages over sign vectors and over Gaussian draws.
+// Moments of dot products, against exact averages over sign vectors and over Gaussian draws.
 #include "isentropic/theory/dot_products.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The bound against an algorithm whose generalisation error is known exactly: it repeats the one point it has seen.
+// The bound against an algorithm whose generalisation error is known exactly: it repeats the only point it has seen.
 #include "isentropic/theory/generalisation.hpp"
 
 #include <gtest/gtest.h>
@@ -27,7 +27,7 @@ TEST(Generalisation, HoldsForTheAlgorithmThatCopies) {
       const double bound = generalisation_bound(information, 1, sub_gaussian_deviation(0, c));
       EXPECT_LE(error, bound);
     }
-  // The constant is nearly the best possible: the fair coin reaches 85% of the bound.
+  // The constant is nearly the best possible: a fair coin reaches 85% of the bound.
   EXPECT_NEAR(.5 / generalisation_bound(std::numbers::ln2, 1, sub_gaussian_deviation(0, 1)), .849, 1e-3);
 }
 

@@ -41,7 +41,7 @@ TEST(Laplace, UniformScoresHaveAnEdge) {
   EXPECT_NEAR(uniform_log_mean_exp_edge(20, 1, 1), uniform_log_mean_exp(20, 1, 1), 1e-8);
   EXPECT_NEAR(uniform_scores_entropy(std::log(1e4), 20, 1),
               expected_row(ScoreLaw::uniform(), std::log(1e4), 20).entropy, 0.002);
-  // On [-3/2, 1/2] at lambda = 3: (e^{3/2} - e^{-9/2}) / 6. Twice the width is twice the lambda.
+  // On [-3/2, 1/2] at lambda = 3: (e^{3/2} - e^{-9/2}) / 6. Doubling the width is the same as doubling lambda.
   EXPECT_NEAR(uniform_log_mean_exp(3, 0.5, 2), std::log((std::exp(1.5) - std::exp(-4.5)) / 6), 1e-14);
   EXPECT_NEAR(uniform_log_mean_exp_edge(3, 0.5, 2), std::log(std::exp(1.5) / 6), 1e-14);
   EXPECT_NEAR(uniform_scores_entropy(std::log(1e4), 10, 2), std::log(500 * std::numbers::e), 1e-14);
@@ -49,7 +49,7 @@ TEST(Laplace, UniformScoresHaveAnEdge) {
 
 TEST(Laplace, RefusesAMinimum) { EXPECT_THROW(laplace_log_integral(1, 0, 1), Error); }
 
-// Two functions require_positive once shared a name: whether infinity passed depended on which one the linker kept.
+// Two functions named require_positive once collided: whether infinity passed depended on which one the linker kept.
 TEST(Laplace, RefusesInfinityAtEveryOptimisationLevel) {
   const double infinity = std::numeric_limits<double>::infinity();
   EXPECT_THROW(uniform_scores_entropy(5, infinity, 1), Error);

@@ -1,4 +1,4 @@
-// Softmax and its entropy written out, for tests that must not lean on the library.
+// Softmax and its entropy written out, for tests that must not rely on the library.
 #pragma once
 
 #include <algorithm>

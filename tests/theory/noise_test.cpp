@@ -66,7 +66,7 @@ TEST(NoiseLaw, VarianceRatioIsThatOfTheMoments) {
     const double mean = law.exponential_moment(1);
     EXPECT_NEAR(law.variance_ratio() / (law.exponential_moment(2) / (mean * mean) - 1), 1, 1e-12);
   }
-  // Small noise: the ratio is the noise's own variance. The moments would lose ten digits of it.
+  // Small noise: the ratio is the variance of the noise itself, of which the moments would lose ten digits.
   EXPECT_NEAR(NoiseLaw::uniform(1e-5).variance_ratio() / (1e-10 / 3), 1, 1e-9);
   for (const long double a : {0.01L, 0.019L, 0.021L})
     EXPECT_NEAR(NoiseLaw::uniform(static_cast<double>(a)).variance_ratio() / (a / std::tanh(a) - 1), 1, 3e-9);
@@ -148,7 +148,7 @@ TEST(NoiseEffect, GroupsAreKeys) {
   }
   const std::vector<double> weights(n, 1.0 / n);
   EXPECT_NEAR(group_noise_effect(weights, values, groups, 3).rms, std::sqrt(3.0 * g / n), 1e-15);
-  // Values that alternate within every group cancel there.
+  // Values that alternate within every group cancel.
   for (std::size_t i = 0; i < n; ++i) values(i, 0) = i % 2 == 0 ? 1 : -1;
   EXPECT_NEAR(group_noise_effect(weights, values, groups, 3).rms, 0, 1e-15);
   EXPECT_THROW(group_noise_effect(weights, values, std::vector<std::int64_t>(3), 1), Error);

@@ -1,4 +1,4 @@
-// How many coordinates position codes need, by hand and at the edges.
+// The number of coordinates position codes need, by hand and in edge cases.
 #include "isentropic/theory/position_capacity.hpp"
 
 #include <gtest/gtest.h>
@@ -22,7 +22,7 @@ TEST(PositionCapacity, ValuesByHand) {
   EXPECT_EQ(least_position_coordinates(std::numeric_limits<std::int64_t>::max(), 1), 63);
 }
 
-// The first d digits of the position in base 2^b tell all positions apart, and d - 1 coordinates have too few values.
+// The first d digits of the position in base 2^b distinguish all positions; d - 1 coordinates have too few values.
 TEST(PositionCapacity, DigitsOfThePosition) {
   for (std::int64_t n : {2, 3, 7, 8, 9, 100, 512, 513})
     for (std::int64_t b : {1, 2, 3, 5}) {

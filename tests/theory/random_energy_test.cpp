@@ -31,7 +31,7 @@ TEST(RandomEnergy, CoefficientInvertsTheFrozenEntropy) {
     EXPECT_NEAR(random_energy_entropy(10, frozen_coefficient(h) * freezing_spread(10)), h, 1e-8 * h) << h;
 }
 
-// The mean of the largest of n, by quadrature of 1 - Phi^n.
+// The mean of the largest of n normals, by quadrature of 1 - Phi^n.
 double mean_maximum(double n) {
   double sum = 0;
   for (double x = -12; x < 12; x += 1e-3) {
@@ -56,7 +56,7 @@ TEST(RandomEnergy, LimitOfTheMaximumHasTheRightMean) {
 
 TEST(RandomEnergy, CosineSaddlePoint) {
   EXPECT_NEAR(cosine_divergence(1e-3), 0.5e-6, 1e-11);
-  // The ledger of measurements: d = 64, n = 2^17.
+  // Measured values from the ledger: d = 64, n = 2^17.
   const double log_n = 17 * std::log(2);
   for (const auto& [lambda, entropy] : {std::pair{0.1, 11.468}, {0.2, 10.574}, {0.3, 9.229}})
     EXPECT_NEAR(cosine_saddle_entropy(log_n, 64, lambda), entropy, 6e-4) << lambda;

@@ -14,7 +14,7 @@
 namespace isentropic::theory {
 namespace {
 
-// d cos(theta): one coordinate of a random direction, from the sum of squares of the other d - 1.
+// d cos(theta): one coordinate of a random direction, scaled, using the sum of squares of the other d - 1.
 double cosine_score(Random& random, int d) {
   const double g = random.normal();
   double squares = g * g;
@@ -119,7 +119,7 @@ TEST(RandomScores, OfTwoKeysByQuadrature) {
       {ScoreLaw::gaussian(), gaussian}, {ScoreLaw::exponential(), laplace}, {ScoreLaw::uniform(), triangle}};
   for (const auto& [law, density] : laws)
     for (const double lambda : {0.7, 3.0, 20.0}) {
-      double entropy = 0, collision = 0;  // Simpson on x > 0, twice
+      double entropy = 0, collision = 0;  // Simpson's rule on x > 0, doubled
       const int steps = 200000;
       const double end = law.kind == ScoreLaw::Kind::uniform ? 1 : 40, h = end / steps;
       for (int i = 0; i <= steps; ++i) {

@@ -1,4 +1,4 @@
-// Slopes of the scale laws against published numbers and against each other.
+// Slopes of the scale laws against published values and against each other.
 #include "isentropic/theory/scale_laws.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ struct Slope {
   double slope, tolerance;
 };
 
-// Slopes measured on drawn keys, n = 2^6 ... 2^17; laws that freeze fluctuate more there.
+// Slopes measured on random keys, n = 2^6 ... 2^17; they fluctuate more for laws that freeze.
 TEST(ScaleLaws, SlopesAgreeWithDrawnKeys) {
   const double log_512 = std::log(512.0);
   for (const Slope& x : {Slope{Scale::inverse_sqrt_d(), 64, 0.997, 0.003},
@@ -43,7 +43,7 @@ TEST(ScaleLaws, InvariantKappa) {
   const auto lengths = powers_of_two(6, 17);
   const std::optional<double> kappa = invariant_kappa(lengths, 64);
   ASSERT_TRUE(kappa);
-  EXPECT_NEAR(*kappa, 5.2, 0.1);  // `isentropic lengths` on drawn keys
+  EXPECT_NEAR(*kappa, 5.2, 0.1);  // `isentropic lengths` on random keys
   EXPECT_NEAR(law_slope(Scale::log_n(*kappa), lengths, 64), 0, 1e-5);
   EXPECT_FALSE(invariant_kappa(lengths, 16, 8));
 }
@@ -56,7 +56,7 @@ TEST(ScaleLaws, FittedKappa) {
   EXPECT_LT(fit.kappa, 5.6);
 }
 
-// Two lengths: what of lambda* is along (log n, log n') is fitted, what is across it is left.
+// Two lengths: the fit takes the component of lambda* along (log n, log n'), and the error is the component across it.
 TEST(ScaleLaws, FitOfTwoLengths) {
   const double x = std::log(64.0), y = std::log(4096.0), d = 16;
   const double a = scale_for_entropy(ScoreLaw::cosine(d), x, 2), b = scale_for_entropy(ScoreLaw::cosine(d), y, 2);
@@ -83,12 +83,12 @@ TEST(ScaleLaws, NeedleProbability) {
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64), 1 / (1 + std::exp(log_n * log_n / 128)), 1e-14);
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64), 0.407, 0.0005);
   EXPECT_NEAR(needle_probability(log_n, 64, 0.1, 0.5), 1 / (1 + std::exp(log_n + 0.32 - 3.2)), 1e-14);
-  // Against the exact expectation among spread keys.
+  // Against the exact expectation among unfrozen keys.
   EXPECT_NEAR(needle_probability(log_n, 64, log_n / 64),
               expected_row(ScoreLaw::cosine(64), log_n, log_n / 64, 64.0).planted, 0.01);
 }
 
-// The power of n (or of log n) of the lambda that holds H, from the solved scales at two large n.
+// The growth, as a power of n (or of log n), of the lambda that holds H, from the solved scales at two large n.
 double growth_exponent(const ScoreLaw& law, double log_n, double entropy) {
   return std::log(scale_for_entropy(law, log_n + 1, entropy) / scale_for_entropy(law, log_n, entropy));
 }

@@ -1,4 +1,4 @@
-// Bounds on the change of attention: random changes never exceed them and chosen ones attain them.
+// Bounds on the change of attention: random changes never exceed them, and suitable ones attain them.
 #include "isentropic/theory/sensitivity.hpp"
 
 #include <gtest/gtest.h>
@@ -25,7 +25,7 @@ Vector softmax(Vector s) {
   return s;
 }
 
-// |J sigma|_1 over all signs.
+// The largest |J sigma|_1 over all sign vectors sigma.
 double brute_infinity_norm(const Vector& a) {
   double greatest = 0;
   for (unsigned mask = 0; mask < 1u << a.size(); ++mask) {

@@ -1,4 +1,4 @@
-// The simplex: every metric from the expectation that defines it, gradients by differences, the flow by small steps.
+// The simplex: every metric from its definition as an expectation, gradients by differences, the flow by small steps.
 #include "isentropic/theory/simplex.hpp"
 
 #include <gtest/gtest.h>
@@ -131,8 +131,8 @@ TEST(Simplex, BoundsNearACorner) {
   }
 }
 
-// Where the others are level and far below, the bounds are attained to first order: sum e^s = e^max (1 + 4 e^-20) for
-// five keys, and the Jacobian of two keys has the norm 2 a (1 - a).
+// If the other scores are equal and far below, the bounds are attained to first order: sum e^s = e^max (1 + 4 e^-20)
+// for five keys, and the Jacobian of two keys has norm 2 a (1 - a).
 TEST(Simplex, BoundsNearACornerAreSharp) {
   EXPECT_NEAR(log_sum_exp_excess_bound(5, 20) / std::log1p(4 * std::exp(-20.0)), 1, 1e-8);
   const double a = 1 - 1e-6;

@@ -39,7 +39,7 @@ double by_quadrature(const std::function<double(double)>& map, GaussianScores s)
          std::sqrt(expectation([&](double e) { return weight(e) * weight(e); }, kink));
 }
 
-// Over a vector, by definition.
+// For a vector, by definition.
 double by_definition(const std::vector<double>& a) {
   double sum = 0, squares = 0;
   for (const double x : a) sum += std::abs(x), squares += x * x;
@@ -59,7 +59,7 @@ TEST(Sparsity, GaussianScoresAgainstQuadrature) {
   }
 }
 
-// Computed with 400 digits.
+// Reference values were computed with 400 digits.
 TEST(Sparsity, ReluSquaredKeepsItsDigits) {
   const std::pair<double, double> values[] = {
       {-52, 9.3443178486881579e-296}, {-35, 4.3369645918404729e-135},  {-20, 2.1527222435544482e-45},
@@ -79,14 +79,14 @@ TEST(Sparsity, LimitsOfTheMaps) {
     EXPECT_NEAR(sparsity_of_identity({beta, 1e7}), kIdentitySparsityFloor, 1e-14);
   }
   EXPECT_NEAR(sparsity_of_relu_squared({-30, 1}) / std::sqrt(std::exp(-450) / std::sqrt(2 * M_PI) / 180), 1, 0.02);
-  // No scale in it, none too large.
+  // Scale-invariant, even at extreme scales.
   EXPECT_DOUBLE_EQ(sparsity_of_relu_squared({-0.5, 1}), sparsity_of_relu_squared({-50, 100}));
   EXPECT_DOUBLE_EQ(sparsity_of_identity({0.7, 1}), sparsity_of_identity({-70, 100}));
   EXPECT_EQ(sparsity_of_relu_squared({1e200, 1e-200}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({-1e200, 1e-200}), 0);
   EXPECT_EQ(sparsity_of_identity({1e200, 1e-200}), 1);
   EXPECT_NEAR(1 - sparsity_of_identity({1e5, 1}), 5e-11, 1e-15);  // 1/(2 t^2)
-  // One value for all keys.
+  // The same score for all keys.
   EXPECT_EQ(sparsity_of_exp({5, 0}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({1, 0}), 1);
   EXPECT_EQ(sparsity_of_relu_squared({0, 0}), 0);
@@ -144,7 +144,7 @@ TEST(Sparsity, FeaturesAreExact) {
     for (std::size_t i = 0; i < d; ++i)
       for (std::size_t j = 0; j < d; ++j) covariance(i, j) += (keys(r, i) - mean[i]) * (keys(r, j) - mean[j]) / n;
   EXPECT_NEAR(sparsity_of_features(query, mean, covariance), by_definition(weights), 1e-13);
-  // One law for every coordinate: the general form with m = 2 (1, ..., 1), C = 9 I.
+  // Identically distributed coordinates: the general form with m = 2 (1, ..., 1), C = 9 I.
   const std::vector<double> twos(d, 2.0);
   Table nines(d, d);
   for (std::size_t i = 0; i < d; ++i) nines(i, i) = 9;
@@ -176,7 +176,7 @@ TEST(Sparsity, FeaturesOfGaussianCoordinates) {
   EXPECT_NEAR(gaussian_feature_moments(Feature::relu).mean, 0.398942, 1e-6);
   EXPECT_NEAR(gaussian_feature_moments(Feature::relu).deviation, 0.583819, 1e-6);
   EXPECT_NEAR(gaussian_feature_moments(Feature::exp).mean, std::exp(0.5), 1e-14);
-  // Where e^{2 sigma^2} overflows elu + 1 is half of a relu.
+  // Where e^{2 sigma^2} overflows, elu + 1 behaves like half of a relu.
   EXPECT_NEAR(gaussian_feature_moments(Feature::elu_plus_one, 1e6).mean / 398942.8, 1, 2e-6);
   EXPECT_THROW(gaussian_feature_moments(Feature::identity), Error);
   EXPECT_THROW(gaussian_feature_moments(Feature::relu, 0), Error);
@@ -212,7 +212,7 @@ TEST(Sparsity, Decay) {
   for (const double c : {0.1, 1.0, 5.0, 50.0})
     EXPECT_NEAR(sparsity_of_decay(1 - c * 1e-9, 1000000000), slow_decay_sparsity(c), 1e-6);
   EXPECT_EQ(slow_decay_sparsity(0), 1);
-  // Just below 1, where 1 - lambda^n has lost its digits.
+  // Just below 1, where 1 - lambda^n loses its digits.
   EXPECT_NEAR(sparsity_of_decay(1 - 1e-15, 10), 1, 1e-14);
 }
 

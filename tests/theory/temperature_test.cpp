@@ -1,4 +1,4 @@
-// Entropy against temperature: slope by differences, limits, and the order of the error of the series.
+// Entropy against temperature: slope by differences, limits, and the order of the series' error.
 #include "isentropic/theory/temperature.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// What the k largest weights leave out, against the top-k softmax of the kernels.
+// What the k largest weights omit, against the top-k softmax of the kernels.
 #include "isentropic/theory/top_k.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ TEST(TopK, ByHand) {
   EXPECT_EQ(top_k_missing_mass(p, 100), 0);
   EXPECT_DOUBLE_EQ(top_k_l1_distance(0.5), 1);
   EXPECT_DOUBLE_EQ(top_k_output_bound(0.5, 3), 3);
-  // 1 minus the kept mass would be 0.
+  // Computing 1 minus the kept mass would give 0.
   const std::vector<double> sharp = {1, 1e-18, 2e-18};
   EXPECT_DOUBLE_EQ(top_k_missing_mass(sharp, 1), 3e-18);
 }
@@ -51,7 +51,7 @@ TEST(TopK, DistanceIsExactAndTheBoundHolds) {
     EXPECT_LE(error, top_k_output_bound(missing, largest) + 1e-14);
     if (missing > 0) closest = std::max(closest, error / top_k_output_bound(missing, largest));
   }
-  EXPECT_GT(closest, 0.5);  // not an idle bound
+  EXPECT_GT(closest, 0.5);  // the bound is not loose
 }
 
 TEST(TopK, RefusesBadInput) {

@@ -22,7 +22,7 @@ TEST(BpeTrainer, TheExampleOfItsHeader) {
 
 TEST(BpeTrainer, StopsWhenNothingIsLeft) {
   const std::vector<std::string_view> texts = {"ab ab", "cd"};
-  EXPECT_EQ(train_byte_level_bpe(texts, 1000).merges.size(), 3u);  // ab, cd, and a space with ab
+  EXPECT_EQ(train_byte_level_bpe(texts, 1000).merges.size(), 3u);  // ab, cd, and space + ab
   EXPECT_EQ(train_byte_level_bpe(texts, 1000, {.minimum_frequency = 2}).merges.size(), 1u);
 }
 

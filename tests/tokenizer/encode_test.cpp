@@ -16,7 +16,7 @@ TEST(Bpe, TheFirstRuleComesFirst) {
 
 TEST(Bpe, UnknownCharacters) {
   Json json = small_bpe();
-  EXPECT_EQ(tokenizer_of(json).encode("axxb"), (Ids{4}));  // dropped, and their neighbours meet
+  EXPECT_EQ(tokenizer_of(json).encode("axxb"), (Ids{4}));  // dropped, so their neighbours merge
   json["model"]["unk_token"] = "c";
   EXPECT_EQ(tokenizer_of(json).encode("axxb"), (Ids{0, 2, 2, 1}));
   json["model"]["fuse_unk"] = true;
@@ -24,7 +24,7 @@ TEST(Bpe, UnknownCharacters) {
   json["model"]["byte_fallback"] = true;
   json["model"]["vocab"]["<0x78>"] = 6;
   EXPECT_EQ(tokenizer_of(json).encode("axxb"), (Ids{0, 6, 6, 1}));
-  EXPECT_EQ(tokenizer_of(json).encode("a\u00e9b"), (Ids{0, 2, 1}));  // not all of its bytes are tokens
+  EXPECT_EQ(tokenizer_of(json).encode("a\u00e9b"), (Ids{0, 2, 1}));  // not all of its bytes are in the vocabulary
 }
 
 TEST(Bpe, WholeWordsWithoutMerges) {
@@ -47,7 +47,7 @@ TEST(WordPiece, LongestFirst) {
   const Tokenizer tokenizer = Tokenizer::from_json(R"({"pre_tokenizer": {"type": "BertPreTokenizer"}, "model": {
       "type": "WordPiece", "unk_token": "[UNK]", "continuing_subword_prefix": "##", "max_input_chars_per_word": 9,
       "vocab": {"[UNK]": 0, "un": 1, "##aff": 2, "##able": 3, "una": 4, "u": 5}}})");
-  EXPECT_EQ(tokenizer.encode("unaffable"), (Ids{0}));  // una comes first, and then nothing fits
+  EXPECT_EQ(tokenizer.encode("unaffable"), (Ids{0}));  // una matches first, and then nothing fits
   EXPECT_EQ(tokenizer.encode("unable un"), (Ids{0, 1}));
   EXPECT_EQ(tokenizer.encode("uaffable"), (Ids{5, 2, 3}));
   EXPECT_EQ(tokenizer.encode("uaffableable"), (Ids{0}));  // too long
@@ -69,7 +69,7 @@ TEST(AddedTokens, WhiteSpaceAndWords) {
   EXPECT_EQ(added("lstrip", false, "a  <x> b"), (Ids{0, 3, 3, 6, 3, 1}));
   EXPECT_EQ(added("lstrip", true, "a  <x> b"), (Ids{0, 6, 3, 1}));
   EXPECT_EQ(added("rstrip", true, "a  <x> b"), (Ids{0, 3, 3, 6, 1}));
-  EXPECT_EQ(added("single_word", true, "a<x> <x>"), (Ids{0, 3, 6}));  // the first touches a word: < x > are unknown
+  EXPECT_EQ(added("single_word", true, "a<x> <x>"), (Ids{0, 3, 6}));  // the first is next to a word; < x > are unknown
 }
 
 TEST(AddedTokens, NormalisedOnes) {
@@ -89,7 +89,7 @@ TEST(PreTokenizer, SplitBehaviours) {
                                                                      {"MergedWithNext", "the|-final|-|-countdown"},
                                                                      {"Contiguous", "the|-|final|--|countdown"}};
   for (const auto& [behavior, words] : expected) {
-    // Every word is a token, and nothing else is.
+    // Every expected word is a token, and nothing else.
     Json json = {{"pre_tokenizer", {{"type", "Split"}, {"pattern", {{"String", "-"}}}, {"behavior", behavior}}}};
     json["model"] = {{"type", "BPE"}, {"ignore_merges", true}, {"merges", Json::array()}, {"vocab", Json::object()}};
     Ids ids;
@@ -139,7 +139,7 @@ TEST(StreamDecoder, HoldsBackPartsOfCharacters) {
   EXPECT_EQ(stream.put(0), "a");
   EXPECT_EQ(stream.put(1), "");
   EXPECT_EQ(stream.put(2), "\u00e9");
-  EXPECT_EQ(stream.put(2), "\ufffd");  // no beginning of anything
+  EXPECT_EQ(stream.put(2), "\ufffd");  // starts no character
   EXPECT_EQ(stream.put(1), "");
   EXPECT_EQ(stream.put(0), "\ufffda");
   EXPECT_EQ(stream.put(1), "");
@@ -151,9 +151,9 @@ TEST(StreamDecoder, HoldsBackRunsOfBytes) {
       {"type": "Strip", "content": " ", "start": 1, "stop": 0}]}, "model": {"type": "BPE", "merges": [],
       "vocab": {" a": 0, "<0xC3>": 1, "<0xA9>": 2}}})");
   StreamDecoder stream(tokenizer_of(json));
-  EXPECT_EQ(stream.put(0), "a");  // the first space of all is stripped
+  EXPECT_EQ(stream.put(0), "a");  // only the very first space is stripped
   EXPECT_EQ(stream.put(1), "");
-  EXPECT_EQ(stream.put(2), "");  // one more byte would spoil it
+  EXPECT_EQ(stream.put(2), "");  // another byte could still make it invalid
   EXPECT_EQ(stream.put(0), "\u00e9 a");
   EXPECT_EQ(stream.put(1), "");
   EXPECT_EQ(stream.finish(), "\ufffd");

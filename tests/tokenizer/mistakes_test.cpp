@@ -1,4 +1,4 @@
-// What is wrong with a file or a text is said in one line that names it.
+// Errors in a file or text are reported in one line that names it.
 #include <gtest/gtest.h>
 #include <unistd.h>
 

@@ -1,4 +1,4 @@
-// Ids and texts that Hugging Face's tokenizers gave for tricky strings.
+// Ids and texts from Hugging Face's tokenizers for tricky strings.
 #include <gtest/gtest.h>
 
 #include <filesystem>
@@ -52,7 +52,7 @@ TEST(Reference, VocabularyOfGpt2) {
   EXPECT_EQ(tokenizer.token_of(tokenizer.vocabulary_size() - 1).empty(), false);
 }
 
-// A text of some megabytes takes seconds, whatever it is made of.
+// A long text takes seconds, whatever it consists of.
 TEST(Reference, LongTexts) {
   for (const char* name : {"hf-random-gpt2", "hf-random-llama", "hf-random-bert"}) {
     const Tokenizer tokenizer = Tokenizer::read(std::string(ISENTROPIC_TEST_DATA) + "/" + name);
@@ -64,7 +64,7 @@ TEST(Reference, LongTexts) {
   }
 }
 
-// Cutting a long word changes nothing: "abac" is aba c, alone and a hundred times.
+// Splitting a long word changes nothing: "abac" is aba c, on its own and a hundred times over.
 TEST(Reference, LongWordsAreCutWhereNothingJoins) {
   const Tokenizer tokenizer = tokenizer_of(small_bpe());
   std::string text;

@@ -1,4 +1,4 @@
-// Tokenizers written down in tests, and what errors say.
+// Tokenizers written out as JSON, and the errors they cause.
 #pragma once
 
 #include <nlohmann/json.hpp>

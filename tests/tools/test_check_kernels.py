@@ -1,4 +1,4 @@
-"""The checker of kernels against reports of ptxas that are right and wrong."""
+"""The kernel checker against correct and incorrect ptxas reports."""
 
 import contextlib
 import importlib.util

@@ -1,4 +1,4 @@
-// The instruction set that is asked for is the one that runs.
+// The requested instruction set is the one that runs.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -34,12 +34,12 @@ TEST(Kernels, TheForcedOneOrTheBestIsActive) {
   EXPECT_EQ(active().name, forced ? forced : best->name);
 }
 
-// With a = 1 + 2^-12 the product a^2 = 1 + 2^-11 + 2^-24 loses its last bit when it is rounded before the sum: only
-// fused multiply-add sees that -(1 + 2^-11) + a^2 is 2^-24. So the score tells which kernels formed it.
+// With a = 1 + 2^-12 the product a^2 = 1 + 2^-11 + 2^-24 loses its last bit if it is rounded before the sum: only fused
+// multiply-add sees that -(1 + 2^-11) + a^2 is 2^-24. The score thus reveals which kernels computed it.
 TEST(Kernels, TheActiveOneFormedTheScores) {
   const float a = 1 + 0x1p-12f;
   const float q[] = {-1, a}, k[] = {1 + 0x1p-11f, a};
-  // More than a few rows, so that scores come from products; a stride of 0 repeats the one there is.
+  // Enough rows for scores to come from the matrix product; a stride of 0 repeats the single row.
   const AttentionResult result = attention_statistics({.query = View(q, {1, 1, 16, 2}, {2, 2, 0, 1}),
                                                        .key = View(k, {1, 1, 1, 2}),
                                                        .scale = Scale::constant(0x1p24),
@@ -49,7 +49,7 @@ TEST(Kernels, TheActiveOneFormedTheScores) {
 
 bool multiplies_sixteen_bits() { return active().name == "amx" || active().name == "avx512_bf16"; }
 
-// The largest score of rows q against the one key k, both of bfloat16, times 2^exponent.
+// The largest score of the rows q against the single key k, both in bfloat16, times 2^exponent.
 double largest_score(const std::vector<float>& q, const std::vector<float>& k, int exponent) {
   std::vector<bfloat16> rows, key;
   for (float x : q) rows.push_back(to_bfloat16(x));
@@ -62,18 +62,18 @@ double largest_score(const std::vector<float>& q, const std::vector<float>& k, i
   return result.statistics.max_score.at({0, 0, 0});
 }
 
-// Instructions for bfloat16 take subnormal products for 0; float32 ones do not.
+// Instructions for bfloat16 flush subnormal products to 0; float32 ones do not.
 TEST(Kernels, TheActiveOneFormedTheScoresOfBfloat16) {
   EXPECT_EQ(largest_score({0x1p-70f}, {0x1p-70f}, 127), multiplies_sixteen_bits() ? 0 : 0x1p-13);
 }
 
-// Tiles sum even and odd terms apart, so that 2^24 - 2^24 cannot swallow the 1 between them.
+// Tiles sum even and odd terms separately, so that 2^24 - 2^24 cannot swallow the 1 in between.
 TEST(Kernels, TilesFormedTheScoresOfBfloat16) {
   EXPECT_EQ(largest_score({0x1p24f, 1, -0x1p24f, 0}, {1, 1, 1, 1}, 0), active().name == "amx" ? 1 : 0);
 }
 
-// Every remainder of rows and columns, stored and added, in one plane and in two, against plain sums of the same
-// numbers. What lies outside the result is not touched.
+// Every remainder of rows and columns, stored and accumulated, in one plane and in two, against plain sums of the same
+// numbers. Elements outside the result must not be touched.
 TEST(Kernels, NarrowProductsAreRight) {
   if (!active_kernels().narrow) GTEST_SKIP() << active().name << " has no products of 16 bits";
   std::mt19937 random(11);
@@ -123,7 +123,7 @@ TEST(Kernels, NarrowProductsAreRight) {
                 expected += x * y;
                 size += std::abs(x * y);
               }
-              // Each sum rounds once; a plane left out would be 2^-9 off.
+              // Each sum rounds once; a missing plane would be 2^-9 off.
               ASSERT_NEAR(out[r * stride + c], expected, 0x1p-24 * static_cast<double>(inner + 4) * size);
             }
         }

@@ -1,4 +1,4 @@
-// The written form of a problem: read and written again it says the same, and what it does not know it names.
+// The JSON form of a problem: it round-trips, and unknown entries are named in the error.
 #include "attention/problem/problem_spec.hpp"
 
 #include <gtest/gtest.h>
@@ -123,7 +123,7 @@ TEST(ProblemSpec, ReadOnceForEachText) {
   spec.mask.prefix_keys = 54321;
   const std::string written = cached_text(spec);
   EXPECT_EQ(cached_spec(written)->mask.prefix_keys, 54321);
-  // A schedule that writes a new number each step does not grow without end, and what is held stays.
+  // A schedule that writes a new number each step must not grow the cache without bound or evict specs in use.
   const std::shared_ptr<const ProblemSpec> held = cached_spec(text);
   for (int step = 0; step < 3000; ++step) cached_spec(R"({"prefix": )" + std::to_string(step) + "}");
   EXPECT_EQ(held->mask.prefix_keys, 12345);

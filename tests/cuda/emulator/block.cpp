@@ -38,9 +38,9 @@ struct Fiber {
   std::unique_ptr<unsigned char[]> stack;
   State state = State::done;
   Extent index;
-  const char* instruction = nullptr;  // at which it waits
+  const char* instruction = nullptr;  // what it waits at
   std::vector<Copy> copies;
-  std::vector<std::size_t> groups;  // where each committed group ends in `copies`
+  std::vector<std::size_t> groups;  // end of each committed group in `copies`
 };
 
 struct Warp {
@@ -54,7 +54,7 @@ struct Block {
   std::vector<Warp> warps;
   int threads = 0, current = 0, finished = 0;
   int arrived = 0, given_true = 0, last_given_true = 0;
-  const char* instruction = nullptr;  // of the barrier that threads wait at
+  const char* instruction = nullptr;  // the barrier that threads wait at
   std::uint32_t random = 1;
   const std::function<void()>* thread = nullptr;
   std::string error;
@@ -82,7 +82,7 @@ unsigned draw(unsigned count) {
   return (block.random >> 16) % count;
 }
 
-// The next lane of the warp that can run, round from the current one; -1: none.
+// The warp's next lane that is ready, starting at `from` and wrapping around; -1 if there is none.
 int ready_lane(int warp, int from) {
   for (int step = 0; step < kLanes; ++step) {
     const int thread = warp * kLanes + (from + step) % kLanes;
@@ -104,7 +104,7 @@ std::string describe_deadlock() {
          std::to_string(block.threads) + " threads; " + std::to_string(block.finished) + " have ended";
 }
 
-// Leaves the current thread, which waits or is done.
+// Switches away from the current thread, which waits or is done.
 [[noreturn]] void run_next() {
   const int warps = static_cast<int>(block.warps.size());
   if (const int next = ready_lane(block.current / kLanes, block.current % kLanes); next >= 0) resume(next);
@@ -121,7 +121,7 @@ void wait_as(State state, const char* instruction) {
   if (_setjmp(fiber.place) == 0) run_next();
 }
 
-// Serves one block after another.
+// Runs one block after another.
 void fiber_main() {
   for (;;) {
     (*block.thread)();
@@ -131,7 +131,7 @@ void fiber_main() {
   }
 }
 
-// Enters a new fiber once, to learn its place; contexts themselves would ask the kernel for every switch.
+// Enters a new fiber once to record its jump target; switching contexts would cost a system call each time.
 void prepare(Fiber& fiber) {
   static Fiber* entering;
   static jmp_buf back;
@@ -183,11 +183,11 @@ void run_block(Extent threads, std::size_t bytes) {
   if (_setjmp(block.host) == 0) run_next();
   if (block.error.empty()) check_guard();
   if (block.error.empty()) return;
-  block.fibers.clear();  // some are in the middle of the kernel
+  block.fibers.clear();  // some were abandoned in the middle of the kernel
   throw std::runtime_error(std::exchange(block.error, {}));
 }
 
-// Of what threads that wait together are at.
+// Threads that wait together must be at the same instruction.
 void expect_same(const char* instruction, const char* other) {
   if (instruction != other && std::strcmp(instruction, other) != 0)
     fail(std::string(instruction) + " where others are at " + other);
@@ -226,7 +226,7 @@ int wait_for_block(const char* instruction, bool value) {
   block.last_given_true = block.given_true;
   block.arrived = block.given_true = 0;
   const int found = block.last_given_true;
-  // Whoever came last need not go first.
+  // The last to arrive need not continue first.
   Fiber& fiber = *block.fibers[static_cast<std::size_t>(block.current)];
   if (_setjmp(fiber.place) == 0) {
     block.current = static_cast<int>(draw(static_cast<unsigned>(block.warps.size()))) * kLanes;

@@ -1,10 +1,10 @@
-// A thread block of a GPU on one thread of the CPU: its threads are fibers that switch where they wait for each other.
+// A thread block of a GPU on one CPU thread: its threads are fibers that switch wherever they wait for each other.
 //
-// What a GPU leaves open is settled for the worst. A warp runs alone until all its lanes wait for the block, and which
-// one is next is drawn; blocks run one after another, in turn from the first and from the last. Shared memory begins as
-// NaN. An asynchronous copy makes its target NaN at once and takes place only when its thread waits for it. So a
-// missing barrier or wait shows in the results, and shows again the next time. What cannot be right at all, such as a
-// barrier that some threads never reach, ends the launch with an error that says so.
+// Wherever a GPU gives no guarantee, the emulator chooses the worst case. A warp runs alone until all its lanes wait
+// for the block, and the next warp is drawn at random; blocks run sequentially, alternately from the first and from the
+// last. Shared memory starts as NaN. An asynchronous copy overwrites its target with NaN immediately and only happens
+// when its thread waits for it. A missing barrier or wait therefore shows in the results, and does so reproducibly.
+// Outright errors, such as a barrier that some threads never reach, end the launch with an exception that names them.
 #pragma once
 
 #include <cstddef>
@@ -20,24 +20,24 @@ struct Extent {
   unsigned count() const { return x * y * z; }
 };
 
-// Runs `thread` for each thread of each block, with `bytes` of dynamic shared memory. Throws std::runtime_error where
-// the kernel broke a rule.
+// Runs `thread` for each thread of each block, with `bytes` of dynamic shared memory. Throws std::runtime_error if the
+// kernel breaks a rule.
 void run_grid(Extent blocks, Extent threads, std::size_t bytes, const std::function<void()>& thread);
 
-// ---- For what runs in a thread ----
+// ---- Called from a thread ----
 
-// Ends the launch.
+// Aborts the launch.
 [[noreturn]] void fail(const std::string& what);
 
-// Waits for all threads of the block. Returns how many of them gave true.
+// Waits for all threads of the block. Returns how many of them passed true.
 int wait_for_block(const char* instruction, bool value);
 
-// Waits for all lanes of the warp. The last to come gets what each lane left, `own`, and must call let_warp_go; the
-// others get null, after that.
+// Waits for all lanes of the warp. The last to arrive gets every lane's `own` and must call let_warp_go; the others get
+// null afterwards.
 void** meet_warp(const char* instruction, void* own);
 void let_warp_go();
 
-// act(lane number -> what it left), once, when all lanes are there.
+// Calls act(lane number -> that lane's `own`) once all lanes have arrived.
 template <class Lane, class Act>
 void with_warp(const char* instruction, Lane& own, Act act) {
   if (void** const all = meet_warp(instruction, &own)) {
@@ -49,18 +49,18 @@ void with_warp(const char* instruction, Lane& own, Act act) {
 // ---- Shared memory ----
 
 unsigned char* dynamic_shared();
-// From the start of the dynamic shared memory.
+// Offset from the start of the dynamic shared memory.
 std::uint32_t shared_offset(const void* p);
-// Where `bytes` bytes lie, at a multiple of `bytes`.
+// Address of `bytes` bytes at an offset that must be a multiple of `bytes`.
 unsigned char* at_shared_offset(std::uint32_t offset, std::size_t bytes);
 
-// Zeros instead of what lies at `from` unless `valid`.
+// Copies zeros instead of the data at `from` unless `valid`.
 void copy_to_shared_later(std::uint32_t to, const void* from, std::size_t bytes, bool valid);
 void commit_shared_copies();
-// Carries out all but the last `pending` committed groups.
+// Completes all but the last `pending` committed groups.
 void finish_shared_copies(std::size_t pending);
 
 }  // namespace emulator
 
-// As CUDA names them.
+// Named as in CUDA.
 extern emulator::Extent threadIdx, blockIdx, blockDim, gridDim;

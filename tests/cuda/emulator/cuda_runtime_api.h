@@ -1,4 +1,4 @@
-// CUDA's runtime and the functions of device code, as far as the kernels and their tests use them, for the emulator.
+// CUDA's runtime and device functions, as far as the kernels and their tests use them, for the emulator.
 #pragma once
 
 #include <math.h>
@@ -12,7 +12,7 @@
 #include "cuda/emulator/block.hpp"
 #include "cuda/emulator/memory.hpp"
 
-// ---- Words of the language ----
+// ---- Language keywords ----
 
 #define __device__
 #define __host__
@@ -22,7 +22,7 @@
 #define __grid_constant__
 #define __launch_bounds__(...)
 #define __align__(bytes) __attribute__((aligned(bytes)))
-#define __shared__ static  // blocks run one after another
+#define __shared__ static  // blocks run sequentially
 
 using dim3 = emulator::Extent;
 struct alignas(16) uint4 {
@@ -37,7 +37,7 @@ struct alignas(16) float4 {
 inline float2 make_float2(float x, float y) { return {x, y}; }
 inline float4 make_float4(float x, float y, float z, float w) { return {x, y, z, w}; }
 
-// ---- The host's calls ----
+// ---- Host calls ----
 
 enum cudaError_t { cudaSuccess, cudaErrorInvalidValue, cudaErrorInvalidConfiguration, cudaErrorInsufficientDriver };
 using cudaStream_t = struct EmulatedStream*;
@@ -59,7 +59,7 @@ inline cudaError_t cudaDeviceSynchronize() { return cudaSuccess; }
 inline cudaError_t cudaGetDeviceCount(int* count) { return *count = 1, cudaSuccess; }
 inline cudaError_t cudaGetDevice(int* device) { return *device = 0, cudaSuccess; }
 inline cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int) {
-  const int numbers[] = {227 << 10, 16, 9, 0};  // by attribute
+  const int numbers[] = {227 << 10, 16, 9, 0};  // indexed by attribute
   *value = numbers[attribute];
   return cudaSuccess;
 }
@@ -101,7 +101,7 @@ inline void expect_whole_warp(unsigned mask) {
   if (mask != 0xffffffffu) fail("only whole warps are emulated");
 }
 
-// What lane from(own lane) holds; that of the lane itself where there is no such lane.
+// The value of lane from(own lane), or the lane's own value if there is no such lane.
 template <class T, class From>
 T shuffle(const char* instruction, unsigned mask, T x, From from) {
   struct Lane {
@@ -116,7 +116,7 @@ T shuffle(const char* instruction, unsigned mask, T x, From from) {
   return own.taken;
 }
 
-// combine over the lanes, in the order of their numbers.
+// Folds `combine` over the lanes in order.
 template <class T, class Combine>
 T reduce(const char* instruction, unsigned mask, T x, Combine combine) {
   T own = x;
@@ -173,7 +173,7 @@ inline unsigned __float_as_uint(float x) { return std::bit_cast<unsigned>(x); }
 inline float __uint_as_float(unsigned x) { return std::bit_cast<float>(x); }
 inline float __fmul_rn(float a, float b) { return a * b; }
 inline float rsqrtf(float x) { return 1 / sqrtf(x); }
-// All bits of the halves that are the same in both.
+// Sets all bits of each 16-bit half that is equal in both.
 inline unsigned __vcmpeq2(unsigned a, unsigned b) {
   const unsigned differ = a ^ b;
   return (differ & 0xffffu ? 0 : 0xffffu) | (differ >> 16 ? 0 : 0xffff0000u);

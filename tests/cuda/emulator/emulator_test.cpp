@@ -1,4 +1,4 @@
-// The emulator itself: kernels that break a rule are told so, and those that lack a barrier or a wait compute NaN.
+// The emulator itself: it reports kernels that break a rule, and makes those that lack a barrier or a wait compute NaN.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -52,7 +52,7 @@ TEST(Emulator, SaysWhichRuleIsBroken) {
   EXPECT_EQ(error_of([] { __syncthreads(); }), "");
 }
 
-// Each thread writes its number and reads that of the last.
+// Each thread writes its number and reads that of the thread mirrored in the block.
 template <bool kWaits>
 void reads_of_another(float* out) {
   numbers_of_block()[threadIdx.x] = static_cast<float>(threadIdx.x);
@@ -70,7 +70,7 @@ TEST(Emulator, AMissingBarrierShows) {
   EXPECT_GT(nan, 0);
 }
 
-// The second of two groups of copies is under way while the first is read.
+// The second of two groups of copies is in flight while the first is read.
 template <int kPending>
 void copies(const float* from, float* out) {
   const std::uint32_t to = shared_address(numbers_of_block() + threadIdx.x);
@@ -95,7 +95,7 @@ TEST(Emulator, ACopyIsThereWhenItWasWaitedFor) {
   EXPECT_TRUE(std::isnan(found[5]));
 }
 
-// Ties go to even; numbers below the smallest normal one keep their last place.
+// Ties go to even; subnormals keep their last place.
 TEST(Emulator, RoundsToSixteenBits) {
   EXPECT_EQ(__nv_bfloat16(1 + 0x1p-8f).bits, 0x3f80);
   EXPECT_EQ(__nv_bfloat16(1 + 0x3p-8f).bits, 0x3f82);

@@ -1,4 +1,4 @@
-// Device memory that ends where a page begins that nobody may touch.
+// Device memory that ends right before an inaccessible page.
 #include "cuda/emulator/memory.hpp"
 
 #include <sys/mman.h>
@@ -18,7 +18,7 @@ constexpr unsigned char kBehind = 0xff;
 
 struct Mapping {
   unsigned char* start;
-  std::size_t size, bytes, behind;  // of all pages; what was asked for, and up to the alignment
+  std::size_t size, bytes, behind;  // total size of the pages; requested size; padding up to the alignment
 };
 
 std::map<void*, Mapping>& mappings() {

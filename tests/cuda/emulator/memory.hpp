@@ -1,14 +1,14 @@
-// Memory of the emulated device: whoever reads or writes far beyond its end is stopped, whoever writes a little beyond
-// it is found out when it is given back.
+// Memory of the emulated device: an access far beyond its end faults immediately, a write just beyond it is detected
+// when the memory is freed.
 #pragma once
 
 #include <cstddef>
 
 namespace emulator {
 
-// At a multiple of 256 bytes; null: there is not so much.
+// Aligned to 256 bytes; null if out of memory.
 void* allocate(std::size_t bytes);
-// Ends the program if something was written behind the memory.
+// Aborts the program if something was written past the end of the memory.
 void give_back(void* data);
 
 }  // namespace emulator

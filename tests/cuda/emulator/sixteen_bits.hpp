@@ -1,4 +1,4 @@
-// Numbers of 16 bits: roundings to nearest, ties to even.
+// 16-bit floating point: rounding to nearest, ties to even.
 #pragma once
 
 #include <bit>
@@ -6,7 +6,7 @@
 
 namespace emulator {
 
-// Of 1 sign, `kExponent` and `kFraction` bits.
+// One sign bit, `kExponent` exponent bits and `kFraction` fraction bits.
 template <int kExponent, int kFraction>
 struct Float16 {
   std::uint16_t bits;
@@ -14,7 +14,7 @@ struct Float16 {
   Float16() = default;
   Float16(float x) : bits(rounded(x)) {}  // NOLINT: as CUDA's do
   operator float() const {                // NOLINT
-    // As a float32 of the same bits, then with the exponent put right: exact, of small numbers too.
+    // Widened to a float32 with the same bits, then the exponent bias is corrected: exact, even for subnormals.
     const std::uint32_t size = (bits & 0x7fffu) << kDropped, sign = std::uint32_t{bits} >> 15 << 31;
     const bool is_finite = size >> 23 < static_cast<std::uint32_t>(kTop);
     const float value = is_finite ? std::bit_cast<float>(size) * kUnit : std::bit_cast<float>(size | 0x7f800000u);
@@ -33,7 +33,7 @@ struct Float16 {
     const int exponent = static_cast<int>(size >> 23) - 127 + kBias;
     std::uint32_t fraction = (size & 0x7fffffu) | (size >> 23 ? 0x800000u : 0);
     if (size >> 23 == 0) fraction <<= 1;
-    // Below the normal numbers the last place stays where it is.
+    // Subnormals keep a fixed last place.
     const int dropped = kDropped + (exponent < 1 ? 1 - exponent : 0);
     std::uint32_t kept = 0;
     if (dropped < 25) {
@@ -41,7 +41,7 @@ struct Float16 {
       kept = fraction >> dropped;
       if (rest > half || (rest == half && kept % 2)) ++kept;
     }
-    // The leading bit counts one exponent up, and so does a carry.
+    // The leading bit increments the exponent, and so does a carry.
     const std::uint32_t result = exponent < 1 ? kept : (static_cast<std::uint32_t>(exponent - 1) << kFraction) + kept;
     const std::uint32_t infinity = static_cast<std::uint32_t>(kTop) << kFraction;
     return static_cast<std::uint16_t>(sign | (result < infinity ? result : infinity));

@@ -1,4 +1,4 @@
-// The contexts are what their header says: cosines of the families, position codes, needles.
+// The contexts match their header's description: cosines of the families, position codes, needles.
 #include "experiments/lengths/contexts.hpp"
 
 #include <gtest/gtest.h>
@@ -20,7 +20,7 @@ double cosine(const float* x, const float* y, std::int64_t d) {
   return xy / std::sqrt(xx * yy);
 }
 
-// Mean cosine of keys j and j + step.
+// Mean cosine between keys j and j + step.
 double mean_cosine(Keys keys, std::int64_t step) {
   const Contexts contexts =
       draw_contexts({.keys = keys, .positions = {}, .n = 2048, .d = 64, .sets = 1, .queries = 1}, 3);
@@ -33,7 +33,7 @@ TEST(Contexts, FamiliesHaveTheirCosines) {
   EXPECT_NEAR(mean_cosine(Keys::random, 1), 0.0, 0.02);
   EXPECT_NEAR(mean_cosine(Keys::correlated, 1), 0.3, 0.02);
   EXPECT_NEAR(mean_cosine(Keys::clustered, 16), 0.8, 0.02);  // the same cluster
-  EXPECT_NEAR(mean_cosine(Keys::clustered, 1), 0.0, 0.1);    // neighbours of different ones: 16 random pairs
+  EXPECT_NEAR(mean_cosine(Keys::clustered, 1), 0.0, 0.1);    // neighbours in different clusters: 16 random pairs
 }
 
 TEST(Contexts, NormsAreTheRootOfD) {
@@ -54,7 +54,7 @@ TEST(Contexts, NeedleRepeatsTheQuery) {
   EXPECT_EQ(contexts.needles, contexts.queries);
 }
 
-// A set is the same whether it is drawn alone or among others.
+// A set is the same whether drawn alone or with others.
 TEST(Contexts, SetsDoNotDependOnTheBatch) {
   const ContextShape three{.keys = Keys::clustered, .positions = {}, .n = 8, .d = 4, .sets = 3, .queries = 2};
   ContextShape one = three;
@@ -64,7 +64,7 @@ TEST(Contexts, SetsDoNotDependOnTheBatch) {
   EXPECT_TRUE(std::equal(last.queries.begin(), last.queries.end(), all.query(2, 0)));
 }
 
-// c(p).c(p + r) depends on r alone and is d/2 at r = 0. Codes are what is left when the content is taken away.
+// c(p).c(p + r) depends only on r and is d/2 at r = 0. Codes are what remains after subtracting the content.
 TEST(Contexts, SinusoidalCodesDependOnTheLag) {
   constexpr std::int64_t kLength = 64, kSize = 64;
   ContextShape shape{.keys = Keys::random, .positions = {}, .n = kLength, .d = kSize, .sets = 1, .queries = 1};
@@ -99,7 +99,7 @@ Contexts rotary(std::int64_t n, std::int64_t d, double strength, std::uint64_t s
   return draw_contexts({.keys = Keys::random, .positions = code, .n = n, .d = d, .sets = 1, .queries = 2}, seed);
 }
 
-// One pair of coordinates, turned by the position itself: a key j before the query meets it turned by -j.
+// A single pair of coordinates rotates by the position itself: a key j before the query is rotated by -j against it.
 TEST(Contexts, RotaryByHand) {
   EXPECT_NEAR(dot(rotary(2, 2, 1, 1).query(0, 0), rotary(2, 2, 1, 1).needle(0, 0), 2), 2 * std::cos(1.0), 1e-5);
   EXPECT_NEAR(dot(rotary(9, 2, 0.5, 1).query(0, 1), rotary(9, 2, 0.5, 1).needle(0, 1), 2), 2 * std::cos(4.0), 1e-5);
@@ -114,7 +114,7 @@ TEST(Contexts, RotaryByHand) {
   }
 }
 
-// The pairs turn at 10000^{-2i/d}, norms stay, and the last coordinate of an odd head is left alone.
+// The pairs rotate at 10000^{-2i/d}, norms are preserved, and the last coordinate of an odd head is left alone.
 TEST(Contexts, RotaryTurnsPairsAndKeepsNorms) {
   constexpr std::int64_t kLength = 100, kSize = 7;
   const ContextShape shape{.keys = Keys::random, .positions = {}, .n = kLength, .d = kSize, .sets = 1, .queries = 2};

@@ -1,4 +1,4 @@
-// Random directions: right norm, uniform on the sphere, and a function of (stream, row) alone.
+// Random directions: correct norm, uniform on the sphere, and determined by (stream, row) alone.
 #include "experiments/lengths/directions.hpp"
 
 #include <gtest/gtest.h>

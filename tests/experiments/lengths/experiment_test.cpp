@@ -1,4 +1,4 @@
-// The experiment as a whole: slopes and needle probabilities at d = 64 against the values of the theory.
+// The experiment as a whole: slopes and needle probabilities at d = 64 against the theory's values.
 #include "experiments/lengths/experiment.hpp"
 
 #include <gtest/gtest.h>
@@ -99,7 +99,7 @@ TEST_F(QuickExperiment, FillsTablesJsonAndPicture) {
 TEST_F(QuickExperiment, WithABiasNothingIsSolvedFor) {
   const Results results = run({Positions::alibi, 0.1});
   EXPECT_THROW(curve_of(results.main(), "target_entropy"), Error);
-  // The window alone bounds the entropy, at every length.
+  // The window alone bounds the entropy at every length.
   for (const Measurement& point : curve_of(results.main(), "inverse_sqrt_d").points)
     EXPECT_LT(point.entropy.mean, 3.31);
   EXPECT_NEAR(curve_of(results.main(), "inverse_sqrt_d").slope.mean, 0, 0.05);

@@ -1,4 +1,4 @@
-// One pass and a merge give what the whole softmax gives: every context is formed again, key by key, in double.
+// A pass and a merge match the full softmax: every context is rebuilt key by key, in double.
 #include "experiments/lengths/measure.hpp"
 
 #include <gtest/gtest.h>
@@ -74,12 +74,12 @@ TEST(Measure, SolvesForATargetEntropy) {
   EXPECT_NEAR(solved.entropy.mean, 2.0, 1e-3);
   EXPECT_NEAR(solved.needle_entropy.mean, 2.0, 1e-3);
   EXPECT_LT(solved.entropy.error, 1e-3);
-  // lambda is right on average: below it H is larger than wanted, above it smaller.
+  // lambda is right on average: a smaller one gives an H above the target, a larger one an H below it.
   EXPECT_GT(naive(shape, 0.8 * solved.lambda.mean, 4).entropy.mean, 2.0);
   EXPECT_LT(naive(shape, 1.25 * solved.lambda.mean, 4).entropy.mean, 2.0);
 }
 
-// A window of e^{-a distance} alone: the geometric distribution with parameter 1 - e^{-a}, whatever n.
+// A pure window e^{-a distance} is a geometric distribution with parameter 1 - e^{-a}, whatever n.
 TEST(Measure, AlibiAloneHasTheGeometricEntropy) {
   const double p = 1 - std::exp(-0.1);
   const double geometric = (-(1 - p) * std::log(1 - p) - p * std::log(p)) / p;
@@ -105,14 +105,14 @@ TEST(Measure, PositionsLowerTheEntropy) {
   EXPECT_LT(strong, weak - 1);
 }
 
-// Turned keys of random directions are random: H stays. What correlated keys share no longer cancels: H falls.
+// Rotated random directions are random, so H is unchanged. What correlated keys share no longer cancels, so H falls.
 TEST(Measure, RotaryKeepsTheEntropyOfRandomKeysAlone) {
   const PositionCode rotary{Positions::rotary, 1.0};
   EXPECT_NEAR(entropy_at(rotary, 512, 64, 0.3), entropy_at({}, 512, 64, 0.3), 0.05);
   EXPECT_LT(entropy_at(rotary, 512, 64, 0.3, Keys::correlated), entropy_at({}, 512, 64, 0.3, Keys::correlated) - 0.1);
 }
 
-// Far away the needle's score is not d = 64 but sum_i |q_i|^2 cos((n - 1) t_i): 25.4 on average at n = 1024.
+// A distant needle scores not d = 64 but sum_i |q_i|^2 cos((n - 1) t_i): 25.4 on average at n = 1024.
 TEST(Measure, RotaryHidesADistantNeedle) {
   const double lambda = std::log(1024.0) / 64;
   const auto needle = [&](PositionCode positions) {
@@ -123,7 +123,7 @@ TEST(Measure, RotaryHidesADistantNeedle) {
   double score = 0;
   for (int i = 0; i < 32; ++i) score += 2 * std::cos(1023 * std::pow(10000.0, -2.0 * i / 64));
   EXPECT_NEAR(needle({}), 0.407, 0.03);
-  // 1/(1 + n e^{lambda^2 d/2 - lambda score}), the score of a typical query.
+  // 1/(1 + n e^{lambda^2 d/2 - lambda score}), with the score of a typical query.
   const double odds = std::exp(lambda * score - lambda * lambda * 64 / 2) / 1024;
   EXPECT_NEAR(needle({Positions::rotary, 1.0}), odds / (1 + odds), 0.3 * odds);
   EXPECT_LT(needle({Positions::rotary, 1.0}), 0.1);

@@ -1,4 +1,4 @@
-// The fit and the search for a flat kappa, on curves whose answers are known; the laws at one n and d.
+// The fit and the search for a flat kappa on curves with known answers; the laws at a single n and d.
 #include "experiments/lengths/slope.hpp"
 
 #include <gtest/gtest.h>
@@ -23,7 +23,7 @@ TEST(Slope, IsExactOnStraightLines) {
   EXPECT_EQ(slope(lengths, flat).error, 0);
 }
 
-// Two lengths a factor e^2 apart: slope (H2 - H1)/2, error sqrt(e1^2 + e2^2)/2.
+// Two lengths, a factor of e^2 apart: slope (H2 - H1)/2, error sqrt(e1^2 + e2^2)/2.
 TEST(Slope, PropagatesErrors) {
   const double ratio = std::log(4096.0 / 512.0);
   const Estimate out = slope({512, 4096}, {{1, 0.3}, {2, 0.4}});

@@ -1,4 +1,4 @@
-// The experiment of `isentropic noise`: measurements agree with the closed forms, and it refuses what has none.
+// The experiment of `isentropic noise`: measurements agree with the closed forms, and noise without one is rejected.
 #include "experiments/noise/experiment.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(NoiseExperiment, EveryFamilyMeetsItsPrediction) {
     const Curve curve = measure_noise({family, standard_strength(family)}, few_draws());
     ASSERT_EQ(curve.points.size(), experiment_lengths().size());
     for (const Point& point : curve.points) {
-      if (point.n < 1024) continue;  // shared noise leaves 4 and 16 keys of the shorter rows
+      if (point.n < 1024) continue;  // shared noise leaves only 4 and 16 keys in the shorter rows
       EXPECT_NEAR(point.bias.mean, point.predicted_bias, 5 * point.bias.error + 0.2 * std::abs(point.predicted_bias))
           << curve.noise.label() << ", n = " << point.n;
       EXPECT_NEAR(point.rms.mean, point.predicted_rms, 5 * point.rms.error + 0.05 * point.predicted_rms)
@@ -84,7 +84,7 @@ TEST(NoiseExperiment, AttacksNeverBeatTheExactOne) {
       EXPECT_GT(share.mean(), 0);
       EXPECT_LE(share.mean(), 1 + 1e-9);
     }
-    // For small budgets the direction of its own norm is the best of the three and nearly the optimum.
+    // For small budgets the direction of the budget's own norm is the best of the three and nearly optimal.
     if (row.eps > 0.5) continue;
     EXPECT_GT(row.shares[static_cast<std::size_t>(row.budget)].mean(), 0.98);
   }

@@ -1,4 +1,4 @@
-// The curves: what the kernels measure lies on the closed forms, for any seed, and is presented whole.
+// The curves: the kernels' measurements lie on the closed forms, for any seed, and are presented completely.
 #include "experiments/sparsity/experiment.hpp"
 
 #include <gtest/gtest.h>
@@ -33,7 +33,7 @@ TEST(Experiment, PointsLieOnTheFormulas) {
     ASSERT_EQ(mean.size(), results.gammas.size());
     for (std::size_t i = 0; i < results.gammas.size(); ++i) {
       const double gamma = results.gammas[i], formula = sparsity_of(curve.map, curve.beta, gamma);
-      // Finite n: exp freezes, and so does relu^2 where fewer than one key in a thousand is positive.
+      // Finite n: exp freezes, and so does relu^2 once fewer than one key in a thousand is positive.
       if (curve.map == WeightMap::exp && gamma > 1) {
         EXPECT_TRUE(gamma <= 2 || mean[i] > formula) << gamma;
         EXPECT_GE(mean[i], theory::sparsity_floor(5000));
@@ -71,7 +71,7 @@ TEST(LinearCurves, AreTheDefinitionOnTheDrawnKeys) {
   for (const double x : keys) sum += std::max(x, 0.0), squares += std::max(x, 0.0) * std::max(x, 0.0);
   EXPECT_EQ(curves[0].feature, Feature::relu);
   EXPECT_NEAR(curves[0].measured.mean[0], sum / std::sqrt(50 * squares), 1e-12);
-  EXPECT_NEAR(curves[1].measured.mean[0], curves[0].measured.mean[0], 1e-12);  // one feature is all there is
+  EXPECT_NEAR(curves[1].measured.mean[0], curves[0].measured.mean[0], 1e-12);  // with d = 1 there is only one feature
 
   Random third(6), fourth(6);
   const TaylorCurve taylor = taylor_curves({0.7}, 50, 1, third)[0];

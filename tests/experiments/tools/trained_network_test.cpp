@@ -1,4 +1,4 @@
-// The network that claims about training use: its task, its gradient, and that it learns.
+// The network used by claims about training: its task, its gradient, and that it learns.
 #include "experiments/tools/trained_network.hpp"
 
 #include <gtest/gtest.h>
@@ -24,7 +24,7 @@ TEST(SignTask, HasAllInputsAndBalancedLabels) {
   std::set<std::size_t> rows(task.train.begin(), task.train.end());
   rows.insert(task.test.begin(), task.test.end());
   EXPECT_EQ(task.train.size(), 3276u);
-  EXPECT_EQ(rows.size(), 4096u);  // no row is in both
+  EXPECT_EQ(rows.size(), 4096u);  // the sets are disjoint
 }
 
 class NetworkOfUnit : public testing::TestWithParam<Unit> {};
@@ -33,7 +33,7 @@ TEST_P(NetworkOfUnit, GradientIsTheDifferenceQuotient) {
   Random random(2);
   const SignTask task = sign_task(random);
   TrainedNetwork network(GetParam(), random);
-  // Units of ReLU at 0 have no derivative: biases away from it.
+  // ReLU has no derivative at 0: move the biases away from it.
   for (double& x : network.parameters()) x += .05 * random.normal();
   const std::vector<std::size_t> rows(task.train.begin(), task.train.begin() + 20);
   std::vector<double> gradient;
@@ -66,7 +66,7 @@ TEST(TrainedNetwork, LearnsAndRepeatsItself) {
   EXPECT_EQ(trained(3), trained(3));
 }
 
-// Layers are those of the forward pass, rounded, and each is a function of the one before.
+// Layers are those of the forward pass, rounded, and each is a function of the previous one.
 TEST(TrainedNetwork, LayersHaveTheirSizes) {
   Random random(4);
   const SignTask task = sign_task(random);

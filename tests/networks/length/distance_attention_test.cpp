@@ -1,4 +1,4 @@
-// Attention by distance and by entropy, against loops over single scores.
+// Attention by distance and by entropy, against loops over individual scores.
 #include "lab/length/distance_attention.hpp"
 
 #include <gtest/gtest.h>

@@ -1,4 +1,4 @@
-// The networks that are asked are those that were trained.
+// Networks are evaluated with the parameters that were trained.
 #include "lab/length/measure.hpp"
 
 #include <ATen/CPUGeneratorImpl.h>

@@ -1,4 +1,4 @@
-// What a length study trains next, and how it reads what it has.
+// What a length study trains next, and how it interprets its results so far.
 #include "lab/length/plan.hpp"
 
 #include <gtest/gtest.h>
@@ -23,8 +23,8 @@ Study small_study() {
   return out;
 }
 
-// A loss beyond the trained length for each law; the first rate is the better one for all but ssmax, and sqrt_log_n is
-// good from the first seed alone.
+// Each law's loss beyond the trained length. The first rate is the better one for all but ssmax, and sqrt_log_n is good
+// only with the first seed.
 Result result_for(const Study& study, const Run& run) {
   const std::map<std::string, double> beyond = {{"inverse_sqrt_d", 3.0}, {"log_n", 2.9},          {"sqrt_log_n", 2.7},
                                                 {"ssmax", 2.8},          {"trained_length", 2.6}, {"window", 2.0}};
@@ -42,7 +42,7 @@ Result result_for(const Study& study, const Run& run) {
   return out;
 }
 
-// What a stage wants is trained in its order or from its end, as processes that share it may do.
+// A stage's runs are trained in order or in reverse, as may happen when several processes share it.
 enum class Order : std::uint8_t { planned, reversed };
 
 std::vector<Result> run_all(
@@ -63,7 +63,7 @@ TEST(LengthPlan, ScreensThenConfirmsThenRegularises) {
   std::map<std::string, std::vector<std::string>> by_stage;
   for (const Result& result : results) by_stage[result.run.stage].push_back(result.run.law);
   EXPECT_EQ(by_stage.at(kScreen).size(), 4u * 2);  // four laws train networks, two rates
-  // trained_length is the best other law: it takes the networks of 1/sqrt d, which are confirmed anyway.
+  // trained_length is the best other law: it uses the networks of 1/sqrt d, which are confirmed anyway.
   EXPECT_EQ(by_stage.at(kConfirm), (std::vector<std::string>{"inverse_sqrt_d", "log_n", "inverse_sqrt_d", "log_n"}));
   EXPECT_EQ(by_stage.at(kRegularise), (std::vector<std::string>{"inverse_sqrt_d", "log_n"}));
   EXPECT_LE(static_cast<std::int64_t>(results.size()), most_runs(study));
@@ -96,7 +96,7 @@ TEST(LengthPlan, CountsOtherRegularisationThatTheUsualIsNotAmong) {
   study.attention_dropout_sweep = {0.1};
   const std::vector<Result> results = run_all(study);
   EXPECT_EQ(std::ranges::count(results, kRegularise, [](const Result& x) { return x.run.stage; }), 2);
-  EXPECT_EQ(std::ssize(results), most_runs(study) - 2);  // the best other law takes the networks of 1/sqrt d
+  EXPECT_EQ(std::ssize(results), most_runs(study) - 2);  // the best other law uses the networks of 1/sqrt d
   study.weight_decay_sweep = {};
   EXPECT_EQ(std::ssize(run_all(study)), most_runs(study) - 2);
 }
@@ -120,17 +120,17 @@ TEST(LengthFindings, PairDifferencesBySeed) {
   const auto line = [&](const char* law) { return *std::ranges::find(found[0].laws, law, &LawLine::law); };
   EXPECT_EQ(found[0].laws.front().law, "window");
   EXPECT_EQ(line("trained_length").seeds, 3);
-  EXPECT_NEAR(line("trained_length").against_usual.mean, -0.4, 1e-12);  // the shift of a seed is in both
+  EXPECT_NEAR(line("trained_length").against_usual.mean, -0.4, 1e-12);  // a seed's shift cancels in the difference
   EXPECT_NEAR(line("trained_length").gaps.back(), -0.4, 1e-12);
   EXPECT_EQ(line("trained_length").gaps.front(), 0);
   EXPECT_TRUE(line("trained_length").against_usual.beyond_spread());
-  EXPECT_EQ(line("log_n").steps, 200);         // the first loss within 0.05 of the last of 1/sqrt d
+  EXPECT_EQ(line("log_n").steps, 200);         // the first loss within 0.05 of the last one of 1/sqrt d
   EXPECT_EQ(line("trained_length").steps, 0);  // trains nothing
   EXPECT_NEAR(line("log_n").against_window.mean, 0.9, 1e-12);
-  EXPECT_FALSE(line("ssmax").against_usual.beyond_spread());  // one seed
+  EXPECT_FALSE(line("ssmax").against_usual.beyond_spread());  // only one seed
   EXPECT_NE(found[0].conclusion.find("spread over seeds: trained_length, log_n."), std::string::npos)
       << found[0].conclusion;
-  EXPECT_NEAR(line("window").against_own.mean, 0.2 + 0.001 * 2 / 3, 1e-9);  // 2.0 + shift, less 2
+  EXPECT_NEAR(line("window").against_own.mean, 0.2 + 0.001 * 2 / 3, 1e-9);  // 2.0 + shift, minus 2
   EXPECT_NE(found[0].conclusion.find("or as a window: none."), std::string::npos) << found[0].conclusion;
   EXPECT_NE(found[0].conclusion_in_formulas.find("log n/d"), std::string::npos) << found[0].conclusion_in_formulas;
 }
@@ -138,14 +138,14 @@ TEST(LengthFindings, PairDifferencesBySeed) {
 TEST(LengthFindings, NameWhatGainsFromTextBeyondTheTrainedLength) {
   const Study study = small_study();
   std::vector<Result> results = run_all(study);
-  for (Result& result : results)  // 1.5 beyond the trained length, less than a window's 2 and the 2 at that length
+  for (Result& result : results)  // 1.5 beyond the trained length: less than a window's 2, and the 2 at that length
     for (Tested& tested : result.tests)
       if (tested.law == "trained_length") tested.points.back().loss -= 1.1;
   const std::string conclusion = findings_of(study, results)[0].conclusion;
   EXPECT_NE(conclusion.find("or as a window: trained_length."), std::string::npos) << conclusion;
 }
 
-// A law without a network, at any rate: the study ends, and says nothing of what it cannot compare.
+// A law whose networks diverge at any rate: the study still ends, and omits comparisons that cannot be made.
 TEST(LengthFindings, LeaveOutComparisonsWithWhatDiverged) {
   const Study study = small_study();
   const auto findings_without = [&](const std::string& law) {
@@ -161,7 +161,7 @@ TEST(LengthFindings, LeaveOutComparisonsWithWhatDiverged) {
   EXPECT_TRUE(found.conclusion.ends_with(
       ". Diverged: log_n (learning rate 0.001, seed 1), log_n (learning rate 0.002, seed 1)."))
       << found.conclusion;
-  // With 1/sqrt d its window goes, too: nothing can be compared.
+  // Without 1/sqrt d there is no window either: nothing can be compared.
   const Findings nothing = findings_without("inverse_sqrt_d");
   EXPECT_EQ(nothing.laws.size(), 3u);
   EXPECT_EQ(nothing.conclusion,
@@ -185,7 +185,7 @@ TEST(LengthFindings, NameWhatDivergedInLaterStages) {
 TEST(LengthFindings, SayWhenNetworksWereTrainedInSeveralPrecisions) {
   const Study study = small_study();
   std::vector<Result> results = run_all(study);
-  EXPECT_EQ(mixed_precision(results), "");  // lines from before it was kept
+  EXPECT_EQ(mixed_precision(results), "");  // lines from before precision was recorded
   for (Result& result : results) result.device = "cuda", result.bfloat16 = true;
   EXPECT_EQ(mixed_precision(results), "");
   results.back().bfloat16 = false;
@@ -199,7 +199,7 @@ TEST(LengthFindings, SayWhenNetworksWereTrainedInSeveralPrecisions) {
 TEST(LengthResults, AreTheSameAfterALine) {
   const Study study = small_study();
   Result one = result_for(study, next_runs(study, {}).front());
-  const auto earlier = json_of(one);  // as it was before it said where it was trained
+  const auto earlier = json_of(one);  // from before device and precision were recorded
   EXPECT_FALSE(earlier.contains("device"));
   EXPECT_EQ(json_of(result_of(earlier)), earlier);
   one.device = "cuda", one.bfloat16 = true, one.not_finite = {"adaptive"};
@@ -211,8 +211,8 @@ TEST(LengthResults, AreTheSameAfterALine) {
   EXPECT_EQ(study_of(options_of(study)).laws, study.laws);
 }
 
-// A test that is not finite is of one law; without a loss at the trained length, or a test of its own, a network is of
-// no use.
+// A non-finite test invalidates only its law; a network without a finite loss at the trained length, or in its own
+// test, is discarded.
 TEST(LengthResults, LeaveOutTestsThatAreNotFinite) {
   const Study study = small_study();
   const Result finite = result_for(study, next_runs(study, {}).front());
@@ -237,7 +237,7 @@ TEST(LengthLaws, KnowWhatTheyTrainAndAsk) {
   Study study = small_study();
   study.laws = {"adaptive", "yarn", "info_cosine"};
   const std::vector<Law> laws = laws_of(study);
-  EXPECT_EQ(laws.size(), 5u);  // and inverse_sqrt_d and cosine, whose networks they take
+  EXPECT_EQ(laws.size(), 5u);  // plus inverse_sqrt_d and cosine, whose networks they use
   const model::Description trained = describe(study, laws.front(), "rotary", 1000);
   const model::Description stretched = for_evaluation(trained, study, law_named(laws, "yarn"), 2048);
   EXPECT_EQ(stretched.rotary.front().factor, 4);

@@ -1,4 +1,4 @@
-"""Attention over shards against attention over the whole, in float64: outputs, statistics and every gradient."""
+"""Attention over shards against the whole on one process, in float64: outputs, statistics and every gradient."""
 
 import itertools
 
@@ -13,14 +13,14 @@ METHODS = ("allgather", "ring", "ulysses")
 
 
 def _whole(n, seed=0, kv_heads=KV_HEADS, dtype=torch.float64):
-    """The same on every rank."""
+    """The same tensors on every rank."""
     random = torch.Generator().manual_seed(seed)
     shapes = [(HEADS, WIDTH), (kv_heads, WIDTH), (kv_heads, VALUE_WIDTH)]
     return [torch.randn(BATCH, h, n, d, generator=random, dtype=dtype) for h, d in shapes]
 
 
 def _loss(output, aux, weights):
-    """Looks at everything that has a gradient, row by row."""
+    """Depends on everything that has a gradient, row by row."""
     loss = (output * weights[..., : output.shape[-1]]).sum()
     for name in ("entropy", "log_partition", "score_variance", "collision"):
         loss = loss + (getattr(aux, name) * weights[..., 0]).sum()
@@ -32,7 +32,7 @@ def _gradients(of, loss):
 
 
 def _compare(plan, n, parameters=None, kv_heads=KV_HEADS, statistics="all", tolerance=1e-12, **options):
-    """This rank's part of one attention, alone and with the others."""
+    """This rank's part of one attention, on its own and together with the other ranks."""
     layout, parameters = plan.layout_of_whole(n), parameters or {}
     whole = [x.requires_grad_() for x in _whole(n, kv_heads=kv_heads)]
     alone = {name: x.clone().requires_grad_() for name, x in parameters.items()}
@@ -55,7 +55,7 @@ def _compare(plan, n, parameters=None, kv_heads=KV_HEADS, statistics="all", tole
     for x, y in zip(found[:3], expected[:3]):
         close(x, own(y))
     for x, y in zip(found[3:], expected[3:]):
-        dist.all_reduce(x, group=plan.group)  # shared parameters: what every rank found adds up
+        dist.all_reduce(x, group=plan.group)  # shared parameters: sum over ranks
         close(x, y)
 
 
@@ -137,7 +137,7 @@ def check_balance_by_document():
     offsets = [0, 2 * size, 8 * size, 12 * size]
     for method in METHODS:
         plan = ContextParallel(dist.group.WORLD, method=method, balance="per_document", documents=offsets)
-        # The plan's documents are the mask of every call.
+        # The plan's documents are applied as the mask of every call.
         whole, here = _whole(offsets[-1]), None
         layout = plan.layout_of_whole(offsets[-1])
         here = [layout.shard(x, plan.rank, 2).contiguous() for x in whole]

@@ -1,4 +1,4 @@
-"""What attention sends between ranks, how much of the keys the ring holds, and that timing changes no bit."""
+"""What attention sends between ranks, how much of the keys the ring keeps, and that timing changes no bit."""
 
 import time
 import weakref
@@ -12,9 +12,9 @@ import isentropic
 from isentropic.distributed import ContextParallel
 
 BATCH, HEADS, KV_HEADS, WIDTH, VALUE_WIDTH = 2, 8, 4, 7, 5
-PACKED = KV_HEADS * (WIDTH + VALUE_WIDTH)  # numbers of a position that keys and values take
+PACKED = KV_HEADS * (WIDTH + VALUE_WIDTH)  # elements per position in keys and values
 LENGTHS = {2: [9, 6], 4: [7, 3, 9, 5]}
-TYPES = ((torch.float64, 8), (torch.float32, 4), (torch.bfloat16, 4))  # and the bytes of a sum
+TYPES = ((torch.float64, 8), (torch.float32, 4), (torch.bfloat16, 4))  # and the bytes of an accumulated number
 
 
 def _plan(method):
@@ -22,7 +22,7 @@ def _plan(method):
 
 
 def _sizes():
-    """Positions of each rank, of all, of this one, and of the next."""
+    """Positions of each rank, in total, of this rank, and of the next."""
     lengths, rank = LENGTHS[dist.get_world_size()], dist.get_rank()
     return lengths, sum(lengths), lengths[rank], lengths[(rank + 1) % len(lengths)]
 
@@ -37,7 +37,7 @@ def _attention(plan, tensors, **options):
 
 
 def _sent(work):
-    """What the work returns, its collectives and the bytes that this rank gave to each."""
+    """The result of the work, its collectives, the bytes that this rank passed to each, and the largest tensor."""
     with Watch() as watch:
         found = work()
     return found, [name for name, _ in watch.collectives], [given for _, given in watch.collectives], watch.largest
@@ -53,12 +53,12 @@ def check_what_allgather_sends():
     lengths, n, here, _ = _sizes()
     for dtype, wide in TYPES:
         tensors, plan = _inputs(dtype, here), _plan("allgather")
-        padded = BATCH * max(lengths) * PACKED * dtype.itemsize  # shards travel as long as the longest
+        padded = BATCH * max(lengths) * PACKED * dtype.itemsize  # shards are padded to the longest
         (output, aux), names, given, _ = _sent(lambda: _attention(plan, tensors, return_aux=True))
         assert names == ["allgather_"] and given == [padded], (names, given)
         _, names, given, _ = _sent(lambda: _gradients(tensors, output, aux))
         assert names == ["allgather_", "alltoall_base_"], names
-        assert given == [padded, BATCH * n * PACKED * wide], given  # of which this rank's own part stays
+        assert given == [padded, BATCH * n * PACKED * wide], given  # including this rank's own part
 
 
 def check_what_the_ring_sends():
@@ -73,7 +73,7 @@ def check_what_the_ring_sends():
         )
         assert names == ["alltoall_base_"] * (size - 1) and sum(given) == around, (names, given)
         # Nothing is as large as all keys and values, nor as the output of all positions.
-        own = BATCH * max(lengths) * max(PACKED, HEADS * WIDTH, HEADS * 8)  # 8: numbers of a row's record, at most
+        own = BATCH * max(lengths) * max(PACKED, HEADS * WIDTH, HEADS * 8)  # 8: at most, per row's record
         assert largest <= own < BATCH * n * PACKED, largest
         _, names, given, largest = _sent(lambda: _gradients(tensors, output, aux))
         assert names == ["alltoall_base_"] * (2 * size - 1), names
@@ -87,7 +87,7 @@ def check_what_ulysses_sends():
     size = len(lengths)
     for dtype, wide in TYPES:
         tensors, plan = _inputs(dtype, here), _plan("ulysses")
-        whole = HEADS * WIDTH + PACKED  # numbers of a position in query, key and value
+        whole = HEADS * WIDTH + PACKED  # elements per position in query, key and value
         output_width = HEADS * VALUE_WIDTH
         inward, outward = BATCH * here * whole * dtype.itemsize, BATCH * n * output_width // size * dtype.itemsize
         output, names, given, _ = _sent(lambda: _attention(plan, tensors))
@@ -102,7 +102,7 @@ def check_what_ulysses_sends():
         rows = BATCH * HEADS * n // size
         assert names == ["alltoall_base_"] * 5, names
         assert given[:2] == [inward, outward] and given[2:] == [2 * rows * wide, rows * wide, rows * 8], given
-        # With gradients of statistics all of it travels in their type.
+        # With gradients of statistics, everything is sent in their type.
         _, names, given, _ = _sent(lambda: _gradients(tensors, output, aux))
         assert names == ["alltoall_base_"] * 2, names
         assert given == [BATCH * here * (output_width + 2 * HEADS) * wide, back[1]], given
@@ -124,7 +124,7 @@ def check_what_decoding_sends():
 
 
 def check_the_ring_holds_two_foreign_blocks():
-    """The one in use and the one that arrives, forward and backward; of sums those that leave and those that arrive."""
+    """The one in use and the one arriving, forward and backward; for sums, the one leaving and the one arriving."""
     _, _, here, _ = _sizes()
     size = dist.get_world_size()
     arrived, most, send = {}, {}, dist.all_to_all_single
@@ -135,13 +135,13 @@ def check_the_ring_holds_two_foreign_blocks():
     def wrapped(arriving, *arguments, **options):
         kind = arriving.dtype
         arrived.setdefault(kind, []).append(weakref.ref(arriving))
-        deadline = time.monotonic() + 2  # Gloo's threads let go of what they sent a moment after they said so
+        deadline = time.monotonic() + 2  # Gloo's threads release what they sent slightly after reporting completion
         while alive(kind) > 2 and time.monotonic() < deadline:
             time.sleep(0.001)
         most[kind] = max(most.get(kind, 0), alive(kind))
         return send(arriving, *arguments, **options)
 
-    tensors, plan = _inputs(torch.bfloat16, here), _plan("ring")  # keys and values travel in 16 bits, sums in 32
+    tensors, plan = _inputs(torch.bfloat16, here), _plan("ring")  # keys and values are sent in 16 bits, sums in 32
     with mock.patch.object(dist, "all_to_all_single", wrapped):
         output = _attention(plan, tensors)
         assert most == {torch.bfloat16: min(size - 1, 2)}, most

@@ -1,4 +1,4 @@
-"""What is easily forgotten when a sequence is split over ranks: the right way equals one process, the wrong way does not."""
+"""Common mistakes when a sequence is split over ranks: the right way matches one process, the wrong way does not."""
 
 import contextlib
 import functools
@@ -15,7 +15,7 @@ from isentropic.distributed import context_parallel
 VOCABULARY, WIDTH, HEADS, LAYERS, N, BATCH, NONE = 11, 12, 2, 2, 32, 2, -100
 METHODS = ("allgather", "ring")
 TOLERANCE = 1e-12
-DIFFERENT = 1e-4  # what a forgotten step changes at least
+DIFFERENT = 1e-4  # the least difference that a forgotten step makes
 
 
 class Block(nn.Module):
@@ -34,7 +34,7 @@ class Block(nn.Module):
 
 
 class Transformer(nn.Module):
-    """Plain PyTorch: learnt and rotary positions, causal attention, a head. Nothing in it knows of ranks."""
+    """Plain PyTorch: learnt and rotary positions, causal attention, a head. None of it knows about ranks."""
 
     def __init__(self):
         super().__init__()
@@ -62,7 +62,7 @@ def _model():
 
 
 def _batch():
-    """Tokens, labels shifted over the whole sequence, positions. Some labels do not count: prompts, say."""
+    """Tokens, labels shifted over the whole sequence, positions. Some labels do not count, e.g. prompts."""
     random = torch.Generator().manual_seed(2)
     ids = torch.randint(VOCABULARY, (BATCH, N), generator=random)
     labels = torch.cat([ids[:, 1:], torch.full((BATCH, 1), NONE)], 1)
@@ -71,7 +71,7 @@ def _batch():
 
 
 def _unshifted():
-    """The labels as models take them that shift them on their own: the token itself, where it counts."""
+    """Labels for models that shift them themselves: the token itself, where it counts."""
     labels = _batch()[1]
     return torch.cat([torch.full((BATCH, 1), NONE), labels[:, :-1]], 1)
 
@@ -89,7 +89,7 @@ def _of_parameters(loss, model):
 
 
 def _alone():
-    """Logits, loss and gradients of one process with the whole sequence."""
+    """Logits, loss and gradients of a single process with the whole sequence."""
     model, (ids, labels, positions) = _model(), _batch()
     logits = model(ids, positions)
     loss = _total(logits, labels) / _count(labels)
@@ -98,14 +98,14 @@ def _alone():
 
 @contextlib.contextmanager
 def _sharded(method):
-    """A model and this rank's shard of tokens, labels and positions, inside of the context."""
+    """A model and this rank's shard of tokens, labels and positions, inside the context."""
     batch = _batch()
     with context_parallel(
         dist.group.WORLD, buffers=batch, buffer_seq_dims=[1, 1, 1], method=method, balance="head_tail"
     ) as plan:
         assert batch[0].shape == (BATCH, N // dist.get_world_size())
         yield plan, _model(), *batch
-    assert all(torch.equal(x, y) for x, y in zip(batch, _batch()))  # the whole again
+    assert all(torch.equal(x, y) for x, y in zip(batch, _batch()))  # restored to the whole
 
 
 def _same(found, wanted):
@@ -126,8 +126,8 @@ def check_labels_are_shifted_before_sharding():
             count = summed(_count(labels))
             assert count == everything
             _same(summed(_total(logits, labels).detach()) / count, loss)
-            # Shifted in the shard: its last token loses its label, and where a head meets a tail the label is that of
-            # another place.
+            # Shifted within the shard, its last token loses its label, and where the head meets the tail the label
+            # belongs to another place.
             late = plan.layout_of_whole(N).shard(_unshifted(), plan.rank, 1)[:, 1:]
             count = summed(_count(late))
             assert count < everything
@@ -163,16 +163,16 @@ def check_gradients_are_summed_over_ranks():
     for method in METHODS:
         with _sharded(method) as (_, model, ids, labels, positions):
             loss = _total(model(ids, positions), labels) / summed(_count(labels))
-            own = _of_parameters(loss, model)  # inside: attention's backward pass travels, too
+            own = _of_parameters(loss, model)  # inside: attention's backward pass communicates too
         found = [summed(x) for x in own]
         for x, y in zip(found, gradients):
             _same(x, y)
         _other(_flat(own), _flat(gradients))
-        _other(_flat(found) / dist.get_world_size(), _flat(gradients))  # what averaging gives
+        _other(_flat(found) / dist.get_world_size(), _flat(gradients))  # the result of averaging
 
 
 def check_hugging_face_is_told_all_of_it():
-    """Its models shift labels, count positions and take means themselves, unless they are told."""
+    """Its models shift labels, count positions and take means themselves unless told otherwise."""
     import transformers
 
     isentropic.hf.register()
@@ -186,7 +186,7 @@ def check_hugging_face_is_told_all_of_it():
     count = int(_count(labels))
 
     def told():
-        # With ones a jump in the positions is not taken for the start of another document.
+        # With a mask of ones, a jump in positions is not mistaken for the start of another document.
         return model(
             ids, attention_mask=torch.ones_like(ids), position_ids=positions, labels=labels, shift_labels=labels,
             num_items_in_batch=count, use_cache=False,
@@ -198,7 +198,7 @@ def check_hugging_face_is_told_all_of_it():
     close = functools.partial(torch.testing.assert_close, rtol=1e-6, atol=0)  # these losses are float32
     loss = told()
     gradients = _of_parameters(loss, model)
-    close(untold(), loss.detach())  # in one process both are the same
+    close(untold(), loss.detach())  # in a single process both are the same
     for method in METHODS:
         with context_parallel(dist.group.WORLD, buffers=batch, buffer_seq_dims=[1] * 4, method=method):
             found = told()

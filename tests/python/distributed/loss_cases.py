@@ -1,4 +1,4 @@
-"""What the checks of losses over ranks share: numbers, their split, comparisons, what crosses between ranks."""
+"""Shared by the checks of losses over ranks: numbers, their split, comparisons, and what ranks send."""
 
 import torch
 import torch.distributed as dist
@@ -43,7 +43,7 @@ def expect_raises(kind, message, call):
 
 
 class Watch(TorchDispatchMode):
-    """Collectives with the bytes that this rank gives to them, and the largest tensor that any operator returned."""
+    """Records collectives with the bytes this rank passes to them, and the largest tensor any operator returned."""
 
     def __init__(self):
         super().__init__()

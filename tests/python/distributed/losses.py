@@ -1,4 +1,4 @@
-"""InfoNCE over ranks against one process that has the whole batch: values and every gradient."""
+"""InfoNCE over ranks against one process with the whole batch: values and every gradient."""
 
 import functools
 
@@ -12,12 +12,12 @@ raw_info_nce = functools.partial(isentropic.info_nce, normalise=False)
 
 
 def objective(found, of_loss, of_entropy):
-    """Loss and entropies at once, so that both have an upstream gradient."""
+    """Loss and entropies together, so that both have an upstream gradient."""
     return (found.loss * of_loss).sum() + (found.entropy * of_entropy).sum()
 
 
 def compare_info_nce(sizes, loss=raw_info_nce, tied=False, partner=None, **options):
-    """``tied``: queries are the keys. ``partner``: positives of a rank with so many rows."""
+    """``tied``: queries are the keys. ``partner(m)``: the positives of a rank with m rows."""
     rank, n = dist.get_rank(), sum(sizes)
     first = sum(sizes[:rank])
     whole = [leaf(numbers(n, D, seed=seed)) for seed in ((1,) if tied else (1, 2))]
@@ -82,7 +82,7 @@ def check_positives_of_fewer_queries():
 
 
 def check_losses_far_below_the_rounding_of_scores():
-    """Rows that are sure of their positive: of losses around e^-60 every digit is right."""
+    """Rows near-certain of their positive: losses around e^-60 are correct to every digit."""
     sizes = UNEVEN[dist.get_world_size()]
     key = torch.eye(D, dtype=torch.float64)[: sum(sizes)] * 8 + 0.01 * numbers(sum(sizes), D)
     theirs = raw_info_nce(key, key, temperature=1.0, reduction="none").loss
@@ -96,8 +96,8 @@ def check_info_nce_in_bfloat16():
     """Against float64 on the same numbers, within what 8 bits allow.
 
     A gradient is the sum of a part of every rank; each part, and the sum, is rounded to bfloat16, by at most 2^-8 of
-    itself (neighbours of 1 are 1 + 2^-7 and 1 - 2^-8). What comes before is float32: a score is a sum of D products and a partition one of n, so p is right to
-    about (D + n) 2^-24 max |s|.
+    itself (neighbours of 1 are 1 + 2^-7 and 1 - 2^-8). Everything before that is float32: a score is a sum of D
+    products and a partition one of n terms, so p is accurate to about (D + n) 2^-24 max |s|.
     """
     sizes, scale = UNEVEN[dist.get_world_size()], 1 / 0.5
     n = sum(sizes)
@@ -120,7 +120,7 @@ def check_info_nce_in_bfloat16():
 
 
 def check_the_loss_times_the_world_size_under_ddp():
-    """DistributedDataParallel averages what is to be summed."""
+    """DistributedDataParallel averages what should be summed."""
     size, sizes = dist.get_world_size(), UNEVEN[dist.get_world_size()]
     torch.manual_seed(1)
     whole = torch.nn.Linear(D, 7).double()

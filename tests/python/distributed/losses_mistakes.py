@@ -1,4 +1,4 @@
-"""Ranks that disagree, and what losses over ranks refuse."""
+"""Ranks that disagree, and what losses over ranks reject."""
 
 import torch
 import torch.distributed as dist
@@ -8,7 +8,7 @@ import isentropic
 
 
 def check_ranks_that_disagree():
-    """Every rank says the same, and none waits."""
+    """Every rank reports the same error, and none hangs."""
     rank = dist.get_rank()
     x = numbers(3, 4 + (rank == 1))
     expect_raises(
@@ -37,7 +37,7 @@ def check_ranks_that_disagree():
             "info_nce: whether key requires a gradient is True on rank 0 and False on rank 1",
             lambda: isentropic.info_nce(same, gradient, group=dist.group.WORLD),
         )
-        isentropic.info_nce(same, same, group=dist.group.WORLD)  # who agrees goes on
+        isentropic.info_nce(same, same, group=dist.group.WORLD)  # ranks that agree can continue
     finally:
         isentropic.distributed.set_debug(False)
     rows = numbers(3 + rank, 4)

@@ -1,4 +1,4 @@
-"""What InfoNCE sends around the ring, how much a rank holds, and that timing changes no bit."""
+"""What InfoNCE sends around the ring, how much memory a rank needs, and that timing changes no bit."""
 
 import contextlib
 import time
@@ -15,7 +15,7 @@ from isentropic.distributed._ring import Ring
 
 @contextlib.contextmanager
 def late(rank, call):
-    """One rank comes late to a step of the ring."""
+    """Delays one rank at a step of the ring."""
     calls = 0
     send = dist.all_to_all_single
 
@@ -70,7 +70,7 @@ def check_what_info_nce_sends():
         assert watch.largest <= max(sizes) * D
     with Watch() as watch:
         isentropic.info_nce(mine[0], mine[1].detach(), group=dist.group.WORLD).loss.backward()
-    assert sum(b for _, b in watch.collectives) == 24 + 2 * forward + 8  # keys without a gradient: none comes home
+    assert sum(b for _, b in watch.collectives) == 24 + 2 * forward + 8  # keys without a gradient: none is sent back
     with Watch() as watch:
         isentropic.info_nce(*mine, symmetric=True, group=dist.group.WORLD).loss.backward()
     backward = forward + (n - sizes[rank]) * D * wide
@@ -78,7 +78,7 @@ def check_what_info_nce_sends():
 
 
 def check_no_rank_holds_all_keys():
-    """Beside its own block there are the one in use and the one that arrives."""
+    """Besides its own block there are the one in use and the one arriving."""
     sizes = UNEVEN[dist.get_world_size()]
     query, key = (of_rank(numbers(sum(sizes), D, seed=seed), sizes).clone() for seed in (1, 2))
     arrived, most, send = [], 0, dist.all_to_all_single
@@ -89,7 +89,7 @@ def check_no_rank_holds_all_keys():
     def wrapped(arriving, *arguments, **options):
         nonlocal most
         arrived.append(weakref.ref(arriving))
-        deadline = time.monotonic() + 2  # Gloo's threads let go of what they sent a moment after they said so
+        deadline = time.monotonic() + 2  # Gloo's threads release what they sent slightly after reporting completion
         while alive() > 2 and time.monotonic() < deadline:
             time.sleep(0.001)
         most = max(most, alive())

@@ -1,4 +1,4 @@
-"""Cross-entropy with slices of the vocabulary on all ranks, against one process that has all of it."""
+"""Cross-entropy with the vocabulary sliced over ranks, against one process that has all of it."""
 
 import torch
 import torch.distributed as dist
@@ -11,7 +11,7 @@ TARGET = torch.tensor([[0, 10, 4, 5], [6, 7, 3, 10]])
 
 
 def compare(input=None, with_bias=False, weighted=False, target=TARGET, **options):
-    """Every output, and gradients of a loss that all outputs with one enter."""
+    """Every output, and gradients of a loss that uses all differentiable outputs."""
     slices = SLICES[dist.get_world_size()]
     whole = {"input": leaf(numbers(2, 4, D, seed=1) if input is None else input)}
     whole["weight"] = leaf(numbers(11, D, seed=2) / 3)
@@ -50,7 +50,7 @@ def check_options_of_cross_entropy():
 
 
 def check_rows_that_do_not_count():
-    """They may hold anything."""
+    """They may contain anything."""
     ignored = TARGET.clone()
     ignored[0, 1] = ignored[1, 2] = -100
     input = numbers(2, 4, D, seed=1)
@@ -61,7 +61,7 @@ def check_rows_that_do_not_count():
 
 
 def check_a_nan_on_one_rank():
-    """It is there on all of them: a maximum over ranks may lose it."""
+    """It must reach all ranks: a maximum over ranks may drop it."""
     slices = SLICES[dist.get_world_size()]
     for place in (0, 10):
         weight = numbers(11, D, seed=2)
@@ -72,7 +72,7 @@ def check_a_nan_on_one_rank():
 
 
 def losses_with_bias(bias, target):
-    """Of both, with slices and with the whole."""
+    """The losses with slices and with the whole vocabulary."""
     slices, input, weight = SLICES[dist.get_world_size()], numbers(2, 4, D, seed=1), numbers(11, D, seed=2)
     options = dict(input=input, target=torch.full_like(TARGET, target), reduction="none")
     ours = isentropic.linear_cross_entropy(
@@ -90,7 +90,7 @@ def check_a_slice_that_a_bias_hides():
 
 
 def check_slices_far_apart():
-    """No digit is lost where the target's slice has nearly all of the mass, nor where it has none that a double holds."""
+    """No digit is lost if the target's slice has nearly all of the mass, or less than a double can represent."""
     bias = torch.zeros(11, dtype=torch.float64)
     bias[0] = 150.0
     assert 0 < float(losses_with_bias(bias, 0).max()) < 1e-50

@@ -1,4 +1,4 @@
-"""Models inside context_parallel: what a step of training does to them, against one process with the whole sequence."""
+"""Models inside context_parallel: the effect of a training step, against one process with the whole sequence."""
 
 import contextlib
 
@@ -25,12 +25,12 @@ def _gpt_oss():
         layer_types=["sliding_attention", "full_attention"], max_position_embeddings=4096,
     )  # fmt: skip
     model = transformers.GptOssForCausalLM(config)
-    model.set_experts_implementation("eager")  # the other ones have no float64
+    model.set_experts_implementation("eager")  # the others have no float64
     return model
 
 
 def _gemma():
-    """Soft caps, alternating windows, a query scale of its own."""
+    """Soft caps, alternating windows, a custom query scale."""
     config = transformers.Gemma2Config(
         vocab_size=VOCABULARY, hidden_size=32, intermediate_size=48, num_hidden_layers=2, num_attention_heads=4,
         num_key_value_heads=2, head_dim=8, sliding_window=7, query_pre_attn_scalar=8, attn_logit_softcapping=5.0,
@@ -50,12 +50,12 @@ def _made(make, implementation="isentropic"):
 def _data():
     torch.manual_seed(1)
     ids = torch.randint(VOCABULARY, (1, N))
-    labels = torch.cat([ids[:, 1:], torch.full((1, 1), -100)], 1)  # shifted before anything is cut
+    labels = torch.cat([ids[:, 1:], torch.full((1, 1), -100)], 1)  # shifted before sharding
     return ids, labels, torch.arange(N)[None]
 
 
 def _loss(model, ids, labels, positions):
-    """Over the tokens of all ranks."""
+    """Averaged over the tokens of all ranks."""
     logits = model(input_ids=ids, position_ids=positions, use_cache=False).logits
     return F.cross_entropy(logits.flatten(0, 1), labels.flatten(), ignore_index=-100, reduction="sum") / (N - 1)
 
@@ -103,7 +103,7 @@ def check_gemma_trains_alike():
 
 
 def check_padding_is_seen_by_all():
-    """A mask of the keys is a buffer like the others; some ranks have no padding."""
+    """A key mask is a buffer like the others; some ranks have no padding."""
     ids, _, positions = [torch.cat([x, x], 0) for x in _data()]
     mask = torch.ones_like(ids)
     mask[0, :9] = 0
@@ -116,7 +116,7 @@ def check_padding_is_seen_by_all():
             with context_parallel(dist.group.WORLD, buffers=buffers, buffer_seq_dims=[1] * 3, method=method) as plan:
                 own = lambda x: plan.layout_of_whole(N).shard(x, plan.rank, 1)
                 found = model(input_ids=ids, attention_mask=mask, position_ids=positions, use_cache=False).logits
-            seen = own(whole).bool()  # padding sees nothing of its own
+            seen = own(whole).bool()  # rows of padding are unspecified
             torch.testing.assert_close(found[seen], own(expected)[seen], rtol=1e-5, atol=1e-7)
 
 
@@ -164,20 +164,20 @@ def check_plain_pytorch_with_checkpoints():
 
 
 def check_a_forward_is_not_repeated_outside():
-    """PyTorch itself notices where its own attention is called."""
+    """PyTorch itself detects this where its own attention is called."""
     for attention, message in {
         isentropic.attention: "repeated outside of context_parallel",
         None: "different number of tensors was saved",
     }.items():
         block, x = _plain(True, attention)
         with context_parallel(dist.group.WORLD, buffers=[x], buffer_seq_dims=[1]):
-            loss = block(x.clone()).square().sum()  # the buffer itself is the whole again, afterwards
+            loss = block(x.clone()).square().sum()  # the buffer itself is restored afterwards
         with pytest.raises(RuntimeError, match=message):
             loss.backward()
 
 
 def check_a_backward_pass_may_come_later():
-    """The group is kept: only what is repeated needs the context."""
+    """The group is kept alive: only recomputation needs the context."""
     block, x = _plain()
     with context_parallel(dist.group.WORLD, buffers=[x], buffer_seq_dims=[1], method="ring"):
         loss = block(x.clone()).square().sum()
@@ -195,7 +195,7 @@ def check_unseen_attention_is_refused():
     with pytest.raises(RuntimeError, match="Gemma2Attention made no call of isentropic.attention"):
         with context_parallel(dist.group.WORLD, buffers=data, buffer_seq_dims=[1, 1, 1]):
             _loss(model, ids, labels, positions)
-    assert ids.shape == (1, N)  # given back all the same
+    assert ids.shape == (1, N)  # restored all the same
 
 
 def check_mistakes_are_named():

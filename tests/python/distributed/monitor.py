@@ -1,4 +1,4 @@
-"""Monitor and QKClip over ranks: what one process would say of the whole batch."""
+"""Monitor and QKClip over ranks: the same results as one process with the whole batch."""
 
 import contextlib
 import warnings
@@ -25,14 +25,14 @@ def own(batch):
 
 
 def models():
-    """The same on every rank."""
+    """The same models on every rank."""
     torch.manual_seed(1)
     return Model(Attention(soft_cap=3.0), Attention(sink=torch.zeros(3)))
 
 
 @contextlib.contextmanager
 def collectives():
-    """The names of those that are called inside."""
+    """Yields the names of the collectives called inside."""
     called, names = [], ("all_reduce", "all_gather_object", "all_gather", "broadcast", "reduce", "barrier")
     before = {name: getattr(dist, name) for name in names}
 
@@ -83,7 +83,7 @@ def check_a_step_takes_two_collectives():
             model(own(whole()))
             with collectives() as called:
                 monitor.step()
-            # At first the ranks agree on what there is.
+            # On the first step the ranks agree on what exists.
             assert called == ["all_gather_object"] * (step == 0) + ["all_reduce"] * 2
 
 
@@ -96,7 +96,7 @@ def check_ranks_may_meet_different_layers():
         if rank > 0:
             model.layers[1](inputs())
         monitor.step()
-        monitor.step()  # nobody runs anything
+        monitor.step()  # no rank runs anything
         model(own(whole()))
     assert [list(layers) for layers in monitor.history.values()] == [
         ["layers.0"],
@@ -111,13 +111,13 @@ def check_ranks_may_meet_different_layers():
 
 def check_compiled_models_that_are_copied_or_sharded():
     if dist.get_world_size() > 2:
-        return  # every rank compiles, which takes its time
+        return  # every rank compiles, which is slow
     model = models()
     with isentropic.Monitor(model) as alone:
         model(whole())
     with isentropic.Monitor(
         model, group=dist.group.WORLD
-    ) as monitor:  # before: its tallies are no buffers to broadcast
+    ) as monitor:  # first, as its tallies are not buffers to broadcast
         compiled = torch.compile(DistributedDataParallel(model), backend="aot_eager")
         compiled(own(whole())).sum().backward()
     assert_same(alone.last, monitor.last, tolerance=1e-6)
@@ -153,7 +153,7 @@ def check_a_rank_that_fails_waits_for_nobody():
 
 
 class ProjectedAttention(torch.nn.Module):
-    """Three heads with keys of their own, or one key for all."""
+    """Three heads with their own keys, or sharing one."""
 
     def __init__(self, kv_heads=3):
         super().__init__()
@@ -169,7 +169,7 @@ class ProjectedAttention(torch.nn.Module):
 
 
 def clipped(shard=False, ranks=True, threshold=0.05, steps=2):
-    """The weights of a model after some steps with QK-clip, and what it said of each."""
+    """A model's weights after some steps with QK-clip, and what it reported for each."""
     torch.manual_seed(1)
     model = torch.nn.Sequential(ProjectedAttention(), ProjectedAttention(kv_heads=1))
     if shard:

@@ -1,4 +1,4 @@
-// Attention out of PyTorch's operators, rows at a time, against the kernels: both on the CPU.
+// Attention composed of PyTorch's operators, a chunk of rows at a time, against the kernels: both on the CPU.
 #include "pytorch/fallback/chunked.hpp"
 
 #include <gtest/gtest.h>
@@ -13,7 +13,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// As an operator's backward runs: below autograd.
+// Below autograd, like an operator's backward pass.
 using BelowAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 struct Case {
@@ -53,7 +53,7 @@ std::vector<Case> cases() {
       {"{" + all + R"(, "bias": "relative", "tensors": ["bias"]})", {numbers({kHeads, 5})}},
       {R"({"causal": true, "align": "end", )" + all + R"(, "tensors": ["sink", "key_lengths"]})",
        {numbers({kHeads}), torch::tensor({3, 9})}},
-      // By the CPU's kernels on copies.
+      // These use the CPU's kernels on copies.
       {R"({"map": {"name": "top_k", "keys": 3}, )" + all + "}", {}},
       {R"({"map": {"name": "entmax", "alpha": "tensor"}, "scale": {"law": "per_row"}, "tensors": ["scale", "map"]})",
        {numbers({1, kHeads, kQueries}), numbers({kHeads}).abs() + 1.1}},
@@ -62,7 +62,7 @@ std::vector<Case> cases() {
       {R"({"dropout": 0.4, )" + all + R"(, "tensors": ["seed"]})", {torch::tensor({5})}}};
 }
 
-// Whether a number that is not finite is Inf or NaN may depend on the order of sums.
+// Whether a non-finite number is Inf or NaN may depend on the order of summation.
 void expect_close(const at::Tensor& found, const at::Tensor& wanted, const std::string& what, double tolerance) {
   ASSERT_EQ(found.sizes(), wanted.sizes()) << what;
   ASSERT_EQ(found.scalar_type(), wanted.scalar_type()) << what;
@@ -75,7 +75,7 @@ void expect_close(const at::Tensor& found, const at::Tensor& wanted, const std::
                                                                                                        << wanted;
 }
 
-// What is put into inputs before the comparison.
+// Modifies the inputs before the comparison.
 using Spoil = std::function<void(at::Tensor& query, at::Tensor& key, at::Tensor& value)>;
 
 void compare(const Case& x, at::ScalarType type, double tolerance, bool with_value, const Spoil& spoil = nullptr) {
@@ -92,7 +92,7 @@ void compare(const Case& x, at::ScalarType type, double tolerance, bool with_val
   expect_close(std::get<0>(chunks), std::get<0>(kernels), "output", tolerance);
   expect_close(std::get<1>(chunks), std::get<1>(kernels), "statistics", tolerance);
   expect_close(std::get<2>(chunks), std::get<2>(kernels), "measures", tolerance);
-  // Which key is the largest of a row with a NaN is nobody's promise.
+  // The argmax of a row containing NaN is unspecified.
   const auto counts_of = [&](const Forward& found) { return spoil ? std::get<3>(found)[0] : std::get<3>(found); };
   expect_close(counts_of(chunks), counts_of(kernels), "counts", 0);
 
@@ -124,11 +124,11 @@ TEST(Chunked, StatisticsAlone) {
   torch::manual_seed(2);
   for (const Case& x : cases())
     if (x.problem.find("dropout") == std::string::npos && x.problem.find("entmax") == std::string::npos &&
-        x.problem.find("linear") == std::string::npos)  // of these statistics have no gradient
+        x.problem.find("linear") == std::string::npos)  // their statistics have no gradient
       compare(x, at::kDouble, 1e-11, false);
 }
 
-// NaN and Inf stay with the rows that see them, forward and backward.
+// NaN and Inf stay within the rows that see them, forward and backward.
 TEST(Chunked, ContainsNotFiniteNumbers) {
   const std::vector<Case> masks = {
       {R"({"causal": true, "statistics": "all"})", {}},
@@ -141,7 +141,7 @@ TEST(Chunked, ContainsNotFiniteNumbers) {
   for (const double poison : {std::nan(""), std::numeric_limits<double>::infinity()})
     for (const Case& x : masks) {
       compare(x, at::kDouble, 1e-11, true, [&](at::Tensor&, at::Tensor& key, at::Tensor&) {
-        key.select(2, kKeys - 1).fill_(poison);  // seen by no row, but by the last ones without a length
+        key.select(2, kKeys - 1).fill_(poison);  // seen by no row, or only by the last ones without a length
       });
       compare(x, at::kDouble, 1e-11, true,
               [&](at::Tensor&, at::Tensor&, at::Tensor& value) { value.select(2, kKeys - 1).fill_(poison); });
@@ -156,7 +156,7 @@ TEST(Chunked, ContainsNotFiniteNumbers) {
   }
 }
 
-// More scores than are held at a time.
+// More scores than fit into a chunk.
 TEST(Chunked, SeveralChunks) {
   torch::manual_seed(3);
   const std::int64_t n = 3000;

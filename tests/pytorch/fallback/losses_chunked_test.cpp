@@ -1,4 +1,4 @@
-// The loss out of PyTorch's operators against the kernels, both on the CPU.
+// The loss composed of PyTorch's operators against the kernels, both on the CPU.
 #include <gtest/gtest.h>
 #include <torch/torch.h>
 
@@ -9,7 +9,7 @@
 namespace isentropic::pytorch {
 namespace {
 
-// As an operator's backward runs: below autograd.
+// Below autograd, like an operator's backward pass.
 using BelowAutograd = at::AutoDispatchBelowADInplaceOrView;
 
 void expect_close(const at::Tensor& found, const at::Tensor& wanted, const char* what, double tolerance) {
@@ -49,8 +49,8 @@ TEST(ChunkedLoss, EqualsTheKernels) {
   }
 }
 
-// One candidate: the loss is 0, and so is its gradient; a sure row keeps the digits of its loss; a row without upstream
-// gradient poisons nothing.
+// With one candidate the loss is 0, and so is its gradient; a near-certain row keeps the digits of its loss; a row
+// without upstream gradient poisons nothing.
 TEST(ChunkedLoss, EdgesOfRows) {
   const auto none = std::optional<at::Tensor>();
   const at::Tensor one = torch::tensor(1.0), target = torch::tensor({0}), up = torch::ones({1});
@@ -77,7 +77,7 @@ TEST(ChunkedLoss, EdgesOfRows) {
   EXPECT_EQ(std::get<0>(beside)[1].item<float>(), 0);
 }
 
-// More scores than are held at a time.
+// More scores than fit into a chunk.
 TEST(ChunkedLoss, SeveralChunks) {
   torch::manual_seed(2);
   compare(500, 40000, true, std::nullopt, false, at::kFloat, 1e-4);

@@ -32,7 +32,7 @@ void wait_for_copies() {
   emulator::finish_shared_copies(kPending);
 }
 
-// Of matrix m, lane l gets the elements 2 (l % 4) and the next of row l / 4, or of column l / 4.
+// From matrix m, lane l gets elements 2 (l % 4) and 2 (l % 4) + 1 of row l / 4, or of column l / 4.
 template <bool kTransposed>
 void load_matrices(const char* instruction, std::uint32_t (&out)[4], std::uint32_t row) {
   struct Lane {
@@ -109,7 +109,7 @@ inline float exp2_fast(float x) {
 }
 
 inline unsigned glance_at_count(const unsigned* count) { return *count; }
-// Blocks run one after another: a count that is not there yet will never be.
+// Blocks run sequentially: a count that has not been reached yet never will be.
 inline void wait_for_count(const unsigned* count, unsigned value) {
   if (*count != value)
     emulator::fail("waits for a count of " + std::to_string(value) + " where it is " + std::to_string(*count) +

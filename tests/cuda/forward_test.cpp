@@ -2,6 +2,7 @@
 #include "attention/cuda/forward.hpp"
 
 #include "attention/cuda/plain.hpp"
+#include "cuda/finished_rows.hpp"
 #include "cuda/plain_case.hpp"
 #include "reference/forward.hpp"
 
@@ -10,50 +11,12 @@ namespace {
 
 class CudaForward : public testing::TestWithParam<Case> {};
 
-struct Found {
-  Numbers output, m, z, u, w, c;
-  std::vector<std::int64_t> k;  // only if keys are tested one by one
-};
-
-Found run(const Problem& problem, DeviceMemory& memory) {
+FinishedRows run(const Problem& problem, DeviceMemory& memory) {
   const ForwardOutput out = forward_output(problem, memory);
   require(forward(problem, out, nullptr));
-  require(cudaDeviceSynchronize());
-  const auto rows = static_cast<std::size_t>(problem.rows());
-  const auto read = [&](const void* data) { return read_numbers(ElementType::float32, data, rows); };
-  return {read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v)),
-          read(out.rows.m),
-          read(out.rows.z),
-          read(out.rows.u),
-          read(out.rows.w),
-          read(out.rows.c),
-          problem.tests.any() || problem.bias.data ? read_list<std::int64_t>(out.rows.k, rows)
-                                                   : std::vector<std::int64_t>()};
-}
-
-// Checks L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
-void expect_records(const reference::Forward& expected, const Found& found, MomentSet moments) {
-  const auto& of = expected.statistics;
-  for (std::size_t row = 0; row < found.m.size(); ++row) {
-    SCOPED_TRACE("row " + std::to_string(row));
-    if (!found.k.empty()) {
-      ASSERT_EQ(found.k[row], expected.visible[row]);
-    }
-    if (expected.visible[row] == 0) {
-      ASSERT_EQ(found.m[row], -INFINITY);
-      ASSERT_EQ(found.z[row], 0);
-      continue;
-    }
-    const double z = found.z[row], mean = found.u[row] / z, highest = of.at("max_score")[row];
-    ASSERT_NEAR(found.m[row], highest, 2e-5 * (1 + std::abs(highest)));
-    ASSERT_NEAR(1 / z, of.at("peak")[row], 2e-4);
-    if (moments == MomentSet::partition) continue;
-    ASSERT_NEAR(std::log(z) - mean, of.at("entropy")[row], 2e-4 * (1 + of.at("entropy")[row]));
-    if (moments == MomentSet::entropy) continue;
-    const double variance = of.at("score_variance")[row];
-    ASSERT_NEAR(found.w[row] / z - mean * mean, variance, 2e-4 * (1 + variance + mean * mean));
-    ASSERT_NEAR(found.c[row] / (z * z), of.at("collision")[row], 2e-4);
-  }
+  FinishedRows found = read_rows(problem, out);
+  if (problem.tests.any() || problem.bias.data) found.k = read_list<std::int64_t>(out.rows.k, found.m.size());
+  return found;
 }
 
 struct Widths {
@@ -74,7 +37,7 @@ void expect_agreement(Case c, const std::vector<Widths>& widths, const std::vect
         SCOPED_TRACE(c.name + ", d = " + std::to_string(d) + ", d_v = " + std::to_string(d_v) + ", moments " +
                      std::to_string(static_cast<int>(moments)) + ", type " + std::to_string(static_cast<int>(type)));
         device.problem.moments = moments;
-        const Found found = run(device.problem, memory);
+        const FinishedRows found = run(device.problem, memory);
         EXPECT_LT(relative_error(found.output, expected.output), type == ElementType::bfloat16 ? 4e-3 : 6e-4);
         expect_records(expected, found, moments);
       }
@@ -170,7 +133,7 @@ TEST(CudaForward, VeryNegativeTermsDoNotHide) {
   std::fill(terms.begin() + 200, terms.end(), -INFINITY);
   problem.tests.mask = {memory.numbers(ElementType::float32, terms), ElementType::float32, {0, 0, 100, 1}};
   problem.moments = MomentSet::all;
-  const Found found = run(problem, memory);
+  const FinishedRows found = run(problem, memory);
   EXPECT_EQ(found.k, (std::vector<std::int64_t>{100, 100, 0}));
   EXPECT_NEAR(found.z[0], 100, 1e-3);
   EXPECT_EQ(found.z[1], 1);
@@ -209,7 +172,7 @@ TEST(CudaForward, ScoresThatAreNaN) {
   DeviceMemory memory;
   Problem problem = on_device(oracle, ElementType::bfloat16, memory);
   problem.sink = memory.numbers(ElementType::float32, {1});
-  const Found found = run(problem, memory);
+  const FinishedRows found = run(problem, memory);
   EXPECT_TRUE(std::isnan(found.m[5]));
   EXPECT_TRUE(std::isnan(found.z[5]));
   EXPECT_TRUE(std::isnan(found.output[static_cast<std::size_t>(5 * oracle.d)]));
@@ -224,7 +187,7 @@ TEST(CudaForward, RepeatsBitForBit) {
   DeviceMemory memory;
   Problem problem = on_device(oracle, ElementType::bfloat16, memory);
   problem.moments = MomentSet::all;
-  const Found first = run(problem, memory), second = run(problem, memory);
+  const FinishedRows first = run(problem, memory), second = run(problem, memory);
   EXPECT_EQ(first.output, second.output);
   EXPECT_EQ(first.z, second.z);
   EXPECT_EQ(first.w, second.w);

@@ -1,7 +1,7 @@
 // Few queries and many keys against the oracle: output and records, any number of parts, and what must not leak.
 #include "attention/cuda/split.hpp"
 
-#include "cuda/device_case.hpp"
+#include "cuda/finished_rows.hpp"
 #include "reference/forward.hpp"
 
 namespace isentropic::cuda {
@@ -126,26 +126,14 @@ std::vector<Case> split_cases() {
 
 // ---- Runs ----
 
-struct SplitResult {
-  Numbers output, m, z, u, w, c;
-  std::vector<std::int64_t> k, a;
-};
-
-SplitResult read_split(const Problem& problem, const ForwardOutput& out) {
-  require(cudaDeviceSynchronize());
-  const auto rows = static_cast<std::size_t>(problem.rows());
-  const auto reals = [&](const void* data) { return read_numbers(real_type(problem.type), data, rows); };
-  return {out.output ? read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v)) : Numbers(),
-          reals(out.rows.m),
-          reals(out.rows.z),
-          reals(out.rows.u),
-          reals(out.rows.w),
-          reals(out.rows.c),
-          read_list<std::int64_t>(out.rows.k, rows),
-          read_list<std::int64_t>(out.rows.a, rows)};
+FinishedRows read_split(const Problem& problem, const ForwardOutput& out) {
+  FinishedRows found = read_rows(problem, out);
+  found.k = read_list<std::int64_t>(out.rows.k, found.m.size());
+  found.a = read_list<std::int64_t>(out.rows.a, found.m.size());
+  return found;
 }
 
-SplitResult run_split(const Problem& problem, DeviceMemory& memory) {
+FinishedRows run_split(const Problem& problem, DeviceMemory& memory) {
   ForwardOutput out = forward_output(problem, memory);
   if (!problem.value) out.output = nullptr;
   require(split_forward(problem, out, memory.poisoned(split_workspace(problem)), nullptr));
@@ -159,40 +147,12 @@ PartialRows poisoned_parts(const Problem& problem, std::int64_t parts, DeviceMem
   return {parts, out.rows, out.output};
 }
 
-SplitResult run_in_parts(const Problem& problem, std::int64_t parts, DeviceMemory& memory) {
+FinishedRows run_in_parts(const Problem& problem, std::int64_t parts, DeviceMemory& memory) {
   const PartialRows partial = poisoned_parts(problem, parts, memory);
   const ForwardOutput out = forward_output(problem, memory);
   require(split_partials(problem, partial, nullptr));
   require(merge_parts(problem, partial, out, nullptr));
   return read_split(problem, out);
-}
-
-// Checks L, H, V and sum p^2 of the records; scores of size s cost their moments 1e-6 s^2.
-void expect_split_records(const reference::Forward& expected, const SplitResult& found) {
-  const auto& of = expected.statistics;
-  const std::size_t n_k = expected.weights.size() / found.m.size();
-  for (std::size_t row = 0; row < found.m.size(); ++row) {
-    SCOPED_TRACE("row " + std::to_string(row));
-    ASSERT_EQ(found.k[row], expected.visible[row]);
-    if (expected.visible[row] == 0) {
-      ASSERT_EQ(found.m[row], -INFINITY);
-      ASSERT_EQ(found.z[row], 0);
-      ASSERT_EQ(found.a[row], -1);
-      continue;
-    }
-    const double z = found.z[row], mean = found.u[row] / z, highest = of.at("max_score")[row];
-    ASSERT_NEAR(found.m[row], highest, 2e-5 * (1 + std::abs(highest)));
-    ASSERT_NEAR(1 / z, of.at("peak")[row], 2e-4);
-    ASSERT_NEAR(std::log(z) - mean, of.at("entropy")[row], 2e-4 * (1 + of.at("entropy")[row]));
-    const double variance = of.at("score_variance")[row];
-    ASSERT_NEAR(found.w[row] / z - mean * mean, variance, 2e-4 * (1 + variance + mean * mean));
-    ASSERT_NEAR(found.c[row] / (z * z), of.at("collision")[row], 2e-4);
-    // Scores that differ only in the last digits may swap places.
-    const double* weights = expected.weights.data() + row * n_k;
-    ASSERT_GE(found.a[row], 0);
-    ASSERT_LT(found.a[row], static_cast<std::int64_t>(n_k));
-    ASSERT_GE(weights[found.a[row]], (1 - 1e-3) * *std::max_element(weights, weights + n_k));
-  }
 }
 
 double split_tolerance(ElementType type) { return type == ElementType::bfloat16 ? 4e-3 : 6e-4; }
@@ -213,9 +173,9 @@ TEST_P(CudaSplit, AgreesWithTheOracle) {
       c.change(oracle, device);
       ASSERT_EQ(has_split_forward(device.problem), oracle.n_k >= 256);
       const reference::Forward expected = reference::forward(oracle);
-      const auto expect = [&](const SplitResult& found) {
+      const auto expect = [&](const FinishedRows& found) {
         EXPECT_LT(relative_error(found.output, expected.output), split_tolerance(type));
-        expect_split_records(expected, found);
+        expect_records(expected, found);
       };
       expect(run_split(device.problem, memory));
       for (const std::int64_t parts : {1, 7, 100}) {
@@ -223,7 +183,7 @@ TEST_P(CudaSplit, AgreesWithTheOracle) {
         expect(run_in_parts(device.problem, parts, memory));
       }
       device.problem.value = nullptr;
-      expect_split_records(expected, run_split(device.problem, memory));
+      expect_records(expected, run_split(device.problem, memory));
     }
 }
 
@@ -242,7 +202,7 @@ struct SplitProblem {
 TEST(CudaSplit, RepeatsBitForBit) {
   if (!has_device()) GTEST_SKIP() << "no NVIDIA GPU";
   SplitProblem one({.heads = 8, .kv_heads = 2, .n_q = 3, .n_k = 20001});
-  const SplitResult first = run_split(one.problem, one.memory), second = run_split(one.problem, one.memory);
+  const FinishedRows first = run_split(one.problem, one.memory), second = run_split(one.problem, one.memory);
   EXPECT_EQ(first.output, second.output);
   EXPECT_EQ(first.z, second.z);
   EXPECT_EQ(first.w, second.w);
@@ -258,7 +218,7 @@ TEST(CudaSplit, KeepsNaNInTheRowsThatSeeIt) {
   const Numbers expected = reference::forward(one.oracle).output;
   nan_in(1504, 1505)(one.oracle, device);
   for (const std::int64_t parts : {1, 50}) {
-    const SplitResult found = run_in_parts(device.problem, parts, one.memory);
+    const FinishedRows found = run_in_parts(device.problem, parts, one.memory);
     for (std::size_t row = 0; row < found.z.size(); ++row) {
       const bool sees = row % 3 == 2;
       EXPECT_EQ(std::isnan(found.z[row]), sees) << row;
@@ -287,10 +247,10 @@ TEST(CudaSplit, ReadsStridedRows) {
   };
   one.problem.key = by_row(oracle.key), one.problem.value = by_row(oracle.value);
   one.problem.key_stride = one.problem.value_stride = {999 * 3 * 64, 64, 3 * 64};
-  const SplitResult found = run_split(one.problem, one.memory);
+  const FinishedRows found = run_split(one.problem, one.memory);
   const reference::Forward expected = reference::forward(oracle);
   EXPECT_LT(relative_error(found.output, expected.output), split_tolerance(ElementType::bfloat16));
-  expect_split_records(expected, found);
+  expect_records(expected, found);
 }
 
 // Needs no device: nothing is launched.

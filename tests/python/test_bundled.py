@@ -1,27 +1,20 @@
 """The models of models/: transformers can read them and gives the same loss and text."""
 
 import json
-import os
 import pathlib
-import subprocess
 
 import pytest
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 import isentropic
+from program import Command
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+run = Command()
 MODELS = pathlib.Path(__file__).parents[2] / "models"
 LENGTH = 1024
 
 isentropic.hf.register()
-
-
-def run(*arguments):
-    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == 0, result.stderr
-    return result.stdout
 
 
 @pytest.fixture(scope="module", params=["books", "books-log-n"])
@@ -42,7 +35,7 @@ def test_the_loss_is_the_same_in_transformers(folder, reference, tmp_path):
     ids = tokenizer((MODELS / "northanger.txt").read_text())["input_ids"][: 2 * LENGTH]
     text = tmp_path / "text.txt"
     text.write_text(tokenizer.decode(ids))
-    found = json.loads(run("perplexity", folder, text, "--dtype", "float32", "--json"))["lengths"][0]
+    found = json.loads(run("perplexity", folder, text, "--dtype", "float32", "--json").stdout)["lengths"][0]
     windows = torch.tensor(ids).view(2, LENGTH)
     with torch.no_grad():
         expected = reference(windows, labels=windows).loss.item()
@@ -52,7 +45,7 @@ def test_the_loss_is_the_same_in_transformers(folder, reference, tmp_path):
 
 def test_the_loss_is_that_of_a_trained_model(folder):
     """The card says 4.04 and 4.04 for these chapters; an untrained model has log 4096 = 8.3."""
-    found = json.loads(run("perplexity", folder, MODELS / "northanger.txt", "--json"))["lengths"][0]
+    found = json.loads(run("perplexity", folder, MODELS / "northanger.txt", "--json").stdout)["lengths"][0]
     assert found["loss"] < 4.1
 
 
@@ -61,7 +54,7 @@ def test_greedy_text_is_that_of_transformers(folder, reference):
     tokenizer = AutoTokenizer.from_pretrained(folder)
     ids = tokenizer(prompt, return_tensors="pt")["input_ids"]
     out = reference.generate(ids, max_new_tokens=40, do_sample=False, eos_token_id=None)
-    found = run("generate", folder, "--prompt", prompt, "--max-new-tokens", 40, "--greedy", "--dtype", "float32")
+    found = run("generate", folder, "--prompt", prompt, "--max-new-tokens", 40, "--greedy", "--dtype", "float32").stdout
     assert found.rstrip("\n") == tokenizer.decode(out[0]).rstrip("\n")
 
 

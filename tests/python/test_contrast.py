@@ -2,30 +2,27 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import time
 
 import pytest
 import torch
 from safetensors.torch import load_file
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, contents
+
+run = Command("train", "contrast")
 SMALL = "--critic two-tower --batch 16 --information 2,4 --dimension 4 --steps 40 --temperatures 0.2 --view-steps 20"
 
 
-def command(folder, *options, small=SMALL):
+def in_small(folder, *options):
+    """The arguments of a small study with these options."""
     given = [str(x) for x in options]
-    defaults = small.split()
+    defaults = SMALL.split()
     rest = [x for pair in zip(defaults[::2], defaults[1::2]) if pair[0] not in given for x in pair]
-    return [PROGRAM, "train", "contrast", "-o", str(folder), *given, *rest]
+    return ["-o", folder, *given, *rest]
 
 
-def study(folder, *options, status=0, small=SMALL):
-    result = subprocess.run(command(folder, *options, small=small), capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
+def study(folder, *options, status=0):
+    return run(*in_small(folder, *options), status=status)
 
 
 def lines(folder):
@@ -140,18 +137,12 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path, after):
     options = ["--critic", "cosine,shared", "--steps", 1000, "--view-steps", 1500]
     study(tmp_path / "whole", *options)
     folder = tmp_path / "parts"
-    with subprocess.Popen(command(folder, *options), stderr=subprocess.PIPE, text=True) as process:
-        log = folder / "log.jsonl"
-        while not log.exists() or log.read_bytes().count(b"\n") < after:
-            time.sleep(0.005)
-        process.send_signal(signal.SIGINT)
-        message = process.stderr.read()
-    assert process.returncode == 1 and "interrupted" in message and "--resume" in message
+    log = folder / "log.jsonl"
+    run.interrupt(*in_small(folder, *options), when=lambda: log.exists() and log.read_bytes().count(b"\n") >= after)
     assert after <= len(lines(folder)) < 200
     assert not (folder / "results.json").exists()
-    study(folder, "--resume", small="")
-    for path in (tmp_path / "whole").iterdir():
-        assert (folder / path.name).read_bytes() == path.read_bytes(), path.name
+    run("-o", folder, "--resume")
+    assert contents(folder) == contents(tmp_path / "whole")
 
 
 @pytest.mark.parametrize(
@@ -173,4 +164,4 @@ def test_mistakes_are_said_in_one_line(tmp_path, options, message):
 
 
 def test_a_folder_that_holds_nothing(tmp_path):
-    assert "holds no study to continue" in study(tmp_path / "none", "--resume", small="", status=1).stderr
+    assert "holds no study to continue" in run("-o", tmp_path / "none", "--resume", status=1).stderr

@@ -2,25 +2,17 @@
 
 import json
 import math
-import os
 import random
-import signal
 import statistics
-import subprocess
-import time
 
 import pytest
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, check_resumes
+
+run = Command("train", "dynamics")
 LAYERS, HEADS, LENGTH, STEPS, TARGET_STEPS = 2, 2, 16, 60, 10
 SIZES = f"--layers {LAYERS} --heads {HEADS} --width 16 --length {LENGTH} --batch 4 --vocabulary 270".split()
 SMALL = [*SIZES, "--seeds", "2", "--points", "6", "--validation-tokens", "128"]
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "dynamics", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def results(folder):
@@ -162,29 +154,16 @@ def test_a_text_learnt_by_heart_turns_the_validation_loss(tmp_path):
 def test_an_interrupted_study_goes_on_bit_for_bit(text, tmp_path):
     # The first save is at step 200, between two points.
     options = [text, "--parts", "entropy", *SIZES, "--seeds", 1, "--points", 6, "--steps", 230]
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "dynamics", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and b"--resume" in process.stderr.read()
-    run("-o", tmp_path / "parts", "--resume")
-    for name in ("results.json", "log.jsonl", "entropy.svg"):
-        assert (tmp_path / "parts" / name).read_text() == (tmp_path / "whole" / name).read_text()
+    check_resumes(run, tmp_path, options)
 
 
 def test_a_text_that_changed_is_noticed(tmp_path):
     (tmp_path / "text.txt").write_text("one two three four " * 100)
     options = ["--parts", "entropy", *SMALL, "--steps", "100000"]
-    command = [PROGRAM, "train", "dynamics", tmp_path / "text.txt", "-o", tmp_path / "a", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.DEVNULL) as process:
-        while not (tmp_path / "a" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        process.wait()
+    folder = tmp_path / "a"
+    run.interrupt(tmp_path / "text.txt", "-o", folder, *options, when=(folder / "state.safetensors").exists)
     (tmp_path / "text.txt").write_text("one two three five " * 100)
-    assert "not what it was" in run("-o", tmp_path / "a", "--resume", status=1).stderr
+    assert "not what it was" in run("-o", folder, "--resume", status=1).stderr
 
 
 @pytest.mark.parametrize(

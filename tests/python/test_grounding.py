@@ -2,22 +2,14 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import time
 
 import pytest
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, check_resumes
+
+run = Command("train", "grounding")
 SMALL = {"side": 4, "max-matching": 4, "matching": "1,4,8", "sides": "4,8", "matching-of-sides": 2, "width": 32,
          "heads": 2, "batch": 32, "examples": 64, "steps": 20, "seeds": 1, "measurements": 2, "scales": "log_n"}  # fmt: skip
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "grounding", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def small(**changes):
@@ -110,16 +102,7 @@ def test_a_study_has_a_curve_for_each_scale_and_seed(tmp_path):
 
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     options = small(scales="inverse_sqrt_d,log_n", steps=250)
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "grounding", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and b"--resume" in process.stderr.read()
-    run("-o", tmp_path / "parts", "--resume")
-    for file in ("results.json", "log.jsonl"):
-        assert (tmp_path / "parts" / file).read_text() == (tmp_path / "whole" / file).read_text()
+    check_resumes(run, tmp_path, options)
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,6 @@
 
 import fcntl
 import json
-import os
 import pathlib
 import random
 import re
@@ -13,7 +12,9 @@ import time
 
 import pytest
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command
+
+run = Command("train", "length")
 SIZES = (
     "--vocabulary 300 --layers 2 --heads 2 --width 32 --length 32 --scored 16 --factors 0.5,1,2,4 --batch 8 --steps 40 "
     "--learning-rates 0.01 --documents 4 --positions none --laws inverse_sqrt_d,log_n --seeds 2 --best 0 --attention-dropout-sweep 0 --weight-decay-sweep 0.1"
@@ -46,12 +47,6 @@ def texts(tmp_path_factory):
     return folder
 
 
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "length", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
-
-
 def results(folder):
     return json.loads((folder / "results.json").read_text())["results"]
 
@@ -61,8 +56,7 @@ def without_times(results):
 
 
 def start(folder):
-    command = [PROGRAM, "train", "length", "-o", folder, "--resume"]
-    return subprocess.Popen([*map(str, command)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return run.start("-o", folder, "--resume", stdout=subprocess.PIPE)
 
 
 def wait_until(condition):
@@ -149,11 +143,8 @@ def test_every_law_runs_with_both_positions(texts, tmp_path):
 
 def test_an_interrupted_study_goes_on_bit_for_bit_with_or_without_its_state(texts, whole, tmp_path):
     folder, parts = whole[0], tmp_path / "parts"
-    command = [PROGRAM, "train", "length", texts, "-o", parts, *SMALL]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
-        wait_until(lambda: list(parts.glob("runs/screen-log_n-*.lock")))  # the second network
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and "--resume" in process.stderr.read()
+    second = lambda: list(parts.glob("runs/screen-log_n-*.lock"))
+    run.interrupt(texts, "-o", parts, *SMALL, when=second)
     assert len(list(parts.glob("runs/*.safetensors"))) == 1
     shutil.copytree(parts, tmp_path / "carried")
     shutil.rmtree(tmp_path / "carried" / "runs")

@@ -1,12 +1,8 @@
 """isentropic plane and isentropic.InformationPlane: which layers compress, resumed runs, bad files."""
 
 import json
-import os
 import pathlib
-import signal
 import struct
-import subprocess
-import time
 import xml.etree.ElementTree as ElementTree
 import zlib
 
@@ -17,20 +13,11 @@ import torch
 from torch import nn
 
 import isentropic
+from program import Command, check_resumes, contents
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+run = Command("plane")
 IBSGD = pathlib.Path(__file__).parents[3] / "shared" / "data" / "ibsgd" / "var_u.mat"
 QUICK = ["--epochs", 6, "--seeds", 2, "--estimators", "exact,width:0.5"]
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "plane", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def drops(found, estimator):
@@ -106,17 +93,7 @@ def test_bins_see_linear_layers_compress_that_keep_everything_and_fit_nothing(tm
 
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     options = ["--epochs", 300, "--optimiser", "adam", "--noise", 0.1, "--seeds", 2, "--estimators", "width:0.5"]
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "plane", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        message = process.stderr.read()
-    assert process.returncode == 1 and "interrupted" in message and "--resume" in message
-    assert not (tmp_path / "parts" / "results.json").exists()
-    run("-o", tmp_path / "parts", "--resume")
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+    check_resumes(run, tmp_path, options)
 
 
 def test_the_folder_holds_log_picture_and_page(tmp_path):

@@ -2,24 +2,16 @@
 
 import json
 import math
-import os
-import signal
 import struct
-import subprocess
-import time
 
 import pytest
 import torch
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, check_resumes
+
+run = Command("train", "resolution")
 SMALL = {"patch": 2, "factors": "1,2", "width": 32, "heads": 2, "layers": 1, "batch": 32, "examples": 90, "steps": 20,
          "seeds": 1, "measurements": 2, "scales": "log_n", "learnt-scales": "ssmax:0.1"}  # fmt: skip
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "resolution", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def small(images, **changes):
@@ -102,16 +94,7 @@ def test_differences_within_the_spread_are_none(images, tmp_path):
 
 def test_an_interrupted_study_goes_on_bit_for_bit(images, tmp_path):
     options = small(images, steps=250)
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "resolution", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and b"--resume" in process.stderr.read()
-    run("-o", tmp_path / "parts", "--resume")
-    for file in ("results.json", "log.jsonl"):
-        assert (tmp_path / "parts" / file).read_text() == (tmp_path / "whole" / file).read_text()
+    check_resumes(run, tmp_path, options)
 
 
 def test_a_study_goes_on_with_its_own_images_only(images, tmp_path):

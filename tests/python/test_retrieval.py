@@ -1,19 +1,16 @@
 """isentropic train retrieval: short training, long tests; and FIRST by constructed weights."""
 
 import json
-import os
-import signal
 import statistics
-import subprocess
-import time
 
 import pytest
 import torch
 
 import isentropic
 from isentropic import Scale
+from program import Command, check_resumes
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+run = Command("train", "retrieval")
 SIZES = "--length 16 --width 32 --heads 2 --batch 32 --examples 128".split()
 SHORT = [*SIZES, "--factors", "1,8"]
 
@@ -22,12 +19,6 @@ def only(**lists):
     """These lists of variants and no others."""
     names = ("scales", "learnt_scales", "maps", "learnt_maps", "without_key_bias")
     return [part for name in names for part in (f"--{name.replace('_', '-')}", lists.get(name, "none"))]
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "retrieval", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def curves(folder):
@@ -150,16 +141,7 @@ def test_every_task_runs(task, tmp_path):
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     lists = only(scales="inverse_sqrt_d", learnt_maps="entmax", without_key_bias="relu_squared")
     options = ["--task", "maximum", *lists, *SHORT, "--steps", 210]
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "retrieval", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and b"--resume" in process.stderr.read()
-    run("-o", tmp_path / "parts", "--resume")
-    assert (tmp_path / "parts" / "results.json").read_text() == (tmp_path / "whole" / "results.json").read_text()
-    assert (tmp_path / "parts" / "log.jsonl").read_text() == (tmp_path / "whole" / "log.jsonl").read_text()
+    check_resumes(run, tmp_path, options)
 
 
 @pytest.mark.parametrize(

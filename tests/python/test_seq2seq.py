@@ -2,23 +2,15 @@
 
 import json
 import math
-import os
-import signal
-import subprocess
-import time
 
 import pytest
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, check_resumes
+
+run = Command("train", "seq2seq")
 SMALL = {"length": 4, "symbols": 4, "lengths": "4,8", "width": 32, "heads": 2, "layers": 1, "batch": 32,
          "examples": 64, "steps": 20, "seeds": 1, "measurements": 2, "scales": "log_n"}  # fmt: skip
 KINDS = ("encoder", "decoder", "cross")
-
-
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, "train", "seq2seq", *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def small(**changes):
@@ -100,16 +92,7 @@ def test_places_of_the_source_count_from_either_end(tmp_path):
 
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     options = small(scales="inverse_sqrt_d,log_n", steps=250)
-    run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "seq2seq", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE) as process:
-        while not (tmp_path / "parts" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        assert process.wait() == 1 and b"--resume" in process.stderr.read()
-    run("-o", tmp_path / "parts", "--resume")
-    for file in ("results.json", "log.jsonl"):
-        assert (tmp_path / "parts" / file).read_text() == (tmp_path / "whole" / file).read_text()
+    check_resumes(run, tmp_path, options)
 
 
 @pytest.mark.parametrize(

@@ -1,14 +1,13 @@
 """The folders of all studies: existing files stay, unless a study overwrites another one."""
 
 import json
-import os
 import struct
-import subprocess
 
 import pytest
 import torch
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+from program import Command, contents
+
 NETWORKS = "--seeds 1 --width 16 --heads 2 --batch 8"
 ONE_SCALE = f"{NETWORKS} --steps 1 --measurements 1 --examples 8 --scales log_n"
 # As small as possible.
@@ -50,10 +49,7 @@ def study(request, inputs):
     options = STUDIES[request.param].replace("IMAGES", str(inputs)).replace("TEXTS", str(inputs / "texts"))
 
     def run(folder, *more, status=0):
-        command = [PROGRAM, *request.param.split(), *options.split(), "-o", str(folder), *more]
-        result = subprocess.run(command, capture_output=True, text=True)
-        assert result.returncode == status, result.stderr
-        return result
+        return Command(*request.param.split())(*options.split(), "-o", folder, *more, status=status)
 
     run.name = request.param.split()[-1]
     return run
@@ -66,10 +62,6 @@ def written(folder, *names):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"mine: {name}")
     return contents(folder)
-
-
-def contents(folder):
-    return {path.relative_to(folder): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
 def refusal(result):

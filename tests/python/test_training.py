@@ -6,7 +6,6 @@ import pathlib
 import random
 import resource
 import signal
-import subprocess
 import threading
 import time
 
@@ -15,8 +14,9 @@ import torch
 from transformers import AutoModelForCausalLM, AutoModelForMaskedLM, AutoTokenizer
 
 import isentropic
+from program import Command, contents
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
+run = Command()
 SMALL = "--layers 2 --heads 2 --width 32 --length 32 --batch 2 --vocabulary 300 --warmup 3 --validate-every 4".split()
 
 isentropic.hf.register()
@@ -32,12 +32,6 @@ def text(tmp_path_factory):
     return path
 
 
-def run(*arguments, status=0):
-    result = subprocess.run([PROGRAM, *map(str, arguments)], capture_output=True, text=True)
-    assert result.returncode == status, result.stderr
-    return result
-
-
 def train(text, folder, *options, steps=8, status=0):
     return run("train", "lm", text, "-o", folder, "--steps", steps, *with_defaults(options), status=status)
 
@@ -47,23 +41,19 @@ def with_defaults(options):
     return [*options, *(x for pair in zip(SMALL[::2], SMALL[1::2]) if pair[0] not in options for x in pair)]
 
 
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.rglob("*") if path.is_file() and path.name != "run.json"}
+def without_run(folder):
+    return {name: data for name, data in contents(folder).items() if not name.endswith("run.json")}
 
 
 def test_an_interrupted_run_goes_on_bit_for_bit(text, tmp_path):
     options = ["--attention-dropout", 0.1, "--save-every", 3, "--learn-scale", "--scale", "log_n"]
     train(text, tmp_path / "whole", *options, steps=400)
-    command = [PROGRAM, "train", "lm", text, "-o", tmp_path / "parts", "--steps", 400, *SMALL, *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True) as process:
-        while not (tmp_path / "parts" / "training" / "state.safetensors").exists():
-            time.sleep(0.01)
-        process.send_signal(signal.SIGINT)
-        message = process.stderr.read()
-    assert process.returncode == 1 and "interrupted after step" in message and "--resume" in message
-    assert len((tmp_path / "parts" / "log.jsonl").read_text().splitlines()) < 400
+    parts = tmp_path / "parts"
+    arguments = ["train", "lm", text, "-o", parts, "--steps", 400, *SMALL, *options]
+    assert "after step" in run.interrupt(*arguments, when=(parts / "training" / "state.safetensors").exists)
+    assert len((parts / "log.jsonl").read_text().splitlines()) < 400
     run("train", "lm", "-o", tmp_path / "parts", "--resume")
-    assert contents(tmp_path / "parts") == contents(tmp_path / "whole")
+    assert without_run(tmp_path / "parts") == without_run(tmp_path / "whole")
 
 
 def logits_of_program(folder, ids, vocabulary):
@@ -164,13 +154,9 @@ def test_a_full_disk_leaves_the_last_save(text, tmp_path, size, full):
     options = ["--save-every", 100, "--learn-scale", "--scale", "log_n"]
     train(text, tmp_path / "whole", *options, steps=400)
     folder = tmp_path / "parts"
-    command = [PROGRAM, "train", "lm", text, "-o", folder, "--steps", 400, *with_defaults(options)]
-    with subprocess.Popen(
-        [*map(str, command)],
-        stderr=subprocess.PIPE,
-        text=True,
-        preexec_fn=lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN),  # makes writing fail, as on a full disk
-    ) as process:
+    arguments = ["train", "lm", text, "-o", folder, "--steps", 400, *with_defaults(options)]
+    fail_to_write = lambda: signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # instead of ending the process
+    with run.start(*arguments, preexec_fn=fail_to_write) as process:
         while not (folder / "config.json").exists():  # the last file written by a save
             time.sleep(0.01)
         resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (size, size))
@@ -181,7 +167,7 @@ def test_a_full_disk_leaves_the_last_save(text, tmp_path, size, full):
     AutoTokenizer.from_pretrained(folder)
     assert AutoModelForCausalLM.from_pretrained(folder)(torch.tensor([[1, 2, 3]])).logits.isfinite().all()
     run("train", "lm", "-o", folder, "--resume")
-    assert contents(folder) == contents(tmp_path / "whole")
+    assert without_run(folder) == without_run(tmp_path / "whole")
 
 
 def test_a_text_may_be_a_pipe(text, tmp_path):

@@ -3,25 +3,16 @@
 import gzip
 import json
 import math
-import os
 import pathlib
-import signal
 import struct
-import subprocess
 
 import pytest
 import torch
 
-PROGRAM = os.environ.get("ISENTROPIC_PROGRAM", "")
-ONE_THREAD = {**os.environ, "OMP_NUM_THREADS": "1"}  # too little work for more
+from program import Command, contents
+
+run = Command("train", "vib", OMP_NUM_THREADS="1")  # too little work for more
 MNIST = pathlib.Path(__file__).parents[3] / "shared" / "data" / "mnist"
-
-
-def run(*arguments, status=0):
-    command = [PROGRAM, "train", "vib", *map(str, arguments)]
-    result = subprocess.run(command, capture_output=True, text=True, env=ONE_THREAD)
-    assert result.returncode == status, result.stderr
-    return result
 
 
 def idx(values):
@@ -48,10 +39,6 @@ def log_of(folder):
 
 def results_of(folder):
     return json.loads((folder / "results.json").read_text())
-
-
-def contents(folder):
-    return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
 def exact(correlations, beta):
@@ -91,13 +78,7 @@ def test_gaussians_meet_their_curve(tmp_path):
 def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
     options = ["--gaussian", "--seeds", 2, "--betas", "0.1,0.5", "--epochs", 8]
     whole = run("-o", tmp_path / "whole", *options)
-    command = [PROGRAM, "train", "vib", "-o", tmp_path / "parts", *options]
-    with subprocess.Popen([*map(str, command)], stderr=subprocess.PIPE, text=True, env=ONE_THREAD) as process:
-        while "epoch 1 of 8" not in process.stderr.readline():
-            pass
-        process.send_signal(signal.SIGINT)
-        message = process.stderr.read()
-    assert process.returncode == 1 and "interrupted" in message and "--resume" in message
+    run.interrupt("-o", tmp_path / "parts", *options, when=(tmp_path / "parts" / "state.safetensors").exists)
     assert len(log_of(tmp_path / "parts")) < 6 * 8 and not (tmp_path / "parts" / "results.json").exists()
     assert run("-o", tmp_path / "parts", "--resume").stdout == whole.stdout
     assert contents(tmp_path / "parts") == contents(tmp_path / "whole")

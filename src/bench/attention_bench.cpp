@@ -95,9 +95,9 @@ double fma_rate() {
   return total / time * 1e-9;
 }
 
-// Cycles through all variants until they have had `seconds` each on average: three rounds at least, unless these take ten
-// times as long, and fifty at most.
-// Each round measures the peak anew: on a shared machine it changes during a case.
+// Cycles through all variants until they have had `seconds` each on average: three rounds at least, unless these take
+// ten times as long, and fifty at most. Each round measures the peak anew: on a shared machine it changes during a
+// case.
 std::vector<Timing> time_interleaved(std::vector<Variant> variants, double seconds, double& highest_peak) {
   std::vector<std::vector<double>> times(variants.size()), fractions(variants.size());
   double spent = 0;

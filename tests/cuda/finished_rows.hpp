@@ -23,8 +23,7 @@ inline FinishedRows read_rows(const Problem& problem, const ForwardOutput& out) 
   const auto rows = static_cast<std::size_t>(problem.rows());
   const auto reals = [&](const void* data) { return read_numbers(real_type(problem.type), data, rows); };
   FinishedRows found;
-  if (out.output)
-    found.output = read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v));
+  if (out.output) found.output = read_numbers(problem.type, out.output, rows * static_cast<std::size_t>(problem.d_v));
   found.m = reals(out.rows.m), found.z = reals(out.rows.z);
   found.u = reals(out.rows.u), found.w = reals(out.rows.w), found.c = reals(out.rows.c);
   return found;

@@ -30,7 +30,7 @@ struct Mask {
   bool exclude_self = false;
   std::vector<Index> excluded_keys = {};  // [n_q]
   Index stride = 0, local = 0;            // stride 0: unused
-  std::vector<char> blocks = {};  // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: unused
+  std::vector<char> blocks = {};          // [batch, heads, ceil(n_q / block_q), ceil(n_k / block_k)]; empty: unused
   Index block_q = 0, block_k = 0;
   std::vector<Index> key_lengths = {};    // [batch]
   std::vector<Documents> documents = {};  // one in all, or one per batch entry

@@ -32,8 +32,8 @@ struct AttentionOptions {
   // `scale`. The rows of per_row: {"rows", [batch or 1, heads or 1, n_q]}.
   std::map<std::string, at::Tensor> scale_parameters = {};
   ScoreMap map = ScoreMap::softmax();
-  at::Tensor alpha = {};  // of entmax, [], [1] or [heads]; it gets a gradient and overrides the number in `map`
-  at::Tensor bias = {};   // [batch or 1, heads or 1, n_q or 1, n_k]
+  at::Tensor alpha = {};          // of entmax, [], [1] or [heads]; it gets a gradient and overrides the number in `map`
+  at::Tensor bias = {};           // [batch or 1, heads or 1, n_q or 1, n_k]
   at::Tensor alibi_slopes = {};   // [heads]
   at::Tensor relative_bias = {};  // [heads or 1, 2 r + 1]
   std::optional<double> soft_cap = {};

@@ -26,9 +26,9 @@ using Temperature = std::variant<double, at::Tensor>;
 
 struct InfoNceOptions {
   Temperature temperature = 0.07;
-  at::Tensor negatives = {};  // [M, d] for all queries or [N, M, d]: the candidates are key i and these
-  at::Tensor positives = {};  // int64 [N], the row of each query's positive among the keys
-  at::Tensor labels = {};  // [N]: keys of the same class are positives, the loss is their mean; 0 if there are none
+  at::Tensor negatives = {};   // [M, d] for all queries or [N, M, d]: the candidates are key i and these
+  at::Tensor positives = {};   // int64 [N], the row of each query's positive among the keys
+  at::Tensor labels = {};      // [N]: keys of the same class are positives, the loss is their mean; 0 if there are none
   at::Tensor key_labels = {};  // [M]; same as labels if absent
   bool exclude_self = false;   // queries are the keys themselves, and a row does not see its own key
   bool symmetric = false;      // the mean of this loss and the one with query and key exchanged

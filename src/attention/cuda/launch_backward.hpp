@@ -53,8 +53,7 @@ struct BackwardWorkspace {
   float scale = 0, soft_cap = 0;
   float* products = nullptr;  // G, [batch, heads, blocks of queries] tiles, in fragment order
   float* slopes = nullptr;    // [heads, batch, blocks of keys]
-  unsigned* turns =
-      nullptr;  // key blocks started; then key blocks whose warps have added to G: [tiles of G, warps]
+  unsigned* turns = nullptr;  // key blocks started; then key blocks whose warps have added to G: [tiles of G, warps]
   PackedRow* rows = nullptr;  // [batch, heads, n_q]
   HigherTerms* higher = nullptr;
 };

@@ -80,6 +80,36 @@ TEST_F(Program, ThePlotsOfSparsityShareTheirColours) {
   EXPECT_EQ(colours.size(), 9u);
 }
 
+TEST_F(Program, PointingAtALabelFadesTheOtherCurves) {
+  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+  const auto counts = found_at_width(
+      path("out.html"), 1000,
+      "(() => { const entry = document.querySelector('.legend span'), plot = entry.closest('.plot');"
+      " const count = (selector) => plot.querySelectorAll(selector).length, faded = () => count('.series.faded');"
+      " const at = (event) => { entry.dispatchEvent(new MouseEvent(event)); return faded(); };"
+      " return [count('.series'), faded(), at('mouseenter'), at('mouseleave')]; })()");
+  ASSERT_TRUE(counts.is_array()) << counts;
+  EXPECT_GE(counts[0], 8);
+  EXPECT_EQ(counts[1], 0);
+  EXPECT_EQ(counts[2], counts[0].get<int>() - 1);
+  EXPECT_EQ(counts[3], 0);
+}
+
+// The value shown for the point nearest to the pointer begins with its curve's label.
+TEST_F(Program, ThePointNearestToThePointerIsNamed) {
+  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+  const auto found = found_at_width(
+      path("out.html"), 1000,
+      "(() => { const plot = document.querySelector('.plot'), dot = plot.querySelector('.dot').getBoundingClientRect();"
+      " const at = { clientX: dot.x + dot.width / 2, clientY: dot.y + dot.height / 2 };"
+      " plot.querySelector('svg').dispatchEvent(new MouseEvent('mousemove', at));"
+      " return [plot.querySelector('.legend .value').textContent, plot.querySelector('.legend span').textContent]; "
+      "})()");
+  ASSERT_TRUE(found.is_array()) << found;
+  EXPECT_NE(found[0].get<std::string>().find(": "), std::string::npos) << found;
+  EXPECT_NE(found[0].get<std::string>().find(" → "), std::string::npos) << found;
+}
+
 TEST_F(Program, TheNoisePageShowsFormulasMeasurementsAndAttacks) {
   ASSERT_EQ(run_program({"noise", "--draws", "20", "--html", path("out.html")}).status, 0);
   const std::string page = drawn(path("out.html"));

@@ -39,13 +39,16 @@ function points_of(plot) {
     curve.x.map((x, i) => [x, curve.y[i]]).filter(([x, y]) => usable(x, plot.x_scale) && usable(y, plot.y_scale)));
 }
 
+// Every eight curves repeat the colours, with another dash.
+const DASHES = [null, "7 3", "2 3"];
+
 // Bounds are grey; points have the colour of the previous curve; a curve that specifies a colour gets it.
 function colours_of(plot) {
   let next = 0, index = 0;
   return plot.curves.map((curve) => {
     if (curve.style === "bound") return { stroke: null, dash: null };
     if (curve.style !== "points") index = curve.colour === null ? next++ : curve.colour;
-    return { stroke: colour(index), dash: index < 8 ? null : "7 3" };
+    return { stroke: colour(index), dash: index < 0 ? null : DASHES[Math.floor(index / 8) % DASHES.length] };
   });
 }
 
@@ -69,30 +72,37 @@ function draw_plot(place, plot, room) {
     .attr("text-anchor", "middle").text(formulas.plain(plot.y_label));
   const path = d3.line().x((p) => x(p[0])).y((p) => y(p[1]));
   plot.curves.forEach((curve, c) => {
+    const group = svg.append("g").attr("class", "series");
     // Measured values in no particular order are a cloud, not a curve.
     const ordered = curve.style !== "measured" || points[c].every((p, i) => i === 0 || p[0] >= points[c][i - 1][0]);
     if (curve.style !== "points" && ordered) {
-      svg.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
+      group.append("path").attr("class", curve.style === "bound" ? "curve bound" : "curve")
         .style("stroke", colours[c].stroke).style("stroke-dasharray", colours[c].dash).attr("d", path(points[c]));
     }
     if (curve.style === "points" || (curve.style === "measured" && (!ordered || points[c].length <= 60))) {
-      svg.append("g").selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
+      group.selectAll("circle").data(points[c]).enter().append("circle").attr("class", "dot")
         .attr("cx", (p) => x(p[0])).attr("cy", (p) => y(p[1])).attr("r", 3).style("fill", colours[c].stroke);
     }
   });
   const legend = box.append("div").attr("class", "legend");
   plot.curves.forEach((curve, c) => {
     if (!curve.label) return;
-    const entry = legend.append("span");
+    const entry = legend.append("span").on("mouseenter", () => single_out(svg, c)).on("mouseleave", () => single_out(svg, null));
     entry.append("i").attr("class", curve.style).style("border-color", colours[c].stroke)
-      .style("border-top-style", colours[c].dash && "dashed");
+      .style("border-top-style", colours[c].dash && (colours[c].dash === DASHES[2] ? "dotted" : "dashed"));
     formulas.set(entry.append("span"), curve.label, true);
   });
-  follow_pointer(svg, legend.append("span").attr("class", "value"), points, colours, x, y);
+  const labels = plot.curves.map((curve) => formulas.plain(curve.label || ""));
+  follow_pointer(svg, legend.append("span").attr("class", "value"), points, labels, colours, x, y);
 }
 
-// Shows the numbers of the point nearest to the pointer.
-function follow_pointer(svg, readout, points, colours, x, y) {
+// Fades all curves but one; null: none.
+function single_out(svg, chosen) {
+  svg.selectAll(".series").classed("faded", (d, c) => chosen !== null && c !== chosen);
+}
+
+// Shows the label and the numbers of the point nearest to the pointer.
+function follow_pointer(svg, readout, points, labels, colours, x, y) {
   const flat = points.flatMap((list, c) => list.map((p) => [p[0], p[1], c]));
   const mark = svg.append("circle").attr("class", "near").attr("r", 5).style("display", "none");
   svg.on("mousemove", function () {
@@ -100,7 +110,7 @@ function follow_pointer(svg, readout, points, colours, x, y) {
     const near = flat[d3.scan(flat, (a, b) => Math.hypot(x(a[0]) - px, y(a[1]) - py) - Math.hypot(x(b[0]) - px, y(b[1]) - py))];
     if (!near) return;
     mark.style("display", null).attr("cx", x(near[0])).attr("cy", y(near[1])).style("stroke", colours[near[2]].stroke);
-    readout.text(`${short(near[0])} → ${short(near[1])}`);
+    readout.text(`${labels[near[2]] ? `${labels[near[2]]}: ` : ""}${short(near[0])} → ${short(near[1])}`);
   }).on("mouseleave", () => { mark.style("display", "none"); readout.text(""); });
 }
 

@@ -48,7 +48,7 @@ function draw_table(place, part, _room, in_card = false) {
         const place = d3.select(this);
         if (c === 0 && in_card) formulas.set(place, cell);
         else if (c === 0 && part.address) place.append("a").attr("href", part.address(cell)).text(cell);
-        else place.text(cell);
+        else place.text(cell.replace(/ ± /g, "\u00a0±\u00a0"));  // one number, on one line
       });
   };
   const sort = (c) => {

@@ -152,6 +152,8 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path, after):
         (["--batch", "1"], "--batch"),
         (["--temperatures", "0"], "--temperatures"),
         (["--information", "-1"], "--information"),
+        (["--information", "nan"], "--information: Value nan not in range"),
+        (["--temperatures", "1,nan"], "--temperatures: Value nan not in range"),
         (["--steps", 3], "steps is 3; expected at least 2 for each of 2 stairs"),
         (["--device", "cuda:9"], "device is 'cuda:9'; expected cpu"),
         (["--resume", "--overwrite"], "expected one of them"),

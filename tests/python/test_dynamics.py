@@ -122,6 +122,30 @@ def test_texts_say_which_differences_are_none(moved):
         assert (moved[0] / name).stat().st_size > 1000
 
 
+def test_one_seed_calls_nothing_none(text, tmp_path):
+    sizes = [*SIZES, "--seeds", 1, "--points", 2, "--validation-tokens", 128, "--steps", 4, "--target-steps", 4]
+    parts = ["--parts", "regulariser,target", "--targets", "1,2", "--other-lengths", 32]
+    out = run(text, "-o", tmp_path / "x", *sizes, *parts).stdout
+    assert "(one seed)" in out and "none" not in out and "sweep is as good" not in out
+
+
+def test_a_single_step_has_no_change_and_no_minimum(text, tmp_path):
+    sizes = [*SIZES, "--seeds", 1, "--validation-tokens", 128, "--steps", 1]
+    out = run(text, "-o", tmp_path / "x", *sizes, "--parts", "entropy").stdout
+    assert "in the last\n" in out and "nan%" not in out
+
+
+def test_a_validation_loss_that_only_rises_is_not_said_to_fall(tmp_path):
+    """Trained on words, validated on digits."""
+    draw, text = random.Random(1), tmp_path / "text.txt"
+    text.write_text("the cat sees the dog. " * 200 + "".join(draw.choices("0123456789", k=1000)))
+    sizes = [*SIZES, "--seeds", 1, "--points", 2, "--validation-tokens", 128, "--steps", 20, "--held-out", 0.4]
+    out = run(text, "-o", tmp_path / "x", *sizes, "--parts", "entropy", "--learning-rate", 0.03).stdout
+    first, *between, last = [line["validation_loss"] for line in lines(tmp_path / "x") if line["run"] == 0]
+    assert all(first < loss for loss in (*between, last))
+    assert "autoregressive: the validation loss is lowest at the start or the end\n" in out
+
+
 # ---- entropy by layer, head and step ----
 
 
@@ -175,6 +199,7 @@ def test_a_text_that_changed_is_noticed(tmp_path):
         (["--targets", "0"], "target"),
         (["--other-lengths", "64"], "other length"),
         (["--token-noise", "2"], "token noise"),
+        (["--held-out", "nan"], "--held-out: Value nan not in range"),
         (["--device", "tpu"], "device"),
         (["--resume"], "texts"),
     ],

@@ -237,6 +237,7 @@ def test_what_is_prepared_for_one_device_is_trained_on_another(texts, whole, tmp
         (["--resume"], 2, "texts"),
         (["--documents", 40], 1, "documents of 129 tokens or more"),
         (["--steps", 4000], 1, "epochs"),
+        (["--steps", 4000, "--max-epochs", "nan"], 2, "max epochs is nan; expected more than 0"),
         (["--attention-dropout-sweep", "0,1.5"], 2, "attention dropout is 1.5"),
         (["--weight-decay-sweep=-1"], 2, "weight decay is -1"),
         (["--factors", "0.5,1"], 2, "factors"),

@@ -205,6 +205,8 @@ def test_bad_files_are_said_in_one_line(tmp_path):
         (["--device", "cuda:9"], "device is 'cuda:9'; expected cpu"),
         (["--resume", "--overwrite"], "--resume is given with --overwrite"),
         (["--layers", "3,0"], "--layers"),
+        (["--estimators", "width:0.5,width:0.50"], "estimator is 'width:0.5' twice; expected each once"),
+        (["--noise", "nan"], "--noise: Value nan not in range"),
     ],
 )
 def test_mistakes_are_said_in_one_line(tmp_path, options, message):

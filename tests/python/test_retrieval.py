@@ -155,6 +155,8 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
         (["--feature-sizes", "0"], "feature size"),
         (only(), "variant"),
         (["--width", "30", "--heads", "4"], "width"),
+        (["--scales", "log_n,log_n"], "variant is 'softmax log_n' twice"),
+        (["--learning-rate", "nan"], "--learning-rate: Value nan not in range"),
         (["--device", "tpu"], "device"),
         (["--resume", "--overwrite"], "--resume"),
     ],
@@ -162,6 +164,12 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
 def test_bad_options_are_usage_errors_of_one_line(options, named, tmp_path):
     message = run("-o", tmp_path / "x", *options, status=2).stderr.strip()
     assert named in message and "\n" not in message
+
+
+def test_a_network_that_diverges_is_said_in_one_line(tmp_path):
+    options = ["--learning-rate", 1e12, "--steps", 40, "--length", 4, "--factors", 1, *only(scales="log_n")]
+    *_, error = run("-o", tmp_path / "x", *options, status=1).stderr.splitlines()
+    assert error.startswith("isentropic: loss is not finite at step ") and "frame" not in error
 
 
 def test_another_study_is_not_gone_on_with(tmp_path):

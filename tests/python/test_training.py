@@ -98,6 +98,9 @@ def test_masked_models_are_bert(text, tmp_path):
         expected = model(torch.tensor([ids])).logits[0]
     found = logits_of_program(tmp_path / "model", ids, expected.shape[1])
     assert (found - expected).norm() / expected.norm() < 1e-5
+    for command in (["perplexity", tmp_path / "model", text], ["generate", tmp_path / "model", "--prompt", "the cat"]):
+        error = run(*command, status=1).stderr
+        assert error == "isentropic: model is bert; expected one that predicts what comes next\n"
 
 
 @pytest.mark.parametrize("positions", ["sinusoidal", "alibi", "relative"])
@@ -205,6 +208,11 @@ def test_generation_is_reproducible(text, tmp_path):
         (["--dtype", "int8"], 2, "dtype is 'int8'; expected float32, bfloat16 or float16"),
         (["--length", 100000], 1, "tokens long; expected more than the length, 100000"),
         (["--learning-rate", 1e9], 1, "is not finite at step"),
+        (["--learning-rate", "nan"], 2, "--learning-rate: Value nan not in range"),
+        (["--held-out", "nan"], 2, "--held-out: Value nan not in range"),
+        (["--save-every", -5], 2, "--save-every: Value -5 not in range"),
+        (["--validate-every", -5], 2, "--validate-every: Value -5 not in range"),
+        (["--seed", -1], 2, "--seed: Value -1 is negative"),
     ],
 )
 def test_mistakes_are_said_in_one_line(text, tmp_path, options, status, message):

@@ -62,6 +62,8 @@ void run(const PerplexityArguments& arguments) {
   const std::string text = lab::read_text(arguments.text);
   const tokenizer::Tokenizer tokenizer = tokenizer::Tokenizer::read(arguments.model.path);
   const model::Transformer model = model::open_model(arguments.model.path, options);
+  if (!model.description().causal)  // a row would see the token that it is to predict
+    throw Error("model", model.description().family, "one that predicts what comes next");
   const std::vector<std::int32_t> tokens = tokenizer.encode(text, false);
   std::vector<lab::Perplexity> results;
   {

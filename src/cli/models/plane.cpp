@@ -69,7 +69,7 @@ void add_plane(CLI::App& program) {
   command
       ->add_option("--noise", options.noise,
                    "standard deviation of noise added to every layer in training (default: none)")
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(numbers(0.0, 1e6));
   command->add_option("--optimiser", options.optimiser, "optimiser: sgd or adam")->capture_default_str();
   command->add_option("--epochs", options.epochs, "training epochs")
       ->capture_default_str()

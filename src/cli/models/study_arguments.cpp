@@ -54,6 +54,22 @@ void require_alone(const CLI::App& command, bool resume, bool overwrite, const s
       throw UsageError(name, "given with --resume", "none: the study knows its options");
 }
 
+CLI::Validator numbers(double low, double high) {
+  const auto check = [low, high](std::string& text) {
+    double value = 0;
+    const bool fits = CLI::detail::lexical_cast(text, value) && value >= low && value <= high;
+    return fits ? std::string() : fmt::format("Value {} not in range {} to {}", text, to_text(low), to_text(high));
+  };
+  return {check, CLI::Range(low, high).get_description()};
+}
+
+CLI::Validator seeds() {
+  const auto check = [](std::string& text) {
+    return text.starts_with('-') ? fmt::format("Value {} is negative", text) : std::string();
+  };
+  return {check, ""};
+}
+
 void add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help) {
   command->add_option(name, value, help)->capture_default_str()->check(CLI::Range(1, 1 << 30));
 }
@@ -63,8 +79,8 @@ void StudyArguments::offer(CLI::App* to) {
   to->add_option("-o,--output", folder, "output folder")->required();
   to->add_flag("--resume", resume, "continue the study in that folder");
   to->add_flag("--overwrite", overwrite, "replace the study in that folder");
-  to->add_option("--seed", seed, "random seed")->capture_default_str();
-  to->add_option("--minutes", minutes, "stop after this many minutes; --resume continues")->check(CLI::Range(0.0, 1e6));
+  to->add_option("--seed", seed, "random seed")->capture_default_str()->check(seeds());
+  to->add_option("--minutes", minutes, "stop after this many minutes; --resume continues")->check(numbers(0.0, 1e6));
   to->add_option("--device", device, "cpu, cuda, cuda:1, ...")->capture_default_str()->each([this](const std::string&) {
     device_given = true;
   });

@@ -14,6 +14,12 @@ namespace isentropic::cli {
 // keeps the options it began with.
 void require_alone(const CLI::App& command, bool resume, bool overwrite, const std::set<std::string>& may_change = {});
 
+// A check for numbers from low to high. Unlike CLI::Range, it rejects NaN.
+CLI::Validator numbers(double low, double high);
+
+// A check for seeds: CLI11 would wrap negative ones.
+CLI::Validator seeds();
+
 // Adds an option for a count of one or more.
 void add_count(CLI::App* command, const std::string& name, std::int64_t& value, const std::string& help);
 

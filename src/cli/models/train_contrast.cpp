@@ -52,7 +52,7 @@ void add_train_contrast(CLI::App& train) {
   command->add_option("--information", options.information, "true mutual information of each stage, nats")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(0.0, 1e3));
+      ->check(numbers(0.0, 1e3));
   command->add_option("--dimension", options.dimension, "dimension of X and of Y")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 12));
@@ -62,7 +62,7 @@ void add_train_contrast(CLI::App& train) {
   command->add_option("--temperatures", options.temperatures, "temperatures of the embedding experiment")
       ->capture_default_str()
       ->delimiter(',')
-      ->check(CLI::Range(1e-3, 1e3));
+      ->check(numbers(1e-3, 1e3));
   command->add_option("--view-steps", options.view_steps, "optimiser steps per temperature")
       ->capture_default_str()
       ->check(CLI::Range(1, 1 << 30));

@@ -61,13 +61,13 @@ void offer_sizes(CLI::App* command, dynamics::Study& study) {
       ->capture_default_str();
   command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
-      ->check(CLI::Range(1e-12, 1e12));
+      ->check(numbers(1e-12, 1e12));
   command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e3));
+      ->check(numbers(0.0, 1e3));
   command->add_option("--held-out", study.held_out, "fraction held out at the end of each text")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 0.5));
+      ->check(numbers(0.001, 0.5));
   add_count(command, "--points", study.points, "evaluations per run");
   add_count(command, "--validation-tokens", study.validation_tokens, "maximum number of validation tokens");
   command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");

@@ -76,7 +76,7 @@ void offer_networks(CLI::App* command, lab::length::Study& study) {
   command->add_option("--weight-decay", study.weight_decay, "AdamW weight decay")->capture_default_str();
   command->add_option("--attention-dropout", study.attention_dropout, "dropout of attention weights")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 0.99));
+      ->check(numbers(0.0, 0.99));
   command->add_flag("--bfloat16", study.bfloat16, "compute matrix products in bfloat16 (CUDA only)");
 }
 

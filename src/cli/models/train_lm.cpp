@@ -109,7 +109,7 @@ void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
   command->add_option("--objective", run.objective, "training objective: autoregressive (ar) or masked (mlm)")
       ->capture_default_str()
       ->transform(CLI::Transformer({{"ar", "autoregressive"}, {"mlm", "masked"}}));
-  const CLI::Range positive(1e-12, 1e12);
+  const CLI::Validator positive = numbers(1e-12, 1e12);
   command->add_option("--steps", run.steps, "optimiser steps")->capture_default_str()->check(CLI::Range(1, 1 << 30));
   command->add_option("--batch", run.batch, "sequences per step")->capture_default_str()->check(CLI::Range(1, 1 << 16));
   command->add_option("--length", run.length, "tokens per sequence")
@@ -123,30 +123,32 @@ void offer_training(CLI::App* command, lab::LanguageModelRun& run) {
       ->check(CLI::Range(0, 1 << 30));
   command->add_option("--weight-decay", run.weight_decay, "AdamW weight decay")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e3));
+      ->check(numbers(0.0, 1e3));
   command->add_option("--clip", run.clip, "clip the gradient to this norm (0: no clipping)")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e12));
+      ->check(numbers(0.0, 1e12));
   command->add_option("--attention-dropout", run.attention_dropout, "dropout of attention weights")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 0.99));
+      ->check(numbers(0.0, 0.99));
   command
       ->add_option("--entropy-weight", run.entropy_weight,
                    "weight of the entropy term, the mean of H / log k, in the loss")
       ->capture_default_str()
-      ->check(CLI::Range(0.0, 1e6));
+      ->check(numbers(0.0, 1e6));
   command->add_option("--entropy-direction", run.entropy_direction, "encourage or discourage high entropy")
       ->capture_default_str();
-  command->add_option("--seed", run.seed, "random seed")->capture_default_str();
+  command->add_option("--seed", run.seed, "random seed")->capture_default_str()->check(seeds());
   command->add_option("--validation", run.validation,
                       "validation text files (default: hold out the end of the training text)");
   command->add_option("--held-out", run.held_out, "fraction held out at the end of the text, without --validation")
       ->capture_default_str()
-      ->check(CLI::Range(0.001, 0.5));
+      ->check(numbers(0.001, 0.5));
   command->add_option("--save-every", run.save_every, "steps between checkpoints (0: only at the end)")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
   command->add_option("--validate-every", run.validate_every, "steps between validations (0: only at the end)")
-      ->capture_default_str();
+      ->capture_default_str()
+      ->check(CLI::Range(0, 1 << 30));
   command->add_option("--dtype", run.dtype, "type of the saved weights: float32, bfloat16 or float16")
       ->capture_default_str();
   command->add_option("--device", run.device, "cpu, cuda, cuda:1, ...")->capture_default_str();

@@ -79,7 +79,7 @@ void add_train_retrieval(CLI::App& train) {
   add_count(command, "--heads", study.heads, "attention heads per layer");
   command->add_option("--learning-rate", study.learning_rate, "peak learning rate")
       ->capture_default_str()
-      ->check(CLI::Range(1e-12, 1e12));
+      ->check(numbers(1e-12, 1e12));
   arguments->common.offer(command);
   command->callback([arguments] { run(*arguments); });
 }

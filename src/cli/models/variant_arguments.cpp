@@ -21,7 +21,7 @@ void offer_variants(CLI::App* command, lab::VariantOptions& options, StudyArgume
   add_count(command, "--layers", options.layers, "number of layers");
   command->add_option("--learning-rate", options.learning_rate, "peak learning rate")
       ->capture_default_str()
-      ->check(CLI::Range(1e-12, 1e12));
+      ->check(numbers(1e-12, 1e12));
   common.offer(command);
 }
 

@@ -33,6 +33,15 @@ int finished_with(const CLI::App& program, const CLI::ParseError& request) {
   return finished();
 }
 
+// "train vib " of "isentropic train vib --betas x".
+std::string named_command(const CLI::App& program) {
+  std::string out;
+  for (std::vector<CLI::App*> named = program.get_subcommands(); !named.empty();
+       named = named.front()->get_subcommands())
+    out += named.front()->get_name() + " ";
+  return out;
+}
+
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
 
 }  // namespace
@@ -44,15 +53,16 @@ int run_program(CLI::App& program, int argc, char** argv) {
     return finished();
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return finished_with(program, error);
-    const std::vector<CLI::App*> named = program.get_subcommands();
-    const std::string command = named.empty() ? "" : named.front()->get_name() + " ";
-    return complain(fmt::format("{}; see isentropic {}--help", first_line(error.what()), command), kUsage);
+    return complain(fmt::format("{}; see isentropic {}--help", first_line(error.what()), named_command(program)),
+                    kUsage);
   } catch (const UsageError& error) {
     return complain(error.what(), kUsage);
   } catch (const std::bad_alloc&) {
     return complain("out of memory", kFailed);
-  } catch (const std::exception& error) {
+  } catch (const Error& error) {
     return complain(error.what(), kFailed);
+  } catch (const std::exception& error) {  // PyTorch's errors go on with a trace of its calls
+    return complain(first_line(error.what()), kFailed);
   }
 }
 

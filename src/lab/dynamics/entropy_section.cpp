@@ -41,11 +41,12 @@ void add_stages(const Setting& setting, const Courses& courses, Section& out) {
   }
   out.tables[0].rows.push_back(levels);
   out.tables[1].rows.push_back(changes);
-  out.findings.push_back(
-      fmt::format("{}: H / log k {} in the first quarter of training, {} in the second, {} in the third, {} in the "
-                  "last; quarter {} "
-                  "accounts for {:.0f}% of the change",
-                  setting.objective, words[0], words[1], words[2], words[3], largest_quarter, 100 * largest / all));
+  std::string finding = fmt::format(
+      "{}: H / log k {} in the first quarter of training, {} in the second, {} in the third, {} in the last",
+      setting.objective, words[0], words[1], words[2], words[3]);
+  if (all > 0)
+    finding += fmt::format("; quarter {} accounts for {:.0f}% of the change", largest_quarter, 100 * largest / all);
+  out.findings.push_back(finding);
 }
 
 // ---- depth ----
@@ -86,10 +87,12 @@ double pace(const Point& from, const Point& to) {
 
 void add_turn(const Setting& setting, const Courses& courses, Section& out) {
   std::vector<double> turn, before, after, overfitting;
+  bool all_fall = true;
   const std::vector<const Course*> runs = courses.of(setting);
   for (const Course* run : runs) {
     const Point& lowest = run->turn();
     const Point& half = run->at_share(0.5 * static_cast<double>(lowest.step) / static_cast<double>(run->setting.steps));
+    all_fall &= lowest.step == run->last().step;
     if (lowest.step == run->last().step || half.step >= lowest.step) continue;  // no minimum inside the run
     turn.push_back(static_cast<double>(lowest.step));
     before.push_back(pace(half, lowest)), after.push_back(pace(lowest, run->last()));
@@ -104,7 +107,8 @@ void add_turn(const Setting& setting, const Courses& courses, Section& out) {
     for (const std::string& cell : {std::string("-"), fmt::format("{:.4f}", best), fmt::format("{:.4f}", last)})
       row.push_back(cell);
     out.tables[3].rows.push_back(row);
-    out.findings.push_back(setting.objective + ": the validation loss is still falling at the last step");
+    out.findings.push_back(setting.objective + (all_fall ? ": the validation loss is lowest at the last step"
+                                                         : ": the validation loss is lowest at the start or the end"));
     return;
   }
   const Paired pace_before = paired(before), pace_after = paired(after);

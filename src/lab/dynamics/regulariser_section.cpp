@@ -65,7 +65,7 @@ Section regulariser_section(const Study& study, const Courses& courses) {
       levels.push_back(fmt::format("{:.{}f}", mean_of(values(setting)), quantity.digits));
       differences.push_back(lab::text_of(difference, quantity.digits));
       numbers[quantity.name] = {{"mean", mean_of(values(setting))}, {"less_plain", json_of(difference)}};
-      if (difference.beyond_spread())
+      if (difference.beyond_spread() || difference.seeds < 2)  // one seed: not known to be none
         finding += fmt::format(" {} {},", quantity.title, differences.back());
       else
         none += fmt::format(" {},", quantity.title);

@@ -24,6 +24,7 @@ std::string seeds_text(const Study& study) {
 }  // namespace
 
 std::string direction(const Paired& change) {
+  if (change.mean == 0) return "stays";
   const std::string way = change.mean > 0 ? "rises" : "falls";
   if (change.seeds == 1) return way + " (one seed)";
   return change.beyond_spread() ? way : "stays";

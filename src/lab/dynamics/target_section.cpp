@@ -116,13 +116,16 @@ Section target_section(const Study& study, const Courses& courses) {
                            {"transfer_costs", json_of(transferred)}});
     for (std::size_t i = 0; i < targets.size(); ++i)
       out.numbers.back()["losses"].push_back({{"target", targets[i]}, {"loss", mean_of(sweep.losses[i])}});
-    std::string finding = fmt::format(
-        "{}: best at H* = {:g}, {}; 1 / sqrt d minus that: {}", task, targets[best],
-        sweep.has_inner_optimum() ? "with both ends of the sweep worse" : "but an end of the sweep is as good",
-        lab::text_of(free, 4));
+    const bool one_seed = free.seeds < 2;
+    const char* ends = one_seed                    ? "with one seed, which cannot tell the ends of the sweep from it"
+                       : sweep.has_inner_optimum() ? "with both ends of the sweep worse"
+                                                   : "but an end of the sweep is as good";
+    std::string finding = fmt::format("{}: best at H* = {:g}, {}; 1 / sqrt d minus that: {}", task, targets[best], ends,
+                                      lab::text_of(free, 4));
     if (&sweep != &sweeps.front())
-      finding += fmt::format("; the first task's H* = {:g} {}", targets[first_best],
-                             transferred.beyond_spread() ? "costs " + lab::text_of(transferred, 4) : "is as good");
+      finding += fmt::format(
+          "; the first task's H* = {:g} {}", targets[first_best],
+          transferred.beyond_spread() || (one_seed && !same) ? "costs " + lab::text_of(transferred, 4) : "is as good");
     out.findings.push_back(finding);
   }
   out.plots = {plot_of(study, sweeps)};

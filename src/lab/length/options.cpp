@@ -50,6 +50,7 @@ void check_study(const Study& study) {
     throw Error("factors or learning rates", "none", "one or more");
   for (const double rate : study.learning_rates) require_positive("learning rate", rate);
   for (const double factor : study.factors) require_positive("factor", factor);
+  require_positive("max epochs", study.max_epochs);
   if (study.longest() <= study.length) throw Error("factors", "none above 1", "one: laws are ranked beyond the length");
   require_regularisation(study.attention_dropout, study.weight_decay);
   for (const double dropout : study.attention_dropout_sweep)

@@ -241,7 +241,10 @@ void check_plane_options(const PlaneOptions& options) {
     throw Error("optimiser", "'" + options.optimiser + "'", "sgd or adam");
   if (options.network.network == "mlp" && options.network.top_k > 0)
     throw Error("top-k", static_cast<double>(options.network.top_k), "none without attention");
-  estimators_of(options);
+  std::set<std::string> names;
+  for (const LayerEstimator& estimator : estimators_of(options))
+    if (!names.insert(estimator.name()).second)
+      throw Error("estimator", "'" + estimator.name() + "' twice", "each once");
   plane_network(options.network, 1, 2);
 }
 

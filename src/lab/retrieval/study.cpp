@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
+#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -81,7 +82,9 @@ class Run {
     loss.backward();
     optimiser_->clip_gradients(1.0);
     optimiser_->step(learning_rate(study_.learning_rate, step, study_.steps / 20, study_.steps));
-    return loss.item<double>();
+    const auto found = loss.item<double>();
+    if (!std::isfinite(found)) throw Error("loss", "not finite at step " + std::to_string(step), "a finite one");
+    return found;
   }
 
   Point test(std::int64_t n) {
@@ -165,7 +168,11 @@ void check_study(const Study& study) {
     for (const std::string& map : *list) map_from_text(map);
   for (const std::string& map : study.learnt_maps)
     if (!map_from_text(map).learnable()) throw Error("learnt map", "'" + map + "'", "entmax, which has an alpha");
-  if (variants_of(study).empty()) throw Error("scales and maps", "none", "at least one variant to train");
+  const std::vector<Variant> variants = variants_of(study);
+  if (variants.empty()) throw Error("scales and maps", "none", "at least one variant to train");
+  for (auto variant = variants.begin(); variant != variants.end(); ++variant)  // its seeds would count twice
+    if (std::find(variants.begin(), variant, *variant) != variant)
+      throw Error("variant", "'" + variant->label() + "' twice", "each once");
 }
 
 Json options_of(const Study& study) { return options_to_json(study); }

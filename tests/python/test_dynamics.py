@@ -213,3 +213,4 @@ def test_no_text_or_a_short_one_is_named(tmp_path):
     assert "texts" in run("-o", tmp_path / "x", status=2).stderr
     (tmp_path / "short.txt").write_text("a few words")
     assert "tokens long" in run(tmp_path / "short.txt", "-o", tmp_path / "x", status=1).stderr
+    assert not (tmp_path / "x").exists()

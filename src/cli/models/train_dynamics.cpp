@@ -1,11 +1,14 @@
 // isentropic train dynamics: the entropy of attention while small language models learn.
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
 
 #include "cli/models/commands.hpp"
 #include "cli/models/study_arguments.hpp"
 #include "cli/tools/arguments.hpp"
 #include "cli/tools/terminal.hpp"
+#include "lab/dynamics/material.hpp"
 #include "lab/dynamics/sections.hpp"
 #include "lab/dynamics/study.hpp"
 
@@ -33,10 +36,15 @@ dynamics::Study requested(DynamicsArguments& arguments) {
 }
 
 void run(DynamicsArguments& arguments) {
-  lab::StudyFolder folder = arguments.common.open(dynamics::options_of(requested(arguments)));
-  const dynamics::Study study = dynamics::study_of(folder.options());
+  const dynamics::Study asked = requested(arguments);
+  arguments.common.require_place();
   run_study(arguments.common, [&](const lab::StudyCallbacks& callbacks) {
-    const auto courses = dynamics::run_study(folder, callbacks);
+    // A text that is too short must not leave a folder.
+    std::optional<dynamics::Material> material;
+    if (!arguments.common.resume) material = dynamics::read_material(asked, callbacks);
+    lab::StudyFolder folder = arguments.common.open(dynamics::options_of(asked));
+    const dynamics::Study study = dynamics::study_of(folder.options());
+    const auto courses = dynamics::run_study(folder, std::move(material), callbacks);
     if (!courses) return false;
     const std::vector<dynamics::Section> sections = sections_of(study, *courses);
     folder.write_results(results_of(study, *courses, sections));

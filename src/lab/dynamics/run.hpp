@@ -5,23 +5,14 @@
 #include <string>
 #include <vector>
 
-#include "lab/corpus.hpp"
 #include "lab/dynamics/course.hpp"
+#include "lab/dynamics/material.hpp"
 #include "lab/dynamics/study.hpp"
 #include "lab/tensor_state.hpp"
 #include "lab/trainer.hpp"
 #include "model/transformer.hpp"
-#include "tokenizer/tokenizer.hpp"
 
 namespace isentropic::lab::dynamics {
-
-// The texts as tokens of one tokenizer, trained on all of them.
-struct Material {
-  tokenizer::Tokenizer tokenizer;
-  std::vector<Corpus> corpora;  // one per text
-};
-// Throws Error if a text has changed since the study began, or is too short.
-Material read_material(const Study& study, const StudyCallbacks& callbacks);
 
 class Run {
  public:

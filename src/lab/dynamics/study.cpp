@@ -102,7 +102,8 @@ Json options_of(const Study& study) { return options_to_json(study); }
 
 Study study_of(const Json& options) { return options_from_json<Study>(options); }
 
-std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& callbacks) {
+std::optional<Courses> run_study(StudyFolder& folder, std::optional<Material> material,
+                                 const StudyCallbacks& callbacks) {
   const Study study = study_of(folder.options());
   check_study(study);
   Courses courses(study);
@@ -112,10 +113,10 @@ std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& call
   std::size_t number = 0;
   while (number < schedule.runs() && schedule.end(number) <= step) ++number;
   if (number == schedule.runs()) return courses;
-  const Material material = read_material(study, callbacks);
+  if (!material) material = read_material(study, callbacks);
   for (; number < schedule.runs(); ++number) {
     Course& course = courses.all()[number];
-    Run run(study, material, course.setting, course.seed);
+    Run run(study, *material, course.setting, course.seed);
     if (step > schedule.first(number)) folder.restore(run.state()), run.go_on_from(step - schedule.first(number));
     while (step < schedule.end(number)) {
       const std::optional<Point> point = run.step();

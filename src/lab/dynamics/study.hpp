@@ -56,7 +56,9 @@ Study with_texts(Study study);
 nlohmann::ordered_json options_of(const Study& study);
 Study study_of(const nlohmann::ordered_json& options);
 
-// Empty if it was stopped and can be resumed.
-std::optional<Courses> run_study(StudyFolder& folder, const StudyCallbacks& callbacks);
+struct Material;
+// Reads the texts unless `material` has them. Empty if it was stopped and can be resumed.
+std::optional<Courses> run_study(StudyFolder& folder, std::optional<Material> material,
+                                 const StudyCallbacks& callbacks);
 
 }  // namespace isentropic::lab::dynamics

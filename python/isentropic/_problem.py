@@ -382,7 +382,12 @@ class Problem:
             return tensor
         if all(size == 1 for size in tensor.shape[:-3]):
             return tensor.reshape(1, *tensor.shape[-3:])
-        return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
+        try:
+            expanded = tensor.expand(*leading, *tensor.shape[-3:])
+        except RuntimeError:
+            shape, axes = list(tensor.shape), list(leading)
+            raise ValueError(f"{name} has shape {shape}; expected leading axes that broadcast to {axes}") from None
+        return expanded.reshape(leading.numel(), *tensor.shape[-3:])
 
     def _keys_in_all(self) -> int:
         return self.key.shape[2] if self.plan is None else self.plan.layout(self.key.shape[2]).total

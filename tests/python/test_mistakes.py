@@ -47,6 +47,7 @@ def refused(change, error, words):
         (dict(key_lengths=[2.5]), TypeError, "key_lengths has type"),
         (dict(attn_mask=[[True]]), TypeError, "attn_mask is a list"),
         (dict(query=torch.zeros(2, 2, 3, 4), key=torch.zeros(3, 2, 3, 4)), ValueError, "leading axes"),
+        (dict(attn_mask=torch.ones(2, 1, 1, 3, 3).bool()), ValueError, r"attn_mask has shape \[2, 1, 1, 3, 3\]; expected l.* to \[1\]"),
         (dict(bias=torch.zeros(3, 3), alibi_slopes=torch.zeros(2)), ValueError, "more than one of bias"),
     ],
 )

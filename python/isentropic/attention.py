@@ -8,6 +8,7 @@ from torch import Tensor
 
 from . import _routing
 from ._aux import Aux
+from ._checks import integer
 from ._problem import Problem
 from .maps import ScoreMap
 from .scales import Scale
@@ -165,5 +166,5 @@ def hierarchical_attention(
     if block_score not in ("log_partition", "mean_key"):
         raise ValueError(f"block_score is '{block_score}'; expected 'log_partition' or 'mean_key'")
     problem = Problem(query, key, value, **options)
-    output, aux = problem.run_hierarchical(int(block), block_score == "log_partition", block_scale)
+    output, aux = problem.run_hierarchical(integer("block", block), block_score == "log_partition", block_scale)
     return (output, aux) if return_aux else output

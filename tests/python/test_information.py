@@ -238,9 +238,19 @@ def test_many_variables():
         (([1, 2], [[1], [2, 3]]), {}, ValueError, "y is a list of parts that differ in shape; expected equal shapes"),
         (([1, 2, math.nan], [1, 2, 3]), {}, ValueError, r"x\(2, 0\) is nan; expected a finite number"),
         ((numpy.array(["a", "b", "c"]), [1, 2, 3]), {}, TypeError, "x is an array of type <U1; expected numbers"),
-        ((numpy.ma.masked_equal([1, 2, 9], 9), [1, 2, 3]), {}, TypeError, "x has masked values; expected an array without"),
+        (
+            (numpy.ma.masked_equal([1, 2, 9], 9), [1, 2, 3]),
+            {},
+            TypeError,
+            "x has masked values; expected an array without",
+        ),
         (([1, 2, 3],), {}, TypeError, r"mutual_information\(\) missing a required argument: 'y'"),
-        (([1, 2, 3], [1, 2, 4]), {"kk": 2}, TypeError, r"mutual_information\(\) got an unexpected keyword argument 'kk'"),
+        (
+            ([1, 2, 3], [1, 2, 4]),
+            {"kk": 2},
+            TypeError,
+            r"mutual_information\(\) got an unexpected keyword argument 'kk'",
+        ),
         ((numpy.ones((2, 2, 2)), [1, 2]), {}, ValueError, r"x has the shape \(2, 2, 2\); expected 2 axes"),
     ],
 )

@@ -83,7 +83,7 @@ def attention(
         sink: sink logits ``[heads]``, which join the normaliser and take probability; receive a gradient.
         statistics: names of the statistics to compute, or "all" (the default with ``return_aux``).
         groups: (first, recent), numbers of keys: also computes the statistics of the first keys and of the most recent
-            ones.
+            ones. A key that is both counts as one of the first.
         seed: seed of dropout and Gumbel noise, a number or a tensor with one int64; drawn from PyTorch's generator by
             default.
         return_aux: whether to return ``(output, aux)`` with an :class:`Aux`.

@@ -10,7 +10,7 @@
 //   argmax          index of the largest score; ties: the lowest; -1 when there is none (an integer)
 //   sink_mass       e^{sigma - L}, the probability of the sink
 //
-// and over key groups (the first g keys of the row's document, the last w keys up to the query, the rest):
+// and over key groups (the first g keys of the row's document, the last w of the others up to the query, the rest):
 //
 //   first_mass, recent_mass    probability of the group
 //   entropy_without_first      H of the distribution conditioned on avoiding the first g keys

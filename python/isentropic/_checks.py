@@ -6,6 +6,7 @@ import math
 import operator
 from typing import Callable
 
+import torch
 from torch import Tensor
 
 
@@ -51,6 +52,15 @@ def number(name: str, value: object, positive: bool = False) -> float:
     kind = "a positive number" if positive else "a number"
     if not math.isfinite(found) or (positive and found <= 0):
         raise ValueError(f"{name} is {found}; expected {kind}{'' if positive else ' that is finite'}")
+    return found
+
+
+def hooked_optimizer(value: object) -> torch.optim.Optimizer:
+    """``value``, or the optimizer inside a wrapper such as accelerate's, whose own hooks are never called."""
+    inner = getattr(value, "optimizer", None)
+    found = inner if isinstance(inner, torch.optim.Optimizer) else value
+    if not isinstance(found, torch.optim.Optimizer):
+        raise TypeError(f"optimizer is a {type(value).__name__}; expected one of torch.optim")
     return found
 
 

@@ -102,18 +102,20 @@ class RunningLayer:
                 if self._traced:
                     _traced.enter(running)
                 return
+            if _is_a_copy(running, module):
+                return
             if not self._running:
                 self._here.calls = {}
             self._running.append(name)
             if self.expects_reports and not repeats_a_forward():
                 self.ran[name] = module
 
-        def leave(*_) -> None:
+        def leave(running: nn.Module, *_) -> None:
             if torch.compiler.is_compiling():
                 if self._traced:
                     _traced.leave()
                 return
-            if not self._running:  # empty when watching began inside the forward pass
+            if _is_a_copy(running, module) or not self._running:  # empty when watching began inside the forward pass
                 return
             self._running.pop()
             failed = sys.exc_info()[0] is not None
@@ -140,6 +142,14 @@ class RunningLayer:
         new = {name: why for name, why in reasons.items() if name not in self._named}
         _unseen.warn(self._observer, self._model, new)
         self._named.update(reasons)
+
+
+def _is_a_copy(running: nn.Module, module: nn.Module) -> bool:
+    """Whether ``running`` is another model's: copy.deepcopy, as for an average of weights, copies hooks as well.
+
+    The replicas of nn.DataParallel are copies, too, but run in the place of the module.
+    """
+    return running is not module and not getattr(running, "_is_replica", False)
 
 
 def repeats_a_forward() -> bool:

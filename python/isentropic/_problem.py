@@ -336,7 +336,8 @@ class Problem:
     # to a bias it is a term of its own or, with a gradient, added to the bias: what either hides then goes into a mask,
     # since the lowest value of one type is another number in a sum.
     def _set_bias(self, attn_mask, bias, alibi_slopes, relative_bias) -> None:
-        for name, tensor in (("attn_mask", attn_mask), ("bias", bias)):
+        terms = {"attn_mask": attn_mask, "bias": bias, "alibi_slopes": alibi_slopes, "relative_bias": relative_bias}
+        for name, tensor in terms.items():
             if tensor is not None:
                 require_tensor(name, tensor)
         additive = attn_mask is not None and attn_mask.is_floating_point()
@@ -382,7 +383,12 @@ class Problem:
             return tensor
         if all(size == 1 for size in tensor.shape[:-3]):
             return tensor.reshape(1, *tensor.shape[-3:])
-        return tensor.expand(*leading, *tensor.shape[-3:]).reshape(leading.numel(), *tensor.shape[-3:])
+        try:
+            expanded = tensor.expand(*leading, *tensor.shape[-3:])
+        except RuntimeError:
+            shape, axes = list(tensor.shape), list(leading)
+            raise ValueError(f"{name} has shape {shape}; expected leading axes that broadcast to {axes}") from None
+        return expanded.reshape(leading.numel(), *tensor.shape[-3:])
 
     def _keys_in_all(self) -> int:
         return self.key.shape[2] if self.plan is None else self.plan.layout(self.key.shape[2]).total

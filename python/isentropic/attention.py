@@ -8,6 +8,7 @@ from torch import Tensor
 
 from . import _routing
 from ._aux import Aux
+from ._checks import integer
 from ._problem import Problem
 from .maps import ScoreMap
 from .scales import Scale
@@ -82,7 +83,7 @@ def attention(
         sink: sink logits ``[heads]``, which join the normaliser and take probability; receive a gradient.
         statistics: names of the statistics to compute, or "all" (the default with ``return_aux``).
         groups: (first, recent), numbers of keys: also computes the statistics of the first keys and of the most recent
-            ones.
+            ones. A key that is both counts as one of the first.
         seed: seed of dropout and Gumbel noise, a number or a tensor with one int64; drawn from PyTorch's generator by
             default.
         return_aux: whether to return ``(output, aux)`` with an :class:`Aux`.
@@ -165,5 +166,5 @@ def hierarchical_attention(
     if block_score not in ("log_partition", "mean_key"):
         raise ValueError(f"block_score is '{block_score}'; expected 'log_partition' or 'mean_key'")
     problem = Problem(query, key, value, **options)
-    output, aux = problem.run_hierarchical(int(block), block_score == "log_partition", block_scale)
+    output, aux = problem.run_hierarchical(integer("block", block), block_score == "log_partition", block_scale)
     return (output, aux) if return_aux else output

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from . import _tallies, loggers
-from ._checks import integer
+from ._checks import hooked_optimizer, integer
 from ._files import write_file
 from ._head_tallies import HeadTallies
 from ._reduce import Reduction, checked_group
@@ -100,7 +100,7 @@ class Monitor:
         self.history: dict[int, dict[str, LayerRecord]] = {}
         self.alarms: list[Alarm] = []
         self._model = model
-        self._optimizer = optimizer
+        self._optimizer = None if optimizer is None else hooked_optimizer(optimizer)
         self._every = every
         self._thresholds = Thresholds(collapse, dispersion)
         self._keep = keep

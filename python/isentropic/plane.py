@@ -15,7 +15,7 @@ from typing import Any, Iterable, Iterator, Mapping, Optional, Sequence, Union
 import torch
 from torch import Tensor, nn
 
-from ._checks import number
+from ._checks import integer, number
 from ._files import write_file
 
 _OPS = torch.ops.isentropic
@@ -56,6 +56,9 @@ class InformationPlane:
         title: str = "The information plane",
     ):
         self._model: Optional[nn.Module] = model
+        for what, names in (("layers", layers), ("estimators", estimators)):
+            if isinstance(names, str):  # an iterable of names, too: those of its letters
+                raise TypeError(f"{what} is {names!r}; expected a list of names")
         self._layers = list(layers)
         modules = dict(model.named_modules())
         missing = [name for name in self._layers if name not in modules]
@@ -79,10 +82,10 @@ class InformationPlane:
     def record(
         self,
         inputs: Union[Tensor, Mapping[str, Tensor]],
-        labels: Tensor,
+        labels: Union[Tensor, Sequence[int]],
         *,
         epoch: Optional[int] = None,
-        x: Optional[Tensor] = None,
+        x: Union[None, Tensor, Sequence[int]] = None,
         train_accuracy: Optional[float] = None,
         test_accuracy: Optional[float] = None,
     ) -> dict[str, Any]:
@@ -99,17 +102,23 @@ class InformationPlane:
         if model is None:
             raise ValueError("the plane is merged from others; expected one that was made of a model")
         moments = self._data["moments"]
-        epoch = (moments[-1]["epoch"] + 1 if moments else 0) if epoch is None else epoch
+        epoch = (moments[-1]["epoch"] + 1 if moments else 0) if epoch is None else integer("epoch", epoch)
         if moments and epoch <= moments[-1]["epoch"]:
             raise ValueError(f"epoch is {epoch}; expected one after {moments[-1]['epoch']}")
         accuracies = _known_shares(train_accuracy=train_accuracy, test_accuracy=test_accuracy)
+        labels = _symbols("labels", labels)
+        if x is not None:
+            x = _symbols("x", x)
+            if len(x) != len(labels):
+                raise ValueError(f"x has {len(x)} rows; expected {len(labels)}, as many as labels")
         with _measuring(model), _watching(model, self._layers) as seen:
             model(**inputs) if isinstance(inputs, Mapping) else model(inputs)
         unseen = [name for name in self._layers if name not in seen]
         if unseen:
             raise ValueError(f"layers {unseen} gave no tensor; expected modules that the model calls")
         measure = functools.partial(_OPS.plane_points, labels=labels, inputs=x, estimators=self._data["estimators"])
-        points = torch.stack([measure(_rows(seen[name])) for name in self._layers])  # [layers, estimators, 2]
+        rows = [_rows(name, seen[name], len(labels)) for name in self._layers]
+        points = torch.stack([measure(of_layer) for of_layer in rows])  # [layers, estimators, 2]
         moment: dict[str, Any] = {"epoch": epoch, **accuracies}
         for axis, name in enumerate(("input_bits", "label_bits")):
             columns = points[:, :, axis].T.tolist()
@@ -210,7 +219,7 @@ def _watching(model: nn.Module, layers: Iterable[str]) -> Iterator[dict[str, Ten
     def keep(name: str, _module: nn.Module, _arguments: Any, output: Any) -> None:
         output = output[0] if isinstance(output, (tuple, list)) and output else output
         if isinstance(output, Tensor):
-            seen[name] = output
+            seen[name] = output.clone()  # the next module may write into it: nn.ReLU(inplace=True)
 
     handles = [model.get_submodule(name).register_forward_hook(functools.partial(keep, name)) for name in layers]
     try:
@@ -232,8 +241,28 @@ def _measuring(model: nn.Module) -> Iterator[None]:
             module.training = mode
 
 
-def _rows(activations: Tensor) -> Tensor:
-    return activations.detach().reshape(len(activations), -1)
+def _rows(layer: str, activations: Tensor, count: int) -> Tensor:
+    """One row for each label."""
+    if activations.dim() == 0 or len(activations) != count:
+        shape = list(activations.shape)
+        raise ValueError(f"layer {layer!r} gave the shape {shape}; expected {count} rows, as many as labels")
+    return activations.detach().flatten(1) if activations.dim() > 1 else activations.detach().unsqueeze(1)
+
+
+def _symbols(name: str, values: Union[Tensor, Sequence[int]]) -> Tensor:
+    """An integer for each row, ``[rows]``: as a fraction it would be cut off without a word."""
+    try:
+        given = torch.as_tensor(values)
+    except (TypeError, ValueError, RuntimeError):
+        raise TypeError(f"{name} is a {type(values).__name__}; expected an integer for each row") from None
+    column = given.reshape(-1)
+    if given.dim() == 0 or len(column) != len(given) or not len(given):
+        raise ValueError(f"{name} has shape {list(given.shape)}; expected an integer for each row")
+    broken = column[column != column.floor()] if column.is_floating_point() else column[:0]
+    if column.is_complex() or len(broken):
+        shown = f"of type {column.dtype}" if column.is_complex() else f"{broken[0].item():g}"
+        raise ValueError(f"{name} is {shown}; expected an integer for each row")
+    return column.long()
 
 
 def _known_shares(**shares: Optional[float]) -> dict[str, list[float]]:

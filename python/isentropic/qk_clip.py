@@ -10,7 +10,7 @@ import torch.distributed as dist
 from torch import Tensor, nn
 
 from . import _qk_find, _unseen
-from ._checks import number
+from ._checks import hooked_optimizer, number
 from ._head_tallies import HeadTallies
 from ._qk_plan import POWERS, Plan
 from ._qk_weights import HeadRows as HeadRows, QKWeights
@@ -73,10 +73,7 @@ class QKClip:
         self._alpha = number("alpha", alpha)
         if not 0.0 <= self._alpha <= 1.0:
             raise ValueError(f"alpha is {alpha}; expected a share of the queries, from 0 to 1")
-        inner = getattr(optimizer, "optimizer", None)  # of a wrapper such as accelerate's, which has no hooks
-        optimizer = inner if isinstance(inner, torch.optim.Optimizer) else optimizer
-        if not isinstance(optimizer, torch.optim.Optimizer):
-            raise TypeError(f"optimizer is a {type(optimizer).__name__}; expected one of torch.optim")
+        optimizer = hooked_optimizer(optimizer)
         self._group = checked_group(group)
         self._masters = masters if masters is not None else _masters_in(optimizer)
         model = model._modules.get(_unseen.COMPILED, model)

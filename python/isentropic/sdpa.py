@@ -69,6 +69,8 @@ def _is_ours(query, key, value, attn_mask=None, dropout_p=0.0, is_causal=False, 
         return False
     if query.dtype not in TYPES or any(t.dtype != query.dtype or t.device != query.device for t in tensors):
         return False
+    if not 0.0 <= dropout_p < 1.0:  # PyTorch drops everything at 1
+        return False
     if attn_mask is not None and (is_causal or not (attn_mask.dtype == torch.bool or attn_mask.is_floating_point())):
         return False
     same = query.shape[:-3] == key.shape[:-3] == value.shape[:-3] and key.shape[-3] == value.shape[-3]

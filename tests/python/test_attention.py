@@ -189,6 +189,16 @@ def test_every_map_runs_and_its_weights_give_the_output(score_map):
     isentropic.key_mass(q, k, **options)
 
 
+def test_a_key_that_is_first_and_recent_counts_as_first():
+    q, k = torch.randn(2, 1, 1, 9, 8)
+    aux = isentropic.attention_statistics(q, k, causal="start", statistics="all", groups=(3, 4))
+    weights = isentropic.attention_weights(q, k, range(9), causal="start")
+    distance = torch.arange(9)[:, None] - torch.arange(9)
+    recent = (distance < 4) & (torch.arange(9) >= 3)
+    torch.testing.assert_close(aux.first_mass, weights[..., :3].sum(-1))
+    torch.testing.assert_close(aux.recent_mass, (weights * recent).sum(-1))
+
+
 def test_hierarchical_equals_flat_and_has_the_chain_rule():
     q, k, v = tensors(1, 2, 10, 4, dtype=torch.float64, grad=True)
     two_level, aux = isentropic.hierarchical_attention(q, k, v, 3, return_aux=True, causal="start")

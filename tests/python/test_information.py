@@ -237,12 +237,36 @@ def test_many_variables():
         ((torch.ones(3, dtype=torch.complex64), [1, 2, 3]), {}, TypeError, "x is complex; expected real numbers"),
         (([1, 2], [[1], [2, 3]]), {}, ValueError, "y is a list of parts that differ in shape; expected equal shapes"),
         (([1, 2, math.nan], [1, 2, 3]), {}, ValueError, r"x\(2, 0\) is nan; expected a finite number"),
+        ((numpy.array(["a", "b", "c"]), [1, 2, 3]), {}, TypeError, "x is an array of type <U1; expected numbers"),
+        (
+            (numpy.ma.masked_equal([1, 2, 9], 9), [1, 2, 3]),
+            {},
+            TypeError,
+            "x has masked values; expected an array without",
+        ),
+        (([1, 2, 3],), {}, TypeError, r"mutual_information\(\) missing a required argument: 'y'"),
+        (
+            ([1, 2, 3], [1, 2, 4]),
+            {"kk": 2},
+            TypeError,
+            r"mutual_information\(\) got an unexpected keyword argument 'kk'",
+        ),
         ((numpy.ones((2, 2, 2)), [1, 2]), {}, ValueError, r"x has the shape \(2, 2, 2\); expected 2 axes"),
     ],
 )
 def test_mistakes_are_named(arguments, options, error, message):
     with pytest.raises(error, match=message):
         information.mutual_information(*arguments, **{"estimator": "ksg", **options})
+
+
+def test_large_unsigned_integers_do_not_wrap():
+    y = numpy.arange(8.0)
+    x = numpy.where(y % 2 == 0, 0, 2**64 - 2**12).astype(numpy.uint64)
+    assert information.binned(x, 2).ravel().tolist() == [0, 1] * 4
+    with pytest.raises(ValueError, match=r"seed is 1.84467e\+19; expected a whole number of at most"):
+        information.permutation_significance(y, y, seed=2**64 - 1, permutations=2)
+    with pytest.raises(TypeError, match=r"groups is \[0, 1\]; expected sequences of axes"):
+        information.co_information([[0.5, 0], [0, 0.5]], [0, 1])
 
 
 def test_without_the_library_the_import_says_what_to_install(monkeypatch):

@@ -140,6 +140,18 @@ X = torch.ones(4, 3)
         (lambda: isentropic.linear_cross_entropy(X, X, X[:, 0].long(), soft_cap=1e39), ValueError, "soft_cap is 1e"),
         (lambda: isentropic.nce(X, X, X, key_log_noise=X[:, 0], noise_log_noise=X[:, 0], noise_ratio=math.inf), ValueError, "noise_ratio is inf"),
         (lambda: isentropic.nce(X, X, X, key_log_noise=X[:, 0], noise_log_noise=X[:, 0], temperature=-1.0), ValueError, "temperature is -1.0"),
+        (lambda: isentropic.nce(X, X, X[:0], key_log_noise=X[:, 0], noise_log_noise=X[:0, 0]), ValueError, "noise has shape [0, 3]; expected at least one sample"),
+        (lambda: isentropic.nce(X, X, [1.0], key_log_noise=X[:, 0], noise_log_noise=X[:, 0]), TypeError, "noise is a list; expected a tensor"),
+        (lambda: isentropic.info_nce(X, X, temperature="0.1"), TypeError, "temperature is '0.1'; expected a number"),
+        (lambda: isentropic.info_nce(X, X, negatives=[1.0]), TypeError, "negatives is a list; expected a tensor"),
+        (lambda: isentropic.info_nce(X, X, negatives=X.long()), TypeError, "negatives has type torch.int64; expected a floating"),
+        (lambda: isentropic.info_nce(X, X, negatives=X[0, 0]), ValueError, "negatives has shape []; expected [M, 3] or [4, M, 3]"),
+        (lambda: isentropic.info_nce(X, X, negatives=X, exclude_self=True), ValueError, "exclude_self is given with negatives"),
+        (lambda: isentropic.linear_cross_entropy(X, X, X[:, 0].long(), ignore_index="pad"), TypeError, "ignore_index is 'pad'; expected an integer"),
+        (lambda: isentropic.causal_lm_loss(X, X, X[:, 0].long()), ValueError, "hidden has shape [4, 3]; expected [batch, n, d]"),
+        (lambda: isentropic.causal_lm_loss(X[None], X, X[:3, 0][None].long()), ValueError, "tokens has shape [1, 3]; expected [1, 4], as hidden"),
+        (lambda: isentropic.causal_lm_loss([1.0], X, X[:, 0].long()), TypeError, "hidden is a list; expected a tensor"),
+        (lambda: isentropic.masked_lm_loss(X[None], X, X[:, 0][None].long(), X[:, :2] > 0), ValueError, "masked has shape [4, 2]; expected [1, 4]"),
     ],
 )  # fmt: skip
 def test_mistakes_in_the_callers_words(call, error, words):

@@ -47,6 +47,12 @@ def refused(change, error, words):
         (dict(key_lengths=[2.5]), TypeError, "key_lengths has type"),
         (dict(attn_mask=[[True]]), TypeError, "attn_mask is a list"),
         (dict(query=torch.zeros(2, 2, 3, 4), key=torch.zeros(3, 2, 3, 4)), ValueError, "leading axes"),
+        (
+            dict(attn_mask=torch.ones(2, 1, 1, 3, 3).bool()),
+            ValueError,
+            r"attn_mask has shape \[2, 1, 1, 3, 3\]; expected l.* to \[1\]",
+        ),
+        (dict(alibi_slopes=[1.0, 2.0]), TypeError, "alibi_slopes is a list; expected a tensor"),
         (dict(bias=torch.zeros(3, 3), alibi_slopes=torch.zeros(2)), ValueError, "more than one of bias"),
     ],
 )
@@ -137,3 +143,9 @@ def test_documents_hold_every_row(documents, words):
 def test_options_of_maps_are_checked_where_they_are_given(build, words):
     with pytest.raises(TypeError, match=words):
         build()
+
+
+@pytest.mark.parametrize("block", [2.7, "2"])
+def test_a_block_is_a_whole_number_of_keys(block):
+    with pytest.raises(TypeError, match=f"block is {block!r}; expected an integer"):
+        isentropic.hierarchical_attention(*torch.randn(3, 1, 2, 4, 8), block=block)

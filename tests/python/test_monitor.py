@@ -1,11 +1,13 @@
 """What the monitor records about a model's attention, step by step."""
 
+import copy
 import csv
 import gc
 import math
 import pathlib
 import subprocess
 import sys
+import types
 import weakref
 
 import pytest
@@ -87,6 +89,18 @@ def test_attention_outside_of_the_model_is_not_its_own():
         model(inputs(seed=2))
     rows = rows_of(model.layers[0], inputs(seed=2))
     assert monitor.last["layers.0"]["entropy"] == pytest.approx(means(rows.entropy), rel=1e-6)
+
+
+def test_a_copy_of_the_model_is_another_model():
+    model = Model(Attention())
+    with isentropic.Monitor(model) as monitor:
+        copied = copy.deepcopy(model)
+        model(inputs())
+        monitor.step()
+        copied(inputs())
+        monitor.step()
+        model(inputs())
+    assert list(monitor.history) == [0, 2] and monitor.history[0] == monitor.history[2]
 
 
 def test_a_forward_that_fails_leaves_no_trace_on_names():
@@ -213,6 +227,18 @@ def test_stopping_leaves_the_model_as_it_was():
 def test_bad_arguments_are_named(name, value):
     with pytest.raises(ValueError, match=f"{name} is {value}; expected at least"):
         isentropic.Monitor(nn.Identity(), **{name: value})
+
+
+def test_the_optimizer_is_found_in_a_wrapper():
+    model = Model(Attention())
+    wrapper = types.SimpleNamespace(optimizer=torch.optim.SGD(model.parameters(), 0.1))
+    with isentropic.Monitor(model, optimizer=wrapper) as monitor:
+        for _ in range(2):
+            model(inputs()).sum().backward()
+            wrapper.optimizer.step()
+    assert list(monitor.history) == [0, 1]
+    with pytest.raises(TypeError, match="optimizer is a Model; expected one of torch.optim"):
+        isentropic.Monitor(model, optimizer=model)
 
 
 # ---- results ----

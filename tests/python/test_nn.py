@@ -277,6 +277,10 @@ def test_tensors_of_a_scale_belong_to_the_module():
         ({"scale": Scale.log_n(3.0), "kappa": 2.0}, "kappa is 2.0 beside a Scale"),
         ({"scale": "llama4", "learn_kappa": True}, "the scale 'llama4' has nothing to learn"),
         ({"scale": Scale.target_entropy(1.0), "learn_kappa": True}, "'target_entropy' has nothing to learn"),
+        (
+            {"kappa": [1.0, 2.0, 3.0], "learn_kappa": True},
+            "kappa has 3 numbers; expected one, or one for each of .* heads",
+        ),
         ({"positions": "alibi"}, "positions is 'alibi'; expected None, 'rotary'"),
         ({"causal": "middle"}, "causal is 'middle'; expected None, 'start' or 'end'"),
         ({"dropout": 1.0}, "dropout is 1.0"),
@@ -349,6 +353,12 @@ def test_copies_and_state():
         module.scale.kappa.mul_(3)
     assert torch.equal(twin(x)[0], expected) and torch.equal(stranger(x)[0], expected)
     assert not torch.allclose(module(x)[0], expected)
+
+
+def test_a_module_is_made_on_the_default_device():
+    with torch.device("meta"):
+        attention = attention_nn.EntmaxAttention(D_MODEL, HEADS, learn_alpha=True)
+    assert {parameter.device.type for parameter in attention.parameters()} == {"meta"}
 
 
 def test_representation_shows_the_options():

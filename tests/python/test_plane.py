@@ -341,6 +341,52 @@ def test_rows_may_share_their_input():
     assert same["input_bits"]["exact"][0][0] == pytest.approx(3) and plane.data["input_bits"] == pytest.approx(3)
 
 
+def test_a_layer_is_measured_as_it_was_before_the_next_wrote_into_it():
+    torch.manual_seed(1)
+    before, after = nn.Linear(6, 4), nn.Linear(4, 2)
+    inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
+    copied, in_place = (
+        isentropic.InformationPlane(nn.Sequential(before, relu, after), ["0", "1"], ["width:0.5"])
+        for relu in (nn.ReLU(), nn.ReLU(inplace=True))
+    )
+    wanted = copied.record(inputs, labels)["input_bits"]["width:0.5"]
+    assert wanted[0][0] > wanted[1][0] + 0.5  # ReLU loses the sign
+    assert in_place.record(inputs, labels)["input_bits"]["width:0.5"] == wanted
+
+
+def test_labels_may_be_any_sequence_of_integers():
+    inputs, labels = torch.tensor(BITS).T.float(), torch.tensor(PARITY)
+    plane = isentropic.InformationPlane(small_network(), ["0"], ["exact"])
+    first = plane.record(inputs, labels)["label_bits"]
+    for given in (labels.tolist(), labels.numpy(), labels.double(), labels[:, None]):
+        assert plane.record(inputs, given, x=list(range(64)))["label_bits"] == first
+
+
+@pytest.mark.parametrize("given, error, words", [
+    (dict(labels=torch.tensor(PARITY) + 0.5), ValueError, "labels is [01].5; expected an integer for each row"),
+    (dict(labels=nn.functional.one_hot(torch.tensor(PARITY))), ValueError, r"labels has shape \[64, 2\]; expected an int"),
+    (dict(labels=["a"] * 64), TypeError, "labels is a list; expected an integer for each row"),
+    (dict(inputs=torch.zeros(0, 6), labels=[]), ValueError, r"labels has shape \[0\]; expected an integer"),
+    (dict(labels=[0, 1]), ValueError, r"layer '0' gave the shape \[64, 4\]; expected 2 rows, as many as labels"),
+    (dict(x=[0, 1]), ValueError, "x has 2 rows; expected 64, as many as labels"),
+    (dict(epoch="one"), TypeError, "epoch is 'one'; expected an integer"),
+    (dict(epoch=1.5), TypeError, "epoch is 1.5; expected an integer"),
+])  # fmt: skip
+def test_mistakes_with_a_record_are_named(given, error, words):
+    plane = isentropic.InformationPlane(small_network(), ["0"], ["exact"])
+    arguments = {"inputs": torch.tensor(BITS).T.float(), "labels": torch.tensor(PARITY)} | given
+    with pytest.raises(error, match=words):
+        plane.record(**arguments)
+    assert plane.data["moments"] == []
+
+
+def test_one_name_is_not_a_list_of_its_letters():
+    with pytest.raises(TypeError, match="layers is '10'; expected a list of names"):
+        isentropic.InformationPlane(nn.Sequential(*(nn.Linear(2, 2) for _ in range(11))), "10")
+    with pytest.raises(TypeError, match="estimators is 'exact'; expected a list of names"):
+        isentropic.InformationPlane(small_network(), ["0"], "exact")
+
+
 def test_mistakes_with_a_network_of_ones_own():
     model, inputs, labels = small_network(), torch.tensor(BITS).T.float(), torch.tensor(PARITY)
     with pytest.raises(ValueError, match="expected names of the model's modules"):

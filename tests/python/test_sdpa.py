@@ -68,6 +68,7 @@ def test_what_has_no_kernel_is_left_to_pytorch():
         [torch.randn(2, 2, 4, 8), torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)],
         [torch.randn(1, 2, 0, 8), torch.randn(1, 2, 4, 8), torch.randn(1, 2, 4, 8)],
         [*(torch.randn(shape) for shape in shapes), torch.ones(4, 4, dtype=torch.bool), 0.0, True],
+        [*(torch.randn(shape) for shape in shapes), None, 1.0],
     ]
     with isentropic.replace_sdpa(), Watcher("entropy") as watcher:
         found = [F.scaled_dot_product_attention(*case) for case in cases]

@@ -31,6 +31,7 @@ _OPS = torch.ops.isentropic
 #: The kinds of each function's arguments.
 KINDS: dict[str, list[str]] = {name: kinds for name, *kinds in map(str.split, _OPS.information_functions())}
 
+_LARGEST = 2**63 - 1  # of the integers that tensors hold
 _WORDS = ("word", "scale")
 _NUMBERS = ("number", "integer", "count", "small")
 _WHOLE = ("integer", "count", "small", "integers", "counts")
@@ -46,7 +47,10 @@ def compiled(function: _Function) -> _Function:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:  # which does not say whose arguments they are
+            raise TypeError(f"{name}() {error}") from None
         bound.apply_defaults()
         return _call(name, bound.arguments, optional, result)
 
@@ -119,17 +123,21 @@ def _gathered(name: str, value: Any) -> torch.Tensor:
     try:
         if isinstance(value, (list, tuple)) and value and all(isinstance(one, torch.Tensor) for one in value):
             return torch.stack(tuple(value))
+        if numpy.ma.is_masked(value):  # asarray would bring the values under the mask back
+            raise TypeError(f"{name} has masked values; expected an array without them")
         array = numpy.asarray(value)
     except (ValueError, RuntimeError):
         raise ValueError(f"{name} is {_shown(value)} of parts that differ in shape; expected equal shapes") from None
     if array.dtype.kind not in "biuf":
         raise TypeError(f"{name} is {_shown(value)}; expected numbers")
-    whole = array.dtype.kind in "biu"
+    whole = array.dtype.kind in "bi" or (array.dtype.kind == "u" and (array <= _LARGEST).all())
     return torch.from_numpy(numpy.array(array, dtype=numpy.int64 if whole else numpy.float64, order="C"))
 
 
 def _shown(value: Any) -> str:
     """For a message, without the numbers: there may be millions of them."""
+    if isinstance(value, numpy.ndarray):
+        return f"an array of type {value.dtype}"
     return repr(value) if isinstance(value, (str, type(None))) else f"a {type(value).__name__}"
 
 

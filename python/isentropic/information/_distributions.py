@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from typing import Sequence
+from typing import Iterable, Sequence
 
 from ._call import Array, Numbers, compiled
 
@@ -63,6 +63,8 @@ def co_information(joint: Array, groups: Sequence[Sequence[int]]) -> float:
 
     Two groups: I(A;B). Three: I(A;B) - I(A;B|C), negative for synergy: the exclusive or of two bits has -log 2.
     """
+    if any(not isinstance(group, Iterable) for group in groups):
+        raise TypeError(f"groups is {groups!r}; expected sequences of axes, as in [[0], [1]]")
     return co_information_of_groups(joint, list(itertools.chain(*groups)), [len(group) for group in groups])
 
 

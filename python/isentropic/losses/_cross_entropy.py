@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Optional
 import torch
 from torch import Tensor
 
-from .._checks import require, require_tensor
+from .._checks import integer, require, require_tensor
 from .._problem import Problem
 from ..distributed._vocabulary import Vocabulary, shared_by_ranks, sum_of_parts, vocabulary_of_ranks, vocabulary_rows
 from ..maps import ScoreMap
@@ -102,6 +102,7 @@ def linear_cross_entropy(
         check_rows("example_weight", example_weight, tuple(target.shape))
     require(0.0 <= label_smoothing <= 1.0, lambda: f"label_smoothing is {label_smoothing}; expected a number in [0, 1]")
     check_reduction(reduction)
+    ignore_index = integer("ignore_index", ignore_index)
     rows, targets = input.reshape(-1, input.shape[-1]), target.reshape(-1).long()
     vocabulary, classes = None, len(weight)
     if group is not None:
@@ -195,6 +196,8 @@ def causal_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, **options) ->
     the predictions, ``[batch, n - 1]``). The sum of these terms is the negative log-likelihood of the sequences given
     their first tokens.
     """
+    _check_sequences(hidden, tokens)
+    require(hidden.dim() == 3, lambda: f"hidden has shape {list(hidden.shape)}; expected [batch, n, d]")
     return linear_cross_entropy(hidden[:, :-1], weight, tokens[:, 1:], **options)
 
 
@@ -204,5 +207,17 @@ def masked_lm_loss(hidden: Tensor, weight: Tensor, tokens: Tensor, masked: Tenso
     Only masked rows are computed. With several masks in a sequence the sum is a pseudo-likelihood, not the
     likelihood of the sequence.
     """
+    _check_sequences(hidden, tokens)
+    check_rows("masked", masked, tuple(tokens.shape))
     masked = masked.bool()
     return linear_cross_entropy(hidden[masked], weight, tokens[masked], **options)
+
+
+def _check_sequences(hidden: Tensor, tokens: Tensor) -> None:
+    """Before they are cut: errors of slices and indices do not name what is wrong."""
+    for name, tensor in (("hidden", hidden), ("tokens", tokens)):
+        require_tensor(name, tensor)
+    require(
+        tokens.shape == hidden.shape[:-1],
+        lambda: f"tokens has shape {list(tokens.shape)}; expected {list(hidden.shape[:-1])}, as hidden",
+    )

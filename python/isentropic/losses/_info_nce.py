@@ -84,6 +84,8 @@ def info_nce(
         log N; it requires negatives drawn from the marginal, independently of the query. None with several positives.
     """
     check_pair(query, key)
+    if negatives is not None:
+        check_candidates("negatives", negatives, query)
     if normalise:
         query, key = _normalised(query), _normalised(key)
         negatives = None if negatives is None else _normalised(negatives)
@@ -105,6 +107,7 @@ def info_nce(
         if group is None:
             return _symmetric(query, key, scale, reduction)
     if negatives is not None:
+        require(not exclude_self, lambda: "exclude_self is given with negatives; expected positives or labels")
         return _with_negatives(query, key, negatives, scale, reduction)
     require(
         not exclude_self or query.shape == key.shape,
@@ -227,10 +230,9 @@ def _symmetric(query: Tensor, key: Tensor, scale: Tensor, reduction: str) -> Los
 
 
 def _with_negatives(query: Tensor, key: Tensor, negatives: Tensor, scale: Tensor, reduction: str) -> Loss:
-    shared = check_candidates("negatives", negatives, query)
     check_same_shape(query, key)
     positive = scores(query, key, scale)
-    if shared:
+    if negatives.dim() == 2:  # shared by all queries
         _, others, entropy = softmax_rows(query, negatives, scale)
     else:  # every query is a batch entry with keys of its own
         problem = Problem(

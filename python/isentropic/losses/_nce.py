@@ -64,6 +64,7 @@ def nce(
     check_same_shape(query, key)
     check_candidates("noise", noise, query)
     samples = noise.shape[-2]
+    require(samples > 0, lambda: f"noise has shape {list(noise.shape)}; expected at least one sample")
     check_rows("key_log_noise", key_log_noise, (len(query),))
     check_rows("noise_log_noise", noise_log_noise, (samples,), (len(query), samples))
     wide = statistics_type(query)

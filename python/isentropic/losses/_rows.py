@@ -8,7 +8,7 @@ from typing import NamedTuple, Optional, Union
 import torch
 from torch import Tensor
 
-from .._checks import require, require_tensor
+from .._checks import number, require, require_tensor
 
 
 class Loss(NamedTuple):
@@ -178,10 +178,11 @@ def check_same_shape(query: Tensor, key: Tensor) -> None:
 
 def check_candidates(name: str, tensor: Tensor, query: Tensor) -> bool:
     """Whether ``tensor`` is shared, ``[M, d]``, rather than one set for each query, ``[N, M, d]``."""
+    require_tensor(name, tensor)
+    check_same_kind(name, tensor, "query", query)
     n, d = query.shape
     shared = tensor.dim() == 2
-    fits = tensor.shape[-1] == d and (shared or (tensor.dim() == 3 and len(tensor) == n))
-    check_same_kind(name, tensor, "query", query)
+    fits = tensor.dim() > 0 and tensor.shape[-1] == d and (shared or (tensor.dim() == 3 and len(tensor) == n))
     require(fits, lambda: f"{name} has shape {list(tensor.shape)}; expected [M, {d}] or [{n}, M, {d}]")
     return shared
 
@@ -192,7 +193,7 @@ def inverse(temperature: Union[float, Tensor], like: Tensor) -> Tensor:
         shape = list(temperature.shape)
         require(temperature.numel() == 1, lambda: f"temperature has shape {shape}; expected one number")
     if not isinstance(temperature, Tensor) or may_look_inside(temperature):
-        value = float(temperature.detach() if isinstance(temperature, Tensor) else temperature)
+        value = number("temperature", temperature.detach() if isinstance(temperature, Tensor) else temperature, True)
         require(
             0.0 < value < math.inf and math.isfinite(1.0 / value),
             lambda: f"temperature is {value}; expected a positive number",

@@ -85,11 +85,13 @@ def learnt(scale: Scale, num_heads: int, device=None, dtype=None) -> Scale:
     if not scale.learnable():
         raise ValueError(f"learn_kappa is True; expected False, for the scale '{scale.law}' has nothing to learn")
 
-    def parameter(value: PerHead) -> nn.Parameter:
+    def parameter(name: str, value: PerHead) -> nn.Parameter:
         start = torch.as_tensor(value, device=device, dtype=dtype or torch.get_default_dtype())
-        return nn.Parameter(start.detach().expand(num_heads).clone())
+        if start.numel() not in (1, num_heads):
+            raise ValueError(f"{name} has {start.numel()} numbers; expected one, or one for each of {num_heads} heads")
+        return nn.Parameter(start.detach().reshape(-1).expand(num_heads).clone())
 
-    return scale.replaced(**{name: parameter(value) for name, value in scale.learnable().items()})
+    return scale.replaced(**{name: parameter(name, value) for name, value in scale.learnable().items()})
 
 
 def _is_one(kappa: PerHead) -> bool:

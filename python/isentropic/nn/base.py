@@ -22,7 +22,9 @@ def _raw_alpha(map: ScoreMap, num_heads: int, device, dtype) -> nn.Parameter:
     """The initial value of ``raw_alpha``, ``[heads]``."""
     if map.name != "entmax":
         raise ValueError(f"learn_alpha is True; expected False, for the map {map.name} has no alpha")
-    alpha = torch.as_tensor(map.learnable()["alpha"], dtype=torch.float64)
+    # On the CPU: numbers are checked here, and a device such as "meta" has none.
+    alpha = torch.as_tensor(map.learnable()["alpha"], dtype=torch.float64, device="cpu")
+    device = torch.get_default_device() if device is None else device
     if not (alpha > _LEAST_ALPHA).all():
         raise ValueError(f"alpha is {alpha.tolist()}; expected numbers above {_LEAST_ALPHA} where it is learnt")
     if alpha.numel() not in (1, num_heads):

@@ -48,6 +48,7 @@ void check_lengths(const std::vector<ScanText>& texts, const ScanOptions& option
   std::int64_t longest = options.length;
   for (const std::int64_t length : options.lengths) longest = std::max(longest, length);
   for (const ScanText& text : texts) {
+    if (text.ids.empty()) throw Error("text " + text.name, "without tokens", "some");
     const std::int64_t there = static_cast<std::int64_t>(text.ids.size()) + tokens_around(options);
     if (there < longest)
       throw Error("text " + text.name, std::to_string(there) + " tokens long",

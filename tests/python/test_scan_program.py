@@ -92,6 +92,22 @@ def test_texts_of_a_jsonl_file(tmp_path):
     assert found["text"]["names"] == [f"{path}, line 1", f"{path}, line 2"]
 
 
+def test_special_tokens_of_a_text_that_begins_with_empty_lines(tmp_path):
+    if not (SHARED / "hf-random-bert").exists():
+        pytest.skip(f"{SHARED / 'hf-random-bert'} is absent")
+    text = (MODELS / "northanger.txt").read_text()[5000:7000]
+    tokens = []
+    for beginning in ("", "\n \n"):
+        (tmp_path / "text.txt").write_text(beginning + text.strip())
+        tokens.append(scan(SHARED / "hf-random-bert", "--text", tmp_path / "text.txt", "--fast")["tokens"])
+    assert tokens[0] == tokens[1]
+
+
+def test_a_length_that_is_given_twice_is_measured_once():
+    options = ["--text", MODELS / "northanger.txt", "--length", 64, "--fast", "--lengths", "64,32,64"]
+    assert [entry["length"] for entry in scan(MODELS / "books", *options)["lengths"]] == [32, 64]
+
+
 def test_arrays_for_numpy(tmp_path):
     options = ["--text", MODELS / "northanger.txt", "--length", 512, "--fast", "--npz", tmp_path / "arrays.npz"]
     found = scan(MODELS / "books", *options, "--lengths", "128,256")
@@ -214,22 +230,25 @@ def test_mistakes_with_old_scans_are_one_line(arguments, message, tmp_path):
         (["--text", "TEXT", "--length", 2048], "--length is 2048; expected at most 1024, the model's positions"),
         (["--text", "TEXT", "--lengths", "256,4096"], "--lengths is 4096; expected at most 1024"),
         (["--text", "SHORT", "--length", 512], "tokens long; expected at least 512, the length of a window"),
+        (["--text", "SHORT"], "tokens long; expected at least 16, the shortest window"),
         (["--text", "EMPTY"], "EMPTY"),
         (["--text", "LATIN"], "LATIN"),
         (["--text", "absent.txt"], "absent.txt"),
         (["--ids", "IDS"], "with 5000; expected integers from 0 to 4095"),
         (["--ids", "TEXT"], "not a JSON list"),
+        (["--ids", "NONE"], "NONE is without tokens; expected some"),
         (["--text", "LINES.jsonl"], "line 2 is without a text; expected a JSON string"),
     ],
 )
 def test_mistakes_are_one_line(options, message, tmp_path):
-    names = {name: tmp_path / name for name in ("SHORT", "EMPTY", "LATIN", "IDS", "LINES.jsonl")} | {
+    names = {name: tmp_path / name for name in ("SHORT", "EMPTY", "LATIN", "IDS", "NONE", "LINES.jsonl")} | {
         "TEXT": MODELS / "northanger.txt"
     }
     names["SHORT"].write_text("And it came to pass.")
     names["EMPTY"].write_text("")
     names["LATIN"].write_bytes("café".encode("latin-1"))
     names["IDS"].write_text("[1, 2, 5000]")
+    names["NONE"].write_text("[]")
     names["LINES.jsonl"].write_text('"a text"\n{"words": 3}\n')
     error = scan(MODELS / "books", *(names.get(option, option) for option in options), status=2)
     assert message in error and len(error.strip().splitlines()) == 1

@@ -14,6 +14,8 @@
 namespace isentropic::cli {
 namespace {
 
+constexpr std::int64_t kShortest = 16;  // tokens of a window; in fewer every head looks like a sink
+
 // A JSON list of token ids.
 std::vector<std::int32_t> read_ids(const std::string& path, std::int64_t vocabulary) {
   std::vector<std::int32_t> out;
@@ -29,7 +31,10 @@ std::vector<std::int32_t> read_ids(const std::string& path, std::int64_t vocabul
 
 // Takes over the special tokens that the tokenizer puts before and after a text.
 void take_special_tokens(const tokenizer::Tokenizer& tokenizer, const std::string& text, lab::ScanOptions* options) {
-  const std::string sample = text.substr(0, text.find_first_of(" \n", 1));
+  constexpr const char* kSpaces = " \t\r\n";  // some tokenizers drop them: a sample of spaces would be no token
+  const std::size_t first = text.find_first_not_of(kSpaces);
+  const std::string sample =
+      first == std::string::npos ? text : text.substr(first, text.find_first_of(kSpaces, first) - first);
   const std::vector<std::int32_t> plain = tokenizer.encode(sample, false), full = tokenizer.encode(sample, true);
   const auto place = std::ranges::search(full, plain);
   if (plain.empty() || place.empty()) return;
@@ -107,14 +112,19 @@ ScanInputs::ScanInputs(const ScanArguments& arguments, const std::string& folder
   options.key_mass = !arguments.fast;
   options.keep_rows = arguments.per_row;
   for (const std::string& length : arguments.lengths)
-    options.lengths.push_back(parse_integer("--lengths", length, 16, std::int64_t{1} << 24));
+    options.lengths.push_back(parse_integer("--lengths", length, kShortest, std::int64_t{1} << 24));
   std::ranges::sort(options.lengths);
+  const auto repeated = std::ranges::unique(options.lengths);
+  options.lengths.erase(repeated.begin(), repeated.end());
   texts = read_texts(arguments, tokenizer.get(), model.description().vocabulary, &options);
   options.length = arguments.length > 0 ? arguments.length : usual_length();
 }
 
 void ScanInputs::check(const ScanArguments& arguments) {
   lab::check_lengths(texts, options);
+  if (options.length < kShortest)
+    throw Error("a text", std::to_string(options.length) + " tokens long",
+                "at least " + std::to_string(kShortest) + ", the shortest window");
   if (longest() > model.description().trained_length && !arguments.allow_beyond)
     throw UsageError(options.length == longest() ? "--length" : "--lengths", std::to_string(longest()),
                      "at most " + std::to_string(model.description().trained_length) +

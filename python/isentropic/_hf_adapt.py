@@ -55,7 +55,7 @@ def adapt(
         scale_values: the first learnable parameter of the law by layer and head, as ``isentropic scan --solve-kappa``
             writes it.
     """
-    layers = _attention_modules(model)
+    layers = attention_modules(model)
     changes = _changes(layers, scale, map, per_layer, scale_values)
     _require_interface(model)
     before = getattr(model, _BEFORE, None) or _State.of(model, layers)
@@ -80,7 +80,7 @@ def restore(model: Model) -> Model:
 @contextlib.contextmanager
 def adapted(model: Model, *args, **kwargs) -> Iterator[Model]:
     """Context manager for :func:`adapt`: afterwards the model is as it was before, adapted or not."""
-    state, outer = _State.of(model, _attention_modules(model)), getattr(model, _BEFORE, None)
+    state, outer = _State.of(model, attention_modules(model)), getattr(model, _BEFORE, None)
     try:
         yield adapt(model, *args, **kwargs)
     finally:
@@ -98,7 +98,7 @@ def options_of(module: nn.Module) -> dict:
 # ---- the model ----
 
 
-def _attention_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
+def attention_modules(model: nn.Module) -> list[tuple[str, nn.Module]]:
     """The innermost modules that by their name compute attention, in the model's order."""
     if not isinstance(model, nn.Module):
         raise TypeError(f"model is a {type(model).__name__}; expected a transformers model")
@@ -166,11 +166,11 @@ def _changes(layers, scale, map, per_layer, scale_values) -> list[dict]:
         chosen = whole | own
         options = {}
         if chosen["scale"] is not None:
-            options["scale"] = _scale(chosen["scale"])
+            options["scale"] = scale_of(chosen["scale"])
             if values is not None and own.get("scale") is None:
-                options["scale"] = _with_values(options["scale"], values[number])
+                options["scale"] = with_values(options["scale"], values[number])
         if chosen["map"] is not None:
-            options["map"] = _map(chosen["map"])
+            options["map"] = map_of(chosen["map"])
         out.append(options)
     return out
 
@@ -221,18 +221,18 @@ def _values(layers, scale, scale_values) -> Optional[Sequence[Sequence[float]]]:
     return scale_values
 
 
-def _with_values(scale: Scale, values: Sequence[float]) -> Scale:
+def with_values(scale: Scale, values: Sequence[float]) -> Scale:
     learnable = scale.learnable()
     if not learnable:
         raise ValueError(f"scale_values is given with the scale {scale.law}; expected a law with a learnable parameter")
     return scale.replaced(**{next(iter(learnable)): values})
 
 
-def _scale(scale: AnyScale) -> Scale:
+def scale_of(scale: AnyScale) -> Scale:
     return _word("scale", Scale, scale, "law", "inverse_sqrt_d")
 
 
-def _map(map: AnyMap) -> ScoreMap:
+def map_of(map: AnyMap) -> ScoreMap:
     return _word("map", ScoreMap, map, "name", "softmax")
 
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from torch import nn
 
-from ._hf_adapt import options_of
-from .maps import ScoreMap
-from .scales import Scale
+from ._hf_adapt import map_of, options_of, scale_of, with_values
 
 
 def own_options(module: nn.Module, scaling: object) -> dict:
@@ -18,13 +16,10 @@ def own_options(module: nn.Module, scaling: object) -> dict:
     section = getattr(getattr(module, "config", None), "isentropic", None) or {}
     options: dict = {"scale": scaling}
     if "scale" in section:
-        parameters = dict(section["scale"])
-        scale = getattr(Scale, parameters.pop("law"))(**parameters)
-        values = section.get("scale_values")
-        options["scale"] = (
-            scale.replaced(**{next(iter(scale.learnable())): values[module.layer_idx]}) if values else scale
-        )
+        scale, values = scale_of(section["scale"]), section.get("scale_values")
+        if values and not module.layer_idx < len(values):
+            raise ValueError(f"scale_values of the config has {len(values)} entries; expected one for each layer")
+        options["scale"] = with_values(scale, values[module.layer_idx]) if values else scale
     if "map" in section:
-        parameters = dict(section["map"])
-        options["map"] = getattr(ScoreMap, parameters.pop("name"))(**parameters)
+        options["map"] = map_of(section["map"])
     return options | options_of(module)

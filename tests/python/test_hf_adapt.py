@@ -188,6 +188,24 @@ def test_mistakes_leave_the_model_alone(options, message):
     assert model.config._attn_implementation == "eager"
 
 
+@pytest.mark.parametrize(
+    "section, message",
+    [
+        ({"scale": {"law": "lgo_n"}}, "scale is 'lgo_n'; expected one of"),
+        ({"scale": {"law": "log_n", "kapa": 2}}, "parameter of the scale log_n is 'kapa'; expected kappa"),
+        ({"scale": {"law": "log_n"}, "scale_values": [[1.0]]}, "scale_values of the config has 1 entries"),
+        ({"map": {"name": "top_k"}}, "map is top_k"),
+    ],
+)
+def test_mistakes_in_the_section_of_a_config(section, message):
+    shape = dict(hidden_size=16, intermediate_size=32, num_hidden_layers=2, num_attention_heads=2, vocab_size=40)
+    model = transformers.LlamaForCausalLM(transformers.LlamaConfig(**shape))
+    isentropic.hf.adapt(model)
+    model.config.isentropic = section
+    with pytest.raises(ValueError, match=message):
+        model(torch.arange(8)[None])
+
+
 def test_other_modules_are_refused():
     with pytest.raises(TypeError, match="model is a str; expected a transformers model"):
         isentropic.hf.adapt("gpt2", scale="log_n")

@@ -1,8 +1,10 @@
 """python -m isentropic."""
 
+import argparse
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -11,6 +13,7 @@ import torch
 
 import isentropic
 from isentropic.__main__ import main
+from isentropic._scan import command, texts
 
 
 def run(*arguments, **environment):
@@ -96,14 +99,78 @@ def test_scan_writes_what_it_is_asked_for(tmp_path):
         (["scan", "BOOKS", "--text", "TEXT", "-o", "absent/report.html"], "folder that cannot be written to"),
         (["scan", "BOOKS", "--ids", "TEXT"], "not a JSON list"),
         (["scan", "BOOKS", "--text", "WRONG.jsonl"], "line 2, has no text"),
+        (["scan", "BOOKS", "--text", "SHORT", "--fast"], "tokens long; expected at least 16"),
+        (["scan", "BOOKS", "--text", "TEXT", "--json", "TEXT"], "expected a file other than the input"),
+        (["scan", "BOOKS", "--text", "TEXT", "--json", "-"], "expected the name of a file"),
+        (["scan", "BOOKS", "--text", "TEXT", "--json", "out", "--tsv", "./out"], "two outputs have the same name"),
+        (["scan", "BOOKS", "--text", "TEXT", "--heads=-1.0"], "--heads is '-1.0'; expected LAYER.HEAD"),
+        (["scan", "BOOKS", "--ids", "HUGE"], "no list of token ids"),
+        (["scan", "BOOKS", "--ids", "BOOLS"], "no list of token ids"),
+        (["scan", "absent.json", "--text", "TEXT"], "expected none, because no model runs"),
+        (["scan", "BYTES.json"], "BYTES.json is not 'isentropic scan'"),
     ],
 )
-def test_scan_explains_mistakes_in_one_line(arguments, message, tmp_path, capsys):
+def test_scan_explains_mistakes_in_one_line(arguments, message, tmp_path, capsys, monkeypatch):
+    monkeypatch.chdir(tmp_path)  # where an output that is not refused would go
     (tmp_path / "WRONG.jsonl").write_text('"a text"\n{"words": 3}\n')
-    places = {"BOOKS": MODELS / "books", "TEXT": MODELS / "northanger.txt", "WRONG.jsonl": tmp_path / "WRONG.jsonl"}
+    (tmp_path / "SHORT").write_text("Too short.")
+    (tmp_path / "HUGE").write_text(f"[1, {10**30}]")
+    (tmp_path / "BOOLS").write_text("[true, 1]")
+    (tmp_path / "BYTES.json").write_bytes(b"\xff\xfe")
+    shutil.copy(MODELS / "northanger.txt", tmp_path / "TEXT")  # a copy: an output with this name must not replace it
+    places = {"BOOKS": MODELS / "books"} | {path.name: path for path in tmp_path.iterdir()}
     assert main([str(places.get(word, word)) for word in arguments]) == 2
     error = capsys.readouterr().err.strip().splitlines()
     assert message in error[-1] and sum(line.startswith("error:") for line in error) == 1
+
+
+def test_texts_are_read_as_they_are(tmp_path):
+    text = (MODELS / "northanger.txt").read_text()[5000:6000]
+    separated = text[:500] + "\u2028\u0085" + text[500:]  # JSON allows both inside a string
+    lines = [json.dumps(separated, ensure_ascii=False), json.dumps({"text": text})]
+    (tmp_path / "texts.jsonl").write_bytes("\r\n".join([*lines, ""]).encode())
+    (tmp_path / "text.txt").write_bytes(text.replace("\n", "\r\n").encode())
+    given = argparse.Namespace(text=[str(tmp_path / "texts.jsonl")], ids=None)
+    assert command._texts(given) == [separated, text]
+    assert texts.read(tmp_path / "text.txt", "text")[1] == text.replace("\n", "\r\n") != text
+
+
+def test_scan_cuts_ids_into_windows(tmp_path):
+    (tmp_path / "ids.json").write_text(json.dumps([7 + (i * i) % 300 for i in range(70)]))
+    ids = ["--ids", str(tmp_path / "ids.json"), "--json", str(tmp_path / "found.json"), "--fast"]
+    assert main(["scan", str(MODELS / "books"), *ids, "--length", "32", "--lengths", "16,64"]) in (None, 0)
+    found = json.loads((tmp_path / "found.json").read_text())
+    assert (found["text"]["windows"], found["text"]["length"], found["text"]["tokens"]) == (2, 32, 64)
+    assert [entry["length"] for entry in found["lengths"]] == [16, 64]
+
+
+def test_scan_of_an_encoder_decoder(tmp_path):
+    transformers = pytest.importorskip("transformers")
+    shape = dict(d_model=16, d_kv=4, d_ff=32, num_layers=1, num_heads=2, vocab_size=4096, decoder_start_token_id=0)
+    transformers.T5ForConditionalGeneration(transformers.T5Config(**shape)).save_pretrained(tmp_path)
+    for name in ("tokenizer.json", "tokenizer_config.json"):
+        shutil.copy(MODELS / "books" / name, tmp_path)
+    (tmp_path / "read.txt").write_text("It is a truth universally acknowledged.")
+    (tmp_path / "written.txt").write_text("A single man in possession of a good fortune.")
+    texts = ["--text", str(tmp_path / "read.txt"), "--target", str(tmp_path / "written.txt")]
+    assert main(["scan", str(tmp_path), *texts, "--json", str(tmp_path / "found.json")]) in (None, 0)
+    kinds = {layer["kind"] for layer in json.loads((tmp_path / "found.json").read_text())["layers"]}
+    assert kinds == {"encoder", "decoder", "cross"}
+
+
+def test_scan_compares_models_on_windows_of_one_length(tmp_path):
+    long = shutil.copytree(MODELS / "books", tmp_path / "long")
+    config = json.loads((long / "config.json").read_text())
+    short = shutil.copytree(MODELS / "books", tmp_path / "short")
+    (short / "config.json").write_text(json.dumps(config | {"max_position_embeddings": 64}))
+    tokenizer = json.loads((short / "tokenizer_config.json").read_text())
+    (short / "tokenizer_config.json").write_text(json.dumps(tokenizer | {"model_max_length": 64}))
+    (tmp_path / "text.txt").write_text((MODELS / "northanger.txt").read_text()[5000:6500])
+    for first, second in ((long, short), (short, long)):
+        both = [str(first), "--against", str(second), "--text", str(tmp_path / "text.txt"), "--fast"]
+        assert main(["scan", *both, "--json", str(tmp_path / "both.json")]) in (None, 0)
+        found = json.loads((tmp_path / "both.json").read_text())
+        assert [found[name]["text"]["length"] for name in ("first", "second")] == [64, 64]
 
 
 def test_scan_compares_scans_that_were_written(tmp_path):

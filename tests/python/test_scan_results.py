@@ -146,19 +146,46 @@ def test_models_whose_attention_is_not_seen_are_refused():
         isentropic.scan(nn.Linear(4, 4), inputs={"input": torch.randn(1, 20, 4)})
 
 
+def test_an_argument_that_would_be_ignored():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    with pytest.raises(TypeError, match="lenght is given with a model that is loaded"):
+        isentropic.scan(model, inputs={"input_ids": torch.tensor([random_ids(20)])}, lenght=16)
+
+
+def test_the_scale_of_an_adapted_model_is_named():
+    model = lively(transformers.LlamaForCausalLM(transformers.LlamaConfig(**SIZES)))
+    inputs = {"input_ids": torch.tensor([random_ids(20)])}
+
+    def named(**change):
+        with isentropic.hf.adapted(model, **change):
+            about = isentropic.scan(model, inputs=inputs, fast=True).data["model"]
+        return about["scale"], about["map"]
+
+    heads = model.config.num_attention_heads
+    assert named() == ("inverse_sqrt_d", "softmax")
+    assert named(scale=0.1, map="top_k:keys=4") == ("constant:value=0.1", "top_k:keys=4")
+    assert named(scale=isentropic.Scale.log_n(torch.ones(heads)))[0] == "log_n:kappa by head"
+    assert named(scale="log_n:0.9", per_layer={0: None})[0] == "log_n:kappa=0.9 and inverse_sqrt_d, by layer"
+
+
 @pytest.mark.parametrize(
     "options, message",
     [
         ({}, "expected one of text, inputs and chat"),
+        ({"inputs": {"input_ids": torch.ones(1, 20).long()}, "length": 16}, "length is given; expected none"),
         ({"text": "a", "inputs": {}}, "expected one of text, inputs and chat"),
         ({"text": ""}, "text is empty"),
         ({"text": []}, "text is an empty list"),
-        ({"text": "Too short."}, "expected at least 16"),
+        ({"text": "Too short."}, r"text is \d tokens long; expected at least 16"),
         ({"text": pathlib.Path("absent.txt")}, "absent.txt"),
         ({"text": str(MODELS / "northanger.txt")}, "is the name of a file"),
         ({"text": MODELS / "northanger.txt", "length": 4096}, "length is 4096; expected at most 1024"),
         ({"text": MODELS / "northanger.txt", "lengths": [4096]}, "lengths is 4096; expected at most 1024"),
         ({"text": MODELS / "northanger.txt", "length": 3}, "length is 3; expected at least 16"),
+        ({"inputs": {"input_ids": [[1, 2]]}}, "input_ids is a list; expected a tensor"),
+        ({"inputs": {"input_ids": torch.ones(20).long()}}, r"input_ids is torch.int64 \(20,\); expected integers"),
+        ({"inputs": {"input_ids": torch.ones(1, 0).long()}}, r"\(1, 0\); expected integers"),
+        ({"inputs": {"input_ids": torch.ones(1, 20)}}, "input_ids is torch.float32"),
         ({"inputs": [3]}, "expected what the model is called with"),
         ({"inputs": {"input_ids": torch.ones(1, 4).long(), "attention_mask": torch.tensor([[0, 1, 1, 1]])}}, "padding"),
         ({"inputs": {"input_ids": torch.ones(1, 20).long()}, "lengths": [16]}, "lengths are given"),

@@ -55,11 +55,12 @@ def add(commands) -> None:
 
 
 def run(given: argparse.Namespace) -> None:
-    _check_outputs([path for path in (given.json, given.tsv, given.npz, given.scores, given.output) if path])
+    _check_inputs(given)
+    _check_outputs([path for path in (given.json, given.tsv, given.npz, given.scores, given.output) if path], given)
     heads = _heads(given.heads)
     found = result = _found(given.model, given)
     if given.against:
-        result = _found(given.against, given)
+        found, result = _of_one_length(given, found, _found(given.against, given))
         found = found.compare(result)
     print(found.summary, end="")
     for path, contents in (
@@ -74,20 +75,33 @@ def run(given: argparse.Namespace) -> None:
             print(f"scan: wrote {path}", file=sys.stderr)
 
 
-def _found(model: str, given: argparse.Namespace) -> Scan:
+def _is_saved(model: Optional[str]) -> bool:
+    return model is not None and model.endswith(".json") and not os.path.isdir(model)
+
+
+def _of_one_length(given: argparse.Namespace, first: Scan, second: Scan) -> tuple[Scan, Scan]:
+    """Two models read windows of the same length, the shorter of what each would read alone."""
+    lengths = [found.data["text"]["length"] for found in (first, second)]
+    if lengths[0] == lengths[1] or _is_saved(given.model) or _is_saved(given.against):
+        return first, second
+    if lengths[0] > lengths[1]:
+        return _found(given.model, given, lengths[1]), second
+    return first, _found(given.against, given, lengths[0])
+
+
+def _found(model: str, given: argparse.Namespace, length: Optional[int] = None) -> Scan:
     from .run import scan
 
-    if model.endswith(".json"):
+    if _is_saved(model):
         return Scan.load(model)
     options = {"device_map": given.device} if given.device else {}
     with _Progress() as progress:
         return scan(
             model,
-            _texts(given.text),
-            inputs=_ids(given.ids),
+            _texts(given),
             chat=_json_list(given.chat, "--chat") if given.chat else None,
             target=_read(given.target) if given.target else None,
-            length=given.length,
+            length=given.length if length is None else length,
             lengths=_numbers(given.lengths),
             fast=given.fast,
             allow_beyond=given.allow_beyond,
@@ -98,23 +112,40 @@ def _found(model: str, given: argparse.Namespace) -> Scan:
         )
 
 
-def _check_outputs(paths: list[str]) -> None:
-    """Checked before the long work: each folder exists and is writable, and no name occurs twice."""
+def _check_inputs(given: argparse.Namespace) -> None:
+    is_read = any(value is not None for value in (given.text, given.ids, given.chat, given.target))
+    if is_read and _is_saved(given.model) and (given.against is None or _is_saved(given.against)):
+        raise ValueError("a text is given; expected none, because no model runs")
+
+
+def _check_outputs(paths: list[str], given: argparse.Namespace) -> None:
+    """Checked before the long work: each folder exists and is writable, and no file occurs twice or is an input."""
+    inputs = [*(given.text or []), given.ids, given.chat, given.target]
+    inputs += [model for model in (given.model, given.against) if _is_saved(model)]
+    read = {os.path.realpath(path) for path in inputs if path}
     for path in paths:
+        if path == "-":
+            raise ValueError("an output is '-'; expected the name of a file: the summary goes to standard output")
+        if os.path.realpath(path) in read:
+            raise ValueError(f"{path} is to be written; expected a file other than the input")
         folder = os.path.dirname(os.path.abspath(path))
         if not os.path.isdir(folder) or not os.access(folder, os.W_OK):
             raise ValueError(f"{path} is in a folder that cannot be written to; expected one that can")
         if os.path.isdir(path):
             raise ValueError(f"{path} is a folder; expected a file")
-    if len(set(paths)) < len(paths):
+    if len({os.path.realpath(path) for path in paths}) < len(paths):
         raise ValueError("two outputs have the same name; expected different ones")
 
 
-def _texts(paths: Optional[list[str]]):
-    if not paths:
+def _texts(given: argparse.Namespace):
+    if given.text and given.ids:
+        raise ValueError("--text and --ids are given; expected one of them")
+    if given.ids:
+        return _ids(given.ids)
+    if not given.text:
         return None
     texts: list = []
-    for path in paths:
+    for path in given.text:
         texts += _lines(path) if path.endswith(".jsonl") else [pathlib.Path(path)]
     return texts
 
@@ -122,7 +153,8 @@ def _texts(paths: Optional[list[str]]):
 def _lines(path: str) -> list[str]:
     """The texts of a file with one JSON string, or object with a "text", in each line."""
     found = []
-    for number, line in enumerate(_read(path).splitlines(), 1):
+    # Not splitlines: a JSON string may hold other separators of lines, such as U+2028.
+    for number, line in enumerate(_read(path).removesuffix("\n").split("\n"), 1):
         try:
             entry = json.loads(line)
             text = entry["text"] if isinstance(entry, dict) else entry
@@ -134,15 +166,17 @@ def _lines(path: str) -> list[str]:
     return found
 
 
-def _ids(path: Optional[str]):
-    if path is None:
-        return None
+def _ids(path: str):
+    """Token ids as a text, which is cut into windows like others."""
     import torch
 
+    from .texts import Tokens
+
     ids = _json_list(path, "--ids")
-    if not ids or not all(isinstance(token, int) and token >= 0 for token in ids):
+    if not ids or not all(type(token) is int and 0 <= token < 1 << 63 for token in ids):
         raise ValueError(f"{path} is no list of token ids; expected one, as [1, 306, 29871]")
-    return {"input_ids": torch.tensor([ids])}
+    tokens = torch.tensor(ids)
+    return Tokens(path, tokens, tokens[:0], tokens[:0])
 
 
 def _json_list(path: str, option: str) -> list:
@@ -164,7 +198,10 @@ def _read(path: str) -> str:
 def _heads(text: str) -> list[tuple[int, int]]:
     try:
         pairs = [part.split(".") for part in text.split(",") if part]
-        return [(int(layer), int(head)) for layer, head in pairs]
+        heads = [(int(layer), int(head)) for layer, head in pairs]
+        if any(number < 0 for pair in heads for number in pair):
+            raise ValueError("negative")
+        return heads
     except ValueError:
         raise ValueError(f"--heads is {text!r}; expected LAYER.HEAD, as 3.1,5.0") from None
 

@@ -11,7 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from .. import _unseen, hf
+from .._hf_adapt import attention_modules, options_of
 from ..losses import linear_cross_entropy
+from ..maps import ScoreMap
+from ..scales import Scale
 from ..sdpa import replace_sdpa
 from .observer import SAMPLED_ROWS, weights_at_once
 
@@ -69,10 +72,18 @@ class ScannedModel:
 
     @property
     def scale_and_map(self) -> tuple[str, str]:
-        """Those of models trained by this project; for every other model the usual ones."""
+        """Those of models trained by this project and of adapted models; for every other model the usual ones."""
+        scale, map_ = self._own_scale_and_map
+        given = [options_of(module) for _, module in attention_modules(self.module)]
+        return _of_layers(given, "scale", scale), _of_layers(given, "map", map_)
+
+    @property
+    def _own_scale_and_map(self) -> tuple[str, str]:
         section = getattr(self.config, "isentropic", None) or {}
 
-        def text(words: dict, key: str, usual: str) -> str:
+        def text(words: Union[str, dict], key: str, usual: str) -> str:
+            if isinstance(words, str):
+                return words
             words = dict(words)
             name = words.pop(key, usual)
             options = ",".join(
@@ -248,6 +259,30 @@ class ScannedModel:
         weights = max(heads * length, min(2 * SAMPLED_ROWS * heads * length, weights_at_once(self.device)))
         numbers = length * (8 * width + 3 * wide + 24 * heads) + weights
         return 4 * numbers + 8 * heads * length
+
+
+def _of_layers(given: list[dict], option: str, own: str) -> str:
+    """What the layers of an adapted model have instead of the model's own scale or map, in words."""
+    changed = [options[option] for options in given if option in options]
+    if not changed:
+        return own
+    words = list(dict.fromkeys(map(_words, changed)))
+    if len(changed) < len(given):
+        words.append(own)
+    return words[0] if len(words) == 1 else f"{' and '.join(words[:2])}{' and others' * (len(words) > 2)}, by layer"
+
+
+def _words(law: Union[Scale, ScoreMap]) -> str:
+    name, arguments = (law.law, law.arguments) if isinstance(law, Scale) else (law.name, law.options)
+    parameters = []
+    for option, value in arguments:
+        if isinstance(value, bool):
+            parameters.append(f"{option}={str(value).lower()}")
+        elif isinstance(value, (int, float)):
+            parameters.append(f"{option}={value:g}")
+        elif value is not None:
+            parameters.append(f"{option} by head")
+    return f"{name}:{','.join(parameters)}" if parameters else name
 
 
 def _double(x: Tensor) -> Tensor:

@@ -44,8 +44,9 @@ class Found:
     @classmethod
     def load(cls, path: Union[str, os.PathLike]):
         """Reads what :meth:`to_json`, :meth:`save` or ``isentropic scan --json`` wrote."""
-        text = pathlib.Path(path).read_text(encoding="utf-8")
+        contents = pathlib.Path(path).read_bytes()
         try:
+            text = contents.decode()
             _OPS.scan_sentences(text)
             found = cls(text)
             is_one = found.data["format"] == cls.FORMAT
@@ -73,6 +74,9 @@ class Found:
         return self._page(_MOST_IN_FULL, tuple(heads))
 
     def _page(self, most_in_full: int, heads: tuple = ()) -> str:
+        for layer, head in heads:
+            if layer < 0 or head < 0:
+                raise ValueError(f"heads has ({layer}, {head}); expected (layer, head), both from 0")
         layers = [layer for layer, _ in heads]
         return _OPS.scan_page(self._json, layers, [head for _, head in heads], most_in_full)
 

@@ -80,6 +80,8 @@ def scan(
     if sum(given is not None for given in (text, inputs, chat)) != 1:
         raise ValueError("expected one of text, inputs and chat")
     lengths = sorted({integer("lengths", n) for n in lengths})
+    if loading and isinstance(model, nn.Module):
+        raise TypeError(f"{next(iter(loading))} is given with a model that is loaded; expected it with a model's name")
     scanned = ScannedModel(os.fspath(model) if isinstance(model, os.PathLike) else model, tokenizer, name, **loading)
     if inputs is not None:
         work = _Inputs(scanned, inputs, target)
@@ -87,12 +89,17 @@ def scan(
         work = _Pair(scanned, text, target)
     else:
         work = _Texts(scanned, _tokens(scanned, text, chat), length, lengths, allow_beyond)
-    if lengths and not isinstance(work, _Texts):
-        raise ValueError("lengths are given; expected none with inputs or an encoder-decoder")
+    if not isinstance(work, _Texts):
+        for given, is_given in (("lengths are", bool(lengths)), ("length is", length is not None)):
+            if is_given:
+                raise ValueError(f"{given} given; expected none with inputs or an encoder-decoder")
     return _Run(scanned, work, fast, per_row, progress).scan()
 
 
 def _tokens(scanned: ScannedModel, text, chat) -> list[Tokens]:
+    if isinstance(text, Tokens):
+        scanned.check_ids(text.ids)
+        return [text]
     tokenizer = _tokenizer_of(scanned)
     if chat is None:
         return _texts.tokenize(text, tokenizer)
@@ -118,10 +125,13 @@ class _Texts:
         self.texts, self.lengths = texts, lengths
         self.length = integer("length", length) if length is not None else self._usual_length(scanned)
         longest = max([self.length, *lengths])
-        around = max(one.around for one in texts)
+        shortest = max(SHORTEST, max(one.around for one in texts) + 1)
+        for one in texts if length is None else []:
+            if len(one) < shortest:
+                raise ValueError(f"{one.name} is {len(one)} tokens long; expected at least {shortest}")
         for given, value in (("length", self.length), *(("lengths", n) for n in lengths)):
-            if value < max(SHORTEST, around + 1):
-                raise ValueError(f"{given} is {value}; expected at least {max(SHORTEST, around + 1)}")
+            if value < shortest:
+                raise ValueError(f"{given} is {value}; expected at least {shortest}")
         for one in texts:
             if len(one) < longest:
                 raise ValueError(f"{one.name} is {len(one)} tokens long; expected at least {longest}, a window")
@@ -165,6 +175,8 @@ class _Inputs:
                     raise ValueError(
                         f"{name} hides padding; expected inputs without padding: a list with one dict each"
                     )
+            for name in ("input_ids", "decoder_input_ids"):
+                _require_ids(name, one.get(name))
             if target is not None:
                 one |= _target_inputs(scanned, target)
             scanned.check_ids(one.get("input_ids"))
@@ -186,12 +198,26 @@ class _Pair(_Inputs):
     def __init__(self, scanned: ScannedModel, text, target):
         if target is None:
             raise ValueError(f"target is absent; expected the text that {scanned.name}, an encoder-decoder, writes")
-        if not isinstance(text, (str, os.PathLike)):
+        if isinstance(text, (list, tuple)) and len(text) == 1:
+            text = text[0]
+        if isinstance(text, Tokens):
+            ids = text.ids[None]
+        elif isinstance(text, (str, os.PathLike)):
+            ids = _tokenizer_of(scanned)(_texts.read(text, "text")[1], return_tensors="pt", verbose=False)["input_ids"]
+        else:
             raise ValueError("text is a list; expected one text with its target")
-        ids = _tokenizer_of(scanned)(_texts.read(text, "text")[1], return_tensors="pt", verbose=False)["input_ids"]
         if scanned.positions is not None and ids.shape[1] > scanned.positions:
             raise ValueError(f"text is {ids.shape[1]} tokens long; expected at most {scanned.positions}")
         super().__init__(scanned, {"input_ids": ids}, target)
+
+
+def _require_ids(name: str, ids: object) -> None:
+    if ids is None:
+        return
+    if not isinstance(ids, Tensor):
+        raise TypeError(f'{name} is a {type(ids).__name__}; expected a tensor (return_tensors="pt")')
+    if ids.dim() != 2 or ids.numel() == 0 or ids.is_floating_point():
+        raise ValueError(f"{name} is {ids.dtype} {tuple(ids.shape)}; expected integers [batch, tokens]")
 
 
 def _target_inputs(scanned: ScannedModel, target: Union[str, Tensor]) -> dict:

@@ -46,7 +46,7 @@ def read(text: Text, name: str) -> tuple[str, str]:
     if isinstance(text, os.PathLike):
         path = pathlib.Path(text)
         try:
-            name, contents = str(path), path.read_text(encoding="utf-8")
+            name, contents = str(path), path.read_bytes().decode()  # with the ends of lines that it has
         except UnicodeDecodeError as error:
             raise ValueError(f"{path} is not UTF-8 (byte {error.start}); expected a text") from None
     elif isinstance(text, str):

@@ -77,6 +77,10 @@ class InformationPlane:
             raise ValueError("estimators is []; expected at least one")
         nothing = torch.zeros(1, 1), torch.zeros(1)
         _OPS.plane_points(*nothing, None, self._data["estimators"])  # raises for unknown names
+        for what in ("layers", "estimators"):
+            repeated = [name for name in self._data[what] if self._data[what].count(name) > 1]
+            if repeated:
+                raise ValueError(f"{what} has {repeated[0]!r} twice; expected each once")
 
     @torch.no_grad()
     def record(

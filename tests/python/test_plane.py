@@ -395,6 +395,8 @@ def test_mistakes_with_a_network_of_ones_own():
         isentropic.InformationPlane(model, ["0"], ["bins"])
     with pytest.raises(ValueError, match=r"estimators is \[\]; expected at least one"):
         isentropic.InformationPlane(model, ["0"], [])
+    with pytest.raises(ValueError, match="estimators has 'exact' twice; expected each once"):
+        isentropic.InformationPlane(model, ["0"], ["exact", "exact"])
     plane = isentropic.InformationPlane(model, ["0"], ["exact"])
     with pytest.raises(ValueError, match="labels"):
         plane.record(inputs, labels[:5])

@@ -237,3 +237,5 @@ def test_comparisons(result, tmp_path):
     )
     with pytest.raises(ValueError, match="3 layers of 4 heads"):
         result.compare(smaller)
+    with pytest.raises(TypeError, match="other is a int; expected a Scan"):
+        result.compare(3)

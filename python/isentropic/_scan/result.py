@@ -130,6 +130,8 @@ class Scan(Found):
 
     def compare(self, other: Scan) -> Comparison:
         """Returns the changes from this scan to another with the same layers and heads."""
+        if not isinstance(other, Scan):
+            raise TypeError(f"other is a {type(other).__name__}; expected a Scan")
         return Comparison(_OPS.scan_compare(self._json, other._json))
 
     # ---- results ----

@@ -104,7 +104,7 @@ def test_an_interrupted_study_goes_on_bit_for_bit(tmp_path):
         (["--positions-from", "middle"], "middle"),
         (["--lengths", "0"], "length"),
         (["--steps", "0"], "--steps"),
-        (["--scales", "log_n,ssmax,log_n"], "scale is 'log_n' twice; expected each once"),
+        (["--scales", "log_n,inverse_sqrt_d,log_n"], "scale is 'log_n' twice; expected each once"),
         (["--learning-rate", "nan"], "--learning-rate: Value nan not in range"),
         (["--minutes", "nan"], "--minutes: Value nan not in range"),
         (["--seed", "-1"], "--seed: Value -1 is negative; see isentropic train seq2seq --help"),

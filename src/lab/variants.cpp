@@ -8,6 +8,7 @@
 #include <cmath>
 
 #include "lab/adamw.hpp"
+#include "lab/study_options.hpp"
 #include "lab/words.hpp"
 #include "model/names.hpp"
 
@@ -119,10 +120,7 @@ void check(const VariantOptions& options) {
   model::device_named("device", options.device);
   if (options.scales.empty() && options.learnt_scales.empty()) throw Error("scales", "none", "one or more");
   for (const std::string& scale : options.scales) scale_from_text(scale);
-  for (const auto* scales : {&options.scales, &options.learnt_scales})
-    for (auto scale = scales->begin(); scale != scales->end(); ++scale)  // its seeds would count twice
-      if (std::find(scales->begin(), scale, *scale) != scale)
-        throw Error("scale", "'" + *scale + "' twice", "each once");
+  for (const auto* scales : {&options.scales, &options.learnt_scales}) require_each_once("scale", *scales);
   for (const std::string& scale : options.learnt_scales)
     if (scale_from_text(scale).learnable() == 0)
       throw Error("learnt scale", "'" + scale + "'", "a law with numbers to learn, as log_n");

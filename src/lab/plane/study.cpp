@@ -14,6 +14,7 @@
 #include "isentropic/error.hpp"
 #include "lab/adamw.hpp"
 #include "lab/numbers.hpp"
+#include "lab/study_options.hpp"
 #include "model/names.hpp"
 #include "plane/page.hpp"
 #include "plane/phases.hpp"
@@ -241,10 +242,9 @@ void check_plane_options(const PlaneOptions& options) {
     throw Error("optimiser", "'" + options.optimiser + "'", "sgd or adam");
   if (options.network.network == "mlp" && options.network.top_k > 0)
     throw Error("top-k", static_cast<double>(options.network.top_k), "none without attention");
-  std::set<std::string> names;
-  for (const LayerEstimator& estimator : estimators_of(options))
-    if (!names.insert(estimator.name()).second)
-      throw Error("estimator", "'" + estimator.name() + "' twice", "each once");
+  std::vector<std::string> names;
+  for (const LayerEstimator& estimator : estimators_of(options)) names.push_back(estimator.name());
+  require_each_once("estimator", names);
   plane_network(options.network, 1, 2);
 }
 

@@ -4,7 +4,6 @@
 #include <ATen/ATen.h>
 #include <ATen/core/grad_mode.h>
 
-#include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 
@@ -170,9 +169,9 @@ void check_study(const Study& study) {
     if (!map_from_text(map).learnable()) throw Error("learnt map", "'" + map + "'", "entmax, which has an alpha");
   const std::vector<Variant> variants = variants_of(study);
   if (variants.empty()) throw Error("scales and maps", "none", "at least one variant to train");
-  for (auto variant = variants.begin(); variant != variants.end(); ++variant)  // its seeds would count twice
-    if (std::find(variants.begin(), variant, *variant) != variant)
-      throw Error("variant", "'" + variant->label() + "' twice", "each once");
+  std::vector<std::string> labels;
+  for (const Variant& variant : variants) labels.push_back(variant.label());
+  require_each_once("variant", labels);
 }
 
 Json options_of(const Study& study) { return options_to_json(study); }

@@ -2,6 +2,7 @@
 #include "tokenizer/oniguruma_syntax.hpp"
 
 #include <array>
+#include <nlohmann/json.hpp>
 
 #include "io/untrusted_json.hpp"
 #include "isentropic/error.hpp"

@@ -80,14 +80,21 @@ TEST_F(Program, ThePlotsOfSparsityShareTheirColours) {
   EXPECT_EQ(colours.size(), 9u);
 }
 
-TEST_F(Program, PointingAtALabelFadesTheOtherCurves) {
-  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
-  const auto counts = found_at_width(
-      path("out.html"), 1000,
-      "(() => { const entry = document.querySelector('.legend span'), plot = entry.closest('.plot');"
-      " const count = (selector) => plot.querySelectorAll(selector).length, faded = () => count('.series.faded');"
-      " const at = (event) => { entry.dispatchEvent(new MouseEvent(event)); return faded(); };"
-      " return [count('.series'), faded(), at('mouseenter'), at('mouseleave')]; })()");
+class FirstPlot : public Program {
+ protected:
+  // The value of `expression`, in which `plot` is the first plot of a page.
+  nlohmann::json found(const std::string& expression) {
+    EXPECT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
+    return found_at_width(path("out.html"), 1000,
+                          "(() => { const plot = document.querySelector('.plot'); " + expression + " })()");
+  }
+};
+
+TEST_F(FirstPlot, PointingAtALabelFadesTheOtherCurves) {
+  const auto counts = found(
+      "const count = (selector) => plot.querySelectorAll(selector).length, label = plot.querySelector('.legend span');"
+      "const at = (event) => { label.dispatchEvent(new MouseEvent(event)); return count('.series.faded'); };"
+      "return [count('.series'), count('.series.faded'), at('mouseenter'), at('mouseleave')];");
   ASSERT_TRUE(counts.is_array()) << counts;
   EXPECT_GE(counts[0], 8);
   EXPECT_EQ(counts[1], 0);
@@ -95,19 +102,17 @@ TEST_F(Program, PointingAtALabelFadesTheOtherCurves) {
   EXPECT_EQ(counts[3], 0);
 }
 
-// The value shown for the point nearest to the pointer begins with its curve's label.
-TEST_F(Program, ThePointNearestToThePointerIsNamed) {
-  ASSERT_EQ(run_program({"sparsity", "--keys", "100", "--html", path("out.html")}).status, 0);
-  const auto found = found_at_width(
-      path("out.html"), 1000,
-      "(() => { const plot = document.querySelector('.plot'), dot = plot.querySelector('.dot').getBoundingClientRect();"
-      " const at = { clientX: dot.x + dot.width / 2, clientY: dot.y + dot.height / 2 };"
-      " plot.querySelector('svg').dispatchEvent(new MouseEvent('mousemove', at));"
-      " return [plot.querySelector('.legend .value').textContent, plot.querySelector('.legend span').textContent]; "
-      "})()");
-  ASSERT_TRUE(found.is_array()) << found;
-  EXPECT_NE(found[0].get<std::string>().find(": "), std::string::npos) << found;
-  EXPECT_NE(found[0].get<std::string>().find(" → "), std::string::npos) << found;
+TEST_F(FirstPlot, ThePointNearestToThePointerIsNamed) {
+  const auto texts = found(
+      "const text = (selector) => plot.querySelector(selector).textContent;"
+      "const dot = plot.querySelector('.dot').getBoundingClientRect();"
+      "const at = { clientX: dot.x + dot.width / 2, clientY: dot.y + dot.height / 2 };"
+      "plot.querySelector('svg').dispatchEvent(new MouseEvent('mousemove', at));"
+      "return [text('.legend .value'), text('.legend span')];");
+  ASSERT_TRUE(texts.is_array()) << texts;
+  const auto value = texts[0].get<std::string>(), label = texts[1].get<std::string>();
+  EXPECT_TRUE(value.starts_with(label + ": ")) << texts;
+  EXPECT_NE(value.find(" → "), std::string::npos) << texts;
 }
 
 TEST_F(Program, TheNoisePageShowsFormulasMeasurementsAndAttacks) {
